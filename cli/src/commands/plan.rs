@@ -1,0 +1,98 @@
+//! `touchstone plan`: the scenarios of a spec.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use comfy_table::{Table, presets};
+use scenario::plan::{self, PlanOptions, expand};
+use scenario::spec::render;
+use scenario::untrusted;
+
+use super::validate::count;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::source::{Source, has_error, sources};
+
+/// Show the scenarios that specs expand to, with their ids and seeds.
+#[derive(Debug, Args)]
+pub(crate) struct Plan {
+    /// Spec files, folders to search for specs, or `-` for standard input.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// Use this seed instead of the specs' own.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run each cell so often instead of `parallelism.replicas`.
+    #[arg(long)]
+    replicas: Option<usize>,
+    /// How to show the plan.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table.
+    Text,
+    /// One JSON array with a plan for each spec.
+    Json,
+}
+
+impl Plan {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let options = PlanOptions { seed: self.seed, replicas: self.replicas };
+        let sources = sources(&self.paths)?;
+        let mut plans = Vec::new();
+        let mut exit = Exit::Passed;
+        for source in &sources {
+            match plan(source, options, output)? {
+                Some(plan) => plans.push((source, plan)),
+                None => exit = Exit::InvalidSpec,
+            }
+        }
+        match self.format {
+            Format::Text => tables(&plans, output)?,
+            Format::Json if exit == Exit::Passed => {
+                let json: Vec<_> = plans.iter().map(|(_, plan)| plan).collect();
+                output.line(serde_json::to_string_pretty(&json).unwrap_or_default())?;
+            }
+            Format::Json => {}
+        }
+        Ok(exit)
+    }
+}
+
+/// The plan of one spec; shows what is wrong when there is none.
+fn plan(source: &Source, options: PlanOptions, output: &mut Output) -> Result<Option<plan::Plan>, CommandError> {
+    let loaded = source.load();
+    if has_error(&loaded.diagnostics) {
+        for diagnostic in &loaded.diagnostics {
+            let shown = render::text(diagnostic, &source.name, &source.text, output.style());
+            output.line(format!("{shown}\n"))?;
+        }
+    }
+    let Some(spec) = &loaded.spec else { return Ok(None) };
+    expand(spec, options).map(Some).map_err(|error| CommandError::Usage(format!("{}: {error}", source.name)))
+}
+
+fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), CommandError> {
+    for (source, plan) in plans {
+        output.line(format!("{} ({}), seed {}", plan.spec_id, source.name, plan.seed))?;
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([
+            "scenario",
+            "replica",
+            "seed",
+            "parameters",
+        ]);
+        for scenario in &plan.scenarios {
+            let parameters: Vec<_> =
+                scenario.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let shown = untrusted::line(&parameters.join(" "), 100);
+            table.add_row([scenario.id.to_string(), scenario.replica.to_string(), scenario.seed.to_string(), shown]);
+        }
+        output.line(format!("{table}\n"))?;
+    }
+    let scenarios = plans.iter().map(|(_, plan)| plan.scenarios.len()).sum();
+    output.line(format!("{}, {}", count(plans.len(), "spec"), count(scenarios, "scenario")))
+}

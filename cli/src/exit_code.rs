@@ -1,0 +1,34 @@
+//! The exit codes, which CI relies on.
+
+use std::process::ExitCode;
+
+/// What the help says about them.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    everything passed
+  1    something failed, a bar was missed or a baseline regressed
+  2    the command was used wrongly
+  3    a spec is invalid
+  4    infrastructure: at least one scenario could not be judged
+  130  interrupted, after cleaning up";
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything passed.
+    Passed,
+    /// The command was used wrongly.
+    Usage,
+    /// A spec is invalid.
+    InvalidSpec,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Passed => 0,
+            Exit::Usage => 2,
+            Exit::InvalidSpec => 3,
+        })
+    }
+}

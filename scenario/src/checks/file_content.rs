@@ -1,0 +1,248 @@
+//! `file_content`: does a file contain, or not contain, a text or pattern?
+
+use super::Case;
+use super::file_exists::unanswered_or_outside;
+use crate::evidence::{Answer, FileEntry, FileKind, Limit, Probe};
+use crate::plan::Values;
+use crate::spec::code::Code;
+use crate::spec::section::section;
+use crate::spec::template::Text;
+use crate::spec::types::{Pattern, WorkspacePath};
+use crate::spec::validate::Rules;
+use crate::verdict::{ErrorKind, Verdict};
+
+/// How much of a file is read.
+const MOST_BYTES: u64 = 10 * 1024 * 1024;
+/// How many files a glob may bring.
+const MOST_FILES: usize = 100;
+/// How much of a file's beginning a message shows.
+const SHOWN: usize = 200;
+
+section! {
+    /// Looks into a file. All conditions that are given must hold; at least one must be given.
+    ///
+    /// - `contains` and `not_contains` compare bytes: line breaks count, and nothing is normalised.
+    /// - `pattern` may match anywhere. `^` and `$` mean the beginning and the end of the file; write `(?m)` in front
+    ///   for those of a line, `(?i)` to ignore case, `(?s)` to let `.` match a line break.
+    /// - A glob must match at least one file, and every file that it matches must meet the conditions.
+    /// - A missing file, a directory, or a file that may not be read fails the check.
+    /// - Binary files are searched like any other.
+    /// - 10 MiB of a file are read. Of a larger file, `contains` holds when the text is in that part; `not_contains` and
+    ///   `pattern` fail and name the limit `file_bytes`, because a part proves nothing about the whole.
+    ///
+    /// ```yaml
+    /// check:
+    ///   type: file_content
+    ///   path: draft.txt
+    ///   pattern: "^Subject: Renewal\\b"
+    ///   not_contains: TODO
+    /// ```
+    pub struct FileContent {
+        /// A path or glob, relative to the workspace.
+        path: WorkspacePath,
+        /// A text that must be in the file.
+        contains: Option<Text>,
+        /// A text that must not be in the file.
+        not_contains: Option<Text>,
+        /// A regular expression that must match somewhere.
+        pattern: Option<Pattern>,
+    }
+}
+
+impl FileContent {
+    pub(super) fn validate(&self, rules: &mut Rules<'_>) {
+        if self.contains.is_none() && self.not_contains.is_none() && self.pattern.is_none() {
+            let help =
+                "add `contains`, `not_contains` or `pattern`; to ask only whether it is there, use `file_exists`";
+            rules.report(Code::MissingCondition, "a `file_content` check without a condition", Some(help));
+        }
+        for (key, text) in [("contains", &self.contains), ("not_contains", &self.not_contains)] {
+            if text.as_ref().is_some_and(Text::is_empty) {
+                rules.at(key).report(
+                    Code::MissingCondition,
+                    format!("`{key}` is empty, and every file contains nothing"),
+                    None,
+                );
+            }
+        }
+    }
+
+    pub(super) fn probes(&self, values: &Values<'_>) -> Vec<Probe> {
+        let probe = |path| Probe::Files { path, content_bytes: MOST_BYTES, most: MOST_FILES };
+        self.path.render(values).map(probe).into_iter().collect()
+    }
+
+    pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
+        let ([Answer::Files(files)], Ok(_)) = (case.answers, self.path.render(case.values)) else {
+            return unanswered_or_outside(&self.path, case);
+        };
+        if files.entries.is_empty() {
+            return Verdict::failed(format!("expected a file at `{}`, found nothing there", self.path.source()));
+        }
+        if files.incomplete {
+            return Verdict::failed(format!(
+                "`{}` names more than {MOST_FILES} files, and only those are looked at",
+                self.path.source()
+            ));
+        }
+        let problem = files.entries.iter().map(|entry| self.look_into(entry, case)).find_map(Result::err);
+        problem.unwrap_or_else(Verdict::passed)
+    }
+
+    /// Everything that must hold of one file; the verdict of the first condition that does not.
+    fn look_into(&self, entry: &FileEntry, case: &Case<'_>) -> Result<(), Verdict> {
+        let path = &entry.path;
+        if entry.kind != FileKind::File {
+            return Err(Verdict::failed(format!("expected a file at `{path}`, found {}", entry.kind.describe())));
+        }
+        let Some(content) = entry.content.as_ref().map(|content| content.0.as_slice()) else {
+            let problem = entry.problem.as_deref().unwrap_or("it could not be read");
+            return Err(Verdict::failed(format!("`{path}` is there, but {problem}")));
+        };
+        let whole = content.len() as u64 >= entry.size;
+        if let Some(text) = self.contains.as_ref().map(|text| text.render(case.values))
+            && !contains(content, &text)
+        {
+            return Err(Verdict::failed(missing(path, &format!("to contain {text:?}"), content, whole)));
+        }
+        if let Some(text) = self.not_contains.as_ref().map(|text| text.render(case.values)) {
+            if let Some(at) = find(content, text.as_bytes()) {
+                return Err(Verdict::failed(format!(
+                    "expected `{path}` not to contain {text:?}, found it on line {}",
+                    line_of(content, at)
+                )));
+            }
+            if !whole {
+                return Err(Verdict::failed(too_large(entry, "`not_contains`")));
+            }
+        }
+        self.pattern_holds(entry, content, whole, case)
+    }
+
+    fn pattern_holds(&self, entry: &FileEntry, content: &[u8], whole: bool, case: &Case<'_>) -> Result<(), Verdict> {
+        let Some(pattern) = &self.pattern else { return Ok(()) };
+        let expression = pattern.compile(case.values).map_err(|problem| {
+            Verdict::errored(ErrorKind::Check, format!("`{}` is not a regular expression: {problem}", pattern.source()))
+        })?;
+        if !whole {
+            return Err(Verdict::failed(too_large(entry, "`pattern`")));
+        }
+        if expression.is_match(content) {
+            return Ok(());
+        }
+        Err(Verdict::failed(missing(&entry.path, &format!("to match `{}`", pattern.source()), content, whole)))
+    }
+}
+
+fn find(content: &[u8], text: &[u8]) -> Option<usize> {
+    memchr::memmem::find(content, text)
+}
+
+fn contains(content: &[u8], text: &str) -> bool {
+    find(content, text.as_bytes()).is_some()
+}
+
+fn line_of(content: &[u8], at: usize) -> usize {
+    1 + content[..at].iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn missing(path: &str, expected: &str, content: &[u8], whole: bool) -> String {
+    let text = String::from_utf8_lossy(content);
+    let shown: String = text.chars().take(SHOWN).collect();
+    let cut = if shown.len() < text.len() { "…" } else { "" };
+    let part = if whole { String::new() } else { format!(" in its first {} bytes", content.len()) };
+    format!("expected `{path}` {expected}{part}, found {shown:?}{cut}")
+}
+
+fn too_large(entry: &FileEntry, condition: &str) -> String {
+    format!(
+        "`{}` has {} bytes, and {condition} reads at most {MOST_BYTES} (limit `{}`)",
+        entry.path,
+        entry.size,
+        Limit::FileBytes
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, entry, failure, files, text_file};
+    use crate::evidence::{Blob, FileEntry, FileKind};
+    use crate::verdict::Outcome;
+
+    fn judged(conditions: &str, content: &str) -> bool {
+        check(&format!("{{type: file_content, path: f, {conditions}}}"), [files([text_file("f", content)])]).is_passed()
+    }
+
+    #[test]
+    fn all_conditions_must_hold() {
+        assert!(judged("contains: abc, not_contains: xyz, pattern: '^a'", "abc"));
+        assert!(!judged("contains: abc, not_contains: bc", "abc"));
+        assert!(!judged("contains: abc, pattern: '^b'", "abc"));
+    }
+
+    #[test]
+    fn texts_cross_lines_and_nothing_is_normalised() {
+        assert!(judged("contains: \"a\\nb\"", "x a\nb y"));
+        assert!(!judged("contains: \"a\\nb\"", "a\r\nb"));
+        assert!(judged("contains: '[x](y)*'", "see [x](y)* here"));
+    }
+
+    #[test]
+    fn patterns_anchor_at_the_file_unless_told_otherwise() {
+        assert!(judged("pattern: '^Subject'", "Subject: x\n"));
+        assert!(!judged("pattern: '^Subject'", "From: y\nSubject: x\n"));
+        assert!(judged("pattern: '(?m)^Subject'", "From: y\nSubject: x\n"));
+        assert!(!judged("pattern: 'a.b'", "a\nb"));
+        assert!(judged("pattern: '(?s)a.b'", "a\nb"));
+    }
+
+    #[test]
+    fn binary_files_are_searched() {
+        let binary = FileEntry {
+            content: Some(Blob(vec![0xff, 0x00, b'o', b'k', 0xfe])),
+            size: 5,
+            ..entry("f", FileKind::File)
+        };
+        assert!(check("{type: file_content, path: f, contains: ok}", [files([binary.clone()])]).is_passed());
+        assert!(check("{type: file_content, path: f, pattern: '(?-u)\\xff\\x00ok'}", [files([binary])]).is_passed());
+    }
+
+    #[test]
+    fn what_is_no_readable_file_fails() {
+        let spec = "{type: file_content, path: f, contains: x}";
+        insta::assert_snapshot!(failure(spec, [files([])]), @"expected a file at `f`, found nothing there");
+        insta::assert_snapshot!(failure(spec, [files([entry("f", FileKind::Directory)])]), @"expected a file at `f`, found a directory");
+        let denied = FileEntry { problem: Some("permission was denied".to_owned()), ..entry("f", FileKind::File) };
+        insta::assert_snapshot!(failure(spec, [files([denied])]), @"`f` is there, but permission was denied");
+    }
+
+    #[test]
+    fn messages_say_where() {
+        insta::assert_snapshot!(failure("{type: file_content, path: f, not_contains: console.log}", [files([text_file("f", "a\nb\nconsole.log(1)\n")])]), @r#"expected `f` not to contain "console.log", found it on line 3"#);
+        insta::assert_snapshot!(failure("{type: file_content, path: f, contains: yes}", [files([text_file("f", "no\n")])]), @r#"expected `f` to contain "yes", found "no\n""#);
+        insta::assert_snapshot!(failure("{type: file_content, path: f, pattern: '^y'}", [files([text_file("f", "no")])]), @r#"expected `f` to match `^y`, found "no""#);
+    }
+
+    #[test]
+    fn every_file_of_a_glob_must_hold() {
+        let spec = "{type: file_content, path: '*.txt', contains: ok}";
+        assert!(check(spec, [files([text_file("a.txt", "ok"), text_file("b.txt", "ok")])]).is_passed());
+        assert!(failure(spec, [files([text_file("a.txt", "ok"), text_file("b.txt", "no")])]).contains("`b.txt`"));
+    }
+
+    #[test]
+    fn of_a_huge_file_only_what_was_seen_counts() {
+        let huge = || files([FileEntry { size: 100_000_000, ..text_file("f", "beginning") }]);
+        assert!(check("{type: file_content, path: f, contains: begin}", [huge()]).is_passed());
+        insta::assert_snapshot!(failure("{type: file_content, path: f, not_contains: zzz}", [huge()]), @"`f` has 100000000 bytes, and `not_contains` reads at most 10485760 (limit `file_bytes`)");
+        insta::assert_snapshot!(failure("{type: file_content, path: f, pattern: begin}", [huge()]), @"`f` has 100000000 bytes, and `pattern` reads at most 10485760 (limit `file_bytes`)");
+        assert!(failure("{type: file_content, path: f, contains: zzz}", [huge()]).contains("in its first 9 bytes"));
+    }
+
+    #[test]
+    fn a_pattern_that_a_parameter_breaks_is_the_checks_fault() {
+        let verdict =
+            check("{type: file_content, path: f, pattern: '({{ params.open }}'}", [files([text_file("f", "x")])]);
+        assert!(matches!(verdict.outcome, Outcome::Errored(_)), "{verdict:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! `http_mock_assertions`: was a mock service called the right way?
+
+mod field;
+mod filters;
+#[cfg(test)]
+mod tests;
+
+pub use field::Field;
+
+use filters::Filters;
+
+use super::Case;
+use super::compare::{Comparison, Mismatch};
+use crate::evidence::{Datum, Exchange, Journal, Limit};
+use crate::spec::code::Code;
+use crate::spec::section::{Joined, section};
+use crate::spec::types::{HeaderName, Many, ServiceName, Table, Value};
+use crate::spec::validate::Rules;
+use crate::verdict::{ErrorKind, Verdict};
+
+section! {
+    /// Looks at the requests that an `http_mock` service with `record: true` got. Every assertion must hold.
+    ///
+    /// ```yaml
+    /// check:
+    ///   type: http_mock_assertions
+    ///   service: mail
+    ///   assertions:
+    ///     - { field: request_count, filters: { method: POST, path: /api/messages }, equals: 1 }
+    ///     - { field: last_request.json.to, contains: finance@example.com }
+    /// ```
+    pub struct HttpMockAssertions {
+        /// The mock.
+        service: ServiceName,
+        /// What must hold of its requests.
+        assertions: Many<Assertion>,
+    }
+}
+
+section! {
+    /// One thing that must hold of a mock's requests.
+    ///
+    /// `field` says what to look at, among the requests that the filters let through:
+    /// - `request_count`: how many there are.
+    /// - `last_request`, `requests[N]`: one request; N counts from 0, and negative numbers from the end.
+    /// - Behind one of these: `.method`, `.path`, `.body`, `.headers`, `.headers.NAME`, `.query`, `.query.NAME`, `.json`,
+    ///   `.json.PATH` (keys and indices, such as `.json.items[0].id`).
+    ///
+    /// A request, header or JSON field that is not there fails the assertion, whatever it compares with.
+    ///
+    /// A mock keeps a bounded number of requests. Counts stay right beyond it, as long as only `method` filters them. An
+    /// assertion that needs what was dropped fails and names the limit `requests`; it never passes.
+    pub struct AssertionQuery {
+        /// What to look at.
+        field: Field,
+        /// Which requests count. `method` and `path` (a literal or a glob) look at the request itself, `query` and `headers`
+        /// are maps of names to values, and any other name is a header or a top-level field of a JSON or form body: `to:
+        /// finance@example.com`. A field that is a list matches when one of its values does.
+        filters: Table<HeaderName, Value> = Table::default(),
+    }
+}
+
+/// What to look at, and what it must be.
+pub type Assertion = Joined<AssertionQuery, Comparison>;
+
+/// Why an assertion does not hold.
+enum Problem {
+    /// By what was recorded.
+    Found(String),
+    /// Because what it needs was dropped.
+    Dropped(String),
+    /// Because it cannot be used.
+    Broken(String),
+}
+
+impl HttpMockAssertions {
+    pub(super) fn validate(&self, rules: &mut Rules<'_>) {
+        rules.at("service").recording_mock(&self.service);
+        for (index, assertion) in self.assertions.iter().enumerate() {
+            let mut rules = rules.at("assertions");
+            let mut rules = rules.index(index);
+            assertion.shared.validate(&mut rules, "an assertion");
+            if let Err((key, problem)) = Filters::new(&assertion.own.filters, None) {
+                rules.at("filters").at(&key).report(Code::InvalidValue, problem, None);
+            }
+        }
+    }
+
+    pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
+        let nothing = Journal::default();
+        let journal = case.evidence.journals.get(self.service.as_str()).unwrap_or(&nothing);
+        for (index, assertion) in self.assertions.iter().enumerate() {
+            let at = format!("assertions[{index}] `{}` of `{}`", assertion.own.field, self.service);
+            match hold(assertion, journal, case) {
+                Ok(()) => {}
+                Err(Problem::Found(message)) => {
+                    return Verdict::failed(format!("{at}: {message}")).with_detail("assertion", index);
+                }
+                Err(Problem::Dropped(what)) => {
+                    return Verdict::failed(format!("{at}: {what} (limit `{}`)", Limit::Requests))
+                        .with_detail("assertion", index);
+                }
+                Err(Problem::Broken(message)) => return Verdict::errored(ErrorKind::Check, format!("{at}: {message}")),
+            }
+        }
+        Verdict::passed()
+    }
+}
+
+fn hold(assertion: &Assertion, journal: &Journal, case: &Case<'_>) -> Result<(), Problem> {
+    let found = observe(&assertion.own, journal, case)?;
+    assertion.shared.holds(&found, case.values).map_err(|mismatch| match mismatch {
+        Mismatch::Found(message) => Problem::Found(message),
+        Mismatch::Broken(message) => Problem::Broken(message),
+    })
+}
+
+/// The value of the field among the requests that the filters let through.
+fn observe(query: &AssertionQuery, journal: &Journal, case: &Case<'_>) -> Result<Datum, Problem> {
+    let filters = Filters::new(&query.filters, Some(case.values)).map_err(|(_, problem)| Problem::Broken(problem))?;
+    let mut matching = Vec::new();
+    for exchange in &journal.exchanges {
+        if filters.admit(exchange).map_err(Problem::Dropped)? {
+            matching.push(exchange);
+        }
+    }
+    let uncounted = match &journal.overflow {
+        Some(overflow) => filters.count(overflow).map_err(Problem::Dropped)?,
+        None => 0,
+    };
+    query.field.select(&matching, uncounted).map_err(|missing| match missing {
+        field::Missing::Absent(what) => Problem::Found(what),
+        field::Missing::Dropped(what) => Problem::Dropped(what),
+    })
+}
+
+/// The text of a field of a service's requests, for a judge to read.
+pub(super) fn read_field(field: &Field, journal: &Journal) -> Result<String, String> {
+    let all: Vec<&Exchange> = journal.exchanges.iter().collect();
+    let uncounted = journal.overflow.as_ref().map_or(0, crate::evidence::Overflow::total);
+    field.select(&all, uncounted).map(|datum| datum.text()).map_err(|missing| match missing {
+        field::Missing::Absent(what) => what,
+        field::Missing::Dropped(what) => format!("{what} (limit `{}`)", Limit::Requests),
+    })
+}

@@ -1,0 +1,96 @@
+//! One way to put a check and its answers together, for the tests of all checks.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Case, Check};
+use crate::evidence::{
+    Answer, Blob, Captured, CommandAnswer, Datum, Evidence, Exit, FileEntry, FileKind, Files, Journal, SqlAnswer,
+};
+use crate::plan::{Scenario, Values};
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::template::{Bindings, Reference};
+use crate::spec::yaml::{Limits, parse};
+use crate::spec::{Spec, load};
+use crate::verdict::{Outcome, Verdict};
+
+/// Parameters for templates in tests: `three` is 3 and `open` is `(`.
+pub(crate) struct Fixed;
+
+impl Bindings for Fixed {
+    fn value(&self, reference: &Reference) -> Option<serde_json::Value> {
+        match reference {
+            Reference::Param(name) if name == "three" => Some(json!(3)),
+            Reference::Param(name) if name == "open" => Some(json!("(")),
+            _ => None,
+        }
+    }
+}
+
+/// Reads one value of the language, which must be right.
+pub(crate) fn read<T: Readable>(yaml: &str) -> T {
+    let (node, findings) = parse(yaml, Limits::default());
+    assert!(findings.is_empty(), "{findings:?}");
+    let mut reader = Reader::default();
+    let value = T::read(&node.expect("a value"), &mut reader);
+    let (findings, _) = reader.finish();
+    value.unwrap_or_else(|| panic!("{findings:?}"))
+}
+
+/// Judges `check` by the answers to its probes.
+pub(crate) fn check(check: &str, answers: impl IntoIterator<Item = Answer>) -> Verdict {
+    judge(check, &answers.into_iter().collect::<Vec<_>>(), &Evidence::default())
+}
+
+/// Judges `check` by what the mock `mail` was asked.
+pub(crate) fn check_journal(check: &str, journal: Journal) -> Verdict {
+    let evidence = Evidence { journals: BTreeMap::from([("mail".to_owned(), journal)]), ..Evidence::default() };
+    judge(check, &[], &evidence)
+}
+
+/// Judges `check` by everything.
+pub(crate) fn judge(check: &str, answers: &[Answer], evidence: &Evidence) -> Verdict {
+    let spec = spec();
+    let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("("))]);
+    let values = Values::for_judging(&spec, &scenario);
+    read::<Check>(check).judge(&Case { answers, evidence, values: &values })
+}
+
+/// The message of a check that must fail.
+pub(crate) fn failure(yaml: &str, answers: impl IntoIterator<Item = Answer>) -> String {
+    let verdict = check(yaml, answers);
+    assert_eq!((verdict.outcome, verdict.score), (Outcome::Failed, 0.0), "{verdict:?}");
+    verdict.message
+}
+
+pub(crate) fn spec() -> Spec {
+    let text = "version: 1\nid: test\nbase: debian\ntask: {prompt: do it}\nagent: {type: noop}\n\
+        invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+    load(text, None).spec.expect("a spec")
+}
+
+pub(crate) fn command(exit: Exit, stdout: &str, stderr: &str) -> Answer {
+    Answer::Command(CommandAnswer {
+        exit: Some(exit),
+        stdout: Captured::from(stdout),
+        stderr: Captured::from(stderr),
+        image_changes: Vec::new(),
+    })
+}
+
+pub(crate) fn sql(found: Datum) -> Answer {
+    Answer::Sql(SqlAnswer::Value(found))
+}
+
+pub(crate) fn files(entries: impl IntoIterator<Item = FileEntry>) -> Answer {
+    Answer::Files(Files { entries: entries.into_iter().collect(), incomplete: false })
+}
+
+pub(crate) fn entry(path: &str, kind: FileKind) -> FileEntry {
+    FileEntry { path: path.to_owned(), kind, size: 0, sha256: None, content: None, problem: None }
+}
+
+pub(crate) fn text_file(path: &str, content: &str) -> FileEntry {
+    FileEntry { content: Some(Blob::from(content)), size: content.len() as u64, ..entry(path, FileKind::File) }
+}

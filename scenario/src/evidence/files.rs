@@ -1,0 +1,63 @@
+//! What a file probe found.
+
+use serde::{Deserialize, Serialize};
+
+use super::blob::Blob;
+
+/// The entries that a path or glob names.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Files {
+    /// Each entry, sorted by path. None when nothing is there.
+    pub entries: Vec<FileEntry>,
+    /// Set when there were more entries than a probe returns.
+    #[serde(default)]
+    pub incomplete: bool,
+}
+
+/// One entry of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    #[serde(default)]
+    pub size: u64,
+    /// The SHA-256 of its whole content, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The content from its beginning, when it was asked for; shorter than `size` when the file is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Blob>,
+    /// Why the content could not be read, such as "permission denied".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// What an entry of the workspace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    /// A regular file, or a link to one inside the workspace.
+    File,
+    /// A folder, or a link to one inside the workspace.
+    Directory,
+    /// A link that leads nowhere or out of the workspace.
+    BrokenLink,
+    /// A pipe, socket or device.
+    Other,
+}
+
+impl FileKind {
+    /// What it is, for a message.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::File => "a file",
+            Self::Directory => "a directory",
+            Self::BrokenLink => "a link that leads nowhere in the workspace",
+            Self::Other => "a pipe, socket or device",
+        }
+    }
+}

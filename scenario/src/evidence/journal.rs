@@ -1,0 +1,101 @@
+//! The requests that a mock got.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::blob::Blob;
+
+/// The requests that a recording mock got, in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Journal {
+    /// Each request, up to the number that is kept.
+    pub exchanges: Vec<Exchange>,
+    /// What came after that, as counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
+}
+
+/// One request and its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The method, in upper case.
+    pub method: String,
+    /// The path, without the query.
+    pub path: String,
+    /// The query's parameters, decoded, in their order.
+    #[serde(default)]
+    pub query: Vec<(String, String)>,
+    /// The headers, with names in lower case, in their order.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    #[serde(default)]
+    pub body: Body,
+    /// The status of the answer.
+    #[serde(default)]
+    pub status: u16,
+    /// When it came, in milliseconds since the agent started.
+    #[serde(default)]
+    pub at_ms: u64,
+}
+
+/// The body of a request, as far as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// All of it.
+    Kept(Blob),
+    /// Its beginning, because it was too large.
+    Cut {
+        /// What was kept.
+        kept: Blob,
+        /// How large it was.
+        size: u64,
+        /// The SHA-256 of all of it, in hex.
+        sha256: String,
+    },
+    /// Nothing, because the journal was full.
+    Dropped {
+        /// How large it was.
+        size: u64,
+    },
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Kept(Blob::default())
+    }
+}
+
+/// Requests that were only counted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Overflow {
+    /// How many, by method.
+    pub by_method: BTreeMap<String, u64>,
+}
+
+impl Overflow {
+    /// How many there were.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_method.values().sum()
+    }
+}
+
+impl Exchange {
+    /// The value of a header; the first when there are several.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body, unless a part of it is missing.
+    #[must_use]
+    pub fn whole_body(&self) -> Option<&Blob> {
+        match &self.body {
+            Body::Kept(blob) => Some(blob),
+            Body::Cut { .. } | Body::Dropped { .. } => None,
+        }
+    }
+}

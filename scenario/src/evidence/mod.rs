@@ -1,0 +1,145 @@
+//! All that was observed of one attempt. Judging reads this and nothing else.
+//!
+//! Evidence is written once, by the worker, outside the agent's reach, and never changed. Secret values are not in it:
+//! the recorder wrote [`redacted`] in their place.
+
+mod audit;
+mod blob;
+mod datum;
+mod files;
+mod journal;
+mod output;
+mod probe;
+mod usage;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use audit::AuditEvent;
+pub use blob::Blob;
+pub use datum::Datum;
+pub use files::{FileEntry, FileKind, Files};
+pub use journal::{Body, Exchange, Journal, Overflow};
+pub use output::Captured;
+pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
+pub use usage::Usage;
+
+/// All that was observed of one attempt.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    /// What the agent's process did.
+    pub agent: AgentRecord,
+    /// The answers to each invariant's probes, in the order of the probes.
+    pub answers: BTreeMap<String, Vec<Answer>>,
+    /// The requests that each recording mock got.
+    pub journals: BTreeMap<String, Journal>,
+    /// What was written down about the agent's doings.
+    pub audit: Vec<AuditEvent>,
+    /// Secrets whose value was in the agent's output, found by the recorder before it replaced them.
+    pub leaks: Vec<Leak>,
+    /// Limits that fired.
+    pub limits: Vec<Fired>,
+    /// Other things that fail a scenario, such as a process that the agent left in a service.
+    pub offences: Vec<String>,
+    /// Paths of the image that were changed, outside the workspace, `/tmp` and declared paths.
+    pub image_changes: Vec<String>,
+    /// What the model gateway counted.
+    pub usage: Usage,
+    /// Calls of tools that the gateways saw.
+    pub tool_calls: u64,
+    /// Calls of tools that were answered with an error.
+    pub tool_errors: u64,
+    /// Remarks for the reader, such as a stand-in image.
+    pub notes: Vec<String>,
+}
+
+/// What the agent's process did.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentRecord {
+    /// How it ended; `None` when it never started.
+    pub exit: Option<Exit>,
+    /// What it printed.
+    pub stdout: Captured,
+    /// What it printed as errors.
+    pub stderr: Captured,
+    /// How long it acted.
+    pub wall_ms: u64,
+}
+
+/// A secret that the agent printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leak {
+    /// The secret's name.
+    pub secret: String,
+    /// Where it was printed: `stdout` or `stderr`.
+    pub place: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A limit that fired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fired {
+    /// Which one.
+    pub limit: Limit,
+    /// What happened, with the numbers.
+    pub detail: String,
+}
+
+/// The limits that an agent can run into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Limit {
+    /// The agent acted too long.
+    #[serde(rename = "agent.timeout")]
+    AgentTimeout,
+    /// Preparing, acting and probing took too long together.
+    #[serde(rename = "resources.timeout")]
+    Timeout,
+    /// Too much memory.
+    #[serde(rename = "memory")]
+    Memory,
+    /// Too many processes.
+    #[serde(rename = "pids")]
+    Pids,
+    /// Too much in the workspace.
+    #[serde(rename = "disk")]
+    Disk,
+    /// Too much printed.
+    #[serde(rename = "output")]
+    Output,
+    /// More requests than a mock keeps.
+    #[serde(rename = "requests")]
+    Requests,
+    /// A file larger than a check reads.
+    #[serde(rename = "file_bytes")]
+    FileBytes,
+    /// A check's command took too long.
+    #[serde(rename = "check.timeout")]
+    CheckTimeout,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::AgentTimeout => "agent.timeout",
+            Self::Timeout => "resources.timeout",
+            Self::Memory => "memory",
+            Self::Pids => "pids",
+            Self::Disk => "disk",
+            Self::Output => "output",
+            Self::Requests => "requests",
+            Self::FileBytes => "file_bytes",
+            Self::CheckTimeout => "check.timeout",
+        })
+    }
+}
+
+/// What the recorder writes where a secret's value stood.
+#[must_use]
+pub fn redacted(secret: &str) -> String {
+    format!("[redacted:{secret}]")
+}

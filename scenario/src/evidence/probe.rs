@@ -1,0 +1,155 @@
+//! Questions to the sandbox, asked after the agent ended, and their answers.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::datum::Datum;
+use super::files::Files;
+use super::output::Captured;
+use super::{Limit, Usage};
+use crate::checks::{RunsIn, Verify};
+
+/// A question to the sandbox. Templates are replaced, so the engine does what it says and no more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Probe {
+    /// Run a command in the workspace.
+    Command {
+        /// The words to execute.
+        command: Vec<String>,
+        /// How long it may take.
+        timeout: Duration,
+        /// Where it is run.
+        verify: Verify,
+    },
+    /// Look at files of the workspace.
+    Files {
+        /// A path or glob, relative to the workspace.
+        path: String,
+        /// How much of each file's content to return; zero for none.
+        content_bytes: u64,
+        /// How many entries to return.
+        most: usize,
+    },
+    /// Ask a database.
+    Sql {
+        /// The service.
+        service: String,
+        /// The query.
+        query: String,
+    },
+    /// Run a check's script with the context on standard input.
+    Script {
+        /// The script: a path in the spec's folder, else in the workspace.
+        script: String,
+        /// Where it is run.
+        runs_in: RunsIn,
+        /// In which sandbox it is run, with `runs_in: sandbox`.
+        verify: Verify,
+        /// How long it may take.
+        timeout: Duration,
+    },
+}
+
+/// What came back. An answer that the agent prevented is [`Answer::Unavailable`]; one that *we* could not get is no
+/// answer at all, but an error of the attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "answer")]
+pub enum Answer {
+    /// How a command or script ended.
+    Command(CommandAnswer),
+    /// The files.
+    Files(Files),
+    /// The first row.
+    Sql(SqlAnswer),
+    /// The model judge's reply.
+    Judge(JudgeAnswer),
+    /// The agent broke what was asked: it counts against the agent.
+    Unavailable {
+        /// What is broken.
+        reason: String,
+        /// The limit behind it, when there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Limit>,
+    },
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandAnswer {
+    /// How it ended; `None` when it was stopped at its time limit.
+    pub exit: Option<Exit>,
+    /// What it printed.
+    pub stdout: Captured,
+    /// What it printed as errors.
+    pub stderr: Captured,
+    /// Paths of the image that had been changed when it ran; empty in a fresh sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub image_changes: Vec<String>,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The code that a shell would show: 128 + n for signal n.
+    #[must_use]
+    pub fn shell_code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(formatter, "exit code {code}"),
+            Self::Signal(signal) => write!(formatter, "signal {signal}"),
+        }
+    }
+}
+
+/// What a database answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SqlAnswer {
+    /// The first column of the first row.
+    Value(Datum),
+    /// The query returned no row.
+    NoRow,
+    /// The database refused the query.
+    Refused(String),
+}
+
+/// What the model judge is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgeRequest {
+    /// The model.
+    pub model: String,
+    /// How freely it answers.
+    pub temperature: f64,
+    /// What it is told about its work.
+    pub system: String,
+    /// What it is asked.
+    pub prompt: String,
+}
+
+/// What the model judge said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgeAnswer {
+    /// Its reply, or why there is none.
+    pub reply: Result<String, String>,
+    /// What the call cost.
+    #[serde(default)]
+    pub usage: Usage,
+}

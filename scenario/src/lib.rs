@@ -1,0 +1,15 @@
+//! The domain of Touchstone, pure: no I/O, no clock, no runtime.
+//!
+//! A spec is read ([`spec`]) and expanded into scenarios ([`plan`]). What is observed of a scenario ([`evidence`]) is
+//! judged ([`checks`], [`forbidden`]), scored ([`score`]) and shown ([`report`]). Every step is a function from data to
+//! data, so a stored experiment can be judged again and two workers cannot disagree.
+//!
+//! The words are those of `ARCHITECTURE.md`.
+
+pub mod checks;
+pub mod evidence;
+pub mod number;
+pub mod plan;
+pub mod spec;
+pub mod untrusted;
+pub mod verdict;

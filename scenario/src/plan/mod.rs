@@ -1,0 +1,13 @@
+//! A spec's scenarios: matrix cells × replicas, each with its id and seed.
+//!
+//! The same spec and options give the same plan, byte for byte.
+
+mod expand;
+mod scenario;
+mod seed;
+mod values;
+
+pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
+pub use scenario::{CellId, Plan, Scenario, ScenarioId};
+pub use seed::Seed;
+pub use values::Values;

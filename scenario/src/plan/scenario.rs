@@ -1,0 +1,156 @@
+//! One scenario of a plan.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+
+use super::seed::Seed;
+
+/// A spec's scenarios.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// The spec's id.
+    pub spec_id: String,
+    /// The seed from which every scenario's seed derives.
+    pub seed: Seed,
+    /// The scenarios: cell by cell, replica by replica.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// One run of the agent in one sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Its name: stable, and fit for a URL.
+    pub id: ScenarioId,
+    /// The cell that it repeats.
+    pub cell: CellId,
+    /// Which repetition of the cell it is, from 0.
+    pub replica: u32,
+    /// What decides everything that is left to chance.
+    pub seed: Seed,
+    /// The cell's parameters.
+    pub parameters: IndexMap<String, Json>,
+}
+
+macro_rules! id {
+    ($(#[doc = $doc:literal])+ $name:ident) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as text: letters, digits, `-` and `_` only.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.pad(&self.0)
+            }
+        }
+    };
+}
+
+id! {
+    /// The name of a scenario within its experiment.
+    ScenarioId
+}
+
+id! {
+    /// The name of a cell: the scenarios that differ only in their replica.
+    CellId
+}
+
+impl CellId {
+    /// The name of the cell with these parameters: readable, and unlike that of any other.
+    #[must_use]
+    pub fn of(parameters: &IndexMap<String, Json>) -> Self {
+        if parameters.is_empty() {
+            return Self("default".to_owned());
+        }
+        let mut sorted: Vec<_> = parameters.iter().collect();
+        sorted.sort_by_key(|(name, _)| *name);
+        let canonical: Json = sorted.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        let digest = Sha256::digest(canonical.to_string());
+        let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let readable = slug(&parameters.values().map(word).collect::<Vec<_>>().join("-"));
+        Self(if readable.is_empty() { hash } else { format!("{readable}-{hash}") })
+    }
+}
+
+impl ScenarioId {
+    /// The name of one repetition of a cell.
+    #[must_use]
+    pub fn of(cell: &CellId, replica: u32) -> Self {
+        Self(format!("{cell}-r{replica}"))
+    }
+}
+
+fn word(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// The first characters of a text that may stand in a URL.
+fn slug(text: &str) -> String {
+    const MOST: usize = 32;
+    let mut slug = String::new();
+    for character in text.chars().take(200) {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() >= MOST {
+            break;
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+impl Scenario {
+    /// The only scenario of a spec, with parameters, for tests.
+    pub(crate) fn only<'a>(_: &crate::spec::Spec, parameters: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
+        let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let cell = CellId::of(&parameters);
+        Self { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    use super::{CellId, ScenarioId};
+
+    fn cell(parameters: Json) -> String {
+        let parameters: IndexMap<String, Json> = serde_json::from_value(parameters).expect("a map");
+        ScenarioId::of(&CellId::of(&parameters), 2).to_string()
+    }
+
+    #[test]
+    fn ids_read_well_and_differ() {
+        assert_eq!(cell(json!({})), "default-r2");
+        insta::assert_snapshot!(cell(json!({"language": "Python", "strict": true})), @"python-true-6e5bdc80b341-r2");
+        assert_ne!(cell(json!({"a": "x-y", "b": "z"})), cell(json!({"a": "x", "b": "y-z"})));
+        assert_ne!(cell(json!({"a": 1})), cell(json!({"a": "1"})));
+        assert_eq!(cell(json!({"b": 1, "a": 2})).rsplit('-').nth(1), cell(json!({"a": 2, "b": 1})).rsplit('-').nth(1));
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_fit_for_a_url(name in "\\PC{1,8}", value in "\\PC{0,50}") {
+            let id = cell(json!({name: value}));
+            prop_assert!(id.len() < 64 && id.chars().all(|character| character.is_ascii_alphanumeric() || character == '-'), "{id}");
+        }
+    }
+}

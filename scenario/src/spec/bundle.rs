@@ -1,0 +1,61 @@
+//! The files beside a spec.
+
+use std::collections::BTreeMap;
+
+/// How many files a spec's folder may have.
+pub const MAX_BUNDLE_FILES: usize = 1000;
+/// How large a spec's folder may be.
+pub const MAX_BUNDLE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The files beside a spec: their paths relative to its folder, and their sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bundle {
+    files: BTreeMap<String, u64>,
+}
+
+impl Bundle {
+    /// A bundle of these files; the message when there are too many or they are too large.
+    pub fn new(files: impl IntoIterator<Item = (String, u64)>) -> Result<Self, String> {
+        let files: BTreeMap<_, _> = files.into_iter().take(MAX_BUNDLE_FILES + 1).collect();
+        if files.len() > MAX_BUNDLE_FILES {
+            return Err(format!("the spec's folder has more than {MAX_BUNDLE_FILES} files"));
+        }
+        let bytes: u64 = files.values().sum();
+        if bytes > MAX_BUNDLE_BYTES {
+            return Err(format!("the spec's folder has {bytes} bytes; at most {MAX_BUNDLE_BYTES} are taken"));
+        }
+        Ok(Self { files })
+    }
+
+    /// Whether there is a file at `path`, or a folder with files in it.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        let folder = format!("{path}/");
+        path == "."
+            || self.files.contains_key(path)
+            || self.files.range(folder.clone()..).next().is_some_and(|(name, _)| name.starts_with(&folder))
+    }
+
+    /// The paths of all files, sorted.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bundle, MAX_BUNDLE_BYTES};
+
+    #[test]
+    fn files_and_folders_are_found() {
+        let bundle = Bundle::new([("checks/a.py".to_owned(), 1), ("seed.sql".to_owned(), 1)]).expect("a bundle");
+        assert!(bundle.has("checks/a.py") && bundle.has("checks") && bundle.has("seed.sql") && bundle.has("."));
+        assert!(!bundle.has("check") && !bundle.has("seed") && !bundle.has("checks/a"));
+    }
+
+    #[test]
+    fn bundles_are_bounded() {
+        assert!(Bundle::new((0..1001).map(|n| (n.to_string(), 0))).is_err());
+        assert!(Bundle::new([("a".to_owned(), MAX_BUNDLE_BYTES), ("b".to_owned(), 1)]).is_err());
+    }
+}

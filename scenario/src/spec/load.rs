@@ -1,0 +1,76 @@
+//! Text to spec, or to everything that is wrong with it.
+
+use sha2::{Digest, Sha256};
+
+use super::bundle::Bundle;
+use super::code::Code;
+use super::diagnostic::{Diagnostic, Severity};
+use super::path::Path;
+use super::reader::{Readable, Reader};
+use super::validate::validate;
+use super::yaml::{Entry, Kind, Limits, Node, parse};
+use super::{Sections, Spec};
+
+/// Keys that are kept for parts of the language which this version does not run.
+const RESERVED: [&str; 6] = ["chaos", "chaos_matrix", "contract", "contracts", "extends", "workflow"];
+/// How many findings are reported; a text with more needs another look anyway.
+const MOST_FINDINGS: usize = 100;
+
+/// What reading a text gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The spec, when there is no error.
+    pub spec: Option<Spec>,
+    /// Everything that was found, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a spec. `bundle` lists the files beside it; `None` when it stands alone.
+///
+/// ```
+/// let loaded = scenario::spec::load("version: 1\nid: hello\n", None);
+/// assert!(loaded.spec.is_none());
+/// assert_eq!(loaded.diagnostics[0].message, "the key `base` is missing");
+/// ```
+#[must_use]
+pub fn load(text: &str, bundle: Option<&Bundle>) -> Loaded {
+    let (root, mut diagnostics) = parse(text, Limits::default());
+    let spec = root.and_then(|root| read(root, bundle, &mut diagnostics));
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
+    diagnostics.dedup();
+    diagnostics.truncate(MOST_FINDINGS);
+    let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error);
+    Loaded { spec: spec.filter(|_| !failed), diagnostics }
+}
+
+fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnostic>) -> Option<Spec> {
+    take_reserved(&mut root, diagnostics);
+    let mut reader = Reader::default();
+    let sections = Sections::read(&root, &mut reader);
+    let (findings, references) = reader.finish();
+    diagnostics.extend(findings);
+    let spec = Spec { digest: digest(&root), sections: sections? };
+    diagnostics.extend(validate(&spec, &root, &references, bundle));
+    Some(spec)
+}
+
+/// Takes out the keys that are not read: free ones silently, reserved ones with a finding.
+fn take_reserved(root: &mut Node, diagnostics: &mut Vec<Diagnostic>) {
+    let Kind::Map(entries) = &mut root.kind else { return };
+    entries.retain(|entry| !entry.key.starts_with("x-"));
+    let is_reserved = |entry: &Entry| RESERVED.contains(&entry.key.as_str());
+    for entry in entries.iter().filter(|entry| is_reserved(entry)) {
+        diagnostics.push(Diagnostic {
+            code: Code::NotSupportedYet,
+            message: format!("`{}` is not supported yet", entry.key),
+            help: Some("remove it; the key is reserved for a later version".to_owned()),
+            path: Path::default().key(&entry.key),
+            span: entry.key_span,
+        });
+    }
+    entries.retain(|entry| !is_reserved(entry));
+}
+
+fn digest(root: &Node) -> String {
+    Sha256::digest(root.canonical().to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

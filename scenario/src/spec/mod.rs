@@ -1,0 +1,175 @@
+//! Specs: what they may say, how they are read, and everything that can be wrong with them.
+//!
+//! Text becomes a tree with positions ([`yaml`]), the tree becomes types ([`reader`], [`sections`], [`types`]), and
+//! rules that need more than one value are checked on the types ([`validate`]). Each step collects findings instead of
+//! stopping, so that an author sees all of them at once. The same descriptions ([`shape`]) give the JSON Schema
+//! ([`schema`]) and the reference ([`reference`](mod@reference)).
+
+mod bundle;
+pub mod code;
+pub mod diagnostic;
+mod load;
+pub mod path;
+pub(crate) mod reader;
+pub mod reference;
+pub mod render;
+pub mod schema;
+pub(crate) mod section;
+pub mod sections;
+pub mod shape;
+pub mod template;
+pub mod types;
+pub(crate) mod validate;
+pub mod yaml;
+
+use std::ops::Deref;
+
+use serde::Serialize;
+
+pub use bundle::{Bundle, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
+pub use load::{Loaded, load};
+pub use section::Joined;
+use section::{choice, section};
+use sections::{
+    Agent, Audit, Determinism, Egress, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Policy, Resources,
+    Scoring, Secret, Service, Setup, Task,
+};
+use template::Text;
+use types::{InvariantName, Label, SpecId, Table, Whole};
+
+use sections::{Clock, Dns};
+use types::{Bytes, Cpu, Fraction, Timespan};
+
+/// A spec that was read and found right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Spec {
+    sections: Sections,
+    /// The SHA-256 of what the spec says, in hex: the same for texts that differ only in comments, style and key order.
+    #[serde(skip)]
+    pub digest: String,
+}
+
+impl Deref for Spec {
+    type Target = Sections;
+
+    fn deref(&self) -> &Sections {
+        &self.sections
+    }
+}
+
+section! {
+    /// A world, a task, an agent, and what must be true afterwards. Keys that begin with `x-` are free at the top level,
+    /// for anchors and notes.
+    pub struct Sections {
+        /// The version of the language: 1.
+        version: Version,
+        /// The spec's name, in kebab-case. Uploading the same id again makes a new stored version.
+        id: SpecId,
+        /// What the spec is about, for people.
+        description: String = String::new(),
+        /// The suite that the spec belongs to, for grouping in reports.
+        suite: Option<Label>,
+        /// Words for choosing specs: `--filter tag`.
+        tags: Vec<Label> = Vec::new(),
+        /// What the agent shows that it can do, for coverage.
+        capabilities: Vec<Label> = Vec::new(),
+        /// What a machine must offer to run this spec; a run lists what it skips.
+        needs: Vec<Need> = Vec::new(),
+        /// The status that the spec's own agent should get. Examples and tests of invariants use it to show a failure.
+        expect: Expect = Expect::Pass,
+        /// The image of the sandbox, such as `debian:bookworm-slim`. Only `{{ params.NAME }}` is replaced here.
+        base: Text,
+        /// What the agent is asked to do.
+        task: Task,
+        /// Who is put to the test. Without it the spec can be validated and used for an interactive sandbox, but not run.
+        agent: Option<Agent>,
+        /// The model that the agent talks to.
+        model: Option<Model>,
+        /// What the sandbox has before the agent starts.
+        setup: Setup = Setup { packages: Vec::new(), files: Vec::new(), env: Table::default(), commands: Vec::new() },
+        /// What one sandbox may use.
+        resources: Resources = Resources {
+            timeout: Timespan::from_secs(600), cpu: Cpu::DEFAULT, memory: Bytes::from_mebi(2048), disk: Bytes::from_mebi(1024),
+            pids: Whole::new(512), output: Bytes::from_mebi(64), concurrency_limit: None
+        },
+        /// What the world holds before the agent sees it.
+        fixtures: Vec<Fixture> = Vec::new(),
+        /// What the agent reaches by name.
+        services: Vec<Service> = Vec::new(),
+        /// Values that the agent needs and nobody may see.
+        secrets: Vec<Secret> = Vec::new(),
+        /// What the sandbox may reach.
+        network: Network = Network { egress: Egress { default: Policy::Deny, allow: Vec::new() }, ingress: None, dns_overrides: Table::default() },
+        /// What is written down about the agent's doings.
+        audit: Audit = Audit { db_writes: false, http_calls: false, file_writes: false, commands: false },
+        /// What the agent must not do, whatever it achieves.
+        forbidden: Forbidden = Forbidden { db_writes_outside: None, http_except: None, secrets_in_logs: None, file_writes_outside: None },
+        /// What is the same in every run.
+        determinism: Determinism = Determinism { seed: None, clock: Clock::Real, dns: Dns::Static },
+        /// What must be true afterwards, by name.
+        invariants: Table<InvariantName, Invariant, 1>,
+        /// When a scenario passes, and when its replicas together do.
+        scoring: Scoring = Scoring { pass_threshold: Fraction::ONE, gate: sections::GateRule::Score, replica_aggregation: None, min_pass_rate: None },
+        /// How often and with what the scenario is run.
+        parallelism: Parallelism = Parallelism { replicas: Whole::new(1), matrix: None, exclude: Vec::new(), max_concurrent: None },
+    }
+}
+
+/// The version of the language.
+type Version = Whole<1, 1>;
+
+choice! {
+    /// What a machine must offer to run a spec.
+    pub enum Need {
+        /// A Docker engine.
+        Docker = "docker",
+        /// A Postgres image.
+        Postgres = "postgres",
+        /// A MySQL or MariaDB image.
+        Mysql = "mysql",
+        /// A Redis image.
+        Redis = "redis",
+        /// The model gateway.
+        Model = "model",
+        /// A model that judges.
+        Judge = "judge",
+        /// A way out to the network.
+        Network = "network",
+        /// Agent snapshots.
+        Snapshot = "snapshot",
+        /// Permission to run check scripts beside the worker.
+        HostChecks = "host_checks",
+    }
+}
+
+choice! {
+    /// The status that a scenario should get.
+    pub enum Expect {
+        /// It passes.
+        Pass = "pass",
+        /// It fails.
+        Fail = "fail",
+        /// It cannot be judged.
+        Error = "error",
+    }
+}
+
+impl Sections {
+    /// The service with this name.
+    #[must_use]
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name().as_str() == name)
+    }
+
+    /// What to record: what `audit` says, and what the `forbidden` rules need.
+    #[must_use]
+    pub fn effective_audit(&self) -> Audit {
+        Audit {
+            db_writes: self.audit.db_writes || self.forbidden.db_writes_outside.is_some(),
+            http_calls: self.audit.http_calls || self.forbidden.http_except.is_some(),
+            file_writes: self.audit.file_writes || self.forbidden.file_writes_outside.is_some(),
+            commands: self.audit.commands,
+        }
+    }
+}

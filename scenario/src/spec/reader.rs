@@ -1,0 +1,225 @@
+//! Nodes to types, collecting every finding on the way.
+//!
+//! A type of the language implements [`Readable`]; most do so through the macros of [`super::section`]. To add a type
+//! by hand: return `None` only after a finding was reported, and describe in `shape` what `read` accepts.
+
+use super::code::Code;
+use super::diagnostic::{Diagnostic, alternatives, closest};
+use super::path::{Path, Segment};
+use super::shape::{Field, Shape};
+use super::template::Reference;
+use super::yaml::{Entry, Kind, Node, Span};
+
+/// A type that can be read from a spec.
+pub trait Readable: Sized {
+    /// Reads a value; `None` after reporting why not.
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self>;
+
+    /// What `read` accepts.
+    fn shape() -> Shape;
+
+    /// The value that stands for a missing key; `None` when the key must be there.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// What is known while reading: where we are, and what was found.
+#[derive(Debug, Default)]
+pub struct Reader {
+    path: Path,
+    findings: Vec<Diagnostic>,
+    references: Vec<(Path, Reference)>,
+}
+
+impl Reader {
+    /// Everything found, and every template reference with the place where it stands.
+    #[must_use]
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<(Path, Reference)>) {
+        (self.findings, self.references)
+    }
+
+    /// Reports a finding at the current place.
+    pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+        self.findings.push(Diagnostic { code, message: message.into(), help, path: self.path.clone(), span });
+    }
+
+    /// Reports a value of another kind than the one expected.
+    pub fn wrong_type<T>(&mut self, node: &Node, expected: &str) -> Option<T> {
+        let help = match (&node.kind, expected) {
+            (Kind::Null, _) => Some("give it a value, or remove the key".to_owned()),
+            (Kind::Number(_) | Kind::Bool(..), expected) if expected.contains("string") => {
+                Some("put it in quotes".to_owned())
+            }
+            _ => None,
+        };
+        self.report(Code::WrongType, node.span, format!("expected {expected}, found {}", node.describe()), help);
+        None
+    }
+
+    /// Reports a value that has the right kind but cannot be used.
+    pub fn invalid<T>(&mut self, node: &Node, message: impl Into<String>, help: Option<String>) -> Option<T> {
+        self.report(Code::InvalidValue, node.span, message, help);
+        None
+    }
+
+    /// Remembers that the text at the current place names something.
+    pub fn refer(&mut self, reference: Reference) {
+        self.references.push((self.path.clone(), reference));
+    }
+
+    /// Runs `read` one step further down the path.
+    pub fn within<T>(&mut self, segment: Segment, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(segment);
+        let result = read(self);
+        self.path.pop();
+        result
+    }
+
+    /// The current place.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Reads the keys of one map, and at the end reports those that nobody asked for.
+#[derive(Debug)]
+pub(crate) struct MapReader<'a> {
+    node: &'a Node,
+    entries: &'a [Entry],
+    known: Vec<&'static str>,
+    /// Which variant of a tagged section this is, once that is known.
+    pub(crate) variant: Option<&'static str>,
+}
+
+impl<'a> MapReader<'a> {
+    /// Starts reading `node`, which must be a map.
+    pub(crate) fn new(node: &'a Node, reader: &mut Reader) -> Option<Self> {
+        match node.entries() {
+            Some(entries) => Some(Self { node, entries, known: Vec::new(), variant: None }),
+            None => reader.wrong_type(node, "a map"),
+        }
+    }
+
+    /// The value under `key`, which counts as known from now on.
+    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.known.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// Reads a key that must be there, unless its type has a value for absence.
+    pub(crate) fn required<T: Readable>(&mut self, reader: &mut Reader, key: &'static str) -> Option<T> {
+        let Some(node) = self.node(key) else {
+            return T::absent().or_else(|| {
+                let message = format!("the key `{key}` is missing");
+                let span = Span { end: self.node.span.start, ..self.node.span };
+                reader.report(Code::MissingKey, span, message, None);
+                None
+            });
+        };
+        reader.within(Segment::Key(key.to_owned()), |reader| T::read(node, reader))
+    }
+
+    /// Reads a key that has a default.
+    pub(crate) fn optional<T: Readable>(
+        &mut self,
+        reader: &mut Reader,
+        key: &'static str,
+        default: impl FnOnce() -> T,
+    ) -> Option<T> {
+        match self.node(key) {
+            Some(node) => reader.within(Segment::Key(key.to_owned()), |reader| T::read(node, reader)),
+            None => Some(default()),
+        }
+    }
+
+    /// Reports every key that nobody asked for. `siblings` are the keys of other variants, with what selects them.
+    pub(crate) fn finish(&self, reader: &mut Reader, siblings: &[(String, Vec<Field>)]) {
+        for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str())) {
+            let message = format!("unknown key `{}`", entry.key);
+            let owner = siblings.iter().find(|(_, fields)| fields.iter().any(|field| field.key == entry.key));
+            let help = match (owner, closest(&entry.key, self.known.iter().copied())) {
+                (Some((variant, _)), _) => Some(format!("`{}` belongs to `{variant}`", entry.key)),
+                (None, Some(name)) => Some(format!("did you mean `{name}`?")),
+                (None, None) if self.known.is_empty() => Some("no keys are known here".to_owned()),
+                (None, None) => {
+                    Some(format!("known here: {}", alternatives(self.known.iter().copied()).replace(" or ", " and ")))
+                }
+            };
+            reader.within(Segment::Key(entry.key.clone()), |reader| {
+                reader.report(Code::UnknownKey, entry.key_span, message, help);
+            });
+        }
+    }
+}
+
+impl Readable for bool {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.kind {
+            Kind::Bool(value, _) => Some(*value),
+            _ => reader.wrong_type(node, "`true` or `false`"),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Bool
+    }
+}
+
+impl<T: Readable> Readable for Option<T> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        T::read(node, reader).map(Some)
+    }
+
+    fn shape() -> Shape {
+        T::shape()
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+impl<T: Readable> Readable for Vec<T> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let Kind::List(items) = &node.kind else {
+            return reader.wrong_type(node, "a list");
+        };
+        let read: Vec<_> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| reader.within(Segment::Index(index), |reader| T::read(item, reader)))
+            .collect();
+        read.into_iter().collect()
+    }
+
+    fn shape() -> Shape {
+        Shape::List { item: Box::new(T::shape()), least: 0 }
+    }
+}
+
+/// A string without templates; numbers and booleans are taken as they are written.
+impl Readable for String {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match node.scalar() {
+            Some(text) => Some(text.to_owned()),
+            None => reader.wrong_type(node, "text"),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
+/// Any value, without templates.
+impl Readable for serde_json::Value {
+    fn read(node: &Node, _: &mut Reader) -> Option<Self> {
+        Some(node.to_json())
+    }
+
+    fn shape() -> Shape {
+        Shape::Any
+    }
+}

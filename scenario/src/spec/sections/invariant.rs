@@ -1,0 +1,68 @@
+//! `invariants`: what must be true afterwards.
+
+use crate::checks::Check;
+use crate::spec::section::{choice, section};
+use crate::spec::types::Weight;
+
+section! {
+    /// What must be true afterwards. Each invariant gets a score from 0 to 1; the composite is their weighted mean,
+    /// and 0 as soon as a gate is not met.
+    ///
+    /// ```yaml
+    /// invariants:
+    ///   tests_pass:
+    ///     description: All tests pass
+    ///     gate: true
+    ///     check: { type: command_exit, command: npm test }
+    /// ```
+    pub struct Invariant {
+        /// What it means, for people.
+        description: Option<String>,
+        /// How much it counts beside the others: 1 without it, or what `severity` says.
+        weight: Option<Weight>,
+        /// Whether the scenario fails when this is not fully met: `false` without it, or what `severity` says.
+        gate: Option<bool>,
+        /// A word for weight and gate together; an explicit `weight` or `gate` wins.
+        severity: Option<Severity>,
+        /// How it is tested.
+        check: Check,
+    }
+}
+
+choice! {
+    /// How bad it is when an invariant is not met.
+    pub enum Severity {
+        /// Weight 3, and a gate.
+        Critical = "critical",
+        /// Weight 2.
+        High = "high",
+        /// Weight 1.
+        Medium = "medium",
+        /// Weight 1.
+        Low = "low",
+    }
+}
+
+impl Severity {
+    fn weight(self) -> f64 {
+        match self {
+            Self::Critical => 3.0,
+            Self::High => 2.0,
+            Self::Medium | Self::Low => 1.0,
+        }
+    }
+}
+
+impl Invariant {
+    /// How much it counts.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        self.weight.map_or_else(|| self.severity.map_or(1.0, Severity::weight), Weight::get)
+    }
+
+    /// Whether the scenario fails when this is not fully met.
+    #[must_use]
+    pub fn gate(&self) -> bool {
+        self.gate.unwrap_or(self.severity == Some(Severity::Critical))
+    }
+}

@@ -1,0 +1,38 @@
+//! The sections of the language, one file each: the type, its defaults and what the reference says about it.
+//!
+//! To add a section: write its file with `section!`, add its field to [`super::Spec`], its rules to
+//! [`super::validate`], and run `scripts/generate`.
+
+mod agent;
+mod audit;
+mod determinism;
+mod fixture;
+mod forbidden;
+mod invariant;
+mod mock;
+mod model;
+mod network;
+mod parallelism;
+mod resources;
+mod scoring;
+mod secret;
+mod service;
+mod setup;
+mod task;
+
+pub use agent::{Agent, AgentCommon, AgentKind, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
+pub use audit::Audit;
+pub use determinism::{Clock, Determinism, Dns};
+pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};
+pub use forbidden::{Deny, Forbidden};
+pub use invariant::{Invariant, Severity};
+pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEnd};
+pub use model::{Advance, Exhausted, Model, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant};
+pub use network::{Egress, Ingress, IngressRule, IngressSource, Network, Policy};
+pub use parallelism::{Matrix, Parallelism, Parameters};
+pub use resources::Resources;
+pub use scoring::{GateRule, ReplicaAggregation, Scoring};
+pub use secret::{EnvScope, FileScope, Secret, SecretEntry, SecretFrom, SecretScope, SecretSource};
+pub use service::{Container, Database, Service, ServiceCommon, ServiceKind};
+pub use setup::{Setup, SetupFile};
+pub use task::Task;

@@ -1,0 +1,151 @@
+//! `model`: the model gateway that the agent talks to.
+
+use crate::spec::section::{choice, section};
+use crate::spec::template::Text;
+use crate::spec::types::{BundlePath, Label, SecretName, Timespan, Value, Whole};
+
+/// A number of tokens.
+type Tokens = Whole<0, 1_000_000_000>;
+
+section! {
+    /// The model that the agent talks to, at a fixed name in the sandbox, in the shape of OpenAI's and Anthropic's
+    /// APIs. The real key stays outside; tokens and cost are counted here, so the agent does not have to report them.
+    ///
+    /// ```yaml
+    /// model:
+    ///   mode: scripted
+    ///   turns:
+    ///     - tool_calls: [{ name: read_file, arguments: { path: notes.txt } }]
+    ///       completion_tokens: 12
+    ///     - content: "Done."
+    /// ```
+    pub struct Model {
+        /// Where answers come from.
+        mode: ModelMode,
+        /// The answers of a scripted model, one for each call.
+        turns: Vec<Turn> = Vec::new(),
+        /// Answers that a scripted model gives to requests which contain a text; tried before `turns`.
+        rules as "match": Vec<TurnMatch> = Vec::new(),
+        /// What moves a scripted model on to the next turn.
+        advance: Advance = Advance::Call,
+        /// What a scripted model does after its last turn.
+        on_exhausted: Exhausted = Exhausted::Error,
+        /// Makes the scenario fail when turns are left over.
+        require_all_turns: bool = false,
+        /// Where `proxy` and `record` forward to.
+        upstream: Option<Upstream>,
+        /// The file of the spec's folder that `replay` reads.
+        recording: Option<BundlePath>,
+    }
+}
+
+choice! {
+    /// Where a model's answers come from.
+    pub enum ModelMode {
+        /// From `turns`: no key, no network, no chance.
+        Scripted = "scripted",
+        /// From `upstream`; every exchange is recorded as evidence.
+        Proxy = "proxy",
+        /// From `upstream`; the exchanges are also kept for `replay`.
+        Record = "record",
+        /// From a recording.
+        Replay = "replay",
+    }
+}
+
+choice! {
+    /// What moves a scripted model on to the next turn.
+    pub enum Advance {
+        /// Every call.
+        Call = "call",
+        /// The number of tool results in the conversation, which survives retries of the agent's client.
+        Transcript = "transcript",
+    }
+}
+
+choice! {
+    /// What a scripted model does after its last turn.
+    pub enum Exhausted {
+        /// Answers with an error, and the scenario fails with that reason.
+        Error = "error",
+        /// Gives the last answer again.
+        RepeatLast = "repeat_last",
+    }
+}
+
+section! {
+    /// One answer of a scripted model. Give `content`, `tool_calls` or `variants`.
+    pub struct Turn {
+        /// The text of the answer.
+        content: Option<Text>,
+        /// The tools that the answer calls.
+        tool_calls: Vec<ToolCall> = Vec::new(),
+        /// Tokens that the request counts.
+        prompt_tokens: Tokens = Whole::new(0),
+        /// Tokens that the answer counts.
+        completion_tokens: Tokens = Whole::new(0),
+        /// How long to wait before answering.
+        delay: Option<Timespan>,
+        /// Different answers for different replicas: replica 0 gets the first one, the others are chosen by the seed so
+        /// that every combination is seen as soon as there are replicas enough.
+        variants: Vec<Variant> = Vec::new(),
+    }
+}
+
+section! {
+    /// One of several answers of a turn.
+    pub struct Variant {
+        /// The text of the answer.
+        content: Option<Text>,
+        /// The tools that the answer calls.
+        tool_calls: Vec<ToolCall> = Vec::new(),
+        /// Tokens that the request counts.
+        prompt_tokens: Tokens = Whole::new(0),
+        /// Tokens that the answer counts.
+        completion_tokens: Tokens = Whole::new(0),
+    }
+}
+
+section! {
+    /// A tool that an answer calls.
+    pub struct ToolCall {
+        /// The tool.
+        name: Label,
+        /// Its arguments.
+        arguments: Option<Value>,
+    }
+}
+
+section! {
+    /// An answer for requests that contain a text.
+    pub struct TurnMatch {
+        /// The text that the request must contain.
+        contains: Text,
+        /// The answer.
+        turn: Turn,
+    }
+}
+
+section! {
+    /// Where calls are forwarded to.
+    pub struct Upstream {
+        /// The provider's address, such as `https://api.example.com/v1`.
+        base_url: Text,
+        /// The secret that holds the key. It is added outside the sandbox; the agent never has it.
+        api_key: Option<SecretName>,
+        /// The shape of the provider's API.
+        provider: Provider = Provider::OpenAi,
+        /// The model to ask, whatever the agent asks for.
+        model: Option<Label>,
+    }
+}
+
+choice! {
+    /// The shape of a provider's API.
+    pub enum Provider {
+        /// Chat completions.
+        OpenAi = "openai",
+        /// Messages.
+        Anthropic = "anthropic",
+    }
+}

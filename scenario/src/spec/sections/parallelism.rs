@@ -1,0 +1,106 @@
+//! `parallelism`: how often and with what the scenario is run.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::section::section;
+use crate::spec::shape::Shape;
+use crate::spec::types::{Many, ParamName, Table, Value, Whole};
+use crate::spec::yaml::{Kind, Node};
+
+section! {
+    /// How often and with what the scenario is run: every cell of the matrix, `replicas` times.
+    ///
+    /// ```yaml
+    /// parallelism:
+    ///   replicas: 3
+    ///   matrix:
+    ///     language: [python, node]
+    ///     strict: [true, false]
+    ///   exclude:
+    ///     - { language: node, strict: true }
+    /// ```
+    pub struct Parallelism {
+        /// How often each cell is run.
+        replicas: Whole<1, 10_000> = Whole::new(1),
+        /// The parameters of each cell: a list of maps (one cell each), or a map of lists (every combination). They are
+        /// `{{ params.NAME }}` in the spec, `scenario_params` for custom checks and `parameters` in results.
+        matrix: Option<Matrix>,
+        /// Cells to leave out: every cell that has all the values of one of these maps.
+        exclude: Vec<Parameters> = Vec::new(),
+        /// How many scenarios of an experiment may run at once.
+        max_concurrent: Option<Whole<1, 1000>>,
+    }
+}
+
+/// The values of one cell's parameters.
+pub type Parameters = Table<ParamName, Value>;
+
+/// The parameters of each cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Matrix {
+    /// One map for each cell.
+    Cells(Many<Parameters>),
+    /// Every combination of one value from each list.
+    Product(Table<ParamName, Many<Value>, 1>),
+}
+
+impl Matrix {
+    /// How many cells there are before `exclude`; saturates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Cells(cells) => cells.len(),
+            Self::Product(axes) => axes.values().fold(1, |cells: usize, values| cells.saturating_mul(values.len())),
+        }
+    }
+
+    /// Whether there is no cell at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cell at `index`, with the last parameter changing fastest.
+    #[must_use]
+    pub fn cell(&self, index: usize) -> IndexMap<String, Value> {
+        match self {
+            Self::Cells(cells) => cells
+                .get(index)
+                .into_iter()
+                .flat_map(|cell| cell.iter())
+                .map(|(name, value)| (name.to_string(), value.clone()))
+                .collect(),
+            Self::Product(axes) => {
+                let mut rest = index;
+                let mut cell: Vec<_> = axes
+                    .iter()
+                    .rev()
+                    .map(|(name, values)| {
+                        let value = values[rest % values.len()].clone();
+                        rest /= values.len();
+                        (name.to_string(), value)
+                    })
+                    .collect();
+                cell.reverse();
+                cell.into_iter().collect()
+            }
+        }
+    }
+}
+
+impl Readable for Matrix {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match node.kind {
+            Kind::List(_) => Many::read(node, reader).map(Self::Cells),
+            Kind::Map(_) => Table::read(node, reader).map(Self::Product),
+            _ => reader.wrong_type(node, "a list of maps, or a map of lists"),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Either(vec![Many::<Parameters>::shape(), Table::<ParamName, Many<Value>, 1>::shape()])
+    }
+}

@@ -1,0 +1,152 @@
+//! `services`: what the agent reaches by name.
+
+use serde::Serialize;
+
+use super::mock::HttpMock;
+use crate::spec::reader::{MapReader, Readable, Reader};
+use crate::spec::section::{Fields, finish_tagged, section, tagged};
+use crate::spec::shape::Shape;
+use crate::spec::template::Text;
+use crate::spec::types::{Command, EnvName, ServiceName, Table, Timespan, Whole};
+use crate::spec::yaml::Node;
+
+/// Something that the agent reaches by name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Service {
+    /// What every kind has.
+    pub common: ServiceCommon,
+    /// The kind, with its own settings.
+    pub kind: ServiceKind,
+}
+
+section! {
+    /// What every service has.
+    pub struct ServiceCommon {
+        /// The name under which the agent reaches it: `name` and `name.services.internal`.
+        name: ServiceName,
+        /// The ports it listens on, inside the sandbox only; nothing is published on the host. A declared port is taken:
+        /// nothing else in the sandbox can listen on it. An `http_mock` without ports listens on 80.
+        ports: Vec<Whole<1, 65535>> = Vec::new(),
+    }
+}
+
+tagged! {
+    /// Something that the agent reaches by name. Its address is also in `<NAME>_HOST`, `<NAME>_PORT` and `<NAME>_URL`.
+    pub enum ServiceKind by "type" or "image" {
+        /// A container.
+        Container(Container) = "image",
+        /// A recording HTTP server of ours.
+        HttpMock(HttpMock) = "http_mock",
+    }
+}
+
+section! {
+    /// Runs an image beside the agent. This is the kind of a service without `type`.
+    ///
+    /// ```yaml
+    /// services:
+    ///   - name: db
+    ///     image: postgres:16
+    ///     env: { POSTGRES_PASSWORD: "{{ secrets.DB_PASSWORD }}" }
+    ///     ports: [5432]
+    /// ```
+    pub struct Container {
+        /// The image. Names that contain `postgres`, `mysql`, `mariadb` or `redis` are recognised: they get a real
+        /// readiness check, and the first three can be asked by `sql` checks.
+        image: Text,
+        /// Replaces the image's command.
+        command: Option<Command>,
+        /// Environment variables of the container.
+        env: Table<EnvName, Text> = Table::default(),
+        /// A command inside the service's container that succeeds once the service is ready. Without it: a real query for
+        /// a recognised database, else a connection to each port.
+        wait_for: Option<Text>,
+        /// How long the service may take to become ready.
+        wait_timeout: Timespan = Timespan::from_secs(60),
+    }
+}
+
+/// A database that can be asked with SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Database {
+    /// Any image that contains `postgres`.
+    Postgres,
+    /// Any image that contains `mysql` or `mariadb`.
+    MySql,
+}
+
+impl Container {
+    /// Which database the image is, by its name.
+    #[must_use]
+    pub fn database(&self) -> Option<Database> {
+        let image = self.image.source().to_lowercase();
+        let named = |name: &str| image.contains(name);
+        if named("postgres") {
+            Some(Database::Postgres)
+        } else if named("mysql") || named("mariadb") {
+            Some(Database::MySql)
+        } else {
+            None
+        }
+    }
+
+    fn default_port(&self) -> Option<i64> {
+        match self.database() {
+            Some(Database::Postgres) => Some(5432),
+            Some(Database::MySql) => Some(3306),
+            None => self.image.source().to_lowercase().contains("redis").then_some(6379),
+        }
+    }
+}
+
+impl Service {
+    /// The name under which it is reached.
+    #[must_use]
+    pub fn name(&self) -> &ServiceName {
+        &self.common.name
+    }
+
+    /// The mock, when it is one.
+    #[must_use]
+    pub fn mock(&self) -> Option<&HttpMock> {
+        match &self.kind {
+            ServiceKind::HttpMock(mock) => Some(mock),
+            ServiceKind::Container(_) => None,
+        }
+    }
+
+    /// The database, when it is one that can be asked with SQL.
+    #[must_use]
+    pub fn database(&self) -> Option<Database> {
+        match &self.kind {
+            ServiceKind::Container(container) => container.database(),
+            ServiceKind::HttpMock(_) => None,
+        }
+    }
+
+    /// The ports it listens on: those declared, or the usual one of its kind.
+    #[must_use]
+    pub fn ports(&self) -> Vec<i64> {
+        if !self.common.ports.is_empty() {
+            return self.common.ports.iter().map(|port| port.get()).collect();
+        }
+        match &self.kind {
+            ServiceKind::HttpMock(_) => vec![80],
+            ServiceKind::Container(container) => container.default_port().into_iter().collect(),
+        }
+    }
+}
+
+impl Readable for Service {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let mut map = MapReader::new(node, reader)?;
+        let common = ServiceCommon::read_fields(&mut map, reader);
+        let kind = ServiceKind::read_variant(&mut map, reader);
+        finish_tagged(&map, reader, "type", ServiceKind::variants());
+        Some(Self { common: common?, kind: kind? })
+    }
+
+    fn shape() -> Shape {
+        ServiceKind::tagged_shape(ServiceCommon::section().fields)
+    }
+}

@@ -1,0 +1,18 @@
+//! `task`: what the agent is asked to do.
+
+use crate::spec::section::section;
+use crate::spec::template::Text;
+use crate::spec::types::{Command, OneOrMany};
+
+section! {
+    /// What the agent is asked to do.
+    pub struct Task {
+        /// The request. It reaches the agent as `TOUCHSTONE_TASK_PROMPT` (also `KEYSTONE_TASK_PROMPT`), in
+        /// `.keystone/task.json`, on standard input, and as `{{ task.prompt }}` in the agent's command; custom checks get
+        /// it as `task.prompt`.
+        prompt: Text,
+        /// Commands that solve the task. The `oracle` agent runs them, to show that the task can be solved and that the
+        /// invariants accept a right answer. Any other agent never sees them.
+        solution: Option<OneOrMany<Command>>,
+    }
+}

@@ -1,0 +1,24 @@
+//! The small types that sections are made of. Each carries its own rule, so that what was read can be used.
+
+mod amount;
+mod command;
+mod duration;
+mod path;
+mod pattern;
+mod size;
+mod table;
+mod value;
+mod word;
+
+pub use amount::{Cpu, Fraction, Temperature, Weight, Whole};
+pub use command::{Command, OneOrMany};
+pub use duration::Timespan;
+pub use path::{BundlePath, SandboxPath, WorkspacePath};
+pub use pattern::{Glob, Pattern};
+pub use size::Bytes;
+pub use table::{Many, Table};
+pub use value::Value;
+pub use word::{
+    EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, Label, Method, Moment, PackageName, ParamName,
+    PathPrefix, SecretName, ServiceName, SpecId, TableName, UserName, Word,
+};

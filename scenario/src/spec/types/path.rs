@@ -1,0 +1,186 @@
+//! Paths that stay where they belong.
+
+use serde::Serialize;
+
+use super::pattern::Glob;
+use crate::spec::code::Code;
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::shape::Shape;
+use crate::spec::template::{Bindings, Text};
+use crate::spec::yaml::Node;
+
+/// Where the workspace is inside the sandbox.
+pub(crate) const WORKSPACE: &str = "/workspace";
+
+/// A path or glob in the workspace: relative to it, or absolute below `/workspace`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct WorkspacePath(Text);
+
+impl WorkspacePath {
+    /// The path relative to the workspace, with templates replaced; the message when it leaves the workspace then.
+    pub fn render(&self, bindings: &dyn Bindings) -> Result<String, String> {
+        relative(&self.0.render(bindings))
+    }
+
+    /// The path as it was written.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        self.0.source()
+    }
+}
+
+impl Readable for WorkspacePath {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text = Text::read(node, reader)?;
+        let Some(literal) = text.as_literal() else {
+            return Some(Self(text));
+        };
+        match relative(literal) {
+            Ok(path) if path == "stdout.log" || path == "stderr.log" => {
+                let help = "to judge what the agent printed, use `llm_as_judge` with `input_from: agent_output`, or let the agent write a file";
+                reader.report(
+                    Code::StdoutFile,
+                    node.span,
+                    "the agent's output is not written to a file",
+                    Some(help.to_owned()),
+                );
+                None
+            }
+            Ok(path) if Glob::is_glob(&path) => Glob::read(node, reader).map(|_| Self(text)),
+            Ok(_) => Some(Self(text)),
+            Err(problem) => {
+                reader.report(
+                    Code::InvalidPath,
+                    node.span,
+                    problem,
+                    Some("paths are relative to the workspace".to_owned()),
+                );
+                None
+            }
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
+/// A path relative to the workspace without `.` steps, or why it is none.
+fn relative(path: &str) -> Result<String, String> {
+    let below = match path.strip_prefix(WORKSPACE) {
+        Some("") => "",
+        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
+        _ if path.starts_with('/') => return Err(format!("the path `{path}` is outside the workspace")),
+        _ => path,
+    };
+    let steps: Vec<_> = below.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+    if steps.contains(&"..") {
+        return Err(format!("the path `{path}` may leave the workspace"));
+    }
+    if path.is_empty() || path.contains('\0') {
+        return Err("the path is empty".to_owned());
+    }
+    Ok(if steps.is_empty() { ".".to_owned() } else { steps.join("/") })
+}
+
+/// A path of the spec's own folder.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct BundlePath(String);
+
+impl BundlePath {
+    /// The path, relative to the spec's folder.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Readable for BundlePath {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let Some(path) = node.scalar() else {
+            return reader.wrong_type(node, "a path in the spec's folder");
+        };
+        match relative(path) {
+            Ok(path) => Some(Self(path)),
+            Err(_) => {
+                let message = format!("the path `{path}` is outside the spec's folder");
+                reader.report(
+                    Code::InvalidPath,
+                    node.span,
+                    message,
+                    Some("name a file that is kept beside `spec.yaml`".to_owned()),
+                );
+                None
+            }
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
+/// A path anywhere in the sandbox; relative ones are in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SandboxPath(Text);
+
+impl SandboxPath {
+    /// The workspace itself.
+    #[must_use]
+    pub fn workspace() -> Self {
+        Self(Text::literal(WORKSPACE))
+    }
+
+    /// The absolute path, with templates replaced.
+    #[must_use]
+    pub fn render(&self, bindings: &dyn Bindings) -> String {
+        let path = self.0.render(bindings);
+        if path.starts_with('/') { path } else { format!("{WORKSPACE}/{path}") }
+    }
+}
+
+impl Readable for SandboxPath {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text = Text::read(node, reader)?;
+        if text.source().is_empty() || text.source().contains('\0') || text.source().split('/').any(|step| step == "..")
+        {
+            reader.report(
+                Code::InvalidPath,
+                node.span,
+                format!("{} is not a path without `..`", node.describe()),
+                None,
+            );
+            return None;
+        }
+        Some(Self(text))
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relative;
+
+    #[test]
+    fn workspace_paths_are_made_relative_and_stay_inside() {
+        for (path, expected) in [
+            ("a/b", "a/b"),
+            ("./a", "a"),
+            ("/workspace/a", "a"),
+            ("/workspace", "."),
+            ("a//b/", "a/b"),
+            ("reports/*.json", "reports/*.json"),
+        ] {
+            assert_eq!(relative(path).as_deref(), Ok(expected), "{path}");
+        }
+        for path in ["", "/etc/passwd", "../x", "a/../../x", "/workspaces/x"] {
+            assert!(relative(path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Maps with free names, and lists that must not be empty.
+
+use std::hash::Hash;
+use std::ops::Deref;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::word::Word;
+use crate::spec::path::Segment;
+use crate::spec::reader::{MapReader, Readable, Reader};
+use crate::spec::shape::Shape;
+use crate::spec::yaml::{Kind, Node};
+
+/// A map whose keys are names of one kind, in the order of the spec, with at least `LEAST` entries.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+#[serde(bound(serialize = "K: Serialize + Hash + Eq, V: Serialize"))]
+pub struct Table<K, V, const LEAST: usize = 0>(IndexMap<K, V>)
+where
+    K: Hash + Eq;
+
+impl<K: Hash + Eq, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self(IndexMap::new())
+    }
+}
+
+impl<K: Hash + Eq, V, const LEAST: usize> Deref for Table<K, V, LEAST> {
+    type Target = IndexMap<K, V>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<K: Word + Hash + Eq, V: Readable, const LEAST: usize> Readable for Table<K, V, LEAST> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        MapReader::new(node, reader)?;
+        let entries = node.entries().unwrap_or_default();
+        if entries.len() < LEAST {
+            return reader.invalid(node, "expected at least one entry", None);
+        }
+        let read: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                reader.within(Segment::Key(entry.key.clone()), |reader| {
+                    let name = Node { span: entry.key_span, kind: Kind::String(entry.key.clone()) };
+                    let key = K::read(&name, reader);
+                    Some((key, V::read(&entry.value, reader))).and_then(|(key, value)| key.zip(value))
+                })
+            })
+            .collect();
+        read.into_iter().collect::<Option<_>>().map(Self)
+    }
+
+    fn shape() -> Shape {
+        Shape::Map { key: K::PATTERN, value: Box::new(V::shape()), least: LEAST }
+    }
+}
+
+/// A list of at least one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Many<T>(Vec<T>);
+
+impl<T> Deref for Many<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<T: Readable> Readable for Many<T> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.kind {
+            Kind::List(items) if items.is_empty() => reader.invalid(node, "expected at least one entry", None),
+            _ => Vec::read(node, reader).map(Self),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::List { item: Box::new(T::shape()), least: 1 }
+    }
+}

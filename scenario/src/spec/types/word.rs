@@ -1,0 +1,216 @@
+//! Strings of a certain form: names, hosts, methods.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Serialize;
+
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::shape::Shape;
+use crate::spec::yaml::{Kind, Node};
+
+/// A string of a certain form.
+pub trait Word: Readable {
+    /// What it is called in messages: `service name`.
+    const NAME: &'static str;
+    /// The form, as a regular expression.
+    const PATTERN: &'static str;
+    /// One that is right.
+    const EXAMPLE: &'static str;
+}
+
+macro_rules! word {
+    ($(#[doc = $doc:literal])+ $type:ident, $name:literal, $pattern:literal, $example:literal) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(transparent)]
+        pub struct $type(String);
+
+        impl $type {
+            /// `text`, when it has the form.
+            #[must_use]
+            pub fn new(text: &str) -> Option<Self> {
+                static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());
+                FORM.as_ref().is_some_and(|form| form.is_match(text)).then(|| Self(text.to_owned()))
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Word for $type {
+            const NAME: &'static str = $name;
+            const PATTERN: &'static str = $pattern;
+            const EXAMPLE: &'static str = $example;
+        }
+
+        impl Readable for $type {
+            fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+                let Kind::String(text) = &node.kind else {
+                    return reader.wrong_type(node, concat!("a string: a ", $name));
+                };
+                Self::new(text).or_else(|| {
+                    let help = format!("it must match `{}`, for example `{}`", $pattern, $example);
+                    reader.invalid(node, format!("{} is not a {}", crate::spec::yaml::shorten(text), $name), Some(help))
+                })
+            }
+
+            fn shape() -> Shape {
+                Shape::Word { name: $name, pattern: $pattern, example: $example }
+            }
+        }
+
+        impl Deref for $type {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+    };
+}
+
+word! {
+    /// The name of a spec: kebab-case, so that it can stand in a URL as it is.
+    SpecId, "spec id", "^[a-z0-9]{1,64}(-[a-z0-9]{1,64}){0,15}$", "refund-agent"
+}
+
+word! {
+    /// The name of a service: a DNS label.
+    ServiceName, "service name", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "db"
+}
+
+word! {
+    /// The name of an invariant.
+    InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent"
+}
+
+word! {
+    /// The name of an environment variable.
+    EnvName, "variable name", "^[A-Za-z_][A-Za-z0-9_]{0,199}$", "LOG_LEVEL"
+}
+
+word! {
+    /// The name of a secret, which is also its environment variable.
+    SecretName, "secret name", "^[A-Z_][A-Z0-9_]{0,199}$", "API_KEY"
+}
+
+word! {
+    /// The name of a matrix parameter.
+    ParamName, "parameter name", "^[A-Za-z_][A-Za-z0-9_-]{0,99}$", "model"
+}
+
+word! {
+    /// The name of a package of a Linux distribution.
+    PackageName, "package name", "^[A-Za-z0-9][A-Za-z0-9+._:=~-]{0,199}$", "python3"
+}
+
+word! {
+    /// The beginning of a path in the workspace: a file, or a folder that ends in `/`.
+    PathPrefix, "path in the workspace", r"^([A-Za-z0-9_@+,=~ -]|\.[A-Za-z0-9_@+,=~ -])[^\\*?]{0,999}$", "output/"
+}
+
+word! {
+    /// A word for grouping.
+    Label, "label", "^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,99}$", "checkout"
+}
+
+word! {
+    /// A host name.
+    HostName, "host name", r"^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "api.stripe.com"
+}
+
+word! {
+    /// A host name, or all names below one.
+    HostGlob, "host name or `*.` glob", r"^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "*.example.com"
+}
+
+word! {
+    /// The name of an HTTP header.
+    HeaderName, "header name", "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", "Content-Type"
+}
+
+word! {
+    /// An HTTP method.
+    Method, "HTTP method", "^[A-Z]{1,20}$", "POST"
+}
+
+word! {
+    /// The name of a database table, with its schema where that matters.
+    TableName, "table name", r"^[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?$", "customers"
+}
+
+word! {
+    /// A user of the image: a name or a number, with a group where that matters.
+    UserName, "user", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$", "nobody"
+}
+
+word! {
+    /// File permissions in octal.
+    FileMode, "file mode", "^0?[0-7]{3}$", "0644"
+}
+
+word! {
+    /// A moment in UTC.
+    Moment, "moment in UTC", r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$", "2026-01-31T09:00:00Z"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, Label, Method, Moment, PackageName,
+        ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, UserName, Word,
+    };
+
+    #[test]
+    fn every_example_has_its_own_form() {
+        assert!(SpecId::new(SpecId::EXAMPLE).is_some());
+        assert!(ServiceName::new(ServiceName::EXAMPLE).is_some());
+        assert!(InvariantName::new(InvariantName::EXAMPLE).is_some());
+        assert!(EnvName::new(EnvName::EXAMPLE).is_some());
+        assert!(SecretName::new(SecretName::EXAMPLE).is_some());
+        assert!(PackageName::new(PackageName::EXAMPLE).is_some());
+        assert!(PathPrefix::new(PathPrefix::EXAMPLE).is_some());
+        assert!(PathPrefix::new(".keystone/").is_some());
+        assert!(ParamName::new(ParamName::EXAMPLE).is_some());
+        assert!(Label::new(Label::EXAMPLE).is_some());
+        assert!(HostName::new(HostName::EXAMPLE).is_some());
+        assert!(HostGlob::new(HostGlob::EXAMPLE).is_some());
+        assert!(HeaderName::new(HeaderName::EXAMPLE).is_some());
+        assert!(Method::new(Method::EXAMPLE).is_some());
+        assert!(TableName::new(TableName::EXAMPLE).is_some());
+        assert!(UserName::new(UserName::EXAMPLE).is_some());
+        assert!(FileMode::new(FileMode::EXAMPLE).is_some());
+        assert!(Moment::new(Moment::EXAMPLE).is_some());
+    }
+
+    #[test]
+    fn what_a_name_must_not_be() {
+        for text in ["", "Refund", "refund_agent", "-a", "a-", "a--b", "a/b", "a b"] {
+            assert!(SpecId::new(text).is_none(), "{text}");
+        }
+        for text in ["", "DB", "-db", "db-", "d.b", &"x".repeat(64)] {
+            assert!(ServiceName::new(text).is_none(), "{text}");
+        }
+        for text in ["*", "*.", "a.*.b", "http://x", "x:80"] {
+            assert!(HostGlob::new(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `agent` and `task`: the agent can be started and reached.
+
+use super::rules::Rules;
+use crate::spec::code::Code;
+use crate::spec::sections::{AgentKind, Http};
+use crate::spec::template::Text;
+use crate::spec::types::ServiceName;
+
+pub(super) fn check(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    let Some(agent) = &spec.agent else {
+        rules.report(
+            Code::NoAgent,
+            "the spec has no `agent`, so it cannot be run",
+            Some("add one; `agent: {type: noop}` does nothing"),
+        );
+        return;
+    };
+    if agent.common.timeout.is_some_and(|timeout| timeout > spec.resources.timeout) {
+        let message = format!(
+            "`agent.timeout` is longer than `resources.timeout` ({}), which ends the scenario first",
+            spec.resources.timeout
+        );
+        rules.at("agent").at("timeout").report(Code::NoEffect, message, None);
+    }
+    let mut rules = rules.at("agent");
+    match &agent.kind {
+        AgentKind::Http(http) => check_http(&mut rules, http),
+        AgentKind::Snapshot(_) if rules.has("version") && rules.has("tag") => rules.one_of(&["version", "tag"]),
+        AgentKind::Oracle(_) if spec.task.solution.is_none() => {
+            let help = "add `task.solution`: the commands that solve the task";
+            rules.report(
+                Code::MissingSolution,
+                "the `oracle` agent runs `task.solution`, and there is none",
+                Some(help),
+            );
+        }
+        AgentKind::Cli(_)
+        | AgentKind::Image(_)
+        | AgentKind::Snapshot(_)
+        | AgentKind::Paragon(_)
+        | AgentKind::Noop(_)
+        | AgentKind::Oracle(_) => {}
+    }
+}
+
+fn check_http(rules: &mut Rules<'_>, http: &Http) {
+    rules.one_of(&["url", "image"]);
+    match (&http.image, http.port) {
+        (Some(_), None) => {
+            rules.report(Code::MissingKey, "the key `port` is missing: on which port does the image listen?", None)
+        }
+        (None, Some(_)) => rules.at("port").report(
+            Code::NoEffect,
+            "`port` goes with `image`; the port of a `url` is in the `url`",
+            None,
+        ),
+        (Some(_), Some(port)) => check_port(rules, port.get()),
+        (None, None) => {}
+    }
+    if let Some(url) = &http.url {
+        check_url(&mut rules.at("url"), url);
+    }
+}
+
+fn check_port(rules: &mut Rules<'_>, port: i64) {
+    let taken = rules.spec.services.iter().find(|service| service.ports().contains(&port));
+    if let Some(service) = taken {
+        let message = format!("port {port} of the sandbox is taken by the service `{}`", service.name());
+        rules.at("port").report(Code::PortConflict, message, Some("give the agent or the service another port"));
+    }
+}
+
+/// The host of a URL must be a service, because nothing else is in the sandbox.
+fn check_url(rules: &mut Rules<'_>, url: &Text) {
+    let Some(url) = url.as_literal() else { return };
+    let Some(rest) = url.strip_prefix("http://") else {
+        rules.report(
+            Code::InvalidValue,
+            "the `url` does not begin with `http://`",
+            Some("write `http://SERVICE:PORT/PATH`"),
+        );
+        return;
+    };
+    let host = rest.split(['/', ':', '?']).next().unwrap_or_default();
+    match ServiceName::new(host.strip_suffix(".services.internal").unwrap_or(host)) {
+        Some(name) => {
+            rules.service(&name);
+        }
+        None => rules.report(
+            Code::UnknownService,
+            format!("`{host}` is not the name of a service"),
+            Some("write `http://SERVICE:PORT/PATH`"),
+        ),
+    }
+}

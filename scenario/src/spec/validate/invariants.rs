@@ -1,0 +1,43 @@
+//! `invariants` and `scoring`: every check can be judged, and something is left to average.
+
+use super::rules::Rules;
+use crate::spec::code::Code;
+use crate::spec::sections::{Invariant, ReplicaAggregation, Severity};
+
+pub(super) fn check(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    let mut invariants = rules.at("invariants");
+    for (name, invariant) in spec.invariants.iter() {
+        let mut rules = invariants.at(name);
+        if invariant.description.as_ref().is_none_or(|description| description.trim().is_empty()) {
+            rules.report_key(Code::NoDescription, format!("the invariant `{name}` has no description"), None);
+        }
+        if invariant.severity == Some(Severity::Critical) && invariant.gate == Some(false) {
+            let message = "`severity: critical` makes a gate, and `gate: false` takes it back";
+            rules.at("gate").report(Code::SeverityGate, message, Some("drop one of the two"));
+        }
+        invariant.check.validate(&mut rules.at("check"));
+    }
+    if spec.invariants.values().map(Invariant::weight).sum::<f64>() <= 0.0 {
+        rules.at("invariants").report_key(
+            Code::ZeroWeight,
+            "the weights of all invariants add up to 0",
+            Some("give at least one of them a weight"),
+        );
+    }
+    check_scoring(&mut rules.at("scoring"));
+}
+
+fn check_scoring(rules: &mut Rules<'_>) {
+    let scoring = &rules.spec.scoring;
+    match (scoring.replica_aggregation, scoring.min_pass_rate) {
+        (Some(ReplicaAggregation::MinPassRate), None) => {
+            rules.report(Code::MissingKey, "the key `min_pass_rate` is missing: which share must pass?", None);
+        }
+        (Some(other), Some(_)) if other != ReplicaAggregation::MinPassRate => {
+            let message = format!("`min_pass_rate` and `replica_aggregation: {other}` exclude each other");
+            rules.at("min_pass_rate").report_key(Code::ConflictingKeys, message, Some("keep one of them"));
+        }
+        _ => {}
+    }
+}

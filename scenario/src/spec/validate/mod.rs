@@ -1,0 +1,47 @@
+//! Rules that need more than one value: names that must resolve, keys that exclude each other, sums that must not be
+//! zero.
+//!
+//! Each file has the rules of one subject as a function `check(&mut Rules)`. To add a rule: put it where its subject is,
+//! give it a code, and add a spec under `specs/invalid/` that breaks it.
+
+mod agents;
+mod fixtures;
+mod invariants;
+mod models;
+mod networks;
+mod plans;
+mod routes;
+mod rules;
+mod secrets;
+mod services;
+mod templates;
+
+use super::Spec;
+use super::bundle::Bundle;
+use super::diagnostic::Diagnostic;
+use super::path::Path;
+use super::template::Reference;
+use super::yaml::Node;
+
+pub(crate) use rules::Rules;
+
+/// Everything that the rules find in a spec that has the right form.
+pub(super) fn validate(
+    spec: &Spec,
+    root: &Node,
+    references: &[(Path, Reference)],
+    bundle: Option<&Bundle>,
+) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    let mut rules = Rules::new(spec, root, bundle, &mut findings);
+    agents::check(&mut rules);
+    services::check(&mut rules);
+    fixtures::check(&mut rules);
+    secrets::check(&mut rules);
+    networks::check(&mut rules);
+    models::check(&mut rules);
+    invariants::check(&mut rules);
+    plans::check(&mut rules);
+    templates::check(&mut rules, references);
+    findings
+}

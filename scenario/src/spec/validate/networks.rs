@@ -1,0 +1,59 @@
+//! `network` and `forbidden`: what they name is declared, and what they need is recorded.
+
+use super::rules::Rules;
+use crate::spec::code::Code;
+use crate::spec::types::ServiceName;
+
+pub(super) fn check(rules: &mut Rules<'_>) {
+    check_network(&mut rules.at("network"));
+    check_forbidden(rules);
+}
+
+fn check_network(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    if spec.network.ingress.is_some() {
+        let message = "`ingress` is accepted for compatibility and opens nothing: nothing outside can reach a sandbox";
+        rules.at("ingress").report_key(Code::NoEffect, message, None);
+    }
+    for (host, target) in spec.network.dns_overrides.iter() {
+        let mut overrides = rules.at("dns_overrides");
+        let mut rules = overrides.at(host);
+        let name = target.strip_suffix(".services.internal").unwrap_or(target);
+        match ServiceName::new(name) {
+            Some(name) => {
+                rules.service(&name);
+            }
+            None => rules.report(
+                Code::UnknownService,
+                format!("`{target}` is not the name of a service"),
+                Some("write `SERVICE.services.internal`"),
+            ),
+        }
+    }
+}
+
+fn check_forbidden(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    let rule_and_switch = [
+        ("db_writes_outside", "db_writes", spec.forbidden.db_writes_outside.is_some() && !spec.audit.db_writes),
+        ("http_except", "http_calls", spec.forbidden.http_except.is_some() && !spec.audit.http_calls),
+        ("file_writes_outside", "file_writes", spec.forbidden.file_writes_outside.is_some() && !spec.audit.file_writes),
+    ];
+    let mut rules = rules.at("forbidden");
+    for (rule, switch, forced) in rule_and_switch {
+        if forced {
+            let message = format!("`{rule}` needs `audit.{switch}: true`, which is switched on");
+            rules.at(rule).report_key(Code::AuditForced, message, Some(&format!("add `audit: {{ {switch}: true }}`")));
+        }
+    }
+    for (index, name) in spec.forbidden.http_except.iter().flatten().enumerate() {
+        rules.at("http_except").index(index).service(name);
+    }
+    if spec.forbidden.secrets_in_logs.is_some() && spec.secrets.is_empty() {
+        rules.at("secrets_in_logs").report_key(
+            Code::NoEffect,
+            "there are no `secrets` that could be in the logs",
+            None,
+        );
+    }
+}

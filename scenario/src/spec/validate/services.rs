@@ -1,0 +1,32 @@
+//! `services`: names are unique, and mocks can answer.
+
+use std::collections::HashSet;
+
+use super::routes;
+use super::rules::Rules;
+use crate::spec::code::Code;
+
+pub(super) fn check(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    let mut names = HashSet::new();
+    let mut rules = rules.at("services");
+    for (index, service) in spec.services.iter().enumerate() {
+        let mut rules = rules.index(index);
+        if !names.insert(service.name()) {
+            rules.at("name").report(Code::DuplicateName, format!("there are two services `{}`", service.name()), None);
+        }
+        let mut ports = HashSet::new();
+        for (at, port) in service.common.ports.iter().enumerate() {
+            if !ports.insert(port.get()) {
+                rules.at("ports").index(at).report(
+                    Code::DuplicateName,
+                    format!("port {} stands twice", port.get()),
+                    None,
+                );
+            }
+        }
+        if let Some(mock) = service.mock() {
+            routes::check(&mut rules.at("routes"), mock);
+        }
+    }
+}
