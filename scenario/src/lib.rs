@@ -8,8 +8,11 @@
 
 pub mod checks;
 pub mod evidence;
+pub mod forbidden;
 pub mod number;
 pub mod plan;
+pub mod result;
+pub mod score;
 pub mod spec;
 pub mod untrusted;
 pub mod verdict;

@@ -17,7 +17,7 @@ mod http_mock_assertions;
 mod llm_as_judge;
 mod sql;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use command_exit::{CommandExit, Verify};
 pub use compare::Comparison;

@@ -7,6 +7,7 @@ use super::code::Code;
 use super::diagnostic::{Diagnostic, Severity};
 use super::path::Path;
 use super::reader::{Readable, Reader};
+use super::salvage::{Holes, salvage};
 use super::validate::validate;
 use super::yaml::{Entry, Kind, Limits, Node, parse};
 use super::{Sections, Spec};
@@ -48,10 +49,31 @@ fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnosti
     let mut reader = Reader::default();
     let sections = Sections::read(&root, &mut reader);
     let (findings, references) = reader.finish();
+    let spec = match sections {
+        Some(sections) => {
+            let spec = Spec { digest: digest(&root), sections };
+            diagnostics.extend(validate(&spec, &root, &references, bundle, &Holes::default()));
+            Some(spec)
+        }
+        None => {
+            diagnostics.extend(read_the_rest(&root, &findings, bundle));
+            None
+        }
+    };
     diagnostics.extend(findings);
-    let spec = Spec { digest: digest(&root), sections: sections? };
-    diagnostics.extend(validate(&spec, &root, &references, bundle));
-    Some(spec)
+    spec
+}
+
+/// What the rules find in the parts of a spec that could be read.
+fn read_the_rest(root: &Node, findings: &[Diagnostic], bundle: Option<&Bundle>) -> Vec<Diagnostic> {
+    let (rest, holes) = salvage(root, findings);
+    let mut reader = Reader::default();
+    let sections = Sections::read(&rest, &mut reader);
+    let (_, references) = reader.finish();
+    sections.map_or_else(Vec::new, |sections| {
+        let spec = Spec { digest: String::new(), sections };
+        validate(&spec, &rest, &references, bundle, &holes)
+    })
 }
 
 /// Takes out the keys that are not read: free ones silently, reserved ones with a finding.

@@ -13,6 +13,7 @@ pub mod path;
 pub(crate) mod reader;
 pub mod reference;
 pub mod render;
+mod salvage;
 pub mod schema;
 pub(crate) mod section;
 pub mod sections;

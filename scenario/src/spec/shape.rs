@@ -129,9 +129,13 @@ impl Shape {
             }
             Self::List { item, .. } => format!("list of {}", item.summary()),
             Self::Map { value, .. } => format!("map of {}", value.summary()),
-            Self::Section(section) => section.name.to_owned(),
-            Self::Tagged(tagged) => tagged.name.to_owned(),
-            Self::Either(shapes) => shapes.iter().map(Self::summary).collect::<Vec<_>>().join(", or "),
+            Self::Section(_) => "map".to_owned(),
+            Self::Tagged(tagged) => format!("map by `{}`", tagged.tag),
+            Self::Either(shapes) => {
+                let mut forms: Vec<_> = shapes.iter().map(Self::summary).collect();
+                forms.dedup();
+                forms.join(", or ")
+            }
         }
     }
 
@@ -153,6 +157,7 @@ fn bounds(min: i64, max: i64) -> String {
         (i64::MIN, i64::MAX) => String::new(),
         (min, i64::MAX) => format!(" ≥ {min}"),
         (i64::MIN, max) => format!(" ≤ {max}"),
+        (min, max) if min == max => format!(" {min}"),
         (min, max) => format!(" {min}–{max}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::spec::section::section;
 use crate::spec::template::Text;
-use crate::spec::types::{Command, OneOrMany};
+use crate::spec::types::OneOrMany;
 
 section! {
     /// What the agent is asked to do.
@@ -11,8 +11,8 @@ section! {
         /// `.keystone/task.json`, on standard input, and as `{{ task.prompt }}` in the agent's command; custom checks get
         /// it as `task.prompt`.
         prompt: Text,
-        /// Commands that solve the task. The `oracle` agent runs them, to show that the task can be solved and that the
+        /// Shell lines that solve the task, run one after the other. The `oracle` agent runs them, to show that the task can be solved and that the
         /// invariants accept a right answer. Any other agent never sees them.
-        solution: Option<OneOrMany<Command>>,
+        solution: Option<OneOrMany<Text>>,
     }
 }

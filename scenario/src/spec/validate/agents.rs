@@ -9,6 +9,9 @@ use crate::spec::types::ServiceName;
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     let Some(agent) = &spec.agent else {
+        if rules.holes.has_section("agent") {
+            return;
+        }
         rules.report(
             Code::NoAgent,
             "the spec has no `agent`, so it cannot be run",
@@ -27,7 +30,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
     match &agent.kind {
         AgentKind::Http(http) => check_http(&mut rules, http),
         AgentKind::Snapshot(_) if rules.has("version") && rules.has("tag") => rules.one_of(&["version", "tag"]),
-        AgentKind::Oracle(_) if spec.task.solution.is_none() => {
+        AgentKind::Oracle(_) if spec.task.solution.is_none() && !rules.holes.has_section("task") => {
             let help = "add `task.solution`: the commands that solve the task";
             rules.report(
                 Code::MissingSolution,

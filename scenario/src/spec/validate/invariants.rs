@@ -18,7 +18,8 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         }
         invariant.check.validate(&mut rules.at("check"));
     }
-    if spec.invariants.values().map(Invariant::weight).sum::<f64>() <= 0.0 {
+    let weights: f64 = spec.invariants.values().map(Invariant::weight).sum();
+    if weights <= 0.0 && !rules.holes.has_broken_invariant() {
         rules.at("invariants").report_key(
             Code::ZeroWeight,
             "the weights of all invariants add up to 0",

@@ -20,6 +20,7 @@ use super::Spec;
 use super::bundle::Bundle;
 use super::diagnostic::Diagnostic;
 use super::path::Path;
+use super::salvage::Holes;
 use super::template::Reference;
 use super::yaml::Node;
 
@@ -31,9 +32,10 @@ pub(super) fn validate(
     root: &Node,
     references: &[(Path, Reference)],
     bundle: Option<&Bundle>,
+    holes: &Holes,
 ) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
-    let mut rules = Rules::new(spec, root, bundle, &mut findings);
+    let mut rules = Rules::new(spec, root, bundle, holes, &mut findings);
     agents::check(&mut rules);
     services::check(&mut rules);
     fixtures::check(&mut rules);
@@ -43,5 +45,6 @@ pub(super) fn validate(
     invariants::check(&mut rules);
     plans::check(&mut rules);
     templates::check(&mut rules, references);
+    findings.retain(|finding| !holes.covers(&finding.path));
     findings
 }

@@ -17,6 +17,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
     }
     let key = model.upstream.as_ref().and_then(|upstream| upstream.api_key.as_ref());
     if let Some(key) = key
+        && !rules.holes.has_section("secrets")
         && !spec.secrets.iter().any(|secret| secret.name() == key)
     {
         let help = "declare it under `secrets`";

@@ -5,6 +5,7 @@ use crate::spec::bundle::Bundle;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{Diagnostic, did_you_mean};
 use crate::spec::path::Path;
+use crate::spec::salvage::Holes;
 use crate::spec::sections::Service;
 use crate::spec::types::ServiceName;
 use crate::spec::yaml::Node;
@@ -15,6 +16,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) spec: &'a Spec,
     root: &'a Node,
     bundle: Option<&'a Bundle>,
+    /// What is missing because it could not be read.
+    pub(crate) holes: &'a Holes,
     path: Path,
     findings: &'a mut Vec<Diagnostic>,
 }
@@ -25,9 +28,10 @@ impl<'a> Rules<'a> {
         spec: &'a Spec,
         root: &'a Node,
         bundle: Option<&'a Bundle>,
+        holes: &'a Holes,
         findings: &'a mut Vec<Diagnostic>,
     ) -> Self {
-        Self { spec, root, bundle, path: Path::default(), findings }
+        Self { spec, root, bundle, holes, path: Path::default(), findings }
     }
 
     /// The same rules one key further down.
@@ -44,7 +48,14 @@ impl<'a> Rules<'a> {
 
     /// The same rules somewhere else.
     pub(crate) fn moved(&mut self, path: Path) -> Rules<'_> {
-        Rules { spec: self.spec, root: self.root, bundle: self.bundle, path, findings: self.findings }
+        Rules {
+            spec: self.spec,
+            root: self.root,
+            bundle: self.bundle,
+            holes: self.holes,
+            path,
+            findings: self.findings,
+        }
     }
 
     /// Whether the text has this key here.
@@ -72,7 +83,7 @@ impl<'a> Rules<'a> {
     pub(crate) fn service(&mut self, name: &ServiceName) -> Option<&'a Service> {
         let spec: &'a Spec = self.spec;
         let found = spec.service(name);
-        if found.is_none() {
+        if found.is_none() && !self.holes.may_have_service(name) {
             let known: Vec<_> = spec.services.iter().map(|service| service.name().as_str()).collect();
             let help =
                 did_you_mean(name, known.iter().copied()).or_else(|| Some("declare it under `services`".to_owned()));
@@ -108,6 +119,9 @@ impl<'a> Rules<'a> {
     pub(crate) fn judged_mock(&mut self, name: &ServiceName) {
         if self.spec.service(name).is_some() {
             return self.recording_mock(name);
+        }
+        if self.holes.may_have_service(name) {
+            return;
         }
         let help = did_you_mean(name, self.spec.services.iter().map(|service| service.name().as_str()))
             .unwrap_or_else(|| "write `agent_output`, `workspace`, or a declared mock's field".to_owned());

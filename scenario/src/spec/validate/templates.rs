@@ -24,6 +24,9 @@ fn problem_of(rules: &Rules<'_>, path: &Path, reference: &Reference) -> Option<(
         return Some(("only parameters can be used in `base`".to_owned(), None));
     }
     match reference {
+        Reference::Param(_) if rules.holes.has_section("parallelism") => None,
+        Reference::Secret(_) if rules.holes.has_section("secrets") => None,
+        Reference::ServiceHost(name) | Reference::ServicePort(name) if rules.holes.may_have_service(name) => None,
         Reference::Param(name) => missing_param(spec.parallelism.matrix.as_ref(), name),
         Reference::Secret(name) => {
             let names: Vec<_> = spec.secrets.iter().map(|secret| secret.name().as_str()).collect();

@@ -1,0 +1,192 @@
+//! What judging and scoring say about one scenario.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checks::Case;
+use crate::evidence::{Evidence, Fired, Usage};
+use crate::forbidden::{self, ForbiddenResult};
+use crate::plan::{Scenario, Values};
+use crate::score;
+use crate::spec::Spec;
+use crate::verdict::{ErrorKind, Outcome, Verdict};
+
+/// What judging and scoring say about one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioResult {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The sandbox in which it ran; empty when there was none.
+    pub sandbox_id: String,
+    /// Whether it passed by its own run.
+    pub status: RowStatus,
+    /// The combined score, from 0 to 1.
+    pub composite: f64,
+    /// Every invariant, in the order of the spec.
+    pub invariants: Vec<InvariantResult>,
+    /// Every `forbidden` rule that the spec states.
+    pub forbidden: Vec<ForbiddenResult>,
+    /// Limits that fired, each of which fails the scenario.
+    pub limits: Vec<Fired>,
+    /// Other things that fail the scenario, such as a process left in a service.
+    pub offences: Vec<String>,
+    /// Why it could not be judged.
+    pub error: Option<ScenarioError>,
+    /// How long the scenario took, from preparing to destroying.
+    pub wall_ms: u64,
+    /// The agent's exit code; `None` when it never started.
+    pub exit_code: Option<i32>,
+    /// What the agent printed.
+    pub agent_output: String,
+    /// What the agent printed as errors.
+    pub agent_stderr: String,
+    /// Calls of tools that the gateways saw.
+    pub tool_calls: u64,
+    /// Calls of tools that were answered with an error.
+    pub tool_errors: u64,
+    /// Calls, tokens and cost.
+    pub usage: Usage,
+    /// Remarks for the reader.
+    pub notes: Vec<String>,
+}
+
+/// Whether a scenario passed by its own run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowStatus {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// It could not be judged.
+    Error,
+}
+
+/// One invariant and what was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvariantResult {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub description: String,
+    /// How much it counts.
+    pub weight: f64,
+    /// Whether it must be met.
+    pub gate: bool,
+    /// The judgement.
+    pub verdict: Verdict,
+}
+
+/// Why a scenario could not be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioError {
+    /// Whose fault it is.
+    pub kind: ErrorKind,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl ScenarioResult {
+    /// Judges a scenario by its evidence, and by nothing else.
+    ///
+    /// A `forbidden` violation, a fired limit or another offence fails the scenario even when a check could not be
+    /// judged, because no verdict could change that. Otherwise a check that could not be judged makes it an error.
+    #[must_use]
+    pub fn judge(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Self {
+        let invariants = judge_invariants(spec, scenario, evidence);
+        let forbidden = forbidden::judge(spec, evidence);
+        let violated = forbidden.iter().any(|rule| rule.violated);
+        let composite = score::composite(&invariants, spec.scoring.gate, violated);
+        let error = first_error(&invariants);
+        let offended = violated || !evidence.limits.is_empty() || !evidence.offences.is_empty();
+        let status = match (&error, offended) {
+            (_, true) => RowStatus::Fail,
+            (Some(_), false) => RowStatus::Error,
+            (None, false) if score::reaches(composite, spec.scoring.pass_threshold.get()) => RowStatus::Pass,
+            (None, false) => RowStatus::Fail,
+        };
+        let mut result = Self::unjudged(scenario, None);
+        result.observe(evidence);
+        Self { status, composite, invariants, forbidden, error: error.filter(|_| status == RowStatus::Error), ..result }
+    }
+
+    /// A scenario that could not be judged at all.
+    #[must_use]
+    pub fn failed_to_run(scenario: &Scenario, kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::unjudged(scenario, Some(ScenarioError { kind, message: message.into() }))
+    }
+
+    /// Whether the scenario counts in pass rates and costs.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.status != RowStatus::Error
+    }
+
+    fn unjudged(scenario: &Scenario, error: Option<ScenarioError>) -> Self {
+        Self {
+            scenario: scenario.clone(),
+            sandbox_id: String::new(),
+            status: RowStatus::Error,
+            composite: 0.0,
+            invariants: Vec::new(),
+            forbidden: Vec::new(),
+            limits: Vec::new(),
+            offences: Vec::new(),
+            error,
+            wall_ms: 0,
+            exit_code: None,
+            agent_output: String::new(),
+            agent_stderr: String::new(),
+            tool_calls: 0,
+            tool_errors: 0,
+            usage: Usage::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn observe(&mut self, evidence: &Evidence) {
+        self.limits.clone_from(&evidence.limits);
+        self.offences.clone_from(&evidence.offences);
+        self.notes.clone_from(&evidence.notes);
+        self.wall_ms = evidence.agent.wall_ms;
+        self.exit_code = evidence.agent.exit.map(crate::evidence::Exit::shell_code);
+        self.agent_output = evidence.agent.stdout.text();
+        self.agent_stderr = evidence.agent.stderr.text();
+        self.tool_calls = evidence.tool_calls;
+        self.tool_errors = evidence.tool_errors;
+        self.usage = evidence.usage.clone();
+    }
+}
+
+fn judge_invariants(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Vec<InvariantResult> {
+    let values = Values::for_judging(spec, scenario);
+    spec.invariants
+        .iter()
+        .map(|(name, invariant)| {
+            let answers = evidence.answers.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            InvariantResult {
+                name: name.to_string(),
+                description: invariant.description.clone().unwrap_or_default(),
+                weight: invariant.weight(),
+                gate: invariant.gate(),
+                verdict: invariant.check.judge(&Case { answers, evidence, values: &values }),
+            }
+        })
+        .collect()
+}
+
+fn first_error(invariants: &[InvariantResult]) -> Option<ScenarioError> {
+    invariants.iter().find_map(|invariant| match invariant.verdict.outcome {
+        Outcome::Errored(kind) => {
+            Some(ScenarioError { kind, message: format!("{}: {}", invariant.name, invariant.verdict.message) })
+        }
+        Outcome::Passed | Outcome::Failed => None,
+    })
+}

@@ -1,0 +1,165 @@
+//! Replicas to cells.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::composite::reaches;
+use super::statistics::{Interval, count, pass_hat, wilson};
+use crate::plan::CellId;
+use crate::result::{RowStatus, ScenarioResult};
+use crate::spec::sections::{ReplicaAggregation, Scoring};
+
+/// The status of a scenario beside the other replicas of its cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// It failed, and another replica of its cell passed.
+    Flaky,
+    /// It could not be judged.
+    Error,
+}
+
+/// What the replicas of one cell say together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The cell.
+    pub id: CellId,
+    /// Its parameters.
+    pub parameters: IndexMap<String, serde_json::Value>,
+    /// Whether it passed.
+    pub verdict: CellVerdict,
+    /// How many replicas are planned.
+    pub planned: usize,
+    /// How many passed.
+    pub passed: usize,
+    /// How many failed.
+    pub failed: usize,
+    /// How many could not be judged.
+    pub errors: usize,
+    /// The share of judged replicas that passed; `None` when none was judged.
+    pub pass_rate: Option<f64>,
+    /// The range in which the true pass rate lies with 95 % confidence.
+    pub interval: Option<Interval>,
+    /// 1 when every planned replica passed, else 0.
+    pub pass_k: u8,
+    /// pass^1, pass^2, … up to the number of judged replicas.
+    pub pass_curve: Vec<f64>,
+    /// The mean composite of the judged replicas; `None` when none was judged.
+    pub mean_composite: Option<f64>,
+}
+
+/// Whether a cell passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellVerdict {
+    /// It passed, whatever the replicas that could not be judged would have said.
+    Pass,
+    /// It failed, whatever they would have said.
+    Fail,
+    /// It hangs on replicas that could not be judged.
+    Error,
+    /// Not all replicas have ended.
+    Pending,
+}
+
+/// Groups the results by cell, in the order of the plan.
+pub(super) fn cells(
+    planned: &[CellId],
+    results: &[ScenarioResult],
+    scoring: &Scoring,
+    floor: Option<f64>,
+) -> Vec<Cell> {
+    let mut groups: IndexMap<&CellId, (usize, Vec<&ScenarioResult>)> = IndexMap::new();
+    for cell in planned {
+        groups.entry(cell).or_default().0 += 1;
+    }
+    for result in results {
+        if let Some((_, rows)) = groups.get_mut(&result.scenario.cell) {
+            rows.push(result);
+        }
+    }
+    groups.into_iter().map(|(id, (planned, rows))| cell(id, planned, &rows, scoring, floor)).collect()
+}
+
+fn cell(id: &CellId, planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> Cell {
+    let of = |status| rows.iter().filter(|row| row.status == status).count();
+    let (passed, failed, errors) = (of(RowStatus::Pass), of(RowStatus::Fail), of(RowStatus::Error));
+    let judged = passed + failed;
+    Cell {
+        id: id.clone(),
+        parameters: rows.first().map(|row| row.scenario.parameters.clone()).unwrap_or_default(),
+        verdict: verdict(planned, rows, scoring, floor),
+        planned,
+        passed,
+        failed,
+        errors,
+        pass_rate: (judged > 0).then(|| count(passed) / count(judged)),
+        interval: wilson(passed, judged),
+        pass_k: u8::from(passed == planned),
+        pass_curve: (1..=judged).filter_map(|j| pass_hat(passed, judged, j)).collect(),
+        mean_composite: (judged > 0)
+            .then(|| rows.iter().filter(|row| row.is_judged()).map(|row| earned(row)).sum::<f64>() / count(judged)),
+    }
+}
+
+/// What a row adds to the mean: its composite, unless a limit or offence failed it.
+fn earned(row: &ScenarioResult) -> f64 {
+    if row.limits.is_empty() && row.offences.is_empty() { row.composite } else { 0.0 }
+}
+
+/// The verdict when every replica that could not be judged had passed, and when every one had failed.
+fn verdict(planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> CellVerdict {
+    if rows.len() < planned {
+        return CellVerdict::Pending;
+    }
+    let with = |errors_pass: bool| {
+        let outcomes: Vec<_> = rows
+            .iter()
+            .map(|row| match row.status {
+                RowStatus::Pass => (true, earned(row)),
+                RowStatus::Fail => (false, earned(row)),
+                RowStatus::Error => (errors_pass, f64::from(u8::from(errors_pass))),
+            })
+            .collect();
+        holds(&outcomes, scoring, floor)
+    };
+    match (with(true), with(false)) {
+        (true, true) => CellVerdict::Pass,
+        (false, false) => CellVerdict::Fail,
+        _ => CellVerdict::Error,
+    }
+}
+
+/// Whether replicas with these outcomes and composites pass together. A floor can only make it harder.
+fn holds(outcomes: &[(bool, f64)], scoring: &Scoring, floor: Option<f64>) -> bool {
+    let passed = outcomes.iter().filter(|(passed, _)| *passed).count();
+    let rate = count(passed) / count(outcomes.len().max(1));
+    let own = match scoring.aggregation() {
+        ReplicaAggregation::All => passed == outcomes.len(),
+        ReplicaAggregation::Any => passed > 0,
+        ReplicaAggregation::Majority => passed * 2 > outcomes.len(),
+        ReplicaAggregation::Mean => {
+            let mean = outcomes.iter().map(|(_, composite)| composite).sum::<f64>() / count(outcomes.len().max(1));
+            reaches(mean, scoring.pass_threshold.get())
+        }
+        ReplicaAggregation::MinPassRate => {
+            reaches(rate, scoring.min_pass_rate.map_or(1.0, crate::spec::types::Fraction::get))
+        }
+    };
+    own && floor.is_none_or(|floor| reaches(rate, floor))
+}
+
+/// A row's status beside the other replicas of its cell. Rows keep their own status until the cell is complete.
+pub(super) fn status(row: &ScenarioResult, cell: Option<&Cell>) -> Status {
+    let complete = cell.is_some_and(|cell| cell.verdict != CellVerdict::Pending);
+    match row.status {
+        RowStatus::Pass => Status::Pass,
+        RowStatus::Fail if complete && cell.is_some_and(|cell| cell.passed > 0) => Status::Flaky,
+        RowStatus::Fail => Status::Fail,
+        RowStatus::Error => Status::Error,
+    }
+}

@@ -1,0 +1,206 @@
+//! Cells to an experiment.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::cells::{Cell, CellVerdict, Status, cells, status};
+use super::statistics::{Interval, count, wilson};
+use crate::plan::{CellId, Plan, ScenarioId};
+use crate::result::{RowStatus, ScenarioResult};
+use crate::spec::sections::Scoring;
+
+/// What a caller may ask of an experiment besides the spec.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScoreOptions {
+    /// A pass rate that every cell must reach, besides its own bar. It can only make passing harder.
+    pub min_pass_rate: Option<f64>,
+}
+
+/// What all scenarios say together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentScore {
+    /// Whether the experiment passed.
+    pub verdict: ExperimentVerdict,
+    /// How many scenarios are planned.
+    pub total: usize,
+    /// How many passed.
+    pub passed: usize,
+    /// How many failed, with no replica of their cell passing.
+    pub failed: usize,
+    /// How many failed while another replica of their cell passed.
+    pub flaky: usize,
+    /// How many could not be judged.
+    pub errors: usize,
+    /// The status of each scenario that has ended.
+    pub statuses: HashMap<ScenarioId, Status>,
+    /// The cells, in the order of the plan.
+    pub cells: Vec<Cell>,
+    /// Rates, times and costs of the scenarios that were judged.
+    pub metrics: Metrics,
+}
+
+/// Whether an experiment passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentVerdict {
+    /// Every cell passed and nothing went wrong.
+    Pass,
+    /// A cell failed.
+    Fail,
+    /// No cell failed, but a scenario could not be judged.
+    Error,
+    /// Not all scenarios have ended.
+    Pending,
+}
+
+impl ExperimentVerdict {
+    /// The exit code of a command that reports this experiment; a failure goes before an error.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Fail => 1,
+            Self::Error | Self::Pending => 4,
+        }
+    }
+}
+
+/// Rates, times and costs of the scenarios that were judged.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Metrics {
+    /// passed / (passed + failed + flaky); 0 when nothing was judged.
+    pub pass_rate: f64,
+    /// The range in which the true pass rate lies with 95 % confidence; `None` when nothing was judged.
+    pub pass_rate_interval: Option<Interval>,
+    /// The share of cells of which every replica passed.
+    pub mean_pass_k: f64,
+    /// pass^1, pass^2, …: the mean over all cells, as far as every cell has replicas enough.
+    pub pass_curve: Vec<f64>,
+    /// The mean composite.
+    pub mean_composite: f64,
+    /// The mean time of a scenario.
+    pub mean_wall_ms: u64,
+    /// The time that 95 of 100 scenarios do not exceed.
+    pub p95_wall_ms: u64,
+    /// The mean number of tool calls.
+    pub mean_tool_calls: f64,
+    /// The mean number of tokens.
+    pub mean_tokens: u64,
+    /// All tokens.
+    pub total_tokens: u64,
+    /// What all scenarios cost together; scenarios without a known price count 0.
+    pub total_cost_usd: f64,
+    /// What a scenario costs on average.
+    pub mean_cost_per_run_usd: f64,
+    /// What all scenarios cost, for each that passed; `None` when none passed.
+    pub cost_per_success_usd: Option<f64>,
+    /// The tokens of all scenarios, for each that passed; `None` when none passed.
+    pub tokens_per_success: Option<f64>,
+    /// The share of tool calls that were not answered with an error; 1 when there was none.
+    pub tool_success_rate: f64,
+    /// How many `forbidden` rules were violated, over all scenarios.
+    pub side_effect_violations: u64,
+}
+
+/// Scores an experiment by the results that are there.
+#[must_use]
+pub fn score(plan: &Plan, scoring: &Scoring, results: &[ScenarioResult], options: ScoreOptions) -> ExperimentScore {
+    let planned: Vec<CellId> = plan.scenarios.iter().map(|scenario| scenario.cell.clone()).collect();
+    let cells = cells(&planned, results, scoring, options.min_pass_rate);
+    let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();
+    let statuses: HashMap<ScenarioId, Status> = results
+        .iter()
+        .map(|row| (row.scenario.id.clone(), status(row, by_id.get(&row.scenario.cell).copied())))
+        .collect();
+    let of = |wanted| statuses.values().filter(|status| **status == wanted).count();
+    let errors = of(Status::Error);
+    ExperimentScore {
+        verdict: verdict(&cells, errors),
+        total: plan.scenarios.len(),
+        passed: of(Status::Pass),
+        failed: of(Status::Fail),
+        flaky: of(Status::Flaky),
+        errors,
+        metrics: metrics(results, &cells),
+        statuses,
+        cells,
+    }
+}
+
+fn verdict(cells: &[Cell], errors: usize) -> ExperimentVerdict {
+    let any = |verdict| cells.iter().any(|cell| cell.verdict == verdict);
+    if any(CellVerdict::Pending) {
+        ExperimentVerdict::Pending
+    } else if any(CellVerdict::Fail) {
+        ExperimentVerdict::Fail
+    } else if errors > 0 || any(CellVerdict::Error) {
+        ExperimentVerdict::Error
+    } else {
+        ExperimentVerdict::Pass
+    }
+}
+
+fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
+    let judged: Vec<_> = results.iter().filter(|row| row.is_judged()).collect();
+    let passed = judged.iter().filter(|row| row.status == RowStatus::Pass).count();
+    let n = judged.len();
+    let mean = |total: f64| if n == 0 { 0.0 } else { total / count(n) };
+    let sum = |number: fn(&ScenarioResult) -> u64| judged.iter().map(|row| number(row)).sum::<u64>();
+    let per_success = |total: f64| (passed > 0).then(|| total / count(passed));
+    let (calls, failed_calls) = (sum(|row| row.tool_calls), sum(|row| row.tool_errors));
+    let total_tokens = sum(|row| row.usage.tokens());
+    let total_cost_usd: f64 = judged.iter().filter_map(|row| row.usage.cost_usd).sum();
+    Metrics {
+        pass_rate: mean(count(passed)),
+        pass_rate_interval: wilson(passed, n),
+        mean_pass_k: if cells.is_empty() {
+            0.0
+        } else {
+            cells.iter().map(|cell| f64::from(cell.pass_k)).sum::<f64>() / count(cells.len())
+        },
+        pass_curve: curve(cells),
+        mean_composite: mean(judged.iter().map(|row| row.composite).sum()),
+        mean_wall_ms: whole(mean(float(sum(|row| row.wall_ms)))),
+        p95_wall_ms: percentile(judged.iter().map(|row| row.wall_ms).collect(), 95),
+        mean_tool_calls: mean(float(calls)),
+        mean_tokens: whole(mean(float(total_tokens))),
+        total_tokens,
+        total_cost_usd,
+        mean_cost_per_run_usd: mean(total_cost_usd),
+        cost_per_success_usd: per_success(total_cost_usd),
+        tokens_per_success: per_success(float(total_tokens)),
+        tool_success_rate: if calls == 0 { 1.0 } else { 1.0 - float(failed_calls.min(calls)) / float(calls) },
+        side_effect_violations: judged
+            .iter()
+            .map(|row| row.forbidden.iter().filter(|rule| rule.violated).count() as u64)
+            .sum(),
+    }
+}
+
+/// The mean pass^j over all cells, for every j that every cell has replicas for.
+fn curve(cells: &[Cell]) -> Vec<f64> {
+    let shortest = cells.iter().map(|cell| cell.pass_curve.len()).min().unwrap_or(0);
+    (0..shortest).map(|j| cells.iter().map(|cell| cell.pass_curve[j]).sum::<f64>() / count(cells.len())).collect()
+}
+
+/// The smallest number that `share` of 100 do not exceed; 0 for none.
+fn percentile(mut numbers: Vec<u64>, share: usize) -> u64 {
+    numbers.sort_unstable();
+    let rank = (numbers.len() * share).div_ceil(100);
+    numbers.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds and tokens are far below 2^53")]
+fn float(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "means of counts are neither negative nor large"
+)]
+fn whole(number: f64) -> u64 {
+    number.round() as u64
+}
