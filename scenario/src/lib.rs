@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod forbidden;
 pub mod number;
 pub mod plan;
+pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;

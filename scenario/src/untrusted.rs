@@ -44,7 +44,7 @@ pub fn cut(text: &str, most: usize) -> String {
 }
 
 /// Control characters, and characters that change direction or are invisible.
-fn is_unsafe(character: char) -> bool {
+pub(crate) fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}'

@@ -32,20 +32,20 @@ pub fn judge(spec: &Spec, evidence: &Evidence) -> Vec<ForbiddenResult> {
     let mut results = Vec::new();
     if let Some(tables) = db_writes_outside {
         let allowed: Vec<_> = tables.iter().map(|table| table.as_str()).collect();
-        results.push(result("db_writes_outside", &db_writes(events, &allowed), "rows"));
+        results.push(result("db_writes_outside", &db_writes(events, &allowed), "row"));
     }
     if let Some(services) = http_except {
         let allowed: Vec<_> = services.iter().map(|service| service.as_str()).collect();
-        results.push(result("http_except", &http_calls(events, &allowed), "calls"));
+        results.push(result("http_except", &http_calls(events, &allowed), "call"));
     }
     if secrets_in_logs.is_some() {
         let leaks =
             evidence.leaks.iter().map(|leak| (format!("{} in {}", leak.secret, leak.place), leak.count)).collect();
-        results.push(result("secrets_in_logs", &leaks, "times"));
+        results.push(result("secrets_in_logs", &leaks, "time"));
     }
     if let Some(prefixes) = file_writes_outside {
         let allowed: Vec<_> = prefixes.iter().map(|prefix| prefix.as_str()).chain([OWN_FOLDER]).collect();
-        results.push(result("file_writes_outside", &file_writes(events, &allowed), "times"));
+        results.push(result("file_writes_outside", &file_writes(events, &allowed), "time"));
     }
     results
 }
@@ -84,7 +84,7 @@ fn file_writes(events: &[AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64>
     };
     count(events.iter().filter_map(|event| match event {
         AuditEvent::FileWrite { path, op } if !allowed.iter().any(|prefix| inside(path, prefix)) => {
-            Some((format!("{path} ({op})"), 1))
+            Some((format!("{op} {path}"), 1))
         }
         _ => None,
     }))
@@ -100,11 +100,16 @@ fn count(offences: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64>
 
 fn result(rule: &str, offences: &BTreeMap<String, u64>, unit: &str) -> ForbiddenResult {
     let mut named: Vec<_> =
-        offences.iter().take(MOST_NAMED).map(|(what, times)| format!("{what}: {times} {unit}")).collect();
+        offences.iter().take(MOST_NAMED).map(|(what, times)| format!("{what} ({})", plural(*times, unit))).collect();
     if offences.len() > MOST_NAMED {
         named.push(format!("and {} more", offences.len() - MOST_NAMED));
     }
     ForbiddenResult { rule: rule.to_owned(), violated: !offences.is_empty(), details: named.join("; ") }
+}
+
+/// `1 row`, `2 rows`.
+fn plural(number: u64, unit: &str) -> String {
+    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
 }
 
 #[cfg(test)]
@@ -168,7 +173,7 @@ mod tests {
         assert!(
             !results(rules, &audit([write("orders", 1), write("public.Orders", 2), write("audit.log", 1)]))[0].violated
         );
-        insta::assert_snapshot!(violation(rules, &audit([write("customers", 2), write("customers", 3), write("log", 1), write("secret.orders", 1)])), @"update db.customers: 5 rows; update db.log: 1 rows; update db.secret.orders: 1 rows");
+        insta::assert_snapshot!(violation(rules, &audit([write("customers", 2), write("customers", 3), write("log", 1), write("secret.orders", 1)])), @"update db.customers (5 rows); update db.log (1 row); update db.secret.orders (1 row)");
     }
 
     #[test]
@@ -177,14 +182,14 @@ mod tests {
         assert!(
             !results(rules, &audit([call(Some("mail"), "mail"), call(Some("mail"), "api.mail.example")]))[0].violated
         );
-        insta::assert_snapshot!(violation(rules, &audit([call(None, "mail.evil.example"), call(Some("db"), "db")])), @"GET db/x: 1 calls; GET mail.evil.example/x: 1 calls");
+        insta::assert_snapshot!(violation(rules, &audit([call(None, "mail.evil.example"), call(Some("db"), "db")])), @"GET db/x (1 call); GET mail.evil.example/x (1 call)");
     }
 
     #[test]
     fn a_printed_secret_is_named_but_not_shown() {
         let leak = Leak { secret: "KEY".to_owned(), place: "stdout".to_owned(), count: 2 };
         let evidence = Evidence { leaks: vec![leak], ..Evidence::default() };
-        insta::assert_snapshot!(violation("{secrets_in_logs: deny}", &evidence), @"KEY in stdout: 2 times");
+        insta::assert_snapshot!(violation("{secrets_in_logs: deny}", &evidence), @"KEY in stdout (2 times)");
     }
 
     #[test]
@@ -195,6 +200,6 @@ mod tests {
                 [0]
             .violated
         );
-        insta::assert_snapshot!(violation(rules, &audit([file("srcs/a"), file("notes.txt.bak"), file("a")])), @"a (added): 1 times; notes.txt.bak (added): 1 times; srcs/a (added): 1 times");
+        insta::assert_snapshot!(violation(rules, &audit([file("srcs/a"), file("notes.txt.bak"), file("a")])), @"added a (1 time); added notes.txt.bak (1 time); added srcs/a (1 time)");
     }
 }

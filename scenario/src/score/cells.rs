@@ -107,7 +107,7 @@ fn cell(id: &CellId, planned: usize, rows: &[&ScenarioResult], scoring: &Scoring
 }
 
 /// What a row adds to the mean: its composite, unless a limit or offence failed it.
-fn earned(row: &ScenarioResult) -> f64 {
+pub(super) fn earned(row: &ScenarioResult) -> f64 {
     if row.limits.is_empty() && row.offences.is_empty() { row.composite } else { 0.0 }
 }
 

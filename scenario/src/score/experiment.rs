@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::cells::{Cell, CellVerdict, Status, cells, status};
+use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
 use super::statistics::{Interval, count, wilson};
 use crate::plan::{CellId, Plan, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
@@ -77,7 +77,7 @@ pub struct Metrics {
     pub mean_pass_k: f64,
     /// pass^1, pass^2, …: the mean over all cells, as far as every cell has replicas enough.
     pub pass_curve: Vec<f64>,
-    /// The mean composite.
+    /// The mean composite; a scenario that a limit failed adds 0.
     pub mean_composite: f64,
     /// The mean time of a scenario.
     pub mean_wall_ms: u64,
@@ -150,7 +150,7 @@ fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
     let per_success = |total: f64| (passed > 0).then(|| total / count(passed));
     let (calls, failed_calls) = (sum(|row| row.tool_calls), sum(|row| row.tool_errors));
     let total_tokens = sum(|row| row.usage.tokens());
-    let total_cost_usd: f64 = judged.iter().filter_map(|row| row.usage.cost_usd).sum();
+    let total_cost_usd = dollars(judged.iter().filter_map(|row| row.usage.cost_usd).sum());
     Metrics {
         pass_rate: mean(count(passed)),
         pass_rate_interval: wilson(passed, n),
@@ -160,15 +160,15 @@ fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
             cells.iter().map(|cell| f64::from(cell.pass_k)).sum::<f64>() / count(cells.len())
         },
         pass_curve: curve(cells),
-        mean_composite: mean(judged.iter().map(|row| row.composite).sum()),
+        mean_composite: mean(judged.iter().map(|row| earned(row)).sum()),
         mean_wall_ms: whole(mean(float(sum(|row| row.wall_ms)))),
         p95_wall_ms: percentile(judged.iter().map(|row| row.wall_ms).collect(), 95),
         mean_tool_calls: mean(float(calls)),
         mean_tokens: whole(mean(float(total_tokens))),
         total_tokens,
         total_cost_usd,
-        mean_cost_per_run_usd: mean(total_cost_usd),
-        cost_per_success_usd: per_success(total_cost_usd),
+        mean_cost_per_run_usd: dollars(mean(total_cost_usd)),
+        cost_per_success_usd: per_success(total_cost_usd).map(dollars),
         tokens_per_success: per_success(float(total_tokens)),
         tool_success_rate: if calls == 0 { 1.0 } else { 1.0 - float(failed_calls.min(calls)) / float(calls) },
         side_effect_violations: judged
@@ -176,6 +176,11 @@ fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
             .map(|row| row.forbidden.iter().filter(|rule| rule.violated).count() as u64)
             .sum(),
     }
+}
+
+/// An amount in millionths of a dollar, which is as exact as prices are.
+fn dollars(amount: f64) -> f64 {
+    (amount * 1e6).round() / 1e6
 }
 
 /// The mean pass^j over all cells, for every j that every cell has replicas for.

@@ -1,0 +1,170 @@
+//! The report as JSON, in the shape that Keystone's SDKs read.
+//!
+//! Counters, times and tokens are integers and never null. Texts are exactly what was written, for clients that compare
+//! them; characters that a terminal would act upon stand as `\u` escapes, so the file is safe to look at.
+
+use std::io;
+
+use serde::Serialize as _;
+use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::{Map, Value as Json, json};
+
+use super::{Report, Row, word};
+use crate::result::InvariantResult;
+use crate::score::Status;
+use crate::verdict::Outcome;
+
+/// The exit code of an agent that never started: readers want an integer.
+const NO_EXIT_CODE: i32 = -1;
+
+/// The report as JSON.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Safe(PrettyFormatter::new()));
+    let written = value(report).serialize(&mut serializer);
+    debug_assert!(written.is_ok(), "a JSON value can be written to memory");
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+fn value(report: &Report) -> Json {
+    let score = &report.score;
+    json!({
+        "ran_at": report.header.ran_at.to_string(),
+        "spec_id": report.spec_id,
+        "experiment_id": report.header.experiment_id,
+        "seed": report.seed,
+        "verdict": score.verdict,
+        "total_scenarios": score.total,
+        "passed": score.passed,
+        "failed": score.failed,
+        "flaky": score.flaky,
+        "errors": score.errors,
+        "metrics": score.metrics,
+        "cells": score.cells,
+        "scenarios": report.rows.iter().map(|row| scenario(report, row)).collect::<Vec<_>>(),
+    })
+}
+
+fn scenario(report: &Report, row: &Row) -> Json {
+    let result = &row.result;
+    let mut scenario = json!({
+        "scenario_id": result.scenario.id,
+        "sandbox_id": result.sandbox_id,
+        "status": word(row.status),
+        "parameters": result.scenario.parameters,
+        "replica": result.scenario.replica,
+        "seed": result.scenario.seed,
+        "wall_ms": result.wall_ms,
+        "exit_code": result.exit_code.unwrap_or(NO_EXIT_CODE),
+        "tool_calls": result.tool_calls,
+        "composite_score": result.composite,
+        "agent_output": result.agent_output,
+        "agent_stderr": result.agent_stderr,
+        "invariants": result.invariants.iter().map(invariant).collect::<Vec<_>>(),
+        "forbidden_checks": result.forbidden,
+        "limits": result.limits,
+        "offences": result.offences,
+        "notes": result.notes,
+        "trace_file": "",
+    });
+    if row.status != Status::Pass {
+        scenario["reproducer"] = json!({
+            "spec_file": report.header.spec_file,
+            "seed": report.seed,
+            "scenario_id": result.scenario.id,
+            "parameters": result.scenario.parameters,
+            "command": report.reproducer(row),
+        });
+    }
+    if let Some(error) = &result.error {
+        scenario["error"] = error.to_string().into();
+        scenario["error_kind"] = json!(error.kind);
+    }
+    if result.usage.calls > 0 {
+        scenario["cost"] = json!({
+            "input_tokens": result.usage.input_tokens,
+            "output_tokens": result.usage.output_tokens,
+            "cache_read_tokens": result.usage.cache_read_tokens,
+            "model": result.usage.model,
+            "estimated_usd": result.usage.cost_usd.unwrap_or(0.0),
+        });
+    }
+    scenario
+}
+
+fn invariant(invariant: &InvariantResult) -> Json {
+    let verdict = &invariant.verdict;
+    let mut fields = Map::new();
+    fields.insert("name".to_owned(), invariant.name.clone().into());
+    fields.insert("description".to_owned(), invariant.description.clone().into());
+    fields.insert("passed".to_owned(), verdict.is_passed().into());
+    if invariant.gate {
+        fields.insert("gate".to_owned(), true.into());
+    }
+    fields.insert("weight".to_owned(), invariant.weight.into());
+    fields.insert("score".to_owned(), verdict.score.into());
+    fields.insert("message".to_owned(), verdict.message.clone().into());
+    fields.insert("reason".to_owned(), verdict.reason.clone().into());
+    if let Outcome::Errored(kind) = verdict.outcome {
+        fields.insert("error_kind".to_owned(), json!(kind));
+    }
+    if !verdict.details.is_null() {
+        fields.insert("details".to_owned(), verdict.details.clone());
+    }
+    Json::Object(fields)
+}
+
+/// Pretty JSON in which unsafe characters stand as escapes.
+struct Safe(PrettyFormatter<'static>);
+
+impl Formatter for Safe {
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(crate::untrusted::is_unsafe) {
+            let character = rest[at..].chars().next().unwrap_or_default();
+            writer.write_all(&rest.as_bytes()[..at])?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + character.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}

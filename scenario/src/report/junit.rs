@@ -1,0 +1,88 @@
+//! The report as JUnit XML: one test case for each scenario.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
+
+use super::{Report, Row, word};
+use crate::score::Status;
+use crate::untrusted;
+
+/// How much of the agent's output a test case holds.
+const MOST_OUTPUT: usize = 20_000;
+/// How long a message may be.
+const MOST_MESSAGE: usize = 500;
+
+/// The report as JUnit XML. What could not be judged is an `error`, not a `failure`.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut suite = TestSuite::new(report.spec_id.as_str());
+    suite.set_time(Duration::from_millis(report.rows.iter().map(|row| row.result.wall_ms).sum()));
+    if let Some(timestamp) = chrono::DateTime::from_timestamp_millis(report.header.ran_at.as_millisecond()) {
+        suite.set_timestamp(timestamp);
+    }
+    suite.add_property(Property::new("experiment_id", report.header.experiment_id.as_str()));
+    suite.add_property(Property::new("seed", report.seed.to_string()));
+    suite.add_property(Property::new("pass_rate", report.score.metrics.pass_rate.to_string()));
+    suite.add_property(Property::new("total_cost_usd", report.score.metrics.total_cost_usd.to_string()));
+    for row in &report.rows {
+        suite.add_test_case(case(report, row));
+    }
+    let mut document = Document::new("touchstone");
+    document.add_test_suite(suite);
+    document.to_string().unwrap_or_default()
+}
+
+fn case(report: &Report, row: &Row) -> TestCase {
+    let result = &row.result;
+    let mut case = TestCase::new(result.scenario.id.as_str(), status(report, row));
+    case.set_classname(report.spec_id.as_str());
+    case.set_time(Duration::from_millis(result.wall_ms));
+    for (name, value) in [
+        ("status", word(row.status).to_owned()),
+        ("composite_score", result.composite.to_string()),
+        ("cost_usd", result.usage.cost_usd.unwrap_or(0.0).to_string()),
+        ("tokens", result.usage.tokens().to_string()),
+        ("seed", result.scenario.seed.to_string()),
+    ] {
+        case.add_property(Property::new(name, value));
+    }
+    for (name, value) in &result.scenario.parameters {
+        case.add_property(Property::new(
+            format!("param.{}", untrusted::line(name, 100)),
+            untrusted::line(&value.to_string(), MOST_MESSAGE),
+        ));
+    }
+    if !result.agent_output.is_empty() {
+        case.set_system_out(shown(&result.agent_output));
+    }
+    if !result.agent_stderr.is_empty() {
+        case.set_system_err(shown(&result.agent_stderr));
+    }
+    case
+}
+
+fn status(report: &Report, row: &Row) -> TestCaseStatus {
+    let kind = match row.status {
+        Status::Pass => return TestCaseStatus::success(),
+        Status::Fail | Status::Flaky => NonSuccessKind::Failure,
+        Status::Error => NonSuccessKind::Error,
+    };
+    let reasons = row.reasons();
+    let lines: Vec<_> = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found))).collect();
+    let first = reasons.first().map_or_else(
+        || format!("composite {} is below the threshold", row.result.composite),
+        |(what, found)| format!("{what}: {found}"),
+    );
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(untrusted::line(&first, MOST_MESSAGE));
+    status.set_type(
+        row.result.error.as_ref().map_or_else(|| word(row.status).to_owned(), |error| error.kind.to_string()),
+    );
+    status.set_description(format!("{}\n\nagain: {}\n", lines.join("\n"), report.reproducer(row)));
+    status
+}
+
+fn shown(text: &str) -> String {
+    untrusted::cut(&untrusted::visible(text), MOST_OUTPUT)
+}

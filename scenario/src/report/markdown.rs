@@ -1,0 +1,142 @@
+//! The report as Markdown, for a comment on a pull request.
+//!
+//! Foreign text stands only inside blocks of code that it cannot end, where nothing is markup and nobody is mentioned.
+
+use std::fmt::Write as _;
+
+use super::{Report, Row, time, word};
+use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
+use crate::untrusted;
+
+/// How many scenarios are shown with their reasons.
+const MOST_DETAILS: usize = 20;
+/// How many cells the table shows.
+const MOST_CELLS: usize = 50;
+/// How long one finding may be.
+const MOST_FOUND: usize = 1000;
+/// How long a comment may be; GitHub takes 65,536 characters.
+const MOST_CHARACTERS: usize = 60_000;
+
+/// The report as Markdown.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let score = &report.score;
+    let mut text = format!("### Touchstone: `{}` {}\n\n", report.spec_id, headline(score.verdict));
+    let _ = writeln!(
+        text,
+        "| scenarios | passed | failed | flaky | errors | pass rate | cost |\n|---|---|---|---|---|---|---|"
+    );
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | {} | {} | {} | {} |",
+        score.total,
+        score.passed,
+        score.failed,
+        score.flaky,
+        score.errors,
+        rate(report),
+        cost(report)
+    );
+    if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
+        text.push_str(&cells(&score.cells));
+    }
+    for row in report.rows.iter().filter(|row| row.status != Status::Pass).take(MOST_DETAILS) {
+        text.push_str(&details(report, row));
+    }
+    let hidden = report.rows.iter().filter(|row| row.status != Status::Pass).count().saturating_sub(MOST_DETAILS);
+    if hidden > 0 {
+        let _ = writeln!(text, "\n{hidden} more scenarios did not pass.");
+    }
+    let _ = writeln!(text, "\nexperiment `{}`, seed {}", report.header.experiment_id, report.seed);
+    shorten(text)
+}
+
+fn headline(verdict: ExperimentVerdict) -> &'static str {
+    match verdict {
+        ExperimentVerdict::Pass => "passed",
+        ExperimentVerdict::Fail => "failed",
+        ExperimentVerdict::Error => "could not be judged",
+        ExperimentVerdict::Pending => "has not ended",
+    }
+}
+
+fn rate(report: &Report) -> String {
+    let metrics = &report.score.metrics;
+    match metrics.pass_rate_interval {
+        Some(interval) => {
+            format!("{} ({}–{})", percent(metrics.pass_rate), percent(interval.low), percent(interval.high))
+        }
+        None => "–".to_owned(),
+    }
+}
+
+fn cost(report: &Report) -> String {
+    let metrics = &report.score.metrics;
+    let success =
+        metrics.cost_per_success_usd.map_or_else(|| "no success".to_owned(), |cost| format!("${cost:.4} per success"));
+    format!("${:.4}, {success}", metrics.total_cost_usd)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn cells(cells: &[Cell]) -> String {
+    let mut text = "\n| cell | verdict | passed | pass^k | mean score |\n|---|---|---|---|---|\n".to_owned();
+    for cell in cells.iter().take(MOST_CELLS) {
+        let verdict = match cell.verdict {
+            CellVerdict::Pass => "pass",
+            CellVerdict::Fail => "fail",
+            CellVerdict::Error => "error",
+            CellVerdict::Pending => "pending",
+        };
+        let mean = cell.mean_composite.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.3}"));
+        let _ = writeln!(
+            text,
+            "| `{}` | {verdict} | {}/{} | {} | {mean} |",
+            cell.id, cell.passed, cell.planned, cell.pass_k
+        );
+    }
+    if cells.len() > MOST_CELLS {
+        let _ = writeln!(text, "\n{} more cells.", cells.len() - MOST_CELLS);
+    }
+    text
+}
+
+fn details(report: &Report, row: &Row) -> String {
+    let result = &row.result;
+    let mut text = format!(
+        "\n<details><summary><code>{}</code> {}, score {:.3}, {}</summary>\n\n",
+        result.scenario.id,
+        word(row.status),
+        result.composite,
+        time(result.wall_ms)
+    );
+    for (what, found) in row.reasons() {
+        let _ = writeln!(
+            text,
+            "- {}\n{}",
+            untrusted::line(&what, 200),
+            fenced(&untrusted::cut(&untrusted::visible(&found), MOST_FOUND))
+        );
+    }
+    let _ = writeln!(text, "again:\n{}\n</details>", fenced(&untrusted::line(&report.reproducer(row), MOST_FOUND)));
+    text
+}
+
+/// A block of code that its content cannot end.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("\n{fence}text\n{}\n{fence}\n", text.trim_end())
+}
+
+/// Cuts a comment between two scenarios, so that no block stays open.
+fn shorten(text: String) -> String {
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text;
+    }
+    let cut = untrusted::cut(&text, MOST_CHARACTERS);
+    let end = cut.rfind("\n<details>").unwrap_or(0);
+    format!("{}\n\nThe rest was cut.\n", &cut[..end])
+}

@@ -1,0 +1,141 @@
+//! What people and machines read about an experiment: one [`Report`], many renderings.
+//!
+//! Whatever an agent, a model or a script wrote is untrusted in every rendering: it cannot move a cursor, close a tag or
+//! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)`, and take every foreign text through
+//! [`crate::untrusted`].
+
+mod json;
+mod junit;
+mod markdown;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+pub use json::render as json;
+pub use junit::render as junit;
+pub use markdown::render as markdown;
+pub use terminal::render as terminal;
+
+use crate::plan::{Plan, Seed};
+use crate::result::ScenarioResult;
+use crate::score::{ExperimentScore, ScoreOptions, Status, score};
+use crate::spec::Spec;
+use crate::verdict::Outcome;
+
+/// Everything that is known about an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Which experiment.
+    pub header: Header,
+    /// The spec's id.
+    pub spec_id: String,
+    /// The seed from which every scenario's seed derives.
+    pub seed: Seed,
+    /// The numbers.
+    pub score: ExperimentScore,
+    /// Every scenario that has ended, in the order of the plan.
+    pub rows: Vec<Row>,
+}
+
+/// Which experiment a report is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its id.
+    pub experiment_id: String,
+    /// Where its spec came from, for the command that repeats a scenario.
+    pub spec_file: String,
+    /// When it was started.
+    pub ran_at: Timestamp,
+}
+
+/// One scenario of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its status beside the other replicas of its cell.
+    pub status: Status,
+    /// All about it.
+    pub result: ScenarioResult,
+}
+
+impl Report {
+    /// Puts together what is known.
+    #[must_use]
+    pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
+        let score = score(plan, &spec.scoring, &results, options);
+        let positions: HashMap<_, _> =
+            plan.scenarios.iter().enumerate().map(|(position, scenario)| (&scenario.id, position)).collect();
+        let mut ordered = results;
+        ordered.sort_by_key(|result| positions.get(&result.scenario.id).copied());
+        let rows = ordered
+            .into_iter()
+            .map(|result| Row {
+                status: score.statuses.get(&result.scenario.id).copied().unwrap_or(Status::Error),
+                result,
+            })
+            .collect();
+        Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, score, rows }
+    }
+
+    /// The command that runs one scenario again, with the same spec, seed and parameters.
+    #[must_use]
+    pub fn reproducer(&self, row: &Row) -> String {
+        format!(
+            "touchstone run {} --seed {} --filter {}",
+            quote(&self.header.spec_file),
+            self.seed,
+            row.result.scenario.id
+        )
+    }
+}
+
+impl Row {
+    /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<(String, String)> {
+        let result = &self.result;
+        let error = result.error.iter().map(|error| (format!("error ({})", error.kind), error.message.clone()));
+        let limits = result.limits.iter().map(|fired| (format!("limit `{}`", fired.limit), fired.detail.clone()));
+        let offences = result.offences.iter().map(|offence| ("offence".to_owned(), offence.clone()));
+        let rules = result
+            .forbidden
+            .iter()
+            .filter(|rule| rule.violated)
+            .map(|rule| (format!("forbidden `{}`", rule.rule), rule.details.clone()));
+        let invariants = result.invariants.iter().filter(|invariant| invariant.verdict.outcome != Outcome::Passed).map(
+            |invariant| {
+                let gate = if invariant.gate { ", gate" } else { "" };
+                (format!("`{}` (weight {}{gate})", invariant.name, invariant.weight), invariant.verdict.message.clone())
+            },
+        );
+        error.chain(limits).chain(offences).chain(rules).chain(invariants).collect()
+    }
+}
+
+/// A word for a shell.
+fn quote(word: &str) -> String {
+    let plain = !word.is_empty()
+        && word.chars().all(|character| character.is_ascii_alphanumeric() || "-_./=:@%+,".contains(character));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The word for a status.
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Pass => "pass",
+        Status::Fail => "fail",
+        Status::Flaky => "flaky",
+        Status::Error => "error",
+    }
+}
+
+/// `1.2s`, `250ms`.
+fn time(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1000 => format!("{milliseconds}ms"),
+        _ => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
+    }
+}

@@ -1,0 +1,179 @@
+//! What people see, with an agent that tries to break it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::{Header, Report};
+use crate::checks::testing::{files, text_file};
+use crate::evidence::{AgentRecord, Answer, Captured, CommandAnswer, Evidence, Exit, Fired, Leak, Limit, Usage};
+use crate::plan::{Plan, PlanOptions, expand};
+use crate::result::ScenarioResult;
+use crate::score::ScoreOptions;
+use crate::spec::{Spec, load};
+use crate::verdict::ErrorKind;
+
+const SPEC: &str = "
+version: 1
+id: refund-agent
+base: debian
+task: {prompt: Refund order 7}
+agent: {type: noop}
+secrets: [API_KEY]
+forbidden: {secrets_in_logs: deny}
+invariants:
+  tests_pass:
+    description: All tests pass
+    gate: true
+    check: {type: command_exit, command: make test}
+  note_written:
+    description: A note is left
+    weight: 0.5
+    check: {type: file_content, path: note.txt, contains: refunded}
+scoring: {pass_threshold: 0.6}
+parallelism: {replicas: 2, matrix: {model: [small, large]}}
+";
+
+/// Text that would clear a screen, reverse a line, close a tag, end a code block and ping a team.
+const HOSTILE: &str = "\u{1b}[2J\u{202e}]]></system-out></details> ``` @team\n```` <script>alert(1)</script> | [x](http://evil.example)\u{0}";
+
+fn spec() -> (Spec, Plan) {
+    let loaded = load(SPEC, None);
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+    (spec, plan)
+}
+
+fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
+    let command = CommandAnswer {
+        exit: Some(Exit::Code(exit)),
+        stdout: Captured::default(),
+        stderr: Captured::from(stderr),
+        image_changes: Vec::new(),
+    };
+    Evidence {
+        agent: AgentRecord {
+            exit: Some(Exit::Code(0)),
+            stdout: Captured::from("done\n"),
+            stderr: Captured::default(),
+            wall_ms: 1250,
+        },
+        answers: BTreeMap::from([
+            ("tests_pass".to_owned(), vec![Answer::Command(command)]),
+            ("note_written".to_owned(), vec![files([text_file("note.txt", note)])]),
+        ]),
+        usage: Usage {
+            calls: 2,
+            input_tokens: 900,
+            output_tokens: 100,
+            model: "small".to_owned(),
+            cost_usd: Some(0.0125),
+            ..Usage::default()
+        },
+        tool_calls: 4,
+        tool_errors: 1,
+        ..Evidence::default()
+    }
+}
+
+/// One scenario that passes, one that fails with hostile output, one that leaks, and one that could not run.
+fn report() -> Report {
+    let (spec, plan) = spec();
+    let passing = evidence(0, "refunded", "");
+    let failing = Evidence {
+        agent: AgentRecord { stdout: Captured::from(HOSTILE), ..evidence(0, "", "").agent },
+        limits: vec![Fired { limit: Limit::AgentTimeout, detail: "stopped after 60s".to_owned() }],
+        ..evidence(2, "nothing", HOSTILE)
+    };
+    let leaking = Evidence {
+        leaks: vec![Leak { secret: "API_KEY".to_owned(), place: "stdout".to_owned(), count: 1 }],
+        ..evidence(0, "refunded", "")
+    };
+    let results = vec![
+        ScenarioResult::judge(&spec, &plan.scenarios[1], &failing),
+        ScenarioResult::judge(&spec, &plan.scenarios[0], &passing),
+        ScenarioResult::judge(&spec, &plan.scenarios[2], &leaking),
+        ScenarioResult::failed_to_run(&plan.scenarios[3], ErrorKind::Infrastructure, "the engine did not answer"),
+    ];
+    let ran_at: Timestamp = "2026-01-31T09:00:00Z".parse().expect("a moment");
+    let header =
+        Header { experiment_id: "exp-1".to_owned(), spec_file: "specs/my refund/spec.yaml".to_owned(), ran_at };
+    Report::new(header, &spec, &plan, results, ScoreOptions::default())
+}
+
+#[test]
+fn the_json_has_the_shape_that_sdks_read() {
+    let text = super::json(&report());
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for counter in ["total_scenarios", "passed", "failed", "flaky", "errors", "seed"] {
+        assert!(json[counter].is_u64(), "{counter}");
+    }
+    for integer in ["mean_wall_ms", "p95_wall_ms", "mean_tokens", "side_effect_violations"] {
+        assert!(json["metrics"][integer].is_u64(), "{integer}");
+    }
+    let rows = json["scenarios"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["wall_ms"].is_u64() && row["exit_code"].is_i64() && row["tool_calls"].is_u64()));
+    assert_eq!(rows[1]["agent_output"], HOSTILE, "clients get exactly what was written");
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']), "and the file is safe to look at");
+    assert_eq!(
+        json["passed"].as_u64().map(|n| n
+            + json["failed"].as_u64().unwrap_or(9)
+            + json["flaky"].as_u64().unwrap_or(9)
+            + json["errors"].as_u64().unwrap_or(9)),
+        json["total_scenarios"].as_u64()
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_junit_report_tells_errors_from_failures() {
+    let xml = super::junit(&report());
+    assert!(!xml.contains(['\u{1b}', '\u{202e}', '\u{0}']) && xml.matches("</system-out>").count() == 3);
+    insta::assert_snapshot!(xml);
+}
+
+#[test]
+fn the_markdown_report_cannot_be_broken_out_of() {
+    let text = super::markdown(&report());
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_terminal_report_shows_the_first_reason() {
+    let text = super::terminal(&report(), 110);
+    assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_long_comment_is_cut_between_scenarios() {
+    let (spec, mut plan) = spec();
+    plan = expand(&spec, PlanOptions { replicas: Some(500), ..PlanOptions::default() }).unwrap_or(plan);
+    let failing = evidence(2, "nothing", &"x\n".repeat(5000));
+    let results = plan.scenarios.iter().map(|scenario| ScenarioResult::judge(&spec, scenario, &failing)).collect();
+    let header =
+        Header { experiment_id: "exp-1".to_owned(), spec_file: "s.yaml".to_owned(), ran_at: Timestamp::UNIX_EPOCH };
+    let text = super::markdown(&Report::new(header, &spec, &plan, results, ScoreOptions::default()));
+    assert!(text.len() < 65_536, "{}", text.len());
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+    assert!(text.contains("980 more scenarios did not pass.") || text.contains("The rest was cut."));
+}
+
+#[test]
+fn judging_the_same_evidence_again_gives_the_same_bytes() {
+    assert_eq!(super::json(&report()), super::json(&report()));
+    let (spec, plan) = spec();
+    let kept = serde_json::to_string(&evidence(2, "nothing", HOSTILE)).expect("JSON");
+    let read: Evidence = serde_json::from_str(&kept).expect("evidence");
+    assert_eq!(
+        ScenarioResult::judge(&spec, &plan.scenarios[0], &read),
+        ScenarioResult::judge(&spec, &plan.scenarios[0], &evidence(2, "nothing", HOSTILE))
+    );
+}
+
+#[test]
+fn reproducers_are_quoted_for_a_shell() {
+    let report = report();
+    insta::assert_snapshot!(report.reproducer(&report.rows[1]), @"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --filter small-8b7ca09a1e75-r1");
+}
