@@ -14,7 +14,7 @@ use output::Output;
 
 /// Puts AI agents to the test: a world, a task, an agent, and what must be true afterwards.
 #[derive(Debug, Parser)]
-#[command(name = "touchstone", version, about, long_about = None, after_help = exit_code::HELP)]
+#[command(name = "touchstone", version, after_help = exit_code::HELP)]
 struct Arguments {
     /// When to use colours.
     #[arg(long, value_enum, default_value_t = output::Colour::Auto, global = true)]

@@ -85,52 +85,59 @@ impl FileContent {
                 self.path.source()
             ));
         }
-        let problem = files.entries.iter().map(|entry| self.look_into(entry, case)).find_map(Result::err);
+        let problem = files.entries.iter().find_map(|entry| self.look_into(entry, case));
         problem.unwrap_or_else(Verdict::passed)
     }
 
-    /// Everything that must hold of one file; the verdict of the first condition that does not.
-    fn look_into(&self, entry: &FileEntry, case: &Case<'_>) -> Result<(), Verdict> {
+    /// What keeps one file from meeting the conditions; `None` when all of them hold.
+    fn look_into(&self, entry: &FileEntry, case: &Case<'_>) -> Option<Verdict> {
         let path = &entry.path;
         if entry.kind != FileKind::File {
-            return Err(Verdict::failed(format!("expected a file at `{path}`, found {}", entry.kind.describe())));
+            return Some(Verdict::failed(format!("expected a file at `{path}`, found {}", entry.kind.describe())));
         }
         let Some(content) = entry.content.as_ref().map(|content| content.0.as_slice()) else {
             let problem = entry.problem.as_deref().unwrap_or("it could not be read");
-            return Err(Verdict::failed(format!("`{path}` is there, but {problem}")));
+            return Some(Verdict::failed(format!("`{path}` is there, but {problem}")));
         };
-        let whole = content.len() as u64 >= entry.size;
-        if let Some(text) = self.contains.as_ref().map(|text| text.render(case.values))
-            && !contains(content, &text)
-        {
-            return Err(Verdict::failed(missing(path, &format!("to contain {text:?}"), content, whole)));
-        }
-        if let Some(text) = self.not_contains.as_ref().map(|text| text.render(case.values)) {
-            if let Some(at) = find(content, text.as_bytes()) {
-                return Err(Verdict::failed(format!(
-                    "expected `{path}` not to contain {text:?}, found it on line {}",
-                    line_of(content, at)
-                )));
-            }
-            if !whole {
-                return Err(Verdict::failed(too_large(entry, "`not_contains`")));
-            }
-        }
-        self.pattern_holds(entry, content, whole, case)
+        self.contains_problem(entry, content, case)
+            .or_else(|| self.not_contains_problem(entry, content, case))
+            .or_else(|| self.pattern_problem(entry, content, case))
     }
 
-    fn pattern_holds(&self, entry: &FileEntry, content: &[u8], whole: bool, case: &Case<'_>) -> Result<(), Verdict> {
-        let Some(pattern) = &self.pattern else { return Ok(()) };
-        let expression = pattern.compile(case.values).map_err(|problem| {
-            Verdict::errored(ErrorKind::Check, format!("`{}` is not a regular expression: {problem}", pattern.source()))
-        })?;
-        if !whole {
-            return Err(Verdict::failed(too_large(entry, "`pattern`")));
+    fn contains_problem(&self, entry: &FileEntry, content: &[u8], case: &Case<'_>) -> Option<Verdict> {
+        let text = self.contains.as_ref()?.render(case.values);
+        let missed = find(content, text.as_bytes()).is_none();
+        missed.then(|| Verdict::failed(missing(entry, &format!("to contain {text:?}"), content)))
+    }
+
+    fn not_contains_problem(&self, entry: &FileEntry, content: &[u8], case: &Case<'_>) -> Option<Verdict> {
+        let text = self.not_contains.as_ref()?.render(case.values);
+        match find(content, text.as_bytes()) {
+            Some(at) => {
+                let line = line_of(content, at);
+                Some(Verdict::failed(format!(
+                    "expected `{}` not to contain {text:?}, found it on line {line}",
+                    entry.path
+                )))
+            }
+            None => (!is_whole(entry, content)).then(|| Verdict::failed(too_large(entry, "`not_contains`"))),
         }
-        if expression.is_match(content) {
-            return Ok(());
+    }
+
+    fn pattern_problem(&self, entry: &FileEntry, content: &[u8], case: &Case<'_>) -> Option<Verdict> {
+        let pattern = self.pattern.as_ref()?;
+        let expression = match pattern.compile(case.values) {
+            Ok(expression) => expression,
+            Err(problem) => {
+                let message = format!("`{}` is not a regular expression: {problem}", pattern.source());
+                return Some(Verdict::errored(ErrorKind::Check, message));
+            }
+        };
+        if !is_whole(entry, content) {
+            return Some(Verdict::failed(too_large(entry, "`pattern`")));
         }
-        Err(Verdict::failed(missing(&entry.path, &format!("to match `{}`", pattern.source()), content, whole)))
+        let missed = !expression.is_match(content);
+        missed.then(|| Verdict::failed(missing(entry, &format!("to match `{}`", pattern.source()), content)))
     }
 }
 
@@ -138,20 +145,20 @@ fn find(content: &[u8], text: &[u8]) -> Option<usize> {
     memchr::memmem::find(content, text)
 }
 
-fn contains(content: &[u8], text: &str) -> bool {
-    find(content, text.as_bytes()).is_some()
+fn is_whole(entry: &FileEntry, content: &[u8]) -> bool {
+    content.len() as u64 >= entry.size
 }
 
 fn line_of(content: &[u8], at: usize) -> usize {
     1 + content[..at].iter().filter(|byte| **byte == b'\n').count()
 }
 
-fn missing(path: &str, expected: &str, content: &[u8], whole: bool) -> String {
+fn missing(entry: &FileEntry, expected: &str, content: &[u8]) -> String {
     let text = String::from_utf8_lossy(content);
     let shown: String = text.chars().take(SHOWN).collect();
     let cut = if shown.len() < text.len() { "…" } else { "" };
-    let part = if whole { String::new() } else { format!(" in its first {} bytes", content.len()) };
-    format!("expected `{path}` {expected}{part}, found {shown:?}{cut}")
+    let part = if is_whole(entry, content) { String::new() } else { format!(" in its first {} bytes", content.len()) };
+    format!("expected `{}` {expected}{part}, found {shown:?}{cut}", entry.path)
 }
 
 fn too_large(entry: &FileEntry, condition: &str) -> String {

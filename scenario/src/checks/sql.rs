@@ -14,7 +14,7 @@ use crate::verdict::{ErrorKind, Verdict};
 section! {
     /// Runs a query in a Postgres or MySQL service, in a transaction that cannot write, and compares the first column
     /// of the first row. A query that returns no row fails; so does one that the database refuses, because the agent may
-    /// have dropped the table. Values are compared as the database writes them: see `Comparison`.
+    /// have dropped the table. Values are compared as the database writes them: see `comparison`.
     ///
     /// ```yaml
     /// check:

@@ -177,3 +177,31 @@ fn reproducers_are_quoted_for_a_shell() {
     let report = report();
     insta::assert_snapshot!(report.reproducer(&report.rows[1]), @"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --filter small-8b7ca09a1e75-r1");
 }
+
+/// Checks the XML with xmllint; without the tool, only `scripts/test` insists.
+#[test]
+fn the_junit_report_has_the_form_that_ci_systems_read() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/junit.xsd");
+    let started = Command::new("xmllint")
+        .args(["--noout", "--nonet", "--schema", schema, "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut xmllint = match started {
+        Ok(child) => child,
+        Err(error) => {
+            assert!(
+                std::env::var_os("TOUCHSTONE_REQUIRE_TOOLS").is_none(),
+                "xmllint is needed (run scripts/setup): {error}"
+            );
+            eprintln!("passed over: xmllint is not installed");
+            return;
+        }
+    };
+    xmllint.stdin.take().expect("a pipe").write_all(super::junit(&report()).as_bytes()).expect("written");
+    let output = xmllint.wait_with_output().expect("xmllint ended");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

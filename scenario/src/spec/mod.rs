@@ -1,7 +1,7 @@
 //! Specs: what they may say, how they are read, and everything that can be wrong with them.
 //!
-//! Text becomes a tree with positions ([`yaml`]), the tree becomes types ([`reader`], [`sections`], [`types`]), and
-//! rules that need more than one value are checked on the types ([`validate`]). Each step collects findings instead of
+//! Text becomes a tree with positions ([`yaml`]), the tree becomes types (`reader`, [`sections`], [`types`]), and
+//! rules that need more than one value are checked on the types (`validate`). Each step collects findings instead of
 //! stopping, so that an author sees all of them at once. The same descriptions ([`shape`]) give the JSON Schema
 //! ([`schema`]) and the reference ([`reference`](mod@reference)).
 

@@ -1,6 +1,6 @@
 //! Nodes to types, collecting every finding on the way.
 //!
-//! A type of the language implements [`Readable`]; most do so through the macros of [`super::section`]. To add a type
+//! A type of the language implements [`Readable`]; most do so through the macros of `section.rs`. To add a type
 //! by hand: return `None` only after a finding was reported, and describe in `shape` what `read` accepts.
 
 use super::code::Code;

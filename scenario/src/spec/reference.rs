@@ -1,12 +1,15 @@
 //! The language in words: `touchstone explain` and the reference are made from the descriptions of the types.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::Sections;
 use super::code::Code;
 use super::diagnostic::closest;
 use super::reader::Readable;
+use super::section::Fields as _;
 use super::shape::{Field, Section, Shape, Tagged};
+use crate::checks::Comparison;
 
 /// One thing that can be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,34 +20,49 @@ pub struct Topic {
     pub summary: String,
     /// All about it, as Markdown.
     pub text: String,
+    /// The topic that says the same, when a section stands in several places.
+    pub same_as: Option<String>,
 }
 
 /// Everything that can be explained, in the order of the reference.
 #[must_use]
 pub fn topics() -> Vec<Topic> {
-    let mut topics = Vec::new();
     let Shape::Section(root) = Sections::shape() else {
         unreachable!("a spec is a section");
     };
-    topics.push(Topic { name: "spec".to_owned(), summary: first_line(&root.doc), text: section_text("spec", &root) });
+    let mut list = List::default();
+    list.add("spec", &root.doc, section_text("spec", &root), None);
     for field in &root.fields {
-        field_topics(field.key, field, &mut topics);
+        list.field(field.key, field);
     }
-    topics.push(templates());
-    topics.extend(Code::ALL.iter().map(|code| code_topic(*code)));
-    topics
+    let comparison = Comparison::section();
+    list.add("comparison", &comparison.doc, section_text("comparison", &comparison), None);
+    list.add("templates", "What `{{ … }}` becomes.", TEMPLATES.to_owned(), None);
+    for code in Code::ALL {
+        let explanation = code.explanation();
+        let text = format!("# {} `{code}`\n\n{explanation}\n", code.severity());
+        list.add(code.name(), &explanation, text, None);
+    }
+    list.topics
 }
 
-/// The topic with this name; otherwise the closest name.
+/// The topic with this name, or whose last word it is; otherwise the closest name.
 pub fn explain(name: &str) -> Result<Topic, Option<String>> {
     let topics = topics();
-    let wanted = name.trim_end_matches("[]").replace("[]", "");
-    let found =
+    let wanted = name.replace("[]", "");
+    let last = |topic: &Topic| topic.name.rsplit('.').next().unwrap_or_default().to_owned();
+    let exact =
         topics.iter().find(|topic| topic.name == wanted || topic.name.replace("invariants.check", "check") == wanted);
-    let by_end = || topics.iter().find(|topic| topic.name.rsplit('.').next() == Some(wanted.as_str()));
-    match found.or_else(by_end) {
+    match exact.or_else(|| topics.iter().find(|topic| last(topic) == wanted)) {
         Some(topic) => Ok(topic.clone()),
-        None => Err(closest(&wanted, topics.iter().map(|topic| topic.name.as_str())).map(ToOwned::to_owned)),
+        None => {
+            let words: Vec<_> = topics.iter().map(last).collect();
+            let near = closest(
+                &wanted,
+                topics.iter().map(|topic| topic.name.as_str()).chain(words.iter().map(String::as_str)),
+            );
+            Err(near.map(ToOwned::to_owned))
+        }
     }
 }
 
@@ -56,7 +74,12 @@ pub fn markdown() -> String {
     let (codes, sections): (Vec<_>, Vec<_>) =
         topics.iter().partition(|topic| Code::ALL.iter().any(|code| code.name() == topic.name));
     for topic in sections.iter().filter(|topic| !is_field(topic)) {
-        let _ = write!(page, "\n{}\n", topic.text.trim_end());
+        let is_below = |other: &&&Topic| other.same_as.is_some() && topic.name.starts_with(&format!("{}.", other.name));
+        match &topic.same_as {
+            _ if sections.iter().any(|other| is_below(&other)) => {}
+            Some(same) => drop(write!(page, "\n## {}\n\nThe same as `{same}`.\n", heading(&topic.name))),
+            None => drop(write!(page, "\n{}\n", topic.text.trim_end())),
+        }
     }
     page.push_str("\n## Diagnostics\n\nEvery finding has a stable code.\n\n| code | kind | meaning |\n|---|---|---|\n");
     for (topic, code) in codes.iter().zip(Code::ALL) {
@@ -76,34 +99,52 @@ fn is_field(topic: &Topic) -> bool {
     !topic.text.starts_with("## ")
 }
 
-fn field_topics(name: &str, field: &Field, topics: &mut Vec<Topic>) {
-    let sections = field.shape.sections();
-    if sections.is_empty() {
-        topics.push(Topic { name: name.to_owned(), summary: first_line(&field.doc), text: field_text(name, field) });
+/// Topics in the making.
+#[derive(Default)]
+struct List {
+    topics: Vec<Topic>,
+    /// Where each section was explained first.
+    seen: HashMap<&'static str, String>,
+}
+
+impl List {
+    fn add(&mut self, name: &str, doc: &str, text: String, section: Option<&'static str>) {
+        let first = section.and_then(|section| self.seen.get(section).cloned());
+        if let Some(section) = section {
+            self.seen.entry(section).or_insert_with(|| name.to_owned());
+        }
+        self.topics.push(Topic { name: name.to_owned(), summary: first_line(doc), text, same_as: first });
     }
-    for shape in sections {
-        match shape {
-            Shape::Section(section) => section_topics(name, section, topics),
-            Shape::Tagged(tagged) => tagged_topics(name, tagged, topics),
-            _ => {}
+
+    fn field(&mut self, name: &str, field: &Field) {
+        let sections = field.shape.sections();
+        if sections.is_empty() {
+            self.add(name, &field.doc, field_text(name, field), None);
+        }
+        for shape in sections {
+            match shape {
+                Shape::Section(section) => self.section(name, section),
+                Shape::Tagged(tagged) => self.tagged(name, tagged),
+                _ => {}
+            }
         }
     }
-}
 
-fn section_topics(name: &str, section: &Section, topics: &mut Vec<Topic>) {
-    topics.push(Topic { name: name.to_owned(), summary: first_line(&section.doc), text: section_text(name, section) });
-    for field in &section.fields {
-        field_topics(&format!("{name}.{}", field.key), field, topics);
+    fn section(&mut self, name: &str, section: &Section) {
+        self.add(name, &section.doc, section_text(name, section), Some(section.name));
+        for field in &section.fields {
+            self.field(&format!("{name}.{}", field.key), field);
+        }
     }
-}
 
-fn tagged_topics(name: &str, tagged: &Tagged, topics: &mut Vec<Topic>) {
-    topics.push(Topic { name: name.to_owned(), summary: first_line(&tagged.doc), text: tagged_text(name, tagged) });
-    for field in &tagged.common {
-        field_topics(&format!("{name}.{}", field.key), field, topics);
-    }
-    for (word, section) in &tagged.variants {
-        section_topics(&format!("{name}.{word}"), section, topics);
+    fn tagged(&mut self, name: &str, tagged: &Tagged) {
+        self.add(name, &tagged.doc, tagged_text(name, tagged), Some(tagged.name));
+        for field in &tagged.common {
+            self.field(&format!("{name}.{}", field.key), field);
+        }
+        for (word, section) in &tagged.variants {
+            self.section(&format!("{name}.{word}"), section);
+        }
     }
 }
 
@@ -182,30 +223,24 @@ fn heading(name: &str) -> String {
 }
 
 fn first_line(doc: &str) -> String {
-    let paragraph = doc.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let paragraph = doc.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
     paragraph.split_once(". ").map_or(paragraph.clone(), |(sentence, _)| format!("{sentence}."))
 }
 
-fn code_topic(code: Code) -> Topic {
-    let explanation = code.explanation();
-    Topic {
-        name: code.name().to_owned(),
-        summary: first_line(&explanation.replace('\n', " ")),
-        text: format!("# {} `{code}`\n\n{explanation}\n", code.severity()),
-    }
-}
+/// What `{{ … }}` becomes.
+const TEMPLATES: &str = "## `templates`
 
-fn templates() -> Topic {
-    let text = "## `templates`\n\n\
-        `{{ … }}` is replaced in `base`, `task.prompt`, `agent`, `model`, `setup`, `services[].env` and other texts of containers, `fixtures` and checks:\n\n\
-        | name | becomes |\n|---|---|\n\
-        | `{{ params.NAME }}` | the cell's parameter; in a comparison, a value that is exactly this keeps its type |\n\
-        | `{{ secrets.NAME }}` | the secret's value; in results it is `[redacted:NAME]` |\n\
-        | `{{ services.NAME.host }}`, `{{ services.NAME.port }}` | where the agent reaches a service |\n\
-        | `{{ seed }}` | the scenario's seed |\n\
-        | `{{ replica }}` | which repetition this is, from 0 |\n\
-        | `{{ task.prompt }}` | the prompt, outside `task` |\n\n\
-        A name that does not exist is an error, and so is a near miss such as `{{ parms.x }}`. Any other `{{` is left alone, and `\\{{` is a literal `{{`. \
-        Answers of an `http_mock` are left alone unless their route says `template: true`.\n";
-    Topic { name: "templates".to_owned(), summary: "What `{{ … }}` becomes.".to_owned(), text: text.to_owned() }
-}
+`{{ … }}` is replaced in `base`, `task.prompt`, `agent`, `model`, `setup`, the texts of container services, `fixtures` and checks:
+
+| name | becomes |
+|---|---|
+| `{{ params.NAME }}` | the cell's parameter; in a comparison, a value that is exactly this keeps its type |
+| `{{ secrets.NAME }}` | the secret's value; in results it is `[redacted:NAME]` |
+| `{{ services.NAME.host }}`, `{{ services.NAME.port }}` | where the agent reaches a service |
+| `{{ seed }}` | the scenario's seed |
+| `{{ replica }}` | which repetition this is, from 0 |
+| `{{ task.prompt }}` | the prompt, outside `task` |
+
+A name that does not exist is an error, and so is a near miss such as `{{ parms.x }}`. Any other `{{` is left alone, and `\\{{` is
+a literal `{{`. Answers of an `http_mock` are left alone unless their route says `template: true`.
+";

@@ -1,7 +1,7 @@
 //! The sections of the language, one file each: the type, its defaults and what the reference says about it.
 //!
 //! To add a section: write its file with `section!`, add its field to [`super::Spec`], its rules to
-//! [`super::validate`], and run `scripts/generate`.
+//! `validate/`, and run `scripts/generate`.
 
 mod agent;
 mod audit;

@@ -61,7 +61,7 @@ fn show(bytes: u64) -> String {
     UNITS[..4]
         .iter()
         .rev()
-        .find(|(_, unit)| bytes >= *unit && bytes % unit == 0)
+        .find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit))
         .map_or_else(|| bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 

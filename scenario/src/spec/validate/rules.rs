@@ -3,7 +3,7 @@
 use crate::spec::Spec;
 use crate::spec::bundle::Bundle;
 use crate::spec::code::Code;
-use crate::spec::diagnostic::{Diagnostic, did_you_mean};
+use crate::spec::diagnostic::{Diagnostic, alternatives, did_you_mean};
 use crate::spec::path::Path;
 use crate::spec::salvage::Holes;
 use crate::spec::sections::Service;
@@ -161,7 +161,7 @@ impl<'a> Rules<'a> {
     /// Reports unless exactly one of the keys is given.
     pub(crate) fn one_of(&mut self, keys: &[&str]) {
         let given: Vec<_> = keys.iter().filter(|key| self.has(key)).copied().collect();
-        let names = crate::spec::diagnostic::alternatives(keys.iter().copied());
+        let names = alternatives(keys.iter().copied());
         match given.as_slice() {
             [] => self.report(Code::MissingKey, format!("one of {names} is needed"), None),
             [_] => {}

@@ -1,0 +1,138 @@
+//! Who may use whom. `ARCHITECTURE.md` says why; this makes it a rule.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use crate::root;
+
+/// Which of our crates each may use.
+const OURS: [(&str, &[&str]); 7] = [
+    ("scenario", &[]),
+    ("doorkeeper", &[]),
+    ("engine", &["scenario", "doorkeeper"]),
+    ("store", &["scenario"]),
+    ("server", &["scenario", "store"]),
+    ("worker", &["scenario", "store", "engine"]),
+    ("cli", &["scenario", "server", "worker", "store", "engine"]),
+];
+
+/// Crates of others that only some of ours may use.
+const OTHERS: [(&str, &[&str]); 12] = [
+    ("saphyr-parser", &["scenario"]),
+    ("yaml_serde", &["scenario"]),
+    ("quick-junit", &["scenario"]),
+    ("annotate-snippets", &["scenario"]),
+    ("bollard", &["engine"]),
+    ("sea-query", &["store"]),
+    ("sqlx", &["store", "engine"]),
+    ("maud", &["server"]),
+    ("clap", &["cli"]),
+    ("anstream", &["cli"]),
+    ("tokio", &["engine", "store", "server", "worker", "cli"]),
+    ("reqwest", &["engine", "cli"]),
+];
+
+/// What code without I/O, clock and chance does not name.
+const IMPURE: [&str; 9] = [
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "std::io::stdin",
+    "std::io::stdout",
+    "SystemTime",
+    "Instant::now",
+];
+
+fn members() -> Vec<Package> {
+    let metadata =
+        MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().expect("cargo metadata");
+    metadata.packages
+}
+
+fn normal(package: &Package) -> Vec<String> {
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind == DependencyKind::Normal)
+        .map(|dependency| dependency.name.clone())
+        .collect()
+}
+
+#[test]
+fn crates_use_only_the_crates_that_they_may() {
+    let ours: BTreeMap<_, _> = OURS.into_iter().collect();
+    for package in members() {
+        let name = package.name.as_str();
+        let allowed = ours.get(name).unwrap_or_else(|| panic!("`{name}` is not in the table of crates"));
+        for used in normal(&package).iter().filter(|used| ours.contains_key(used.as_str())) {
+            assert!(allowed.contains(&used.as_str()), "`{name}` must not use `{used}`");
+        }
+    }
+}
+
+#[test]
+fn outside_crates_stay_where_they_belong() {
+    for package in members() {
+        let name = package.name.as_str();
+        for used in normal(&package) {
+            let allowed = OTHERS.iter().find(|(other, _)| *other == used);
+            assert!(allowed.is_none_or(|(_, users)| users.contains(&name)), "`{name}` must not use `{used}`");
+        }
+    }
+}
+
+#[test]
+fn folders_are_called_like_their_crates() {
+    for package in members() {
+        let folder = package.manifest_path.parent().and_then(|folder| folder.file_name());
+        assert_eq!(folder, Some(package.name.as_str()));
+    }
+}
+
+#[test]
+fn the_domain_does_no_io_and_reads_no_clock() {
+    let mut offences = Vec::new();
+    scan(&root().join("scenario/src"), &mut offences);
+    assert!(offences.is_empty(), "{offences:#?}");
+}
+
+#[test]
+fn only_one_file_of_the_command_prints() {
+    let allowed = root().join("cli/src/output.rs");
+    let mut offences = Vec::new();
+    visit(&root().join("cli/src"), &mut |path, text| {
+        if path != allowed && (text.contains("io::stdout") || text.contains("io::stderr")) {
+            offences.push(path.display().to_string());
+        }
+    });
+    assert!(offences.is_empty(), "{offences:?}");
+}
+
+fn scan(folder: &Path, offences: &mut Vec<String>) {
+    visit(folder, &mut |path, text| {
+        let is_test = path.file_name().is_some_and(|name| name == "tests.rs" || name == "testing.rs");
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate().filter(|_| !is_test) {
+            if let Some(word) = IMPURE.iter().find(|word| line.contains(*word) && !line.trim_start().starts_with("//"))
+            {
+                offences.push(format!("{}:{} names {word}", path.display(), number + 1));
+            }
+        }
+    });
+}
+
+fn visit(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            visit(&path, look);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            look(&path, &fs::read_to_string(&path).expect("a text"));
+        }
+    }
+}
