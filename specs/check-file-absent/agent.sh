@@ -1,0 +1,4 @@
+set -e
+rm -r cache
+find . -name '*.tmp' -type f -delete
+rm old.txt
