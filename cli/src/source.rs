@@ -38,7 +38,7 @@ impl Source {
             let span = Span { line: 1, column: 1, ..Span::default() };
             let diagnostic =
                 Diagnostic { code: *code, message: message.clone(), help: None, path: path::Path::default(), span };
-            return Loaded { spec: None, diagnostics: vec![diagnostic] };
+            return Loaded { spec: None, diagnostics: vec![diagnostic], left_out: 0 };
         }
         load(&self.text, self.bundle.as_ref())
     }
@@ -97,6 +97,10 @@ fn from_file(path: &Path) -> Result<Source, CommandError> {
 }
 
 fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {
+    if bytes.len() as u64 >= MOST_BYTES {
+        let problem = Some((Code::YamlTooLarge, format!("the spec is longer than {} bytes", MOST_BYTES - 1)));
+        return Source { name, text: String::new(), bundle: None, problem };
+    }
     let (text, not_text) = match String::from_utf8(bytes) {
         Ok(text) => (text, None),
         Err(error) => (

@@ -57,6 +57,9 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
             let shown = render::text(diagnostic, &source.name, &source.text, output.style());
             output.line(format!("{shown}\n"))?;
         }
+        if loaded.left_out > 0 {
+            output.line(format!("{}: {} more findings are not shown\n", source.name, loaded.left_out))?;
+        }
         if let Some(spec) = &loaded.spec {
             let scenarios = expand(spec, PlanOptions::default()).map_or(0, |plan| plan.scenarios.len());
             output.line(format!("{}: ok, {}", source.name, count(scenarios, "scenario")))?;

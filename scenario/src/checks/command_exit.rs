@@ -6,8 +6,7 @@ use super::{Case, unanswered};
 use crate::evidence::{Answer, CommandAnswer, Limit, Probe};
 use crate::plan::Values;
 use crate::spec::section::{choice, section};
-use crate::spec::template::Text;
-use crate::spec::types::{Timespan, Whole};
+use crate::spec::types::{Filled, Timespan, Whole};
 use crate::verdict::Verdict;
 
 /// How much of each output stream a failure message shows: its end, where a failing program says why.
@@ -33,7 +32,7 @@ section! {
     /// ```
     pub struct CommandExit {
         /// The line that `sh -c` runs.
-        command: Text,
+        command: Filled,
         /// The exit code that passes.
         exit_code: Whole<0, 255> = Whole::new(0),
         /// Where the command runs.

@@ -63,10 +63,27 @@ impl Comparison {
             let help = "add `equals`, `not_equals`, `gt`, `gte`, `lt`, `lte`, `contains` or `matches`";
             rules.report(Code::MissingCondition, format!("{what} without a comparison"), Some(help));
         }
+        self.validate_text(rules);
         for (key, expected) in self.expectations() {
             let ordered = !matches!(key, "equals" | "not_equals");
-            if ordered && matches!(expected, Value::Null | Value::List(_) | Value::Map(_)) {
+            if ordered && !matches!(expected, Value::Number(_) | Value::Text(_)) {
                 rules.at(key).report(Code::InvalidValue, format!("`{key}` needs a number or a text"), None);
+            }
+        }
+    }
+
+    fn validate_text(&self, rules: &mut Rules<'_>) {
+        let empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
+        for (key, empty) in [
+            ("contains", self.contains.as_ref().is_some_and(empty)),
+            ("matches", self.matches.as_ref().is_some_and(|pattern| pattern.source().is_empty())),
+        ] {
+            if empty {
+                rules.at(key).report(
+                    Code::MissingCondition,
+                    format!("`{key}` is empty, and every value has that"),
+                    None,
+                );
             }
         }
     }

@@ -54,24 +54,19 @@ choice! {
 
 impl Custom {
     pub(super) fn validate(&self, rules: &mut Rules<'_>) {
-        let script = self.script.as_str();
-        if rules.bundle_has(script) == Some(true) {
-            return;
+        if self.runs_in == RunsIn::Host && self.verify == Verify::Fresh {
+            rules.at("verify").report(Code::NoEffect, "`verify: fresh` changes nothing with `runs_in: host`", None);
         }
+        let script = self.script.as_str();
         match self.runs_in {
+            _ if rules.bundle_has(script) == Some(true) => {}
             RunsIn::Host => rules.at("script").missing_file(script),
             RunsIn::Sandbox => {
                 let message =
                     format!("the script `{script}` is not in the spec's folder, so it is read from the workspace");
-                rules.at("script").report(
-                    Code::ScriptNotBundled,
-                    message,
-                    Some("keep it beside `spec.yaml`, out of the agent's reach"),
-                );
+                let help = "keep it beside `spec.yaml`, out of the agent's reach";
+                rules.at("script").report(Code::ScriptNotBundled, message, Some(help));
             }
-        }
-        if self.runs_in == RunsIn::Host && self.verify == Verify::Fresh {
-            rules.at("verify").report(Code::NoEffect, "`verify: fresh` changes nothing with `runs_in: host`", None);
         }
     }
 

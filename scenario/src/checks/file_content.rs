@@ -56,11 +56,16 @@ impl FileContent {
                 "add `contains`, `not_contains` or `pattern`; to ask only whether it is there, use `file_exists`";
             rules.report(Code::MissingCondition, "a `file_content` check without a condition", Some(help));
         }
-        for (key, text) in [("contains", &self.contains), ("not_contains", &self.not_contains)] {
-            if text.as_ref().is_some_and(Text::is_empty) {
+        let is_empty = |text: &Option<Text>| text.as_ref().is_some_and(Text::is_empty);
+        for (key, empty) in [
+            ("contains", is_empty(&self.contains)),
+            ("not_contains", is_empty(&self.not_contains)),
+            ("pattern", self.pattern.as_ref().is_some_and(|pattern| pattern.source().is_empty())),
+        ] {
+            if empty {
                 rules.at(key).report(
                     Code::MissingCondition,
-                    format!("`{key}` is empty, and every file contains nothing"),
+                    format!("`{key}` is empty, and every file has that"),
                     None,
                 );
             }

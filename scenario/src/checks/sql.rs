@@ -6,8 +6,7 @@ use crate::evidence::{Answer, Probe, SqlAnswer};
 use crate::plan::Values;
 use crate::spec::code::Code;
 use crate::spec::section::{Joined, section};
-use crate::spec::template::Text;
-use crate::spec::types::ServiceName;
+use crate::spec::types::{Filled, ServiceName};
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorKind, Verdict};
 
@@ -27,7 +26,7 @@ section! {
         /// A Postgres or MySQL service.
         service: ServiceName,
         /// The query.
-        query: Text,
+        query: Filled,
     }
 }
 
@@ -36,7 +35,7 @@ pub type Sql = Joined<SqlQuery, Comparison>;
 
 pub(super) fn validate(check: &Sql, rules: &mut Rules<'_>) {
     let name = &check.own.service;
-    if rules.at("service").service(name).is_some_and(|service| service.database().is_none()) {
+    if rules.at("service").service(name).is_some_and(|service| !service.may_be_database()) {
         let message = format!("the service `{name}` is not a database that can be asked with SQL");
         let help = "its image must be a Postgres, MySQL or MariaDB: the image's name must contain `postgres`, `mysql` or `mariadb`";
         rules.at("service").report(Code::WrongServiceKind, message, Some(help));

@@ -29,6 +29,9 @@ pub enum AuditEvent {
         path: String,
         /// The status of the answer; `None` when it was refused.
         status: Option<u16>,
+        /// The body of the answer, as far as it was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response_body: Option<String>,
     },
     /// A file of the workspace was written, changed or removed.
     FileWrite {

@@ -146,6 +146,7 @@ mod tests {
             method: "GET".to_owned(),
             path: "/x".to_owned(),
             status: Some(200),
+            response_body: None,
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use crate::spec::Spec;
+use crate::spec::sections::MOST_CELLS;
 
 /// How many scenarios one experiment may have.
 pub const MAX_SCENARIOS: usize = 10_000;
@@ -73,8 +74,7 @@ fn cells(spec: &Spec, replicas: usize) -> Result<Vec<IndexMap<String, Json>>, Pl
         return Ok(vec![IndexMap::new()]);
     };
     // A product is counted before it is made, and again after exclusion.
-    let most = MAX_SCENARIOS.saturating_mul(10);
-    if matrix.len() > most {
+    if matrix.len() > MOST_CELLS {
         return Err(PlanError::TooMany(matrix.len().saturating_mul(replicas), matrix.len(), replicas));
     }
     let excluded: Vec<Vec<(String, Json)>> = spec

@@ -79,7 +79,8 @@ codes! {
     /// The agent's output is not a file. Use `input_from: agent_output` in a judge, or let the agent write a file.
     StdoutFile = "stdout-file", Error;
     /// A `{{ … }}` that names a parameter, secret or service that does not exist, or that nearly names a namespace.
-    /// Write `\{{` for braces that should stay as they are.
+    /// Write `\{{` for braces that should stay as they are (`\\{{` inside double quotes). The same code stands for a
+    /// secret that a key names without braces.
     InvalidTemplate = "invalid-template", Error;
     /// A service that is not declared under `services`.
     UnknownService = "unknown-service", Error;
@@ -92,7 +93,7 @@ codes! {
     DuplicateName = "duplicate-name", Error;
     /// Keys that exclude each other.
     ConflictingKeys = "conflicting-keys", Error;
-    /// A check that would always pass, because it states no condition.
+    /// A check or matcher that proves nothing, because it states no condition or an empty one.
     MissingCondition = "missing-condition", Error;
     /// The weights of all invariants add up to zero, so there is nothing to average.
     ZeroWeight = "zero-weight", Error;
@@ -104,7 +105,7 @@ codes! {
     ScenarioCount = "scenario-count", Error;
     /// A file that the spec names is not in its folder.
     MissingFile = "missing-file", Error;
-    /// The spec's folder is too large, has too many files, or has no `spec.yaml`.
+    /// The spec's folder cannot be taken: it is too large, has too many files, or holds a link.
     InvalidBundle = "invalid-bundle", Error;
     /// The `oracle` agent runs `task.solution`, and there is none.
     MissingSolution = "missing-solution", Error;

@@ -27,6 +27,9 @@ impl fmt::Display for Severity {
     }
 }
 
+/// How many findings are kept of one text. A text with more is hostile or generated, and looking further costs time.
+pub(crate) const MOST_KEPT: usize = 1000;
+
 /// One finding: what, where, and what next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {

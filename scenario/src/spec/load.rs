@@ -22,8 +22,10 @@ const MOST_FINDINGS: usize = 100;
 pub struct Loaded {
     /// The spec, when there is no error.
     pub spec: Option<Spec>,
-    /// Everything that was found, in the order of the text.
+    /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more findings there are.
+    pub left_out: usize,
 }
 
 /// Reads a spec. `bundle` lists the files beside it; `None` when it stands alone.
@@ -37,11 +39,14 @@ pub struct Loaded {
 pub fn load(text: &str, bundle: Option<&Bundle>) -> Loaded {
     let (root, mut diagnostics) = parse(text, Limits::default());
     let spec = root.and_then(|root| read(root, bundle, &mut diagnostics));
-    diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
-    diagnostics.dedup();
-    diagnostics.truncate(MOST_FINDINGS);
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error);
-    Loaded { spec: spec.filter(|_| !failed), diagnostics }
+    // Errors stay when there is too much to show.
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.severity(), diagnostic.span.start, diagnostic.code));
+    diagnostics.dedup();
+    let left_out = diagnostics.len().saturating_sub(MOST_FINDINGS);
+    diagnostics.truncate(MOST_FINDINGS);
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
+    Loaded { spec: spec.filter(|_| !failed), diagnostics, left_out }
 }
 
 fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnostic>) -> Option<Spec> {

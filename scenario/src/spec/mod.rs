@@ -35,8 +35,7 @@ use sections::{
     Agent, Audit, Determinism, Egress, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Policy, Resources,
     Scoring, Secret, Service, Setup, Task,
 };
-use template::Text;
-use types::{InvariantName, Label, SpecId, Table, Whole};
+use types::{Filled, InvariantName, Label, SpecId, Table, Whole};
 
 use sections::{Clock, Dns};
 use types::{Bytes, Cpu, Fraction, Timespan};
@@ -77,10 +76,11 @@ section! {
         capabilities: Vec<Label> = Vec::new(),
         /// What a machine must offer to run this spec; a run lists what it skips.
         needs: Vec<Need> = Vec::new(),
-        /// The status that the spec's own agent should get. Examples and tests of invariants use it to show a failure.
+        /// What every cell should come to with the spec's own agent. Examples and tests of invariants use it to show a
+        /// failure.
         expect: Expect = Expect::Pass,
         /// The image of the sandbox, such as `debian:bookworm-slim`. Only `{{ params.NAME }}` is replaced here.
-        base: Text,
+        base: Filled,
         /// What the agent is asked to do.
         task: Task,
         /// Who is put to the test. Without it the spec can be validated and used for an interactive sandbox, but not run.

@@ -4,11 +4,15 @@
 //! by hand: return `None` only after a finding was reported, and describe in `shape` what `read` accepts.
 
 use super::code::Code;
-use super::diagnostic::{Diagnostic, alternatives, closest};
+use super::diagnostic::{Diagnostic, MOST_KEPT, alternatives, closest};
 use super::path::{Path, Segment};
-use super::shape::{Field, Shape};
+use super::shape::{Field, MOST_ENTRIES, Shape};
 use super::template::Reference;
 use super::yaml::{Entry, Kind, Node, Span};
+use crate::number::Number;
+
+/// How many regular expressions one spec may have; compiling them takes time.
+const MOST_PATTERNS: usize = 200;
 
 /// A type that can be read from a spec.
 pub trait Readable: Sized {
@@ -30,6 +34,7 @@ pub struct Reader {
     path: Path,
     findings: Vec<Diagnostic>,
     references: Vec<(Path, Reference)>,
+    patterns: usize,
 }
 
 impl Reader {
@@ -41,18 +46,20 @@ impl Reader {
 
     /// Reports a finding at the current place.
     pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+        if self.is_full() {
+            return;
+        }
         self.findings.push(Diagnostic { code, message: message.into(), help, path: self.path.clone(), span });
+    }
+
+    /// Whether so much was found that nothing more is kept.
+    fn is_full(&self) -> bool {
+        self.findings.len() >= MOST_KEPT
     }
 
     /// Reports a value of another kind than the one expected.
     pub fn wrong_type<T>(&mut self, node: &Node, expected: &str) -> Option<T> {
-        let help = match (&node.kind, expected) {
-            (Kind::Null, _) => Some("give it a value, or remove the key".to_owned()),
-            (Kind::Number(_) | Kind::Bool(..), expected) if expected.contains("string") => {
-                Some("put it in quotes".to_owned())
-            }
-            _ => None,
-        };
+        let help = hint(node, expected);
         self.report(Code::WrongType, node.span, format!("expected {expected}, found {}", node.describe()), help);
         None
     }
@@ -63,9 +70,20 @@ impl Reader {
         None
     }
 
+    /// Reports a list or map with too many entries.
+    pub fn too_many<T>(&mut self, node: &Node, found: usize, most: usize) -> Option<T> {
+        self.invalid(node, format!("expected at most {most} entries, found {found}"), None)
+    }
+
     /// Remembers that the text at the current place names something.
     pub fn refer(&mut self, reference: Reference) {
         self.references.push((self.path.clone(), reference));
+    }
+
+    /// Counts a regular expression; whether it may be compiled.
+    pub fn one_more_pattern(&mut self) -> bool {
+        self.patterns += 1;
+        self.patterns <= MOST_PATTERNS
     }
 
     /// Runs `read` one step further down the path.
@@ -80,6 +98,29 @@ impl Reader {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// What was most likely meant by a value of another kind.
+fn hint(node: &Node, expected: &str) -> Option<String> {
+    let wants = |word: &str| expected.contains(word);
+    match &node.kind {
+        Kind::Null => Some("give it a value, or remove the key".to_owned()),
+        Kind::Number(_) | Kind::Bool(..) if wants("string") => Some("put it in quotes".to_owned()),
+        Kind::String(text) if wants("number") && Number::parse(text).is_some() => Some("remove the quotes".to_owned()),
+        Kind::String(text) if wants("`true`") => match text.to_lowercase().as_str() {
+            "yes" | "on" | "y" => Some("write `true`".to_owned()),
+            "no" | "off" | "n" => Some("write `false`".to_owned()),
+            _ => None,
+        },
+        Kind::String(text) if wants("a list") => Some(format!("write `[{}]`", crate::untrusted::line(text, 40))),
+        Kind::String(text) if wants("a map") && text.contains(':') => {
+            Some("a blank belongs after the colon".to_owned())
+        }
+        Kind::Map(entries) if wants("text") && entries.iter().any(|entry| entry.key.is_empty()) => {
+            Some("put `{{ … }}` in quotes".to_owned())
+        }
+        _ => None,
     }
 }
 
@@ -137,10 +178,16 @@ impl<'a> MapReader<'a> {
     /// Reports every key that nobody asked for. `siblings` are the keys of other variants, with what selects them.
     pub(crate) fn finish(&self, reader: &mut Reader, siblings: &[(String, Vec<Field>)]) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str())) {
+            if reader.is_full() {
+                return;
+            }
             let message = format!("unknown key `{}`", entry.key);
             let owner = siblings.iter().find(|(_, fields)| fields.iter().any(|field| field.key == entry.key));
             let help = match (owner, closest(&entry.key, self.known.iter().copied())) {
                 (Some((variant, _)), _) => Some(format!("`{}` belongs to `{variant}`", entry.key)),
+                _ if entry.key.contains(' ') => {
+                    Some("inside `{ }` a comma ends a value: put texts with commas in quotes".to_owned())
+                }
                 (None, Some(name)) => Some(format!("did you mean `{name}`?")),
                 (None, None) if self.known.is_empty() => Some("no keys are known here".to_owned()),
                 (None, None) => {
@@ -181,21 +228,29 @@ impl<T: Readable> Readable for Option<T> {
     }
 }
 
+/// Reads every item, so that the findings of all are known.
+pub(crate) fn read_items<T: Readable>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
+    let read: Vec<_> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| reader.within(Segment::Index(index), |reader| T::read(item, reader)))
+        .collect();
+    read.into_iter().collect()
+}
+
 impl<T: Readable> Readable for Vec<T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
             return reader.wrong_type(node, "a list");
         };
-        let read: Vec<_> = items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| reader.within(Segment::Index(index), |reader| T::read(item, reader)))
-            .collect();
-        read.into_iter().collect()
+        if items.len() > MOST_ENTRIES {
+            return reader.too_many(node, items.len(), MOST_ENTRIES);
+        }
+        read_items(items, reader)
     }
 
     fn shape() -> Shape {
-        Shape::List { item: Box::new(T::shape()), least: 0 }
+        Shape::List { item: Box::new(T::shape()), least: 0, most: MOST_ENTRIES }
     }
 }
 

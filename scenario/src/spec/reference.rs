@@ -53,7 +53,9 @@ pub fn explain(name: &str) -> Result<Topic, Option<String>> {
     let last = |topic: &Topic| topic.name.rsplit('.').next().unwrap_or_default().to_owned();
     let exact =
         topics.iter().find(|topic| topic.name == wanted || topic.name.replace("invariants.check", "check") == wanted);
-    match exact.or_else(|| topics.iter().find(|topic| last(topic) == wanted)) {
+    // A bare `sql` means the check, which is what most people ask about.
+    let check = || topics.iter().find(|topic| topic.name == format!("invariants.check.{wanted}"));
+    match exact.or_else(check).or_else(|| topics.iter().find(|topic| last(topic) == wanted)) {
         Some(topic) => Ok(topic.clone()),
         None => {
             let words: Vec<_> = topics.iter().map(last).collect();

@@ -32,8 +32,9 @@ pub fn text(diagnostic: &Diagnostic, file: &str, source: &str, style: Style) -> 
     } else {
         format!("at `{}`", untrusted::line(&path, 200))
     };
-    let snippet =
-        Snippet::source(source).path(file).annotation(AnnotationKind::Primary.span(bytes(source, diagnostic)));
+    let snippet = Snippet::source(source)
+        .path(untrusted::line(file, 300))
+        .annotation(AnnotationKind::Primary.span(bytes(source, diagnostic)));
     let mut group = level
         .primary_title(message.as_str())
         .id(diagnostic.code.name())

@@ -37,16 +37,20 @@ fn of(shape: &Shape, definitions: &mut Map<String, Json>) -> Json {
         Shape::Integer { min, max } => bounded("integer", *min, *max, i64::MIN, i64::MAX),
         Shape::Number { min, max } => bounded("number", *min, *max, f64::NEG_INFINITY, f64::INFINITY),
         Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
+        Shape::Filled => json!({ "type": ["string", "number", "boolean"], "pattern": r"\S" }),
         Shape::Word { pattern, example, .. } => json!({ "type": "string", "pattern": pattern, "examples": [example] }),
         Shape::Choice(choices) => json!({
             "oneOf": choices.iter().map(|choice| json!({ "const": choice.word, "description": choice.doc })).collect::<Vec<_>>()
         }),
-        Shape::List { item, least } => json!({ "type": "array", "items": of(item, definitions), "minItems": least }),
-        Shape::Map { key, value, least } => json!({
+        Shape::List { item, least, most } => {
+            json!({ "type": "array", "items": of(item, definitions), "minItems": least, "maxItems": most })
+        }
+        Shape::Map { key, value, least, most } => json!({
             "type": "object",
             "propertyNames": { "pattern": key },
             "additionalProperties": of(value, definitions),
             "minProperties": least,
+            "maxProperties": most,
         }),
         Shape::Section(section) => define(section.name, definitions, |definitions| object(section, definitions)),
         Shape::Tagged(tagged) => define(tagged.name, definitions, |definitions| variants(tagged, definitions)),

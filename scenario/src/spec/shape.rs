@@ -3,6 +3,9 @@
 
 use serde_json::Value as Json;
 
+/// How many entries a list or map may have. Rules compare entries with each other, so this also bounds their time.
+pub const MOST_ENTRIES: usize = 1000;
+
 /// The form of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
@@ -26,6 +29,8 @@ pub enum Shape {
     },
     /// A string; numbers and booleans are taken as they are written.
     Text,
+    /// The same, with something in it.
+    Filled,
     /// A string of a certain form.
     Word {
         /// What the form is called: `duration`, `service name`.
@@ -43,6 +48,8 @@ pub enum Shape {
         item: Box<Shape>,
         /// How many there must be.
         least: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// A map from free names to values of one form.
     Map {
@@ -52,6 +59,8 @@ pub enum Shape {
         value: Box<Shape>,
         /// How many there must be.
         least: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// A map with known keys.
     Section(Section),
@@ -122,7 +131,7 @@ impl Shape {
             Self::Bool => "bool".to_owned(),
             Self::Integer { min, max } => format!("integer{}", bounds(*min, *max)),
             Self::Number { min, max } => format!("number{}", number_bounds(*min, *max)),
-            Self::Text => "text".to_owned(),
+            Self::Text | Self::Filled => "text".to_owned(),
             Self::Word { name, .. } => (*name).to_owned(),
             Self::Choice(choices) => {
                 choices.iter().map(|choice| format!("`{}`", choice.word)).collect::<Vec<_>>().join(" \\| ")

@@ -82,7 +82,7 @@ impl Text {
                 continue;
             }
             literal.push_str(before);
-            let inner = after.find("}}").map(|end| (&after[..end], &after[end + 2..]));
+            let inner = close(after);
             match inner.map(|(inner, tail)| (name(inner.trim()), tail)) {
                 Some((Named::Ours(reference), tail)) => {
                     if !literal.is_empty() {
@@ -162,6 +162,18 @@ impl Text {
     }
 }
 
+/// What stands between `{{` and `}}`, and what follows. Names are short, so the search is too.
+fn close(after: &str) -> Option<(&str, &str)> {
+    const MOST_INNER: usize = 300;
+    let end = after
+        .as_bytes()
+        .iter()
+        .take(MOST_INNER)
+        .zip(after.as_bytes().iter().skip(1))
+        .position(|pair| pair == (&b'}', &b'}'))?;
+    Some((&after[..end], &after[end + 2..]))
+}
+
 fn render_part(part: &Part, bindings: &dyn Bindings) -> String {
     match part {
         Part::Literal(text) => text.clone(),
@@ -223,6 +235,7 @@ fn form(namespace: &str) -> &'static str {
     match namespace {
         "params" => "params.NAME",
         "secrets" => "secrets.NAME",
+        "services" => "services.NAME.host",
         "seed" => "seed",
         "replica" => "replica",
         _ => "task.prompt",

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use scenario::spec::code::Code;
 use scenario::spec::load;
 use scenario::spec::render::{Style, github, json, text};
 
@@ -27,6 +28,83 @@ fn every_prefix_of_a_spec_is_survived() {
             survive(&case.text[..end]);
         }
     }
+}
+
+/// A spec that is right, but for what is put behind it.
+fn spec(more: &str) -> String {
+    format!("version: 1\nid: x\nbase: x\ntask: {{prompt: x}}\nagent: {{type: noop}}\n{more}\n")
+}
+
+const INVARIANTS: &str = "invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+
+#[test]
+fn an_error_behind_a_hundred_warnings_still_counts() {
+    let warnings: String = (0..101).map(|n| format!("  i{n}: {{check: {{type: file_exists, path: x}}}}\n")).collect();
+    let loaded = load(&spec(&format!("invariants:\n{warnings}scoring: {{pass_treshold: 1}}")), None);
+    assert!(loaded.spec.is_none());
+    assert_eq!((loaded.diagnostics.len(), loaded.left_out), (100, 2));
+    assert!(loaded.diagnostics.iter().any(|finding| finding.code == Code::UnknownKey));
+}
+
+#[test]
+fn one_broken_part_does_not_hide_mistakes_in_others() {
+    let text = spec(
+        "resources: {timeout: 5}\nservices: [{name: db, image: redis, wieght: 1}, {name: mail, type: http_mok}]\ninvariants:\n  a: {description: x, check: {type: sql, service: db, query: x, equals: 1}}\n  b: {description: x, check: {type: sql, service: mail, query: x, equals: 1}}\n  c: {description: x, check: {type: sql, service: dbb, query: x, equals: 1}}\n  d: {description: x, weight: much, check: {type: file_exists, path: x}}",
+    );
+    let found: Vec<_> =
+        load(&text, None).diagnostics.iter().map(|finding| (finding.code.name(), finding.path.to_string())).collect();
+    let expected = [
+        ("invalid-value", "resources.timeout"),
+        ("unknown-key", "services[0].wieght"),
+        ("unknown-choice", "services[1].type"),
+        ("wrong-service-kind", "invariants.a.check.service"),
+        ("unknown-service", "invariants.c.check.service"),
+        ("wrong-type", "invariants.d.weight"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(code, path)| (code, path.to_owned())),
+        "and nothing is said about the broken service `mail`"
+    );
+}
+
+/// Texts that are small and were expensive, or brought a library down. They end, or the runner's limit says so.
+#[test]
+fn hostile_specs_are_refused_or_read_in_bounded_time() {
+    let list = |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<String>();
+    let nested_glob = format!("{}b{}", "{a,".repeat(125), "}".repeat(125));
+    for more in [
+        format!("{INVARIANTS}description: '{}'", "{{ ".repeat(200_000)),
+        format!("{INVARIANTS}setup: {{env: {{A: '{}{}'}}}}", "{{".repeat(100_000), "}}".repeat(100_000)),
+        format!("{INVARIANTS}services:\n  - {{name: s, type: http_mock, routes: [{}]}}", list(50_000, &|n| format!("{{path: /{n}}}, "))),
+        format!("{INVARIANTS}parallelism: {{matrix: [{}], exclude: [{}]}}", list(20_000, &|n| format!("{{a: {n}}}, ")), list(20_000, &|n| format!("{{a: {n}}}, "))),
+        format!("{INVARIANTS}parallelism: {{matrix: {{{}}}}}", list(20_000, &|n| format!("a{n}: [1], "))),
+        format!("{INVARIANTS}x-big: &big [{}]\nparallelism: {{matrix: {{a: [*big, 1], b: [{}]}}}}", "1, ".repeat(20_000), list(900, &|n| format!("{n}, "))),
+        format!("{INVARIANTS}forbidden: {{http_except: [{}]}}", list(50_000, &|n| format!("s{n}, "))),
+        format!("{INVARIANTS}setup: {{commands: [{}]}}", list(900, &|_| "['{{ params.q }}', '{{ secrets.Q }}'], ".to_owned())),
+        format!("invariants: {{x: {{description: x, check: {{type: file_exists, path: '{nested_glob}'}}}}}}"),
+        format!("invariants: {{x: {{description: x, check: {{type: file_exists, path: '{}'}}}}}}", "{".repeat(100_000)),
+        format!("invariants: {{x: {{description: x, check: {{type: http_mock_assertions, service: x, assertions: [{}]}}}}}}", list(900, &|n| format!("{{field: request_count, matches: '{n}a{{50}}'}}, "))),
+        "invariants: {x: {description: x, check: {type: file_content, path: x, pattern: '((a{1,100}){1,100}){1,100}'}}}".to_owned(),
+    ] {
+        survive(&spec(&more));
+    }
+}
+
+#[test]
+fn ordinary_expressions_are_not_too_large() {
+    for pattern in [r"\w{1,50}", r"^[\w.+-]{1,64}@[\w.-]{1,255}$", r"(?s)^.{0,2000}$"] {
+        let text = spec(&format!(
+            "invariants: {{x: {{description: x, check: {{type: file_content, path: x, pattern: '{pattern}'}}}}}}"
+        ));
+        assert_eq!(load(&text, None).diagnostics, [], "{pattern}");
+    }
+}
+
+#[test]
+fn a_parameter_of_any_cell_can_be_excluded() {
+    let text = spec(&format!("{INVARIANTS}parallelism: {{matrix: [{{a: 1}}, {{a: 2, b: 2}}], exclude: [{{b: 2}}]}}"));
+    assert_eq!(load(&text, None).diagnostics, []);
 }
 
 /// One change to a text: a piece cut out, doubled, or replaced.

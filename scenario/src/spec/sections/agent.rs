@@ -7,7 +7,7 @@ use crate::spec::section::{Fields, choice, finish_tagged, section, tagged};
 use crate::spec::shape::{Section, Shape};
 use crate::spec::template::Text;
 use crate::spec::types::{
-    Command, EnvName, HeaderName, Label, Method, SandboxPath, Table, Timespan, UserName, Value, Whole,
+    Command, EnvName, Filled, HeaderName, Method, SandboxPath, Table, Timespan, UserName, Value, Whole,
 };
 use crate::spec::yaml::Node;
 
@@ -95,7 +95,7 @@ section! {
     /// ```
     pub struct Image {
         /// The image.
-        image: Text,
+        image: Filled,
         /// Replaces the image's command.
         command: Option<Command>,
         /// What the command reads on standard input.
@@ -116,9 +116,9 @@ section! {
     /// ```
     pub struct Http {
         /// Where the agent answers: a URL whose host is a declared service.
-        url: Option<Text>,
+        url: Option<Filled>,
         /// An image that is started as the agent.
-        image: Option<Text>,
+        image: Option<Filled>,
         /// The port on which the image listens.
         port: Option<Whole<1, 65535>>,
         /// The path to ask, with `image`.
@@ -146,11 +146,11 @@ section! {
     /// ```
     pub struct Snapshot {
         /// The name of the agent, or the id of one snapshot.
-        snapshot: Label,
+        snapshot: Filled,
         /// The version to use; the newest without it.
         version: Option<Whole<1, { i64::MAX }>>,
         /// The tag to use, instead of a version.
-        tag: Option<Label>,
+        tag: Option<Filled>,
     }
 }
 
@@ -159,7 +159,7 @@ section! {
     /// server's configuration, and says so otherwise.
     pub struct Paragon {
         /// The model that the hosted agent uses.
-        model: Option<Label>,
+        model: Option<Filled>,
     }
 }
 

@@ -1,8 +1,7 @@
 //! `fixtures`: what the world holds before the agent sees it.
 
 use crate::spec::section::{choice, section, tagged};
-use crate::spec::template::Text;
-use crate::spec::types::{BundlePath, SandboxPath, ServiceName, TableName, Whole};
+use crate::spec::types::{BundlePath, Filled, SandboxPath, ServiceName, TableName, Whole};
 
 tagged! {
     /// Something that the world holds before the agent sees it. Fixtures run in order, after services are ready and
@@ -28,9 +27,9 @@ section! {
     /// ```
     pub struct GitRepo {
         /// Where to clone from: https, ssh, or a path in the spec's folder.
-        url: Text,
+        url: Filled,
         /// A branch, tag or commit; the repository's default without it.
-        branch: Option<Text>,
+        branch: Option<Filled>,
         /// How many commits to fetch; all without it.
         depth: Option<Whole<1, 1_000_000>>,
         /// Where to put it.
@@ -53,7 +52,7 @@ section! {
         /// A Postgres or MySQL service.
         service: ServiceName,
         /// The script itself.
-        sql: Option<Text>,
+        sql: Option<Filled>,
         /// A file of the spec's folder that holds the script.
         path: Option<BundlePath>,
     }
@@ -102,7 +101,7 @@ choice! {
     /// What drift does to a row.
     pub enum DriftMode {
         /// Sets the column to NULL.
-        Null = "null",
+        SetNull = "set_null",
         /// Adds a blank at the end of the text.
         Whitespace = "whitespace",
         /// Turns the text into upper case.

@@ -29,6 +29,7 @@ pub use invariant::{Invariant, Severity};
 pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEnd};
 pub use model::{Advance, Exhausted, Model, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant};
 pub use network::{Egress, Ingress, IngressRule, IngressSource, Network, Policy};
+pub(crate) use parallelism::MOST_CELLS;
 pub use parallelism::{Matrix, Parallelism, Parameters};
 pub use resources::Resources;
 pub use scoring::{GateRule, ReplicaAggregation, Scoring};

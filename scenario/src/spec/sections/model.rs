@@ -2,14 +2,15 @@
 
 use crate::spec::section::{choice, section};
 use crate::spec::template::Text;
-use crate::spec::types::{BundlePath, Label, SecretName, Timespan, Value, Whole};
+use crate::spec::types::{BundlePath, Filled, Label, SecretName, Timespan, Value, Whole};
 
 /// A number of tokens.
 type Tokens = Whole<0, 1_000_000_000>;
 
 section! {
-    /// The model that the agent talks to, at a fixed name in the sandbox, in the shape of OpenAI's and Anthropic's
-    /// APIs. The real key stays outside; tokens and cost are counted here, so the agent does not have to report them.
+    /// The model that the agent talks to, in the shape of OpenAI's and Anthropic's APIs. Its address in the sandbox is in
+    /// `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`, with a stand-in for the key in `OPENAI_API_KEY` and
+    /// `ANTHROPIC_API_KEY`. The real key stays outside; tokens and cost are counted here, so the agent does not have to report them.
     ///
     /// ```yaml
     /// model:
@@ -120,7 +121,7 @@ section! {
     /// An answer for requests that contain a text.
     pub struct TurnMatch {
         /// The text that the request must contain.
-        contains: Text,
+        contains: Filled,
         /// The answer.
         turn: Turn,
     }
@@ -130,13 +131,13 @@ section! {
     /// Where calls are forwarded to.
     pub struct Upstream {
         /// The provider's address, such as `https://api.example.com/v1`.
-        base_url: Text,
+        base_url: Filled,
         /// The secret that holds the key. It is added outside the sandbox; the agent never has it.
         api_key: Option<SecretName>,
         /// The shape of the provider's API.
         provider: Provider = Provider::OpenAi,
         /// The model to ask, whatever the agent asks for.
-        model: Option<Label>,
+        model: Option<Filled>,
     }
 }
 

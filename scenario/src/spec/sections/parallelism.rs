@@ -1,5 +1,7 @@
 //! `parallelism`: how often and with what the scenario is run.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -34,6 +36,9 @@ section! {
     }
 }
 
+/// How many cells a matrix may have before some are excluded.
+pub(crate) const MOST_CELLS: usize = 20_000;
+
 /// The values of one cell's parameters.
 pub type Parameters = Table<ParamName, Value>;
 
@@ -42,7 +47,7 @@ pub type Parameters = Table<ParamName, Value>;
 #[serde(untagged)]
 pub enum Matrix {
     /// One map for each cell.
-    Cells(Many<Parameters>),
+    Cells(Many<Parameters, MOST_CELLS>),
     /// Every combination of one value from each list.
     Product(Table<ParamName, Many<Value>, 1>),
 }
@@ -61,6 +66,24 @@ impl Matrix {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The names of all parameters.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<&str> {
+        match self {
+            Self::Cells(cells) => cells.iter().flat_map(|cell| cell.keys()).map(|name| name.as_str()).collect(),
+            Self::Product(axes) => axes.keys().map(|name| name.as_str()).collect(),
+        }
+    }
+
+    /// How many values the largest parameter holds, lists and maps counted through.
+    #[must_use]
+    pub fn largest(&self) -> usize {
+        match self {
+            Self::Cells(cells) => cells.iter().flat_map(|cell| cell.values()).map(Value::size).max().unwrap_or(0),
+            Self::Product(axes) => axes.values().flat_map(|values| values.iter()).map(Value::size).max().unwrap_or(0),
+        }
     }
 
     /// The cell at `index`, with the last parameter changing fastest.
@@ -101,6 +124,6 @@ impl Readable for Matrix {
     }
 
     fn shape() -> Shape {
-        Shape::Either(vec![Many::<Parameters>::shape(), Table::<ParamName, Many<Value>, 1>::shape()])
+        Shape::Either(vec![Many::<Parameters, MOST_CELLS>::shape(), Table::<ParamName, Many<Value>, 1>::shape()])
     }
 }

@@ -7,7 +7,7 @@ use crate::spec::reader::{MapReader, Readable, Reader};
 use crate::spec::section::{Fields, finish_tagged, section, tagged};
 use crate::spec::shape::Shape;
 use crate::spec::template::Text;
-use crate::spec::types::{Command, EnvName, ServiceName, Table, Timespan, Whole};
+use crate::spec::types::{Command, EnvName, Filled, ServiceName, Table, Timespan, Whole};
 use crate::spec::yaml::Node;
 
 /// Something that the agent reaches by name.
@@ -24,8 +24,9 @@ section! {
     pub struct ServiceCommon {
         /// The name under which the agent reaches it: `name` and `name.services.internal`.
         name: ServiceName,
-        /// The ports it listens on, inside the sandbox only; nothing is published on the host. A declared port is taken:
-        /// nothing else in the sandbox can listen on it. An `http_mock` without ports listens on 80.
+        /// The ports it listens on, inside the sandbox only; nothing is published on the host. Services may share a port,
+        /// because each has an address of its own; the agent itself cannot listen on a port that a service declares. An
+        /// `http_mock` without ports listens on 80.
         ports: Vec<Whole<1, 65535>> = Vec::new(),
     }
 }
@@ -53,14 +54,14 @@ section! {
     pub struct Container {
         /// The image. Names that contain `postgres`, `mysql`, `mariadb` or `redis` are recognised: they get a real
         /// readiness check, and the first three can be asked by `sql` checks.
-        image: Text,
+        image: Filled,
         /// Replaces the image's command.
         command: Option<Command>,
         /// Environment variables of the container.
         env: Table<EnvName, Text> = Table::default(),
         /// A command inside the service's container that succeeds once the service is ready. Without it: a real query for
         /// a recognised database, else a connection to each port.
-        wait_for: Option<Text>,
+        wait_for: Option<Filled>,
         /// How long the service may take to become ready.
         wait_timeout: Timespan = Timespan::from_secs(60),
     }
@@ -79,7 +80,7 @@ impl Container {
     /// Which database the image is, by its name.
     #[must_use]
     pub fn database(&self) -> Option<Database> {
-        let image = self.image.source().to_lowercase();
+        let image = self.image.as_literal()?.to_lowercase();
         let named = |name: &str| image.contains(name);
         if named("postgres") {
             Some(Database::Postgres)
@@ -121,6 +122,17 @@ impl Service {
         match &self.kind {
             ServiceKind::Container(container) => container.database(),
             ServiceKind::HttpMock(_) => None,
+        }
+    }
+
+    /// Whether it can be asked with SQL, as far as can be told: an image that a parameter names may be any.
+    #[must_use]
+    pub fn may_be_database(&self) -> bool {
+        match &self.kind {
+            ServiceKind::Container(container) => {
+                container.image.as_literal().is_none() || container.database().is_some()
+            }
+            ServiceKind::HttpMock(_) => false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::spec::section::section;
 use crate::spec::template::Text;
-use crate::spec::types::OneOrMany;
+use crate::spec::types::{Filled, OneOrMany};
 
 section! {
     /// What the agent is asked to do.
@@ -10,7 +10,7 @@ section! {
         /// The request. It reaches the agent as `TOUCHSTONE_TASK_PROMPT` (also `KEYSTONE_TASK_PROMPT`), in
         /// `.keystone/task.json`, on standard input, and as `{{ task.prompt }}` in the agent's command; custom checks get
         /// it as `task.prompt`.
-        prompt: Text,
+        prompt: Filled,
         /// Shell lines that solve the task, run one after the other. The `oracle` agent runs them, to show that the task can be solved and that the
         /// invariants accept a right answer. Any other agent never sees them.
         solution: Option<OneOrMany<Text>>,

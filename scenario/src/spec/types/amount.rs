@@ -45,7 +45,11 @@ impl<const MIN: i64, const MAX: i64> Readable for Whole<MIN, MAX> {
         };
         match number.as_i64() {
             Some(value) if (MIN..=MAX).contains(&value) => Some(Self(value)),
-            _ => reader.invalid(node, format!("expected a whole number{}, found {number}", range(MIN, MAX)), None),
+            _ => reader.invalid(
+                node,
+                format!("expected a whole number{}, found {}", range(MIN, MAX), shown(number)),
+                None,
+            ),
         }
     }
 
@@ -57,6 +61,7 @@ impl<const MIN: i64, const MAX: i64> Readable for Whole<MIN, MAX> {
 fn range(min: i64, max: i64) -> String {
     match (min, max) {
         (i64::MIN, i64::MAX) => String::new(),
+        (min, max) if min == max => format!(", and only {min}"),
         (min, i64::MAX) => format!(" of at least {min}"),
         (min, max) => format!(" from {min} to {max}"),
     }
@@ -88,7 +93,7 @@ macro_rules! amount {
                 let Kind::Number(number) = &node.kind else {
                     return reader.wrong_type(node, $expected);
                 };
-                within(number, $min, $max).map(Self).or_else(|| reader.invalid(node, format!("expected {}, found {number}", $expected), None))
+                within(number, $min, $max).map(Self).or_else(|| reader.invalid(node, format!("expected {}, found {}", $expected, shown(number)), None))
             }
 
             fn shape() -> Shape {
@@ -96,6 +101,11 @@ macro_rules! amount {
             }
         }
     };
+}
+
+/// A number that fits in a message.
+fn shown(number: &Number) -> String {
+    crate::untrusted::cut(number.text(), 40)
 }
 
 fn within(number: &Number, min: f64, max: f64) -> Option<f64> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::spec::reader::{Readable, Reader};
-use crate::spec::shape::Shape;
+use crate::spec::shape::{MOST_ENTRIES, Shape};
 use crate::spec::template::{Bindings, Text};
 use crate::spec::yaml::{Kind, Node};
 
@@ -41,7 +41,7 @@ impl Readable for Command {
 
     fn shape() -> Shape {
         let line = Shape::Word { name: "shell line", pattern: r"\S", example: "python3 agent.py" };
-        Shape::Either(vec![line, Shape::List { item: Box::new(Shape::Text), least: 1 }])
+        Shape::Either(vec![line, Shape::List { item: Box::new(Shape::Text), least: 1, most: MOST_ENTRIES }])
     }
 }
 
@@ -59,6 +59,6 @@ impl<T: Readable> Readable for OneOrMany<T> {
     }
 
     fn shape() -> Shape {
-        Shape::Either(vec![T::shape(), Shape::List { item: Box::new(T::shape()), least: 0 }])
+        Shape::Either(vec![T::shape(), Shape::List { item: Box::new(T::shape()), least: 0, most: MOST_ENTRIES }])
     }
 }

@@ -52,6 +52,15 @@ impl Timespan {
     }
 }
 
+/// Whether every number has a unit, so that only the length can be wrong.
+fn is_of_the_form(text: &str) -> bool {
+    let units =
+        text.split(|character: char| character.is_ascii_digit() || character == '.').filter(|word| !word.is_empty());
+    text.starts_with(|character: char| character.is_ascii_digit())
+        && units.clone().count() > 0
+        && units.into_iter().all(|unit| UNITS.iter().any(|(name, _)| *name == unit))
+}
+
 impl fmt::Display for Timespan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanoseconds) = (self.0.as_secs(), self.0.subsec_nanos());
@@ -80,11 +89,9 @@ impl Readable for Timespan {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         match &node.kind {
             Kind::String(text) => Self::parse(text).or_else(|| {
-                reader.invalid(
-                    node,
-                    format!("{} is not a duration of at most a week", node.describe()),
-                    Some("write it like `30s`, `5m` or `1h30m`".to_owned()),
-                )
+                let problem = if is_of_the_form(text) { "is longer than a week" } else { "is not a duration" };
+                let help = "write it like `300ms`, `30s`, `5m` or `1h30m`".to_owned();
+                reader.invalid(node, format!("{} {problem}", node.describe()), Some(help))
             }),
             Kind::Number(number) => {
                 let help = Some(format!("write `{number}s` for seconds"));

@@ -3,6 +3,7 @@
 mod amount;
 mod command;
 mod duration;
+mod filled;
 mod path;
 mod pattern;
 mod size;
@@ -13,6 +14,7 @@ mod word;
 pub use amount::{Cpu, Fraction, Temperature, Weight, Whole};
 pub use command::{Command, OneOrMany};
 pub use duration::Timespan;
+pub use filled::Filled;
 pub use path::{BundlePath, SandboxPath, WorkspacePath};
 pub use pattern::{Glob, Pattern};
 pub use size::Bytes;

@@ -33,10 +33,8 @@ impl WorkspacePath {
 impl Readable for WorkspacePath {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let text = Text::read(node, reader)?;
-        let Some(literal) = text.as_literal() else {
-            return Some(Self(text));
-        };
-        match relative(literal) {
+        match relative(text.as_literal().unwrap_or(text.source())) {
+            Ok(_) if text.as_literal().is_none() => Some(Self(text)),
             Ok(path) if path == "stdout.log" || path == "stderr.log" => {
                 let help = "to judge what the agent printed, use `llm_as_judge` with `input_from: agent_output`, or let the agent write a file";
                 reader.report(

@@ -1,6 +1,6 @@
 //! Regular expressions and globs that are known to compile.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
@@ -11,7 +11,7 @@ use crate::spec::template::{Bindings, Text};
 use crate::spec::yaml::Node;
 
 /// How large a compiled expression may become, so that `(a{1000}){1000}` is refused.
-const COMPILED_LIMIT: usize = 1 << 20;
+const COMPILED_LIMIT: usize = 32 << 20;
 
 /// A regular expression over bytes. Without templates it is known to compile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +36,9 @@ fn compile(expression: &str) -> Result<Regex, String> {
         regex::Error::Syntax(syntax) => {
             syntax.lines().last().unwrap_or("syntax error").trim_start_matches("error: ").to_owned()
         }
-        regex::Error::CompiledTooBig(_) => "it would become too large".to_owned(),
+        regex::Error::CompiledTooBig(_) => {
+            "it becomes too large; `(?-u:\\w)` and shorter repetitions are smaller".to_owned()
+        }
         other => other.to_string(),
     })
 }
@@ -44,13 +46,14 @@ fn compile(expression: &str) -> Result<Regex, String> {
 impl Readable for Pattern {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let text = Text::read(node, reader)?;
+        if !reader.one_more_pattern() {
+            let message = "there are more regular expressions than one spec may have";
+            reader.report(Code::InvalidRegex, node.span, message, None);
+            return None;
+        }
         if let Some(Err(problem)) = text.as_literal().map(compile) {
-            reader.report(
-                Code::InvalidRegex,
-                node.span,
-                format!("{} is not a regular expression: {problem}", node.describe()),
-                None,
-            );
+            let message = format!("{} cannot be used as a regular expression: {problem}", node.describe());
+            reader.report(Code::InvalidRegex, node.span, message, None);
             return None;
         }
         Some(Self(text))
@@ -61,25 +64,34 @@ impl Readable for Pattern {
     }
 }
 
+/// How long a glob may be, and how deep its braces may nest.
+const MOST_GLOB: usize = 1000;
+const MOST_BRACES: usize = 8;
+
 /// A glob over paths: `*` stays within a folder, `**` crosses them.
 #[derive(Debug, Clone)]
 pub struct Glob {
     source: String,
-    matcher: GlobMatcher,
+    matcher: Regex,
 }
 
 impl Glob {
     /// `source`, when it is a glob; otherwise what is wrong with it.
     pub fn new(source: &str) -> Result<Self, String> {
+        let braces = source.bytes().filter(|byte| *byte == b'{').count();
+        if source.len() > MOST_GLOB || braces > MOST_BRACES {
+            return Err(format!("it has more than {MOST_GLOB} characters or {MOST_BRACES} braces"));
+        }
         let glob =
             GlobBuilder::new(source).literal_separator(true).build().map_err(|error| error.kind().to_string())?;
-        Ok(Self { source: source.to_owned(), matcher: glob.compile_matcher() })
+        // The matcher of the crate panics on a glob that is too large, so its expression is compiled here.
+        Ok(Self { source: source.to_owned(), matcher: compile(glob.regex())? })
     }
 
     /// Whether `path` is one of those meant.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
-        self.matcher.is_match(path)
+        self.matcher.is_match(path.as_bytes())
     }
 
     /// Whether `text` has any of the characters that make it a glob.

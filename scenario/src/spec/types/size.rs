@@ -87,17 +87,17 @@ impl<const MIN_MI: u64, const MAX_MI: u64> Readable for Bytes<MIN_MI, MAX_MI> {
             Some(bytes) if (MIN_MI << 20..=MAX_MI << 20).contains(&bytes) => Some(Self(bytes)),
             Some(bytes) => {
                 let message = format!(
-                    "expected a size from {} to {}, found {}",
+                    "expected a size from {} to {}, found {} bytes",
                     show(MIN_MI << 20),
                     show(MAX_MI << 20),
-                    show(bytes)
+                    bytes
                 );
                 reader.invalid(node, message, None)
             }
             None => reader.invalid(
                 node,
                 format!("{} is not a size", node.describe()),
-                Some("write it like `512Mi` or `2Gi`".to_owned()),
+                Some("write it like `512Mi` or `2Gi`, without `B`".to_owned()),
             ),
         }
     }

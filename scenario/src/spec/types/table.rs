@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::word::Word;
 use crate::spec::path::Segment;
-use crate::spec::reader::{MapReader, Readable, Reader};
-use crate::spec::shape::Shape;
+use crate::spec::reader::{MapReader, Readable, Reader, read_items};
+use crate::spec::shape::{MOST_ENTRIES, Shape};
 use crate::spec::yaml::{Kind, Node};
 
 /// A map whose keys are names of one kind, in the order of the spec, with at least `LEAST` entries.
@@ -41,6 +41,9 @@ impl<K: Word + Hash + Eq, V: Readable, const LEAST: usize> Readable for Table<K,
         if entries.len() < LEAST {
             return reader.invalid(node, "expected at least one entry", None);
         }
+        if entries.len() > MOST_ENTRIES {
+            return reader.too_many(node, entries.len(), MOST_ENTRIES);
+        }
         let read: Vec<_> = entries
             .iter()
             .map(|entry| {
@@ -55,16 +58,16 @@ impl<K: Word + Hash + Eq, V: Readable, const LEAST: usize> Readable for Table<K,
     }
 
     fn shape() -> Shape {
-        Shape::Map { key: K::PATTERN, value: Box::new(V::shape()), least: LEAST }
+        Shape::Map { key: K::PATTERN, value: Box::new(V::shape()), least: LEAST, most: MOST_ENTRIES }
     }
 }
 
-/// A list of at least one.
+/// A list of at least one, and of at most `MOST`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Many<T>(Vec<T>);
+pub struct Many<T, const MOST: usize = MOST_ENTRIES>(Vec<T>);
 
-impl<T> Deref for Many<T> {
+impl<T, const MOST: usize> Deref for Many<T, MOST> {
     type Target = Vec<T>;
 
     fn deref(&self) -> &Self::Target {
@@ -72,15 +75,17 @@ impl<T> Deref for Many<T> {
     }
 }
 
-impl<T: Readable> Readable for Many<T> {
+impl<T: Readable, const MOST: usize> Readable for Many<T, MOST> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         match &node.kind {
             Kind::List(items) if items.is_empty() => reader.invalid(node, "expected at least one entry", None),
-            _ => Vec::read(node, reader).map(Self),
+            Kind::List(items) if items.len() > MOST => reader.too_many(node, items.len(), MOST),
+            Kind::List(items) => read_items(items, reader).map(Self),
+            _ => reader.wrong_type(node, "a list"),
         }
     }
 
     fn shape() -> Shape {
-        Shape::List { item: Box::new(T::shape()), least: 1 }
+        Shape::List { item: Box::new(T::shape()), least: 1, most: MOST }
     }
 }

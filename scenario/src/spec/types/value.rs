@@ -41,6 +41,16 @@ impl Value {
         }
     }
 
+    /// How many values it holds, itself included.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Self::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => 1,
+        }
+    }
+
     /// A value that came as JSON; its strings are literal.
     #[must_use]
     pub fn from_json(json: Json) -> Self {

@@ -21,8 +21,13 @@ pub trait Word: Readable {
     const EXAMPLE: &'static str;
 }
 
+/// `a` or `an`, as it is spoken.
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u', 'H']) { "an" } else { "a" }
+}
+
 macro_rules! word {
-    ($(#[doc = $doc:literal])+ $type:ident, $name:literal, $pattern:literal, $example:literal) => {
+    ($(#[doc = $doc:literal])+ $type:ident, $name:literal, $pattern:literal, $example:literal, $rule:literal) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
@@ -52,11 +57,11 @@ macro_rules! word {
         impl Readable for $type {
             fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
                 let Kind::String(text) = &node.kind else {
-                    return reader.wrong_type(node, concat!("a string: a ", $name));
+                    return reader.wrong_type(node, &format!("a string: {} {}", article($name), $name));
                 };
                 Self::new(text).or_else(|| {
-                    let help = format!("it must match `{}`, for example `{}`", $pattern, $example);
-                    reader.invalid(node, format!("{} is not a {}", crate::spec::yaml::shorten(text), $name), Some(help))
+                    let help = format!("{}; for example `{}`", $rule, $example);
+                    reader.invalid(node, format!("{} is not {} {}", crate::spec::yaml::shorten(text), article($name), $name), Some(help))
                 })
             }
 
@@ -89,87 +94,104 @@ macro_rules! word {
 
 word! {
     /// The name of a spec: kebab-case, so that it can stand in a URL as it is.
-    SpecId, "spec id", "^[a-z0-9]{1,64}(-[a-z0-9]{1,64}){0,15}$", "refund-agent"
+    SpecId, "spec id", "^[a-z0-9]{1,64}(-[a-z0-9]{1,64}){0,15}$", "refund-agent",
+    "use lower-case letters, digits and single dashes"
 }
 
 word! {
     /// The name of a service: a DNS label.
-    ServiceName, "service name", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "db"
+    ServiceName, "service name", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "db",
+    "use at most 63 lower-case letters, digits and dashes; leave out the domain and the port"
 }
 
 word! {
     /// The name of an invariant.
-    InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent"
+    InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent",
+    "use letters, digits, `_`, `-` and `.`"
 }
 
 word! {
     /// The name of an environment variable.
-    EnvName, "variable name", "^[A-Za-z_][A-Za-z0-9_]{0,199}$", "LOG_LEVEL"
+    EnvName, "variable name", "^[A-Za-z_][A-Za-z0-9_]{0,199}$", "LOG_LEVEL",
+    "use letters, digits and `_`, and do not begin with a digit"
 }
 
 word! {
     /// The name of a secret, which is also its environment variable.
-    SecretName, "secret name", "^[A-Z_][A-Z0-9_]{0,199}$", "API_KEY"
+    SecretName, "secret name", "^[A-Z_][A-Z0-9_]{0,199}$", "API_KEY",
+    "use upper-case letters, digits and `_`, and write the name alone, without `{{ }}`"
 }
 
 word! {
     /// The name of a matrix parameter.
-    ParamName, "parameter name", "^[A-Za-z_][A-Za-z0-9_-]{0,99}$", "model"
+    ParamName, "parameter name", "^[A-Za-z_][A-Za-z0-9_-]{0,99}$", "model",
+    "use letters, digits, `_` and `-`, and do not begin with a digit"
 }
 
 word! {
     /// The name of a package of a Linux distribution.
-    PackageName, "package name", "^[A-Za-z0-9][A-Za-z0-9+._:=~-]{0,199}$", "python3"
+    PackageName, "package name", "^[A-Za-z0-9][A-Za-z0-9+._:=~-]{0,199}$", "python3",
+    "use the name that the distribution gives the package"
 }
 
 word! {
     /// The beginning of a path in the workspace: a file, or a folder that ends in `/`.
-    PathPrefix, "path in the workspace", r"^([A-Za-z0-9_@+,=~ -]|\.[A-Za-z0-9_@+,=~ -])[^\\*?]{0,999}$", "output/"
+    PathPrefix, "path in the workspace", r"^([A-Za-z0-9_@+,=~ -]|\.[A-Za-z0-9_@+,=~ -])[^\\*?]{0,999}$", "output/",
+    "write it relative to the workspace, without `./`, `..` and globs; folders end in `/`"
 }
 
 word! {
     /// A word for grouping.
-    Label, "label", "^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,99}$", "checkout"
+    Label, "label", "^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,99}$", "checkout",
+    "use letters, digits and `_`, `.`, `:`, `/`, `-`, without blanks; templates are not replaced here"
 }
 
 word! {
     /// A host name.
-    HostName, "host name", r"^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "api.stripe.com"
+    HostName, "host name", r"^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "api.stripe.com",
+    "write the name alone: leave out `https://`, the port and the path"
 }
 
 word! {
     /// A host name, or all names below one.
-    HostGlob, "host name or `*.` glob", r"^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "*.example.com"
+    HostGlob, "host name or `*.` glob", r"^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.){0,20}[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$", "*.example.com",
+    "write the name alone: leave out `https://`, the port and the path; `*.` may stand in front"
 }
 
 word! {
     /// The name of an HTTP header.
-    HeaderName, "header name", "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", "Content-Type"
+    HeaderName, "header name", "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$", "Content-Type",
+    "use the characters that a header name may have, without blanks and colons"
 }
 
 word! {
     /// An HTTP method.
-    Method, "HTTP method", "^[A-Z]{1,20}$", "POST"
+    Method, "HTTP method", "^[A-Z]{1,20}$", "POST",
+    "write it in upper-case letters"
 }
 
 word! {
     /// The name of a database table, with its schema where that matters.
-    TableName, "table name", r"^[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?$", "customers"
+    TableName, "table name", r"^[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?$", "customers",
+    "write the name without quotes, with its schema in front where that matters"
 }
 
 word! {
     /// A user of the image: a name or a number, with a group where that matters.
-    UserName, "user", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$", "nobody"
+    UserName, "user", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})?$", "nobody",
+    "write a name or number of the image as a string, with a group after a colon where that matters"
 }
 
 word! {
     /// File permissions in octal.
-    FileMode, "file mode", "^0?[0-7]{3}$", "0644"
+    FileMode, "file mode", "^0?[0-7]{3}$", "0644",
+    "write three octal digits as a string"
 }
 
 word! {
     /// A moment in UTC.
-    Moment, "moment in UTC", r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$", "2026-01-31T09:00:00Z"
+    Moment, "moment in UTC", r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$", "2026-01-31T09:00:00Z",
+    "write date and time in UTC"
 }
 
 #[cfg(test)]

@@ -85,15 +85,15 @@ fn check_url(rules: &mut Rules<'_>, url: &Text) {
         );
         return;
     };
-    let host = rest.split(['/', ':', '?']).next().unwrap_or_default();
-    match ServiceName::new(host.strip_suffix(".services.internal").unwrap_or(host)) {
-        Some(name) => {
-            rules.service(&name);
-        }
-        None => rules.report(
-            Code::UnknownService,
-            format!("`{host}` is not the name of a service"),
-            Some("write `http://SERVICE:PORT/PATH`"),
-        ),
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    let Some(name) = ServiceName::new(host.strip_suffix(".services.internal").unwrap_or(host)) else {
+        let help = "write `http://SERVICE:PORT/PATH`";
+        return rules.report(Code::UnknownService, format!("`{host}` is not the name of a service"), Some(help));
+    };
+    let Some(service) = rules.service(&name) else { return };
+    if !service.ports().iter().any(|declared| declared.to_string() == port) {
+        let help = "name one of the service's `ports` in the `url`";
+        rules.report(Code::InvalidValue, format!("the service `{name}` does not listen on port {port}"), Some(help));
     }
 }

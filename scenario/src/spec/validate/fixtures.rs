@@ -39,7 +39,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
 
 fn check_database(rules: &mut Rules<'_>, name: &ServiceName) {
     let mut rules = rules.at("service");
-    if rules.service(name).is_some_and(|service| service.database().is_none()) {
+    if rules.service(name).is_some_and(|service| !service.may_be_database()) {
         let message = format!("the service `{name}` is not a database that can be asked with SQL");
         rules.report(
             Code::WrongServiceKind,

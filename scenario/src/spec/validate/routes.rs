@@ -15,8 +15,16 @@ pub(super) fn check(rules: &mut Rules<'_>, mock: &HttpMock) {
         let mut rules = rules.index(index);
         check_matchers(&mut rules, route);
         check_sequence(&mut rules, route);
-        if route.template {
-            check_template(&mut rules, route);
+        match route.template {
+            true => check_template(&mut rules, route),
+            false if answers(route).any(|text| text.contains("{{ request.") || text.contains("{{request.")) => {
+                rules.report(
+                    Code::NoEffect,
+                    "`{{ request.… }}` in an answer is left as it is",
+                    Some("add `template: true` to the route"),
+                );
+            }
+            false => {}
         }
         if let Some(earlier) = mock.routes[..index].iter().position(|earlier| takes_all_of(earlier, route)) {
             let message = format!("this route never answers: `routes[{earlier}]` takes every request that it would");
@@ -83,8 +91,7 @@ fn check_sequence(rules: &mut Rules<'_>, route: &Route) {
 }
 
 fn check_template(rules: &mut Rules<'_>, route: &Route) {
-    let answers = route.sequence.iter().flatten().map(|answer| &answer.response).chain([&route.response]).flatten();
-    for text in answers.flat_map(strings) {
+    for text in answers(route) {
         for inner in placeholders(text) {
             if let Some(problem) = problem_of(inner) {
                 rules.report(
@@ -95,6 +102,11 @@ fn check_template(rules: &mut Rules<'_>, route: &Route) {
             }
         }
     }
+}
+
+/// Every text in the answers of a route.
+fn answers(route: &Route) -> impl Iterator<Item = &str> {
+    route.sequence.iter().flatten().map(|answer| &answer.response).chain([&route.response]).flatten().flat_map(strings)
 }
 
 fn strings(json: &Json) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use crate::spec::Spec;
 use crate::spec::bundle::Bundle;
 use crate::spec::code::Code;
-use crate::spec::diagnostic::{Diagnostic, alternatives, did_you_mean};
+use crate::spec::diagnostic::{Diagnostic, MOST_KEPT, alternatives, did_you_mean};
 use crate::spec::path::Path;
 use crate::spec::salvage::Holes;
 use crate::spec::sections::Service;
@@ -64,6 +64,11 @@ impl<'a> Rules<'a> {
         self.root.locate(&self.path.key(key), true) != missing
     }
 
+    /// Whether so much was found that nothing more is kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.findings.len() >= MOST_KEPT
+    }
+
     /// Reports a finding at the value of this place.
     pub(crate) fn report(&mut self, code: Code, message: impl Into<String>, help: Option<&str>) {
         self.push(code, message.into(), help.map(ToOwned::to_owned), false);
@@ -75,6 +80,9 @@ impl<'a> Rules<'a> {
     }
 
     fn push(&mut self, code: Code, message: String, help: Option<String>, on_key: bool) {
+        if self.is_full() {
+            return;
+        }
         let span = self.root.locate(&self.path, on_key);
         self.findings.push(Diagnostic { code, message, help, path: self.path.clone(), span });
     }

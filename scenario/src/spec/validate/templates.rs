@@ -9,6 +9,9 @@ use crate::spec::template::Reference;
 
 pub(super) fn check(rules: &mut Rules<'_>, references: &[(Path, Reference)]) {
     for (path, reference) in references {
+        if rules.is_full() {
+            return;
+        }
         let mut rules = rules.moved(path.clone());
         if let Some((problem, help)) = problem_of(&rules, path, reference) {
             let message = format!("`{{{{ {reference} }}}}`: {problem}");

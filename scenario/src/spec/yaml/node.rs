@@ -85,7 +85,7 @@ impl Node {
         match &self.kind {
             Kind::Null => "nothing".to_owned(),
             Kind::Bool(value, _) => format!("`{value}`"),
-            Kind::Number(number) => format!("the number {number}"),
+            Kind::Number(number) => format!("the number {}", crate::untrusted::cut(number.text(), 40)),
             Kind::String(text) => format!("the string {}", shorten(text)),
             Kind::List(_) => "a list".to_owned(),
             Kind::Map(_) => "a map".to_owned(),

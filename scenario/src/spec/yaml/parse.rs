@@ -8,7 +8,7 @@ use super::node::{Entry, Kind, Node, Span};
 use crate::number::Number;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::Diagnostic;
-use crate::spec::path::Path;
+use crate::spec::path::{Path, Segment};
 
 /// How much YAML is read before it counts as hostile.
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +32,13 @@ impl Default for Limits {
 /// Reads one document; every finding that can be made without knowing the language is in the list.
 #[must_use]
 pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > limits.bytes {
         let message = format!("the spec is {} bytes long; at most {} are read", text.len(), limits.bytes);
         return (None, vec![finding(Code::YamlTooLarge, Span { line: 1, column: 1, ..Span::default() }, message)]);
     }
-    let mut builder = Builder { limits, values: 0, keys: 0, anchors: HashMap::new(), findings: Vec::new() };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut builder =
+        Builder { limits, values: 0, keys: 0, anchors: HashMap::new(), findings: Vec::new(), path: Path::default() };
     let root = builder.document(&mut Parser::new_from_str(text));
     let mut findings = builder.findings;
     match root {
@@ -62,6 +63,8 @@ struct Builder {
     /// Values by anchor id, each with how many values and keys it holds and how deep it is.
     anchors: HashMap<usize, (Node, Size)>,
     findings: Vec<Diagnostic>,
+    /// Where the value that is being read stands.
+    path: Path,
 }
 
 /// What a value weighs against the limits.
@@ -112,7 +115,7 @@ impl Builder {
         };
         if let Some(tag) = tag {
             let message = format!("the tag `{}{}` is not understood", tag.handle, tag.suffix);
-            self.findings.push(finding(Code::YamlTag, span, message));
+            self.note(Code::YamlTag, span, message, Some("put a text that begins with `!` in quotes"), None);
         }
         if anchor > 0 {
             let size = Size { values: 1 + self.values - before.0, keys: self.keys - before.1, depth: depth_of(&node) };
@@ -138,7 +141,9 @@ impl Builder {
             if event == Event::SequenceEnd {
                 return Ok(Node { span: up_to(span, at), kind: Kind::List(items) });
             }
+            self.path.push(Segment::Index(items.len()));
             items.push(self.value(parser, event, at, depth + 1)?);
+            self.path.pop();
         }
     }
 
@@ -155,13 +160,21 @@ impl Builder {
             let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<");
             let key = self.value(parser, event, at, depth + 1)?;
             let (event, value_at) = next(parser)?;
+            self.path.push(Segment::Key(key.scalar().unwrap_or_default().to_owned()));
             let value = self.value(parser, event, value_at, depth + 1)?;
+            self.path.pop();
             match key.scalar() {
                 _ if is_merge => merged.extend(self.merge(at, value)),
                 Some(name) => entries.push(Entry { key: name.to_owned(), key_span: at, value }),
                 None => {
                     let message = format!("a key must be a word, and this is {}", key.describe());
-                    self.findings.push(finding(Code::YamlKey, at, message));
+                    self.note(
+                        Code::YamlKey,
+                        at,
+                        message,
+                        Some("put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes"),
+                        None,
+                    );
                 }
             }
         }
@@ -174,7 +187,13 @@ impl Builder {
             Kind::List(items) => items.into_iter().flat_map(|item| self.merge(at, item)).collect(),
             _ => {
                 let message = format!("`<<` takes the map of an alias, and this is {}", value.describe());
-                self.findings.push(finding(Code::YamlKey, at, message));
+                self.note(
+                    Code::YamlKey,
+                    at,
+                    message,
+                    Some("put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes"),
+                    None,
+                );
                 Vec::new()
             }
         }
@@ -188,7 +207,7 @@ impl Builder {
             if let Some(first) = lines.get(&entry.key) {
                 let message =
                     format!("the key `{}` stands here a second time; the first is on line {first}", entry.key);
-                self.findings.push(finding(Code::DuplicateKey, entry.key_span, message));
+                self.note(Code::DuplicateKey, entry.key_span, message, None, Some(&entry.key));
             } else {
                 lines.insert(entry.key.clone(), entry.key_span.line);
                 kept.push(entry);
@@ -196,6 +215,11 @@ impl Builder {
         }
         kept.extend(merged.into_iter().filter(|entry| lines.insert(entry.key.clone(), 0).is_none()));
         kept
+    }
+
+    fn note(&mut self, code: Code, span: Span, message: String, help: Option<&str>, key: Option<&str>) {
+        let path = key.map_or_else(|| self.path.clone(), |key| self.path.key(key));
+        self.findings.push(Diagnostic { path, help: help.map(ToOwned::to_owned), ..finding(code, span, message) });
     }
 
     fn charge(&mut self, span: Span, size: Size) -> Step<()> {
@@ -222,11 +246,28 @@ impl Builder {
 fn next<'input>(parser: &mut Events<'input>) -> Step<(Event<'input>, Span)> {
     match parser.next_event() {
         Some(Ok((event, span))) => Ok((event, stretch(span.start, span.end))),
-        Some(Err(error)) => {
-            Err(finding(Code::YamlSyntax, stretch(*error.marker(), *error.marker()), error.info().to_owned()))
-        }
+        Some(Err(error)) => Err(syntax(error.info(), stretch(*error.marker(), *error.marker()))),
         None => Ok((Event::StreamEnd, Span::default())),
     }
+}
+
+/// What the scanner says, and what its author most likely did.
+fn syntax(info: &str, span: Span) -> Diagnostic {
+    if info.contains("recursion limit") {
+        return finding(Code::YamlTooDeep, span, "values nest too deep");
+    }
+    let hints = [
+        ("unknown anchor", "put a text that begins with `*` in quotes"),
+        ("unknown escape", "use single quotes for a text with backslashes, or double each backslash"),
+        ("mapping values are not allowed", "put a text that contains `: ` in quotes, or use a block with `|`"),
+        ("illegal placement of ':'", "look for a bracket or quote that was not closed before"),
+        ("trailing content", "inside single quotes, write a quote twice: `''`"),
+        ("did not find expected ','", "inside `{ }` and `[ ]`, put texts with brackets, braces or commas in quotes"),
+        ("tab", "indent with blanks"),
+        ("end of stream", "look for a quote or bracket that was not closed"),
+    ];
+    let help = hints.into_iter().find(|(words, _)| info.contains(words)).map(|(_, hint)| hint.to_owned());
+    Diagnostic { help, ..finding(Code::YamlSyntax, span, info) }
 }
 
 fn stretch(start: Marker, end: Marker) -> Span {
