@@ -13,21 +13,35 @@ use crate::spec::yaml::Node;
 /// How large a compiled expression may become, so that `(a{1000}){1000}` is refused.
 const COMPILED_LIMIT: usize = 32 << 20;
 
-/// A regular expression over bytes. Without templates it is known to compile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Pattern(Text);
+/// A regular expression over bytes. Without templates it is compiled when the spec is read.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    text: Text,
+    compiled: Option<Regex>,
+}
 
 impl Pattern {
     /// The expression with templates replaced, ready to match; the message when that does not compile.
     pub fn compile(&self, bindings: &dyn Bindings) -> Result<Regex, String> {
-        compile(&self.0.render(bindings))
+        self.compiled.clone().map_or_else(|| compile(&self.text.render(bindings)), Ok)
     }
 
     /// The expression as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
-        self.0.source()
+        self.text.source()
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
     }
 }
 
@@ -51,12 +65,15 @@ impl Readable for Pattern {
             reader.report(Code::InvalidRegex, node.span, message, None);
             return None;
         }
-        if let Some(Err(problem)) = text.as_literal().map(compile) {
-            let message = format!("{} cannot be used as a regular expression: {problem}", node.describe());
-            reader.report(Code::InvalidRegex, node.span, message, None);
-            return None;
-        }
-        Some(Self(text))
+        let compiled = match text.as_literal().map(compile).transpose() {
+            Ok(compiled) => compiled,
+            Err(problem) => {
+                let message = format!("{} cannot be used as a regular expression: {problem}", node.describe());
+                reader.report(Code::InvalidRegex, node.span, message, None);
+                return None;
+            }
+        };
+        Some(Self { text, compiled })
     }
 
     fn shape() -> Shape {
