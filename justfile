@@ -26,6 +26,10 @@ generate:
 bench:
     cargo bench -p scenario
 
+# Property tests with many random cases.
+explore cases="10000":
+    PROPTEST_CASES={{cases}} cargo test --workspace
+
 # Fuzz the spec loader for some seconds.
 fuzz seconds="60":
     scripts/fuzz {{seconds}}
