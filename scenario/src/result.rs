@@ -190,3 +190,101 @@ fn first_error(invariants: &[InvariantResult]) -> Option<ScenarioError> {
         Outcome::Passed | Outcome::Failed => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{RowStatus, ScenarioResult};
+    use crate::checks::testing::{command, files, text_file};
+    use crate::evidence::{Answer, Evidence, Exit, Fired, Leak, Limit};
+    use crate::plan::{PlanOptions, expand};
+    use crate::spec::load;
+    use crate::verdict::ErrorKind;
+
+    const SPEC: &str = "
+version: 1
+id: test
+base: debian
+task: {prompt: x}
+agent: {type: noop}
+secrets: [KEY]
+forbidden: {secrets_in_logs: deny}
+invariants:
+  script: {description: x, check: {type: custom, script: x.py, runs_in: sandbox}}
+  note: {description: x, weight: 3, check: {type: file_content, path: n, contains: 'Bearer {{ secrets.KEY }}'}}
+scoring: {pass_threshold: 0.75}
+";
+
+    fn judge(script: Answer, note: &str, more: Evidence) -> ScenarioResult {
+        let spec = load(SPEC, None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let answers = BTreeMap::from([
+            ("script".to_owned(), vec![script]),
+            ("note".to_owned(), vec![files([text_file("n", note)])]),
+        ]);
+        ScenarioResult::judge(&spec, &plan.scenarios[0], &Evidence { answers, ..more })
+    }
+
+    fn result(passed: bool) -> Answer {
+        command(Exit::Code(0), &format!("{{\"passed\": {passed}}}"), "")
+    }
+
+    fn broken() -> Answer {
+        command(Exit::Code(1), "", "no module")
+    }
+
+    fn limited() -> Evidence {
+        Evidence { limits: vec![Fired { limit: Limit::Memory, detail: "2Gi".to_owned() }], ..Evidence::default() }
+    }
+
+    const USED: &str = "Authorization: Bearer [redacted:KEY]";
+
+    #[test]
+    fn the_composite_decides() {
+        let passed = judge(result(false), USED, Evidence::default());
+        assert_eq!((passed.status, passed.composite), (RowStatus::Pass, 0.75));
+        let failed = judge(result(true), "Bearer else", Evidence::default());
+        assert_eq!((failed.status, failed.composite), (RowStatus::Fail, 0.25));
+    }
+
+    #[test]
+    fn a_check_that_could_not_be_judged_is_an_error() {
+        let errored = judge(broken(), USED, Evidence::default());
+        assert_eq!(errored.status, RowStatus::Error);
+        let error = errored.error.expect("an error");
+        assert_eq!(error.kind, ErrorKind::Check);
+        assert!(error.message.starts_with("script: "), "{error}");
+        assert_eq!(errored.invariants.len(), 2, "the others are judged and shown");
+    }
+
+    #[test]
+    fn a_sure_failure_goes_before_an_error() {
+        let leak = Leak { secret: "KEY".to_owned(), place: "stdout".to_owned(), count: 1 };
+        for more in [
+            limited(),
+            Evidence { leaks: vec![leak], ..Evidence::default() },
+            Evidence { offences: vec!["a process".to_owned()], ..Evidence::default() },
+        ] {
+            let failed = judge(broken(), USED, more);
+            assert_eq!((failed.status, failed.error), (RowStatus::Fail, None));
+        }
+    }
+
+    #[test]
+    fn a_limit_fails_a_scenario_whose_invariants_all_hold() {
+        let failed = judge(result(true), USED, limited());
+        assert_eq!((failed.status, failed.composite), (RowStatus::Fail, 1.0), "and the composite is what they give");
+    }
+
+    #[test]
+    fn evidence_without_an_answer_is_our_fault() {
+        let spec = load(SPEC, None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let nothing = ScenarioResult::judge(&spec, &plan.scenarios[0], &Evidence::default());
+        assert_eq!(
+            (nothing.status, nothing.error.map(|error| error.kind)),
+            (RowStatus::Error, Some(ErrorKind::Infrastructure))
+        );
+    }
+}

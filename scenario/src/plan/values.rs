@@ -69,3 +69,51 @@ impl Bindings for WithoutPrompt<'_> {
         if *reference == Reference::TaskPrompt { None } else { self.0.value(reference) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::Values;
+    use crate::plan::Scenario;
+    use crate::spec::load;
+    use crate::spec::template::Text;
+
+    const SPEC: &str = "
+version: 1
+id: test
+base: debian
+task: {prompt: 'Order {{ params.order }} of {{ services.db.host }}'}
+agent: {type: noop}
+secrets: [KEY]
+services: [{name: db, image: 'postgres:16'}, {name: mail, type: http_mock, ports: [8025, 80]}]
+parallelism: {matrix: [{order: 7}]}
+invariants: {x: {description: x, check: {type: file_exists, path: x}}}
+";
+
+    fn rendered(text: &str, secrets: Option<&BTreeMap<String, String>>) -> String {
+        let spec = load(SPEC, None).spec.expect("a spec");
+        let scenario = Scenario::only(&spec, [("order", json!(7))]);
+        let values = match secrets {
+            Some(secrets) => Values::with_secrets(&spec, &scenario, secrets),
+            None => Values::for_judging(&spec, &scenario),
+        };
+        Text::parse(text).0.render(&values)
+    }
+
+    #[test]
+    fn everything_that_can_be_named_has_a_value() {
+        let text = "{{ params.order }} {{ seed }} {{ replica }} {{ services.db.host }}:{{ services.db.port }} {{ services.mail.port }}";
+        assert_eq!(rendered(text, None), "7 7 0 db:5432 8025");
+        assert_eq!(rendered("{{ task.prompt }}!", None), "Order 7 of db!");
+    }
+
+    #[test]
+    fn a_secret_is_its_marker_while_judging() {
+        let secrets = BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
+        assert_eq!(rendered("Bearer {{ secrets.KEY }}", Some(&secrets)), "Bearer s3cret");
+        assert_eq!(rendered("Bearer {{ secrets.KEY }}", None), "Bearer [redacted:KEY]");
+    }
+}

@@ -173,6 +173,27 @@ fn judging_the_same_evidence_again_gives_the_same_bytes() {
 }
 
 #[test]
+fn a_report_can_be_made_while_scenarios_still_run() {
+    let (spec, plan) = spec();
+    let first = ScenarioResult::judge(&spec, &plan.scenarios[0], &evidence(2, "nothing", ""));
+    let header =
+        Header { experiment_id: "exp-1".to_owned(), spec_file: "s.yaml".to_owned(), ran_at: Timestamp::UNIX_EPOCH };
+    for results in [Vec::new(), vec![first]] {
+        let ended = results.len() as u64;
+        let report = Report::new(header.clone(), &spec, &plan, results, ScoreOptions::default());
+        let json: serde_json::Value = serde_json::from_str(&super::json(&report)).expect("JSON");
+        let count = |counter: &str| json[counter].as_u64().expect("an integer");
+        assert_eq!(
+            (count("total_scenarios"), count("passed") + count("failed") + count("flaky") + count("errors")),
+            (4, ended)
+        );
+        assert_eq!(json["verdict"], "pending");
+        assert_eq!(report.score.verdict.exit_code(), 4);
+        let _ = (super::junit(&report), super::markdown(&report), super::terminal(&report, 80));
+    }
+}
+
+#[test]
 fn reproducers_are_quoted_for_a_shell() {
     let report = report();
     insta::assert_snapshot!(report.reproducer(&report.rows[1]), @"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --filter small-8b7ca09a1e75-r1");

@@ -30,15 +30,12 @@ use serde::Serialize;
 pub use bundle::{Bundle, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
 pub use load::{Loaded, load};
 pub use section::Joined;
-use section::{choice, section};
+use section::{by_default, choice, section};
 use sections::{
-    Agent, Audit, Determinism, Egress, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Policy, Resources,
-    Scoring, Secret, Service, Setup, Task,
+    Agent, Audit, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources, Scoring, Secret,
+    Service, Setup, Task,
 };
 use types::{Filled, InvariantName, Label, SpecId, Table, Whole};
-
-use sections::{Clock, Dns};
-use types::{Bytes, Cpu, Fraction, Timespan};
 
 /// A spec that was read and found right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -88,12 +85,9 @@ section! {
         /// The model that the agent talks to.
         model: Option<Model>,
         /// What the sandbox has before the agent starts.
-        setup: Setup = Setup { packages: Vec::new(), files: Vec::new(), env: Table::default(), commands: Vec::new() },
+        setup: Setup = by_default(),
         /// What one sandbox may use.
-        resources: Resources = Resources {
-            timeout: Timespan::from_secs(600), cpu: Cpu::DEFAULT, memory: Bytes::from_mebi(2048), disk: Bytes::from_mebi(1024),
-            pids: Whole::new(512), output: Bytes::from_mebi(64), concurrency_limit: None
-        },
+        resources: Resources = by_default(),
         /// What the world holds before the agent sees it.
         fixtures: Vec<Fixture> = Vec::new(),
         /// What the agent reaches by name.
@@ -101,19 +95,19 @@ section! {
         /// Values that the agent needs and nobody may see.
         secrets: Vec<Secret> = Vec::new(),
         /// What the sandbox may reach.
-        network: Network = Network { egress: Egress { default: Policy::Deny, allow: Vec::new() }, ingress: None, dns_overrides: Table::default() },
+        network: Network = by_default(),
         /// What is written down about the agent's doings.
-        audit: Audit = Audit { db_writes: false, http_calls: false, file_writes: false, commands: false },
+        audit: Audit = by_default(),
         /// What the agent must not do, whatever it achieves.
-        forbidden: Forbidden = Forbidden { db_writes_outside: None, http_except: None, secrets_in_logs: None, file_writes_outside: None },
+        forbidden: Forbidden = by_default(),
         /// What is the same in every run.
-        determinism: Determinism = Determinism { seed: None, clock: Clock::Real, dns: Dns::Static },
+        determinism: Determinism = by_default(),
         /// What must be true afterwards, by name.
         invariants: Table<InvariantName, Invariant, 1>,
         /// When a scenario passes, and when its replicas together do.
-        scoring: Scoring = Scoring { pass_threshold: Fraction::ONE, gate: sections::GateRule::Score, replica_aggregation: None, min_pass_rate: None },
+        scoring: Scoring = by_default(),
         /// How often and with what the scenario is run.
-        parallelism: Parallelism = Parallelism { replicas: Whole::new(1), matrix: None, exclude: Vec::new(), max_concurrent: None },
+        parallelism: Parallelism = by_default(),
     }
 }
 

@@ -207,7 +207,7 @@ use super::diagnostic::{alternatives, did_you_mean};
 use super::path::Segment;
 use super::reader::{MapReader, Readable, Reader};
 use super::shape::{Section, Shape};
-use super::yaml::{Kind, Node};
+use super::yaml::{Kind, Node, Span};
 
 /// A section whose keys may share a map with those of another.
 pub(crate) trait Fields: Sized {
@@ -216,6 +216,13 @@ pub(crate) trait Fields: Sized {
 
     /// Its description.
     fn section() -> Section;
+}
+
+/// A section of which no key is given. Every key must have a default.
+pub(crate) fn by_default<T: Readable>() -> T {
+    let nothing = Node { span: Span::default(), kind: Kind::Map(Vec::new()) };
+    T::read(&nothing, &mut Reader::default())
+        .unwrap_or_else(|| unreachable!("a section with a required key has no default"))
 }
 
 /// Two sections whose keys share one map.

@@ -66,3 +66,26 @@ impl Invariant {
         self.gate.unwrap_or(self.severity == Some(Severity::Critical))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Invariant;
+    use crate::checks::testing::read;
+
+    #[test]
+    fn severity_stands_for_weight_and_gate_unless_they_are_given() {
+        for (keys, weight, gate) in [
+            ("", 1.0, false),
+            ("severity: critical, ", 3.0, true),
+            ("severity: high, ", 2.0, false),
+            ("severity: medium, ", 1.0, false),
+            ("severity: low, ", 1.0, false),
+            ("weight: 0.5, gate: true, ", 0.5, true),
+            ("severity: critical, gate: false, ", 3.0, false),
+            ("severity: high, weight: 0.1, gate: true, ", 0.1, true),
+        ] {
+            let invariant: Invariant = read(&format!("{{{keys}check: {{type: file_exists, path: x}}}}"));
+            assert_eq!((invariant.weight(), invariant.gate()), (weight, gate), "{keys}");
+        }
+    }
+}

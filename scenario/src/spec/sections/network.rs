@@ -1,6 +1,6 @@
 //! `network`: what the sandbox may reach.
 
-use crate::spec::section::{choice, section};
+use crate::spec::section::{by_default, choice, section};
 use crate::spec::types::{HostGlob, HostName, Table, Whole};
 
 section! {
@@ -14,7 +14,7 @@ section! {
     /// ```
     pub struct Network {
         /// What may be reached outside.
-        egress: Egress = Egress { default: Policy::Deny, allow: Vec::new() },
+        egress: Egress = by_default(),
         /// What may reach the sandbox. Accepted for compatibility: nothing outside can reach a sandbox.
         ingress: Option<Ingress>,
         /// Real names that lead to services of the sandbox.
