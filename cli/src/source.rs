@@ -93,7 +93,8 @@ fn from_file(path: &Path) -> Result<Source, CommandError> {
         |parent| if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() },
     );
     let bundle = is_bundle.then(|| bundle(&folder));
-    Ok(from_bytes(path.display().to_string(), bytes, bundle))
+    let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
+    Ok(from_bytes(name, bytes, bundle))
 }
 
 fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {
