@@ -39,6 +39,9 @@ const INVARIANTS: &str = "invariants: {x: {description: x, check: {type: file_ex
 
 #[test]
 fn an_error_behind_a_hundred_warnings_still_counts() {
+    let crowd: String = (0..1000).map(|n| format!("  i{n}: {{check: {{type: file_exists, path: x}}}}\n")).collect();
+    let rule = "scoring: {replica_aggregation: all, min_pass_rate: 0.5}";
+    assert!(load(&spec(&format!("invariants:\n{crowd}{rule}")), None).spec.is_none(), "a rule's error counts too");
     let warnings: String = (0..101).map(|n| format!("  i{n}: {{check: {{type: file_exists, path: x}}}}\n")).collect();
     let loaded = load(&spec(&format!("invariants:\n{warnings}scoring: {{pass_treshold: 1}}")), None);
     assert!(loaded.spec.is_none());

@@ -3,7 +3,7 @@
 use crate::spec::Spec;
 use crate::spec::bundle::Bundle;
 use crate::spec::code::Code;
-use crate::spec::diagnostic::{Diagnostic, MOST_KEPT, alternatives, did_you_mean};
+use crate::spec::diagnostic::{Diagnostic, MOST_KEPT, Severity, alternatives, did_you_mean};
 use crate::spec::path::Path;
 use crate::spec::salvage::Holes;
 use crate::spec::sections::Service;
@@ -64,9 +64,10 @@ impl<'a> Rules<'a> {
         self.root.locate(&self.path.key(key), true) != missing
     }
 
-    /// Whether so much was found that nothing more is kept.
+    /// Whether so many errors were found that nothing more is kept. Warnings stop earlier, so that they cannot crowd
+    /// out an error.
     pub(crate) fn is_full(&self) -> bool {
-        self.findings.len() >= MOST_KEPT
+        self.findings.len() >= 2 * MOST_KEPT
     }
 
     /// Reports a finding at the value of this place.
@@ -80,7 +81,8 @@ impl<'a> Rules<'a> {
     }
 
     fn push(&mut self, code: Code, message: String, help: Option<String>, on_key: bool) {
-        if self.is_full() {
+        let crowded = code.severity() == Severity::Warning && self.findings.len() >= MOST_KEPT;
+        if crowded || self.is_full() {
             return;
         }
         let span = self.root.locate(&self.path, on_key);

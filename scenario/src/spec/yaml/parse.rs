@@ -168,13 +168,8 @@ impl Builder {
                 Some(name) => entries.push(Entry { key: name.to_owned(), key_span: at, value }),
                 None => {
                     let message = format!("a key must be a word, and this is {}", key.describe());
-                    self.note(
-                        Code::YamlKey,
-                        at,
-                        message,
-                        Some("put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes"),
-                        None,
-                    );
+                    let help = "put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes";
+                    self.note(Code::YamlKey, at, message, Some(help), None);
                 }
             }
         }
@@ -191,7 +186,7 @@ impl Builder {
                     Code::YamlKey,
                     at,
                     message,
-                    Some("put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes"),
+                    Some("write `<<: *NAME` for a map with the anchor `&NAME`"),
                     None,
                 );
                 Vec::new()
