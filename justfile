@@ -1,3 +1,5 @@
+set positional-arguments
+
 # Everything that CI runs, and nothing else.
 ci:
     .ci/run
@@ -12,7 +14,7 @@ lint:
 
 # All tests; arguments go to the test runner.
 test *arguments:
-    scripts/test {{arguments}}
+    scripts/test "$@"
 
 # Validate and plan the examples.
 examples:

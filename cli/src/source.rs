@@ -49,42 +49,47 @@ pub(crate) fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
 }
 
-/// The specs that the paths name: files, folders (searched for specs), and `-` for standard input.
-pub(crate) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, CommandError> {
+/// The specs that the paths name: files, folders (searched for specs), and `-` for standard input. A path that cannot
+/// be read does not keep the others from being read.
+pub(crate) fn sources(paths: &[PathBuf]) -> (Vec<Source>, Result<(), CommandError>) {
     let mut sources = Vec::new();
+    let mut problems = Vec::new();
     for path in paths {
-        if path.as_os_str() == "-" {
-            sources.push(from_stdin()?);
-        } else if path.is_dir() {
-            let found = search(path)?;
-            if found.is_empty() {
-                return Err(CommandError::Usage(format!(
-                    "there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file",
-                    path.display()
-                )));
-            }
-            for file in found {
-                sources.push(from_file(&file)?);
-            }
-        } else {
-            sources.push(from_file(path)?);
+        match at(path) {
+            Ok(found) => sources.extend(found),
+            Err(problem) => problems.push(problem),
         }
     }
-    Ok(sources)
+    let result = if problems.is_empty() { Ok(()) } else { Err(CommandError::Usage(problems.join("; "))) };
+    (sources, result)
 }
 
-fn from_stdin() -> Result<Source, CommandError> {
+fn at(path: &Path) -> Result<Vec<Source>, String> {
+    if path.as_os_str() == "-" {
+        return from_stdin().map(|source| vec![source]);
+    }
+    if !path.is_dir() {
+        return from_file(path).map(|source| vec![source]);
+    }
+    let found = search(path)?;
+    if found.is_empty() {
+        return Err(format!("there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file", path.display()));
+    }
+    found.iter().map(|file| from_file(file)).collect()
+}
+
+fn from_stdin() -> Result<Source, String> {
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
         .take(MOST_BYTES)
         .read_to_end(&mut bytes)
-        .map_err(|error| CommandError::Usage(format!("cannot read standard input: {error}")))?;
+        .map_err(|error| format!("cannot read standard input: {error}"))?;
     Ok(from_bytes("<stdin>".to_owned(), bytes, None))
 }
 
-fn from_file(path: &Path) -> Result<Source, CommandError> {
-    let unreadable = |error: io::Error| CommandError::Usage(format!("cannot read `{}`: {error}", path.display()));
+fn from_file(path: &Path) -> Result<Source, String> {
+    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", path.display());
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
     let is_bundle = path.file_name().is_some_and(|name| name == SPEC_FILE);
@@ -141,11 +146,11 @@ fn bundle(folder: &Path) -> Result<Bundle, String> {
 }
 
 /// The specs of a folder: `spec.yaml` of each folder that has one, and every other YAML file outside such folders.
-fn search(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+fn search(folder: &Path) -> Result<Vec<PathBuf>, String> {
     if folder.join(SPEC_FILE).is_file() {
         return Ok(vec![folder.join(SPEC_FILE)]);
     }
-    let unreadable = |error: io::Error| CommandError::Usage(format!("cannot read `{}`: {error}", folder.display()));
+    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", folder.display());
     let mut entries: Vec<_> =
         fs::read_dir(folder).map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -41,7 +41,8 @@ enum Format {
 impl Plan {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let options = PlanOptions { seed: self.seed, replicas: self.replicas };
-        let sources = sources(&self.paths)?;
+        let (sources, readable) = sources(&self.paths);
+        readable?;
         let mut plans = Vec::new();
         let mut exit = Exit::Passed;
         for source in &sources {

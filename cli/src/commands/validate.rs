@@ -37,13 +37,15 @@ enum Format {
 
 impl Validate {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let sources = sources(&self.paths)?;
+        let (sources, readable) = sources(&self.paths);
         let results: Vec<(&Source, Loaded)> = sources.iter().map(|source| (source, source.load())).collect();
         match self.format {
+            Format::Text if results.is_empty() => {}
             Format::Text => text(&results, output)?,
             Format::Json => json(&results, output)?,
             Format::Github => github(&results, output)?,
         }
+        readable?;
         let invalid = results.iter().any(|(_, loaded)| {
             has_error(&loaded.diagnostics) || (self.deny_warnings && !loaded.diagnostics.is_empty())
         });

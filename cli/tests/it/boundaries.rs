@@ -16,7 +16,7 @@ const OURS: [(&str, &[&str]); 7] = [
     ("store", &["scenario"]),
     ("server", &["scenario", "store"]),
     ("worker", &["scenario", "store", "engine"]),
-    ("cli", &["scenario", "server", "worker", "store", "engine"]),
+    ("cli", &["scenario", "server", "worker"]),
 ];
 
 /// Crates of others that only some of ours may use.

@@ -83,6 +83,13 @@ fn what_cannot_be_read_is_a_usage_error() {
         assert!(stderr.contains(message), "{stderr}");
     }
     assert_eq!(run(&["validate"]).0, 2);
+    let (code, stdout, stderr) =
+        run(&["validate", "nowhere.yaml", "specs/hello-world", "specs/invalid/unknown-key.yaml"]);
+    assert!(code == 2 && stderr.contains("nowhere.yaml"), "{stderr}");
+    assert!(
+        stdout.contains("hello-world/spec.yaml: ok") && stdout.contains("error[unknown-key]"),
+        "the others are checked all the same"
+    );
 }
 
 #[test]

@@ -21,8 +21,10 @@ section! {
     ///
     /// - Exit code 0: the result decides. `passed` decides whether the invariant is met and `score` counts in the
     ///   composite, also when they disagree; a gate needs both.
-    /// - Any other exit code, no result, a result of another form, a score outside 0 to 1, or no end within `timeout`: the
-    ///   check itself is at fault, and the scenario is an `error`.
+    /// - Any other exit code, no result, a result of another form, or a score outside 0 to 1: the check itself is at
+    ///   fault, and the scenario is an `error`.
+    /// - No end within `timeout`: with `runs_in: sandbox` the invariant fails and names the limit `check.timeout`, because
+    ///   the agent can bring that about; with `runs_in: host` the check is at fault.
     ///
     /// A script that ends in `.py` is run with `python3`, one in `.sh` with `sh`, any other as it is.
     ///
@@ -60,6 +62,11 @@ impl Custom {
         let script = self.script.as_str();
         match self.runs_in {
             _ if rules.bundle_has(script) == Some(true) => {}
+            RunsIn::Host if rules.bundle_has(script).is_none() => {
+                let message = format!("the script `{script}` is not here: this spec stands alone");
+                let help = "put it beside `spec.yaml` in a folder, or into the checks folder of the worker";
+                rules.at("script").report(Code::ScriptNotBundled, message, Some(help));
+            }
             RunsIn::Host => rules.at("script").missing_file(script),
             RunsIn::Sandbox => {
                 let message =
@@ -79,12 +86,19 @@ impl Custom {
         let [Answer::Command(answer)] = case.answers else {
             return unanswered();
         };
+        let errored = |problem| Verdict::errored(ErrorKind::Check, problem);
         let verdict = match answer.exit {
-            Some(Exit::Code(0)) => result(answer),
-            Some(exit) => Err(format!("the script `{}` ended with {exit}{}", self.script.as_str(), outputs(answer))),
-            None => Err(format!("{}{}", overdue(self.timeout.get()), outputs(answer))),
+            Some(Exit::Code(0)) => result(answer).unwrap_or_else(errored),
+            Some(exit) => {
+                errored(format!("the script `{}` ended with {exit}{}", self.script.as_str(), outputs(answer)))
+            }
+            None => {
+                let message = format!("{}{}", overdue(self.timeout.get()), outputs(answer));
+                // What runs where the agent was can be slowed down by what the agent left.
+                if self.runs_in == RunsIn::Sandbox { Verdict::failed(message) } else { errored(message) }
+            }
         };
-        note_changes(verdict.unwrap_or_else(|problem| Verdict::errored(ErrorKind::Check, problem)), answer)
+        note_changes(verdict, answer)
     }
 }
 
@@ -175,7 +189,9 @@ mod tests {
             stderr: Captured::default(),
             image_changes: Vec::new(),
         };
-        insta::assert_snapshot!(error(&check(SPEC, [Answer::Command(overdue)])), @"the command did not end within 120s (limit `check.timeout`)");
+        insta::assert_snapshot!(error(&check(SPEC, [Answer::Command(overdue.clone())])), @"the command did not end within 120s (limit `check.timeout`)");
+        let inside = "{type: custom, script: checks/x.py, runs_in: sandbox}";
+        insta::assert_snapshot!(failure(inside, [Answer::Command(overdue)]), @"the command did not end within 120s (limit `check.timeout`)");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) fn validate(check: &Sql, rules: &mut Rules<'_>) {
     let name = &check.own.service;
     if rules.at("service").service(name).is_some_and(|service| !service.may_be_database()) {
         let message = format!("the service `{name}` is not a database that can be asked with SQL");
-        let help = "its image must be a Postgres, MySQL or MariaDB: the image's name must contain `postgres`, `mysql` or `mariadb`";
+        let help = "use an image of Postgres, MySQL or MariaDB; when its name does not tell, add `database: postgres` or `database: mysql`";
         rules.at("service").report(Code::WrongServiceKind, message, Some(help));
     }
     check.shared.validate(rules, "a `sql` check");

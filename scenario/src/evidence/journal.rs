@@ -1,7 +1,5 @@
 //! The requests that a mock got.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
@@ -68,18 +66,29 @@ impl Default for Body {
     }
 }
 
-/// Requests that were only counted.
+/// Requests that were only counted, by method and path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Overflow {
-    /// How many, by method.
-    pub by_method: BTreeMap<String, u64>,
+    /// The counts; each pair of method and path stands once.
+    pub counts: Vec<OverflowCount>,
+}
+
+/// How many requests of one kind were only counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverflowCount {
+    /// The method, in upper case.
+    pub method: String,
+    /// The path; `None` for all paths that came after the number of paths that are told apart.
+    pub path: Option<String>,
+    /// How many.
+    pub count: u64,
 }
 
 impl Overflow {
     /// How many there were.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.by_method.values().sum()
+        self.counts.iter().fold(0, |total, counted| total.saturating_add(counted.count))
     }
 }
 

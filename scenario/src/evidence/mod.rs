@@ -21,7 +21,7 @@ pub use audit::AuditEvent;
 pub use blob::Blob;
 pub use datum::Datum;
 pub use files::{FileEntry, FileKind, Files};
-pub use journal::{Body, Exchange, Journal, Overflow};
+pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
 pub use output::Captured;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use usage::Usage;

@@ -123,7 +123,8 @@ codes! {
     SecretLiteral = "secret-literal", Warning;
     /// `severity: critical` beside `gate: false`: the explicit gate wins.
     SeverityGate = "severity-gate", Warning;
-    /// A check's script is not in the spec's folder, so it is read from the workspace, where the agent can change it.
+    /// A check's script is not beside the spec. With `runs_in: sandbox` it is read from the workspace, where the agent can
+    /// change it; with `runs_in: host` the worker must have it in its own checks folder.
     ScriptNotBundled = "script-not-bundled", Warning;
     /// A setting that changes nothing here.
     NoEffect = "no-effect", Warning;

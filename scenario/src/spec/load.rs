@@ -13,7 +13,7 @@ use super::yaml::{Entry, Kind, Limits, Node, parse};
 use super::{Sections, Spec};
 
 /// Keys that are kept for parts of the language which this version does not run.
-const RESERVED: [&str; 6] = ["chaos", "chaos_matrix", "contract", "contracts", "extends", "workflow"];
+pub(super) const RESERVED: [&str; 6] = ["chaos", "chaos_matrix", "contract", "contracts", "extends", "workflow"];
 /// How many findings are reported; a text with more needs another look anyway.
 const MOST_FINDINGS: usize = 100;
 

@@ -67,7 +67,7 @@ section! {
         description: String = String::new(),
         /// The suite that the spec belongs to, for grouping in reports.
         suite: Option<Label>,
-        /// Words for choosing specs: `--filter tag`.
+        /// Words for choosing specs.
         tags: Vec<Label> = Vec::new(),
         /// What the agent shows that it can do, for coverage.
         capabilities: Vec<Label> = Vec::new(),

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::Sections;
 use super::code::Code;
 use super::diagnostic::closest;
+use super::load::RESERVED;
 use super::reader::Readable;
 use super::section::Fields as _;
 use super::shape::{Field, Section, Shape, Tagged};
@@ -38,6 +39,12 @@ pub fn topics() -> Vec<Topic> {
     let comparison = Comparison::section();
     list.add("comparison", &comparison.doc, section_text("comparison", &comparison), None);
     list.add("templates", "What `{{ … }}` becomes.", TEMPLATES.to_owned(), None);
+    for key in RESERVED {
+        let text = format!(
+            "# `{key}`\n\nReserved for a later version; a spec that uses it is refused with `not-supported-yet`.\n"
+        );
+        list.add(key, "Reserved for a later version.", text, None);
+    }
     for code in Code::ALL {
         let explanation = code.explanation();
         let text = format!("# {} `{code}`\n\n{explanation}\n", code.severity());
@@ -71,7 +78,7 @@ pub fn explain(name: &str) -> Result<Topic, Option<String>> {
 /// The whole reference as one Markdown page.
 #[must_use]
 pub fn markdown() -> String {
-    let mut page = "# Spec reference\n\nThis page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal.\n".to_owned();
+    let mut page = "# Spec reference\n\nThis page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal. It describes the whole language; the README says which parts can be run today.\n".to_owned();
     let topics = topics();
     let (codes, sections): (Vec<_>, Vec<_>) =
         topics.iter().partition(|topic| Code::ALL.iter().any(|code| code.name() == topic.name));

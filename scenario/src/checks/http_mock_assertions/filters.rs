@@ -64,15 +64,24 @@ impl Filters {
 
     /// How many of the requests that were only counted would count; `Err` when that cannot be known.
     pub(super) fn count(&self, overflow: &Overflow) -> Result<u64, String> {
-        if self.path.is_some() || !self.query.is_empty() || !self.headers.is_empty() || !self.others.is_empty() {
-            return Err(format!(
-                "{} requests were counted but not kept, so the filters cannot be applied to them",
-                overflow.total()
-            ));
-        }
-        let counted =
+        let by_method =
             |method: &str| self.method.as_ref().is_none_or(|wanted| equal(wanted, &Datum::Text(method.to_uppercase())));
-        Ok(overflow.by_method.iter().filter(|(method, _)| counted(method)).map(|(_, count)| count).sum())
+        let unknown = || {
+            format!("{} requests were counted but not kept, so the filters cannot be applied to them", overflow.total())
+        };
+        if !self.query.is_empty() || !self.headers.is_empty() || !self.others.is_empty() {
+            return Err(unknown());
+        }
+        let mut total: u64 = 0;
+        for counted in overflow.counts.iter().filter(|counted| by_method(&counted.method)) {
+            let admitted = match (&self.path, &counted.path) {
+                (None, _) => true,
+                (Some(wanted), Some(path)) => wanted.matches(path),
+                (Some(_), None) => return Err(unknown()),
+            };
+            total = total.saturating_add(if admitted { counted.count } else { 0 });
+        }
+        Ok(total)
     }
 }
 

@@ -1,9 +1,7 @@
 //! Requests in, verdict out.
 
-use std::collections::BTreeMap;
-
 use crate::checks::testing::{check_journal, read};
-use crate::evidence::{Blob, Body, Exchange, Journal, Overflow};
+use crate::evidence::{Blob, Body, Exchange, Journal, Overflow, OverflowCount};
 use crate::verdict::{Outcome, Verdict};
 
 use super::Field;
@@ -124,17 +122,23 @@ fn a_mock_that_was_never_called_has_no_requests() {
 
 #[test]
 fn after_an_overflow_counts_are_right_and_the_rest_never_passes() {
-    let overflowed = || Journal {
-        overflow: Some(Overflow { by_method: BTreeMap::from([("POST".to_owned(), 5), ("GET".to_owned(), 2)]) }),
-        ..mails()
+    let counted = |method: &str, path: Option<&str>, count| OverflowCount {
+        method: method.to_owned(),
+        path: path.map(ToOwned::to_owned),
+        count,
     };
+    let counts =
+        vec![counted("POST", Some("/api/messages"), 4), counted("POST", Some("/other"), 1), counted("GET", None, 2)];
+    let overflowed = || Journal { overflow: Some(Overflow { counts: counts.clone() }), ..mails() };
     let verdict = |assertion: &str| judge(assertion, overflowed());
     assert!(verdict("{field: request_count, equals: 10}").is_passed());
     assert!(verdict("{field: request_count, filters: {method: POST}, equals: 7}").is_passed());
+    assert!(verdict("{field: request_count, filters: {method: POST, path: /api/messages}, equals: 6}").is_passed());
     assert!(verdict("{field: 'requests[0].json.n', equals: 1}").is_passed());
     for assertion in [
         "{field: request_count, filters: {to: finance@co}, equals: 2}",
         "{field: request_count, filters: {path: /api/messages}, gte: 0}",
+        "{field: request_count, filters: {method: GET, path: '/api/**'}, gte: 0}",
         "{field: last_request.body, not_equals: x}",
         "{field: 'requests[3].body', not_equals: x}",
         "{field: 'requests[-1].method', not_equals: x}",

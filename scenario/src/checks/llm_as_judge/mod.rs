@@ -71,9 +71,9 @@ section! {
     /// What a good and a bad output look like.
     pub struct Rubric {
         /// What deserves a high score.
-        pass: Text,
+        pass: Option<Text>,
         /// What deserves a low score.
-        fail: Text,
+        fail: Option<Text>,
     }
 }
 
@@ -155,11 +155,21 @@ impl LlmAsJudge {
     }
 
     fn prompt(&self, criteria: &str, input: &str, values: &Values<'_>) -> String {
+        let line = |what: &str, text: &Option<Text>| {
+            text.as_ref().map_or_else(String::new, |text| {
+                format!(
+                    "A {what} score looks like: {}
+",
+                    text.render(values)
+                )
+            })
+        };
         let rubric = self.rubric.as_ref().map_or_else(String::new, |rubric| {
             format!(
-                "\nA high score looks like: {}\nA low score looks like: {}\n",
-                rubric.pass.render(values),
-                rubric.fail.render(values)
+                "
+{}{}",
+                line("high", &rubric.pass),
+                line("low", &rubric.fail)
             )
         });
         format!(

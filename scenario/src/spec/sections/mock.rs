@@ -37,7 +37,7 @@ section! {
         /// The method; any without it.
         method: Option<Method>,
         /// The path: literal (`/v1/charge`), with parameters (`/orders/{id}`), or with a `*` at the end that takes
-        /// everything below (`/static/*`).
+        /// everything that begins like it (`/static/*`, `/v1*`).
         path: RoutePath,
         /// Query parameters that the request must have. A text must be equal, and `true` only asks that it is there.
         query: Table<HeaderName, Json> = Table::default(),
@@ -132,7 +132,8 @@ pub struct RoutePath {
 enum Step {
     Literal(String),
     Param(String),
-    Rest,
+    /// Everything from here on that begins with this.
+    Rest(String),
 }
 
 impl RoutePath {
@@ -149,7 +150,7 @@ impl RoutePath {
         let mut given = split(path);
         for step in &self.steps {
             match (step, given.next()) {
-                (Step::Rest, Some(_)) => return Some(params),
+                (Step::Rest(prefix), Some(word)) => return word.starts_with(prefix.as_str()).then_some(params),
                 (Step::Literal(literal), Some(word)) if literal == word => {}
                 (Step::Param(name), Some(word)) if !word.is_empty() => params.push((name.clone(), word.to_owned())),
                 _ => return None,
@@ -164,7 +165,10 @@ impl RoutePath {
         let mut others = other.steps.iter();
         for step in &self.steps {
             match (step, others.next()) {
-                (Step::Rest, Some(_)) => return true,
+                (Step::Rest(mine), Some(Step::Rest(theirs) | Step::Literal(theirs))) => {
+                    return theirs.starts_with(mine);
+                }
+                (Step::Rest(mine), Some(Step::Param(_))) => return mine.is_empty(),
                 (Step::Literal(mine), Some(Step::Literal(theirs))) if mine == theirs => {}
                 (Step::Param(_), Some(Step::Param(_))) => {}
                 (Step::Param(_), Some(Step::Literal(theirs))) if !theirs.is_empty() => {}
@@ -198,7 +202,9 @@ fn step(word: &str, last: bool) -> Result<Step, String> {
         {
             Ok(Step::Param(name.to_owned()))
         }
-        _ if word == "*" && last => Ok(Step::Rest),
+        _ if last && word.ends_with('*') && !word[..word.len() - 1].contains(['{', '}', '*', '?', '#']) => {
+            Ok(Step::Rest(word[..word.len() - 1].to_owned()))
+        }
         _ if word.contains(['{', '}', '*', '?', '#']) => {
             Err(format!("`{word}` is neither literal, nor `{{name}}`, nor a `*` at the end"))
         }
@@ -247,23 +253,38 @@ mod tests {
         assert!(path("/orders/{id}").matches("/orders/7/items").is_none());
         assert!(path("/static/*").matches("/static/a/b").is_some());
         assert!(path("/static/*").matches("/static").is_none());
+        assert!(
+            path("/b*").matches("/bc/d").is_some()
+                && path("/b*").matches("/b").is_some()
+                && path("/b*").matches("/a").is_none()
+        );
         assert!(path("/").matches("/").is_some());
         assert!(path("/*").matches("/anything").is_some());
     }
 
     #[test]
     fn a_route_covers_what_it_always_takes_first() {
-        for (wide, narrow) in [("/a", "/a"), ("/{x}", "/a"), ("/{x}", "/{y}"), ("/*", "/a/b"), ("/a/*", "/a/{x}")] {
+        for (wide, narrow) in [
+            ("/a", "/a"),
+            ("/{x}", "/a"),
+            ("/{x}", "/{y}"),
+            ("/*", "/a/b"),
+            ("/a/*", "/a/{x}"),
+            ("/a*", "/ab/*"),
+            ("/a*", "/ab/c"),
+        ] {
             assert!(path(wide).covers(&path(narrow)), "{wide} covers {narrow}");
         }
-        for (wide, narrow) in [("/a", "/{x}"), ("/{x}", "/a/b"), ("/a/*", "/*"), ("/a", "/b")] {
+        for (wide, narrow) in
+            [("/a", "/{x}"), ("/{x}", "/a/b"), ("/a/*", "/*"), ("/a", "/b"), ("/a*", "/{x}"), ("/ab*", "/a*")]
+        {
             assert!(!path(wide).covers(&path(narrow)), "{wide} does not cover {narrow}");
         }
     }
 
     #[test]
     fn odd_paths_are_refused() {
-        for source in ["", "a", "/a*", "/*/b", "/{}", "/{a", "/a?x=1"] {
+        for source in ["", "a", "/a*b", "/*/b", "/{}", "/{a", "/a?x=1"] {
             assert!(RoutePath::parse(source).is_err(), "{source}");
         }
     }

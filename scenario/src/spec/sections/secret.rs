@@ -184,8 +184,8 @@ choice! {
 section! {
     /// A file that holds a secret, instead of an environment variable.
     pub struct FileScope {
-        /// Where to write it.
-        file: SandboxPath,
+        /// Where to write it; `/run/secrets/NAME` without it.
+        file: Option<SandboxPath>,
         /// What to write; `{{ secrets.NAME }}` is replaced. The value alone without it.
         file_template: Option<Text>,
         /// Its permissions, as a string in octal.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::mock::HttpMock;
 use crate::spec::reader::{MapReader, Readable, Reader};
-use crate::spec::section::{Fields, finish_tagged, section, tagged};
+use crate::spec::section::{Fields, choice, finish_tagged, section, tagged};
 use crate::spec::shape::Shape;
 use crate::spec::template::Text;
 use crate::spec::types::{Command, EnvName, Filled, ServiceName, Table, Timespan, Whole};
@@ -28,6 +28,8 @@ section! {
         /// because each has an address of its own; the agent itself cannot listen on a port that a service declares. An
         /// `http_mock` without ports listens on 80.
         ports: Vec<Whole<1, 65535>> = Vec::new(),
+        /// Environment variables of the container; an `http_mock` has none.
+        env: Table<EnvName, Text> = Table::default(),
     }
 }
 
@@ -52,13 +54,13 @@ section! {
     ///     ports: [5432]
     /// ```
     pub struct Container {
-        /// The image. Names that contain `postgres`, `mysql`, `mariadb` or `redis` are recognised: they get a real
-        /// readiness check, and the first three can be asked by `sql` checks.
+        /// The image. Names that contain `postgres`, `postgis`, `pgvector`, `timescale`, `mysql`, `mariadb`, `percona` or
+        /// `redis` are recognised: they get a real readiness check, and all but the last can be asked by `sql` checks.
         image: Filled,
         /// Replaces the image's command.
         command: Option<Command>,
-        /// Environment variables of the container.
-        env: Table<EnvName, Text> = Table::default(),
+        /// Which database the image is, when its name does not tell.
+        database: Option<Database>,
         /// A command inside the service's container that succeeds once the service is ready. Without it: a real query for
         /// a recognised database, else a connection to each port.
         wait_for: Option<Filled>,
@@ -67,28 +69,35 @@ section! {
     }
 }
 
-/// A database that can be asked with SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Database {
-    /// Any image that contains `postgres`.
-    Postgres,
-    /// Any image that contains `mysql` or `mariadb`.
-    MySql,
+choice! {
+    /// A database that can be asked with SQL.
+    pub enum Database {
+        /// Postgres, and what is made from it.
+        Postgres = "postgres",
+        /// MySQL and MariaDB.
+        MySql = "mysql",
+    }
 }
 
+/// Words in the names of images that tell which database they are.
+const IMAGES: [(&str, Database); 7] = [
+    ("postgres", Database::Postgres),
+    ("postgis", Database::Postgres),
+    ("pgvector", Database::Postgres),
+    ("timescale", Database::Postgres),
+    ("mysql", Database::MySql),
+    ("mariadb", Database::MySql),
+    ("percona", Database::MySql),
+];
+
 impl Container {
-    /// Which database the image is, by its name.
+    /// Which database the image is: as stated, or by its name.
     #[must_use]
     pub fn database(&self) -> Option<Database> {
-        let image = self.image.as_literal()?.to_lowercase();
-        let named = |name: &str| image.contains(name);
-        if named("postgres") {
-            Some(Database::Postgres)
-        } else if named("mysql") || named("mariadb") {
-            Some(Database::MySql)
-        } else {
-            None
-        }
+        self.database.or_else(|| {
+            let image = self.image.as_literal()?.to_lowercase();
+            IMAGES.into_iter().find(|(word, _)| image.contains(word)).map(|(_, database)| database)
+        })
     }
 
     fn default_port(&self) -> Option<i64> {

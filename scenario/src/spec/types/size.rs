@@ -9,11 +9,15 @@ use crate::spec::shape::Shape;
 use crate::spec::yaml::{Kind, Node};
 
 /// The units and their bytes; binary ones first, because `Mi` begins like `M`.
-const UNITS: [(&str, u64); 9] = [
+const UNITS: [(&str, u64); 13] = [
     ("Ki", 1 << 10),
     ("Mi", 1 << 20),
     ("Gi", 1 << 30),
     ("Ti", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
     ("k", 1_000),
     ("K", 1_000),
     ("M", 1_000_000),
@@ -97,14 +101,17 @@ impl<const MIN_MI: u64, const MAX_MI: u64> Readable for Bytes<MIN_MI, MAX_MI> {
             None => reader.invalid(
                 node,
                 format!("{} is not a size", node.describe()),
-                Some("write it like `512Mi` or `2Gi`, without `B`".to_owned()),
+                Some("write it like `512Mi` or `2Gi`".to_owned()),
             ),
         }
     }
 
     fn shape() -> Shape {
-        let word =
-            Shape::Word { name: "size", pattern: r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|K|M|G|T)?$", example: "512Mi" };
+        let word = Shape::Word {
+            name: "size",
+            pattern: r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|KB|MB|GB|TB|k|K|M|G|T)?$",
+            example: "512Mi",
+        };
         #[expect(clippy::cast_precision_loss, reason = "bounds are far below 2^53")]
         let number = Shape::Number { min: (MIN_MI << 20) as f64, max: (MAX_MI << 20) as f64 };
         Shape::Either(vec![word, number])

@@ -44,7 +44,7 @@ fn check_database(rules: &mut Rules<'_>, name: &ServiceName) {
         rules.report(
             Code::WrongServiceKind,
             message,
-            Some("its image's name must contain `postgres`, `mysql` or `mariadb`"),
+            Some("when the image's name does not tell, add `database: postgres` or `database: mysql` to the service"),
         );
     }
 }

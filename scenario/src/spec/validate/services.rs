@@ -25,6 +25,9 @@ pub(super) fn check(rules: &mut Rules<'_>) {
                 );
             }
         }
+        if service.mock().is_some() && !service.common.env.is_empty() {
+            rules.at("env").report_key(Code::NoEffect, "an `http_mock` has no environment", None);
+        }
         if let Some(mock) = service.mock() {
             routes::check(&mut rules.at("routes"), mock);
         }
