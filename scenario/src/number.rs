@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The largest power of ten, in either direction, that is still read as a number.
-const MAX_EXPONENT: i64 = 1_000_000;
+const MAX_EXPONENT: u64 = 1_000_000;
 
 /// A decimal number of any length, remembered as it was written and compared by value.
 ///
@@ -118,7 +118,7 @@ fn normalise(unsigned: &str) -> Option<(String, i64)> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
-    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) || power.abs() > MAX_EXPONENT {
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) || power.unsigned_abs() > MAX_EXPONENT {
         return None;
     }
     let leading = all.len() - all.trim_start_matches('0').len();
@@ -219,6 +219,8 @@ mod tests {
             "0x+1",
             "0xg",
             "1e99999999999",
+            "1e-9223372036854775808",
+            "0.001e9223372036854775807",
             "nan",
             ".inf",
             "1.2.3",

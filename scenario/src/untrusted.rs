@@ -43,12 +43,14 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Control characters, and characters that change direction or are invisible.
+/// Control characters, characters that change direction or are invisible, and code points that no text may hold.
 pub(crate) fn is_unsafe(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    let never_a_character = u32::from(character) & 0xfffe == 0xfffe || matches!(character, '\u{fdd0}'..='\u{fdef}');
+    let invisible = matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
+        | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    character.is_control() || never_a_character || invisible
 }
 
 /// A visible stand-in: `␛` for escape, `<U+202E>` for what has no picture.
@@ -72,6 +74,7 @@ mod tests {
         assert_eq!(visible("a\r\nb\rc\td"), "a\nb␍c\td");
         assert_eq!(visible("user\u{202e}txt.exe"), "user<U+202E>txt.exe");
         assert_eq!(visible("a\u{200b}b\u{9b}c\u{e0041}"), "a<U+200B>b<U+009B>c<U+E0041>");
+        assert_eq!(visible("\u{ffff}\u{3164}\u{e0100}\u{ad}"), "<U+FFFF><U+3164><U+E0100><U+00AD>");
         assert_eq!(visible("naïve 日本 👩‍🚀"), "naïve 日本 👩‍🚀");
     }
 

@@ -91,7 +91,9 @@ pub(super) fn note_changes(verdict: Verdict, answer: &CommandAnswer) -> Verdict 
     if answer.image_changes.is_empty() {
         return verdict;
     }
-    verdict.with_detail("note", "ran on a modified image").with_detail("image_changes", answer.image_changes.clone())
+    verdict
+        .with_detail("image_note", "ran on a modified image")
+        .with_detail("image_changes", answer.image_changes.clone())
 }
 
 #[cfg(test)]
@@ -156,7 +158,7 @@ mod tests {
         };
         let verdict = check(SPEC, [Answer::Command(answer)]);
         assert!(verdict.is_passed());
-        assert_eq!(verdict.details["note"], "ran on a modified image");
+        assert_eq!(verdict.details["image_note"], "ran on a modified image");
         assert_eq!(verdict.details["image_changes"][0], "/usr/bin/make");
     }
 }

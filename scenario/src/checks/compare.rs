@@ -20,7 +20,8 @@ section! {
     /// - A number meets a text as text: `1` equals the text `1`, but not the text `1.0`.
     /// - `true` equals a boolean true and the number 1, because MySQL has no booleans; `false` likewise 0.
     /// - `null` equals only NULL, and NULL equals nothing else and is neither less nor greater than anything.
-    /// - A list or map is compared with JSON, and with a text that is JSON.
+    /// - A list or map is compared with JSON, and with a text that is JSON. Numbers inside JSON have 64 bits: a larger integer
+    ///   or a longer fraction is rounded before it is compared.
     /// - `gt`, `gte`, `lt` and `lte` order numbers by value and texts by their characters, which orders ISO timestamps; a
     ///   number and a text that is no number cannot be ordered, which fails.
     pub struct Comparison {

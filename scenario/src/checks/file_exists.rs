@@ -103,8 +103,14 @@ impl FileAbsent {
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
         let Some(files) = found(&self.path, case) else { return unanswered_or_outside(&self.path, case) };
-        if files.entries.is_empty() {
+        if files.entries.is_empty() && !files.incomplete {
             return Verdict::passed();
+        }
+        if files.entries.is_empty() {
+            return Verdict::failed(format!(
+                "there is too much in the workspace to tell that nothing is at `{}`",
+                self.path.source()
+            ));
         }
         Verdict::failed(format!("expected nothing at `{}`, found {}", self.path.source(), names(&files.entries)))
     }
@@ -140,7 +146,7 @@ pub(super) fn names(entries: &[FileEntry]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{check, entry, failure, files};
-    use crate::evidence::FileKind;
+    use crate::evidence::{Answer, FileKind, Files};
 
     #[test]
     fn files_and_directories_exist() {
@@ -168,6 +174,12 @@ mod tests {
         let pipe = || files([entry("out", FileKind::Other)]);
         assert!(!check("{type: file_exists, path: out}", [pipe()]).is_passed());
         assert!(!check("{type: file_absent, path: out}", [pipe()]).is_passed());
+    }
+
+    #[test]
+    fn a_listing_that_was_cut_proves_no_absence() {
+        let cut = Answer::Files(Files { entries: Vec::new(), incomplete: true });
+        insta::assert_snapshot!(failure("{type: file_absent, path: '**/x'}", [cut]), @"there is too much in the workspace to tell that nothing is at `**/x`");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(crate) fn check_journal(check: &str, journal: Journal) -> Verdict {
 pub(crate) fn judge(check: &str, answers: &[Answer], evidence: &Evidence) -> Verdict {
     let spec = spec();
     let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("("))]);
-    let values = Values::for_judging(&spec, &scenario);
+    let values = Values::for_judging(&spec, &scenario, evidence);
     read::<Check>(check).judge(&Case { answers, evidence, values: &values })
 }
 

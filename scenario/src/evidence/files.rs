@@ -22,7 +22,6 @@ pub struct FileEntry {
     /// What it is.
     pub kind: FileKind,
     /// Its size in bytes.
-    #[serde(default)]
     pub size: u64,
     /// The SHA-256 of its whole content, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]

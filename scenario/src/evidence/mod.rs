@@ -1,7 +1,8 @@
 //! All that was observed of one attempt. Judging reads this and nothing else.
 //!
 //! Evidence is written once, by the worker, outside the agent's reach, and never changed. Secret values are not in it:
-//! the recorder wrote [`redacted`] in their place.
+//! the recorder wrote [`redacted`] in their place, with a key that the agent does not know, so that it cannot write the
+//! marker itself.
 
 mod audit;
 mod blob;
@@ -32,12 +33,14 @@ pub use usage::Usage;
 pub struct Evidence {
     /// What the agent's process did.
     pub agent: AgentRecord,
+    /// The key in this attempt's redaction markers: random, and not known to the agent.
+    pub marker_key: String,
     /// The answers to each invariant's probes, in the order of the probes.
     pub answers: BTreeMap<String, Vec<Answer>>,
     /// The requests that each recording mock got.
     pub journals: BTreeMap<String, Journal>,
-    /// What was written down about the agent's doings.
-    pub audit: Vec<AuditEvent>,
+    /// What was written down about the agent's doings; `None` when nothing was switched on.
+    pub audit: Option<Vec<AuditEvent>>,
     /// Secrets whose value was in the agent's output, found by the recorder before it replaced them.
     pub leaks: Vec<Leak>,
     /// Limits that fired.
@@ -138,8 +141,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What the recorder writes where a secret's value stood.
+/// What the recorder writes where a secret's value stood. `key` is the attempt's own.
 #[must_use]
-pub fn redacted(secret: &str) -> String {
-    format!("[redacted:{secret}]")
+pub fn redacted(secret: &str, key: &str) -> String {
+    if key.is_empty() { format!("[redacted:{secret}]") } else { format!("[redacted:{secret}:{key}]") }
 }

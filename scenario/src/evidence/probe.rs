@@ -105,7 +105,9 @@ impl Exit {
     pub fn shell_code(self) -> i32 {
         match self {
             Self::Code(code) => code,
-            Self::Signal(signal) => 128 + signal,
+            Self::Signal(signal @ 1..=64) => 128 + signal,
+            // No such signal exists, so no check can have asked for it.
+            Self::Signal(_) => -1,
         }
     }
 }

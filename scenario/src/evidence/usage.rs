@@ -21,9 +21,15 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What it cost, when that is known and can be added up.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        self.cost_usd.filter(|cost| cost.is_finite() && (0.0..1e9).contains(cost))
+    }
+
     /// Tokens of requests and answers together.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
     }
 }

@@ -28,7 +28,7 @@ pub struct ForbiddenResult {
 #[must_use]
 pub fn judge(spec: &Spec, evidence: &Evidence) -> Vec<ForbiddenResult> {
     let Forbidden { db_writes_outside, http_except, secrets_in_logs, file_writes_outside } = &spec.forbidden;
-    let events = evidence.audit.as_slice();
+    let events = evidence.audit.as_deref().unwrap_or_default();
     let mut results = Vec::new();
     if let Some(tables) = db_writes_outside {
         let allowed: Vec<_> = tables.iter().map(|table| table.as_str()).collect();
@@ -39,8 +39,7 @@ pub fn judge(spec: &Spec, evidence: &Evidence) -> Vec<ForbiddenResult> {
         results.push(result("http_except", &http_calls(events, &allowed), "call"));
     }
     if secrets_in_logs.is_some() {
-        let leaks =
-            evidence.leaks.iter().map(|leak| (format!("{} in {}", leak.secret, leak.place), leak.count)).collect();
+        let leaks = count(evidence.leaks.iter().map(|leak| (format!("{} in {}", leak.secret, leak.place), leak.count)));
         results.push(result("secrets_in_logs", &leaks, "time"));
     }
     if let Some(prefixes) = file_writes_outside {
@@ -80,6 +79,9 @@ fn http_calls(events: &[AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64> 
 /// Files written outside the allowed paths, by file.
 fn file_writes(events: &[AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64> {
     let inside = |path: &str, prefix: &str| {
+        if path.split('/').any(|step| step == "..") {
+            return false;
+        }
         path == prefix.trim_end_matches('/') || path.starts_with(&format!("{}/", prefix.trim_end_matches('/')))
     };
     count(events.iter().filter_map(|event| match event {
@@ -93,7 +95,8 @@ fn file_writes(events: &[AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64>
 fn count(offences: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (what, times) in offences {
-        *counts.entry(what).or_insert(0) += times;
+        let counted: &mut u64 = counts.entry(what).or_default();
+        *counted = counted.saturating_add(times);
     }
     counts
 }
@@ -155,7 +158,7 @@ mod tests {
     }
 
     fn audit(events: impl IntoIterator<Item = AuditEvent>) -> Evidence {
-        Evidence { audit: events.into_iter().collect(), ..Evidence::default() }
+        Evidence { audit: Some(events.into_iter().collect()), ..Evidence::default() }
     }
 
     #[test]
@@ -201,6 +204,6 @@ mod tests {
                 [0]
             .violated
         );
-        insta::assert_snapshot!(violation(rules, &audit([file("srcs/a"), file("notes.txt.bak"), file("a")])), @"added a (1 time); added notes.txt.bak (1 time); added srcs/a (1 time)");
+        insta::assert_snapshot!(violation(rules, &audit([file("srcs/a"), file("notes.txt.bak"), file("a"), file("src/../b")])), @"added a (1 time); added notes.txt.bak (1 time); added src/../b (1 time); added srcs/a (1 time)");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::scenario::Scenario;
-use crate::evidence::redacted;
+use crate::evidence::{Evidence, redacted};
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
 
@@ -17,20 +17,29 @@ use crate::spec::template::{Bindings, Reference};
 pub struct Values<'a> {
     spec: &'a Spec,
     scenario: &'a Scenario,
-    secrets: Option<&'a BTreeMap<String, String>>,
+    secrets: Secrets<'a>,
+}
+
+/// What secrets become.
+#[derive(Debug, Clone, Copy)]
+enum Secrets<'a> {
+    /// The markers of an attempt with this key.
+    Markers(&'a str),
+    /// Their values.
+    Values(&'a BTreeMap<String, String>),
 }
 
 impl<'a> Values<'a> {
-    /// For judging: secrets are markers.
+    /// For judging: secrets are the markers of this evidence.
     #[must_use]
-    pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario) -> Self {
-        Self { spec, scenario, secrets: None }
+    pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario, evidence: &'a Evidence) -> Self {
+        Self { spec, scenario, secrets: Secrets::Markers(&evidence.marker_key) }
     }
 
     /// For the sandbox: secrets have their values.
     #[must_use]
     pub fn with_secrets(spec: &'a Spec, scenario: &'a Scenario, secrets: &'a BTreeMap<String, String>) -> Self {
-        Self { spec, scenario, secrets: Some(secrets) }
+        Self { spec, scenario, secrets: Secrets::Values(secrets) }
     }
 
     /// The task's prompt, with its own templates replaced.
@@ -49,8 +58,8 @@ impl Bindings for Values<'_> {
         match reference {
             Reference::Param(name) => self.scenario.parameters.get(name).cloned(),
             Reference::Secret(name) => match self.secrets {
-                Some(secrets) => secrets.get(name).cloned().map(Json::String),
-                None => Some(redacted(name).into()),
+                Secrets::Values(values) => values.get(name).cloned().map(Json::String),
+                Secrets::Markers(key) => Some(redacted(name, key).into()),
             },
             Reference::ServiceHost(name) => self.spec.service(name).map(|service| service.name().to_string().into()),
             Reference::ServicePort(name) => self.port_of(name).map(Json::from),
@@ -77,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::Values;
+    use crate::evidence::Evidence;
     use crate::plan::Scenario;
     use crate::spec::load;
     use crate::spec::template::Text;
@@ -96,9 +106,10 @@ invariants: {x: {description: x, check: {type: file_exists, path: x}}}
     fn rendered(text: &str, secrets: Option<&BTreeMap<String, String>>) -> String {
         let spec = load(SPEC, None).spec.expect("a spec");
         let scenario = Scenario::only(&spec, [("order", json!(7))]);
+        let evidence = Evidence { marker_key: "k1".to_owned(), ..Evidence::default() };
         let values = match secrets {
             Some(secrets) => Values::with_secrets(&spec, &scenario, secrets),
-            None => Values::for_judging(&spec, &scenario),
+            None => Values::for_judging(&spec, &scenario, &evidence),
         };
         Text::parse(text).0.render(&values)
     }
@@ -114,6 +125,6 @@ invariants: {x: {description: x, check: {type: file_exists, path: x}}}
     fn a_secret_is_its_marker_while_judging() {
         let secrets = BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
         assert_eq!(rendered("Bearer {{ secrets.KEY }}", Some(&secrets)), "Bearer s3cret");
-        assert_eq!(rendered("Bearer {{ secrets.KEY }}", None), "Bearer [redacted:KEY]");
+        assert_eq!(rendered("Bearer {{ secrets.KEY }}", None), "Bearer [redacted:KEY:k1]");
     }
 }

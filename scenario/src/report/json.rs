@@ -87,7 +87,7 @@ fn scenario(report: &Report, row: &Row) -> Json {
             "output_tokens": result.usage.output_tokens,
             "cache_read_tokens": result.usage.cache_read_tokens,
             "model": result.usage.model,
-            "estimated_usd": result.usage.cost_usd.unwrap_or(0.0),
+            "estimated_usd": result.usage.cost().unwrap_or(0.0),
         });
     }
     scenario

@@ -17,7 +17,9 @@ const MOST_MESSAGE: usize = 500;
 #[must_use]
 pub fn render(report: &Report) -> String {
     let mut suite = TestSuite::new(report.spec_id.as_str());
-    suite.set_time(Duration::from_millis(report.rows.iter().map(|row| row.result.wall_ms).sum()));
+    suite.set_time(Duration::from_millis(
+        report.rows.iter().fold(0, |total: u64, row| total.saturating_add(row.result.wall_ms)),
+    ));
     if let Some(timestamp) = chrono::DateTime::from_timestamp_millis(report.header.ran_at.as_millisecond()) {
         suite.set_timestamp(timestamp);
     }
@@ -41,7 +43,7 @@ fn case(report: &Report, row: &Row) -> TestCase {
     for (name, value) in [
         ("status", word(row.status).to_owned()),
         ("composite_score", result.composite.to_string()),
-        ("cost_usd", result.usage.cost_usd.unwrap_or(0.0).to_string()),
+        ("cost_usd", result.usage.cost().unwrap_or(0.0).to_string()),
         ("tokens", result.usage.tokens().to_string()),
         ("seed", result.scenario.seed.to_string()),
     ] {

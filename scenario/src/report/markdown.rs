@@ -14,8 +14,8 @@ const MOST_DETAILS: usize = 20;
 const MOST_CELLS: usize = 50;
 /// How long one finding may be.
 const MOST_FOUND: usize = 1000;
-/// How long a comment may be; GitHub takes 65,536 characters.
-const MOST_CHARACTERS: usize = 60_000;
+/// How long a comment may be; GitHub takes 65,536 characters. Scenarios that do not fit are counted.
+const MOST_BYTES: usize = 60_000;
 
 /// The report as Markdown.
 #[must_use]
@@ -40,15 +40,22 @@ pub fn render(report: &Report) -> String {
     if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&score.cells));
     }
-    for row in report.rows.iter().filter(|row| row.status != Status::Pass).take(MOST_DETAILS) {
-        text.push_str(&details(report, row));
+    let bad: Vec<_> = report.rows.iter().filter(|row| row.status != Status::Pass).collect();
+    let mut shown = 0;
+    for row in bad.iter().take(MOST_DETAILS) {
+        let block = details(report, row);
+        if text.len() + block.len() > MOST_BYTES {
+            break;
+        }
+        text.push_str(&block);
+        shown += 1;
     }
-    let hidden = report.rows.iter().filter(|row| row.status != Status::Pass).count().saturating_sub(MOST_DETAILS);
+    let hidden = bad.len() - shown;
     if hidden > 0 {
         let _ = writeln!(text, "\n{hidden} more scenarios did not pass.");
     }
     let _ = writeln!(text, "\nexperiment `{}`, seed {}", report.header.experiment_id, report.seed);
-    shorten(text)
+    text
 }
 
 fn headline(verdict: ExperimentVerdict) -> &'static str {
@@ -94,7 +101,10 @@ fn cells(cells: &[Cell]) -> String {
         let _ = writeln!(
             text,
             "| `{}` | {verdict} | {}/{} | {} | {mean} |",
-            cell.id, cell.passed, cell.planned, cell.pass_k
+            cell.id,
+            cell.passed,
+            cell.planned,
+            cell.pass_k.map_or_else(|| "–".to_owned(), |pass_k| pass_k.to_string())
         );
     }
     if cells.len() > MOST_CELLS {
@@ -129,14 +139,4 @@ fn fenced(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("\n{fence}text\n{}\n{fence}\n", text.trim_end())
-}
-
-/// Cuts a comment between two scenarios, so that no block stays open.
-fn shorten(text: String) -> String {
-    if text.chars().count() <= MOST_CHARACTERS {
-        return text;
-    }
-    let cut = untrusted::cut(&text, MOST_CHARACTERS);
-    let end = cut.rfind("\n<details>").unwrap_or(0);
-    format!("{}\n\nThe rest was cut.\n", &cut[..end])
 }

@@ -68,7 +68,8 @@ impl Report {
         let score = score(plan, &spec.scoring, &results, options);
         let positions: HashMap<_, _> =
             plan.scenarios.iter().enumerate().map(|(position, scenario)| (&scenario.id, position)).collect();
-        let mut ordered = results;
+        let mut ordered: Vec<_> =
+            results.into_iter().filter(|result| positions.contains_key(&result.scenario.id)).collect();
         ordered.sort_by_key(|result| positions.get(&result.scenario.id).copied());
         let rows = ordered
             .into_iter()

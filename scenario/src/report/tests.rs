@@ -157,7 +157,7 @@ fn a_long_comment_is_cut_between_scenarios() {
     let text = super::markdown(&Report::new(header, &spec, &plan, results, ScoreOptions::default()));
     assert!(text.len() < 65_536, "{}", text.len());
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
-    assert!(text.contains("980 more scenarios did not pass.") || text.contains("The rest was cut."));
+    assert!(text.contains("980 more scenarios did not pass."), "{text}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_report_can_be_made_while_scenarios_still_run() {
             (4, ended)
         );
         assert_eq!(json["verdict"], "pending");
-        assert_eq!(report.score.verdict.exit_code(), 4);
+        assert_eq!(report.score.exit_code(), 4);
         let _ = (super::junit(&report), super::markdown(&report), super::terminal(&report, 80));
     }
 }

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::composite::reaches;
-use super::statistics::{Interval, count, pass_hat, wilson};
-use crate::plan::CellId;
+use super::statistics::{Interval, count, pass_curve, wilson};
+use crate::plan::{CellId, Plan, Scenario};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::sections::{ReplicaAggregation, Scoring};
 
@@ -44,9 +44,9 @@ pub struct Cell {
     pub pass_rate: Option<f64>,
     /// The range in which the true pass rate lies with 95 % confidence.
     pub interval: Option<Interval>,
-    /// 1 when every planned replica passed, else 0.
-    pub pass_k: u8,
-    /// pass^1, pass^2, … up to the number of judged replicas.
+    /// 1 when every judged replica passed, else 0; `None` when none was judged.
+    pub pass_k: Option<u8>,
+    /// pass^1, pass^2, … up to the number of judged replicas, and to 100.
     pub pass_curve: Vec<f64>,
     /// The mean composite of the judged replicas; `None` when none was judged.
     pub mean_composite: Option<f64>,
@@ -66,43 +66,48 @@ pub enum CellVerdict {
     Pending,
 }
 
-/// Groups the results by cell, in the order of the plan.
-pub(super) fn cells(
-    planned: &[CellId],
-    results: &[ScenarioResult],
-    scoring: &Scoring,
-    floor: Option<f64>,
-) -> Vec<Cell> {
-    let mut groups: IndexMap<&CellId, (usize, Vec<&ScenarioResult>)> = IndexMap::new();
-    for cell in planned {
-        groups.entry(cell).or_default().0 += 1;
+/// Groups the results by cell, in the order of the plan. `results` has at most one result for each planned scenario.
+pub(super) fn cells(plan: &Plan, results: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> Vec<Cell> {
+    let mut groups: IndexMap<&CellId, Group<'_>> = IndexMap::new();
+    for scenario in &plan.scenarios {
+        let group =
+            groups.entry(&scenario.cell).or_insert_with(|| Group { first: scenario, planned: 0, rows: Vec::new() });
+        group.planned += 1;
     }
     for result in results {
-        if let Some((_, rows)) = groups.get_mut(&result.scenario.cell) {
-            rows.push(result);
+        if let Some(group) = groups.get_mut(&result.scenario.cell) {
+            group.rows.push(result);
         }
     }
-    groups.into_iter().map(|(id, (planned, rows))| cell(id, planned, &rows, scoring, floor)).collect()
+    groups.values().map(|group| cell(group, scoring, floor)).collect()
 }
 
-fn cell(id: &CellId, planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> Cell {
+/// The scenarios of one cell.
+struct Group<'a> {
+    first: &'a Scenario,
+    planned: usize,
+    rows: Vec<&'a ScenarioResult>,
+}
+
+fn cell(group: &Group<'_>, scoring: &Scoring, floor: Option<f64>) -> Cell {
+    let rows = group.rows.as_slice();
     let of = |status| rows.iter().filter(|row| row.status == status).count();
     let (passed, failed, errors) = (of(RowStatus::Pass), of(RowStatus::Fail), of(RowStatus::Error));
     let judged = passed + failed;
+    let share = |total: f64| (judged > 0).then(|| total / count(judged));
     Cell {
-        id: id.clone(),
-        parameters: rows.first().map(|row| row.scenario.parameters.clone()).unwrap_or_default(),
-        verdict: verdict(planned, rows, scoring, floor),
-        planned,
+        id: group.first.cell.clone(),
+        parameters: group.first.parameters.clone(),
+        verdict: verdict(group.planned, rows, scoring, floor),
+        planned: group.planned,
         passed,
         failed,
         errors,
-        pass_rate: (judged > 0).then(|| count(passed) / count(judged)),
+        pass_rate: share(count(passed)),
         interval: wilson(passed, judged),
-        pass_k: u8::from(passed == planned),
-        pass_curve: (1..=judged).filter_map(|j| pass_hat(passed, judged, j)).collect(),
-        mean_composite: (judged > 0)
-            .then(|| rows.iter().filter(|row| row.is_judged()).map(|row| earned(row)).sum::<f64>() / count(judged)),
+        pass_k: (judged > 0).then(|| u8::from(failed == 0)),
+        pass_curve: pass_curve(passed, judged),
+        mean_composite: share(rows.iter().filter(|row| row.is_judged()).map(|row| earned(row)).sum()),
     }
 }
 

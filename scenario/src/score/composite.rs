@@ -11,16 +11,22 @@ const ROUNDING: f64 = 1e-9;
 /// A gate is met by a passed verdict with a score of 1; with `scoring.gate: verdict`, by a passed verdict.
 #[must_use]
 pub fn composite(invariants: &[InvariantResult], rule: GateRule, violated: bool) -> f64 {
-    let met = |invariant: &InvariantResult| match rule {
-        GateRule::Score => invariant.verdict.is_passed() && invariant.verdict.score >= 1.0,
-        GateRule::Verdict => invariant.verdict.is_passed(),
-    };
-    if violated || invariants.iter().any(|invariant| invariant.gate && !met(invariant)) {
+    if violated || misses_gate(invariants, rule) {
         return 0.0;
     }
     let weights: f64 = invariants.iter().map(|invariant| invariant.weight).sum();
     let scores: f64 = invariants.iter().map(|invariant| invariant.weight * invariant.verdict.score).sum();
     if weights > 0.0 { (scores / weights).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// Whether a gate is not met.
+#[must_use]
+pub fn misses_gate(invariants: &[InvariantResult], rule: GateRule) -> bool {
+    let met = |invariant: &InvariantResult| match rule {
+        GateRule::Score => invariant.verdict.is_passed() && invariant.verdict.score >= 1.0,
+        GateRule::Verdict => invariant.verdict.is_passed(),
+    };
+    invariants.iter().any(|invariant| invariant.gate && !met(invariant))
 }
 
 /// Whether `value` reaches `bar`, rounding aside.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
@@ -32,8 +33,8 @@ pub struct ExperimentScore {
     pub flaky: usize,
     /// How many could not be judged.
     pub errors: usize,
-    /// The status of each scenario that has ended.
-    pub statuses: HashMap<ScenarioId, Status>,
+    /// The status of each scenario that has ended, in the order of the plan.
+    pub statuses: IndexMap<ScenarioId, Status>,
     /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
     /// Rates, times and costs of the scenarios that were judged.
@@ -48,20 +49,23 @@ pub enum ExperimentVerdict {
     Pass,
     /// A cell failed.
     Fail,
-    /// No cell failed, but a scenario could not be judged.
+    /// No cell failed, but a scenario could not be judged, or there is none.
     Error,
     /// Not all scenarios have ended.
     Pending,
 }
 
-impl ExperimentVerdict {
-    /// The exit code of a command that reports this experiment; a failure goes before an error.
+impl ExperimentScore {
+    /// The exit code of a command that reports this experiment. A failure goes before an error, also while other
+    /// scenarios have not ended.
     #[must_use]
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Pass => 0,
-            Self::Fail => 1,
-            Self::Error | Self::Pending => 4,
+    pub fn exit_code(&self) -> u8 {
+        let failed = self.cells.iter().any(|cell| cell.verdict == CellVerdict::Fail);
+        match self.verdict {
+            _ if failed => 1,
+            ExperimentVerdict::Pass => 0,
+            ExperimentVerdict::Fail => 1,
+            ExperimentVerdict::Error | ExperimentVerdict::Pending => 4,
         }
     }
 }
@@ -73,9 +77,9 @@ pub struct Metrics {
     pub pass_rate: f64,
     /// The range in which the true pass rate lies with 95 % confidence; `None` when nothing was judged.
     pub pass_rate_interval: Option<Interval>,
-    /// The share of cells of which every replica passed.
+    /// The share of cells of which every judged replica passed.
     pub mean_pass_k: f64,
-    /// pass^1, pass^2, …: the mean over all cells, as far as every cell has replicas enough.
+    /// pass^1, pass^2, …: the mean over all cells with judged replicas, as far as each has enough.
     pub pass_curve: Vec<f64>,
     /// The mean composite; a scenario that a limit failed adds 0.
     pub mean_composite: f64,
@@ -103,13 +107,17 @@ pub struct Metrics {
     pub side_effect_violations: u64,
 }
 
-/// Scores an experiment by the results that are there.
+/// Scores an experiment by the results that are there. Results of scenarios that are not planned do not count, and of
+/// several results of one scenario only the last does.
 #[must_use]
 pub fn score(plan: &Plan, scoring: &Scoring, results: &[ScenarioResult], options: ScoreOptions) -> ExperimentScore {
-    let planned: Vec<CellId> = plan.scenarios.iter().map(|scenario| scenario.cell.clone()).collect();
-    let cells = cells(&planned, results, scoring, options.min_pass_rate);
+    let last: HashMap<&ScenarioId, &ScenarioResult> =
+        results.iter().map(|result| (&result.scenario.id, result)).collect();
+    let ended: Vec<&ScenarioResult> =
+        plan.scenarios.iter().filter_map(|scenario| last.get(&scenario.id).copied()).collect();
+    let cells = cells(plan, &ended, scoring, options.min_pass_rate);
     let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();
-    let statuses: HashMap<ScenarioId, Status> = results
+    let statuses: IndexMap<ScenarioId, Status> = ended
         .iter()
         .map(|row| (row.scenario.id.clone(), status(row, by_id.get(&row.scenario.cell).copied())))
         .collect();
@@ -122,7 +130,7 @@ pub fn score(plan: &Plan, scoring: &Scoring, results: &[ScenarioResult], options
         failed: of(Status::Fail),
         flaky: of(Status::Flaky),
         errors,
-        metrics: metrics(results, &cells),
+        metrics: metrics(&ended, &cells),
         statuses,
         cells,
     }
@@ -134,31 +142,28 @@ fn verdict(cells: &[Cell], errors: usize) -> ExperimentVerdict {
         ExperimentVerdict::Pending
     } else if any(CellVerdict::Fail) {
         ExperimentVerdict::Fail
-    } else if errors > 0 || any(CellVerdict::Error) {
+    } else if errors > 0 || any(CellVerdict::Error) || cells.is_empty() {
         ExperimentVerdict::Error
     } else {
         ExperimentVerdict::Pass
     }
 }
 
-fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
-    let judged: Vec<_> = results.iter().filter(|row| row.is_judged()).collect();
+fn metrics(results: &[&ScenarioResult], cells: &[Cell]) -> Metrics {
+    let judged: Vec<&ScenarioResult> = results.iter().copied().filter(|row| row.is_judged()).collect();
     let passed = judged.iter().filter(|row| row.status == RowStatus::Pass).count();
     let n = judged.len();
     let mean = |total: f64| if n == 0 { 0.0 } else { total / count(n) };
-    let sum = |number: fn(&ScenarioResult) -> u64| judged.iter().map(|row| number(row)).sum::<u64>();
+    let sum =
+        |number: fn(&ScenarioResult) -> u64| judged.iter().fold(0, |total: u64, row| total.saturating_add(number(row)));
     let per_success = |total: f64| (passed > 0).then(|| total / count(passed));
     let (calls, failed_calls) = (sum(|row| row.tool_calls), sum(|row| row.tool_errors));
     let total_tokens = sum(|row| row.usage.tokens());
-    let total_cost_usd = dollars(judged.iter().filter_map(|row| row.usage.cost_usd).sum());
+    let total_cost_usd = judged.iter().filter_map(|row| row.usage.cost()).sum::<f64>();
     Metrics {
         pass_rate: mean(count(passed)),
         pass_rate_interval: wilson(passed, n),
-        mean_pass_k: if cells.is_empty() {
-            0.0
-        } else {
-            cells.iter().map(|cell| f64::from(cell.pass_k)).sum::<f64>() / count(cells.len())
-        },
+        mean_pass_k: mean_pass_k(cells),
         pass_curve: curve(cells),
         mean_composite: mean(judged.iter().map(|row| earned(row)).sum()),
         mean_wall_ms: whole(mean(float(sum(|row| row.wall_ms)))),
@@ -166,7 +171,7 @@ fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
         mean_tool_calls: mean(float(calls)),
         mean_tokens: whole(mean(float(total_tokens))),
         total_tokens,
-        total_cost_usd,
+        total_cost_usd: dollars(total_cost_usd),
         mean_cost_per_run_usd: dollars(mean(total_cost_usd)),
         cost_per_success_usd: per_success(total_cost_usd).map(dollars),
         tokens_per_success: per_success(float(total_tokens)),
@@ -178,15 +183,22 @@ fn metrics(results: &[ScenarioResult], cells: &[Cell]) -> Metrics {
     }
 }
 
-/// An amount in millionths of a dollar, which is as exact as prices are.
+/// An amount without the noise of floating point.
 fn dollars(amount: f64) -> f64 {
-    (amount * 1e6).round() / 1e6
+    (amount * 1e9).round() / 1e9
+}
+
+/// The share of cells of which every judged replica passed, among those with a judged replica.
+fn mean_pass_k(cells: &[Cell]) -> f64 {
+    let known: Vec<_> = cells.iter().filter_map(|cell| cell.pass_k).collect();
+    if known.is_empty() { 0.0 } else { known.iter().map(|pass_k| f64::from(*pass_k)).sum::<f64>() / count(known.len()) }
 }
 
 /// The mean pass^j over all cells, for every j that every cell has replicas for.
 fn curve(cells: &[Cell]) -> Vec<f64> {
-    let shortest = cells.iter().map(|cell| cell.pass_curve.len()).min().unwrap_or(0);
-    (0..shortest).map(|j| cells.iter().map(|cell| cell.pass_curve[j]).sum::<f64>() / count(cells.len())).collect()
+    let curves: Vec<_> = cells.iter().map(|cell| &cell.pass_curve).filter(|curve| !curve.is_empty()).collect();
+    let shortest = curves.iter().map(|curve| curve.len()).min().unwrap_or(0);
+    (0..shortest).map(|j| curves.iter().map(|curve| curve[j]).sum::<f64>() / count(curves.len())).collect()
 }
 
 /// The smallest number that `share` of 100 do not exceed; 0 for none.

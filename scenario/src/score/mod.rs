@@ -10,6 +10,6 @@ mod statistics;
 mod tests;
 
 pub use cells::{Cell, CellVerdict, Status};
-pub use composite::{composite, reaches};
+pub use composite::{composite, misses_gate, reaches};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, score};
 pub use statistics::{Interval, pass_hat, wilson};

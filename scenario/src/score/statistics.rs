@@ -39,6 +39,20 @@ pub fn pass_hat(passed: usize, trials: usize, j: usize) -> Option<f64> {
     Some((0..j).map(|step| count(passed.saturating_sub(step)) / count(trials - step)).product())
 }
 
+/// How long a curve of pass^j is at most.
+const MOST_STEPS: usize = 100;
+
+/// pass^1, pass^2, … as far as there are trials, at most 100 of them.
+pub(super) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
+    let steps = (0..trials.min(MOST_STEPS)).map(|step| count(passed.saturating_sub(step)) / count(trials - step));
+    steps
+        .scan(1.0, |all, one| {
+            *all *= one;
+            Some(*all)
+        })
+        .collect()
+}
+
 /// Counts here are at most 10,000.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 pub(super) fn count(number: usize) -> f64 {

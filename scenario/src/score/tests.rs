@@ -170,9 +170,15 @@ fn a_floor_only_tightens() {
 fn pass_k_tells_the_truth_even_where_a_bar_tolerates_failures() {
     let score = scored(&["ppppffff", "pppppppp"], "{min_pass_rate: 0.4}", None);
     assert_eq!(score.verdict, ExperimentVerdict::Pass);
-    assert_eq!((score.cells[0].pass_k, score.cells[1].pass_k, score.metrics.mean_pass_k), (0, 1, 0.5));
+    assert_eq!((score.cells[0].pass_k, score.cells[1].pass_k, score.metrics.mean_pass_k), (Some(0), Some(1), 0.5));
     assert!(close(score.cells[0].pass_curve[1], 0.2143) && close(score.metrics.pass_curve[1], 0.6071));
-    assert_eq!(scored(&["pe"], "{}", None).cells[0].pass_k, 0, "an unjudged replica did not pass");
+    let errors = scored(&["pe", "ee", "pp"], "{}", None);
+    assert_eq!(
+        errors.cells.iter().map(|cell| cell.pass_k).collect::<Vec<_>>(),
+        [Some(1), None, Some(1)],
+        "errors enter no pass^k"
+    );
+    assert_eq!((errors.metrics.mean_pass_k, errors.metrics.pass_curve.len()), (1.0, 1));
 }
 
 #[test]
@@ -191,13 +197,15 @@ fn costs_count_every_judged_run_for_each_success() {
 
 #[test]
 fn exit_codes_put_failures_before_errors() {
-    let code = |cells: &[&str], scoring: &str| scored(cells, scoring, None).verdict.exit_code();
+    let code = |cells: &[&str], scoring: &str| scored(cells, scoring, None).exit_code();
     assert_eq!(code(&["pp"], "{}"), 0);
     assert_eq!(code(&["pf"], "{}"), 1);
     assert_eq!(code(&["pe"], "{}"), 4);
     assert_eq!(code(&["pe", "ff"], "{}"), 1);
     assert_eq!(code(&["pe"], "{replica_aggregation: any}"), 4, "an experiment with an error never exits 0");
     assert_eq!(code(&["p."], "{}"), 4);
+    assert_eq!(code(&["ff", "p."], "{}"), 1, "a failure is known before the rest has ended");
+    assert_eq!(code(&[], "{}"), 4, "nothing that ran is nothing that passed");
 }
 
 #[test]
@@ -208,6 +216,35 @@ fn a_limit_takes_the_composite_out_of_the_mean() {
     let plan = Plan { spec_id: "x".to_owned(), seed: Seed::new(0), scenarios: vec![scenario("0", 0)] };
     let score = score(&plan, &read::<Scoring>("{replica_aggregation: mean}"), &[limited], ScoreOptions::default());
     assert_eq!(score.cells[0].verdict, CellVerdict::Fail);
+}
+
+#[test]
+fn only_planned_scenarios_count_and_each_only_once() {
+    let plan =
+        Plan { spec_id: "x".to_owned(), seed: Seed::new(0), scenarios: vec![scenario("0", 0), scenario("0", 1)] };
+    let scored = |rows: &[ScenarioResult]| score(&plan, &read::<Scoring>("{}"), rows, ScoreOptions::default());
+    let twice = scored(&[row("0", 0, 'p'), row("0", 0, 'p')]);
+    assert_eq!((twice.verdict, twice.passed, twice.cells[0].planned), (ExperimentVerdict::Pending, 1, 2));
+    let foreign = scored(&[row("0", 0, 'p'), row("0", 1, 'p'), row("9", 0, 'f')]);
+    assert_eq!((foreign.verdict, foreign.total, foreign.passed, foreign.failed), (ExperimentVerdict::Pass, 2, 2, 0));
+    assert_eq!(foreign.metrics.pass_rate, 1.0);
+    let again = scored(&[row("0", 0, 'e'), row("0", 1, 'p'), row("0", 0, 'p')]);
+    assert_eq!(again.verdict, ExperimentVerdict::Pass, "a new attempt replaces the one before");
+}
+
+#[test]
+fn hostile_numbers_add_up_to_numbers() {
+    let mut rows = [row("0", 0, 'p'), row("0", 1, 'f')];
+    for row in &mut rows {
+        row.usage =
+            Usage { input_tokens: u64::MAX, output_tokens: 1, cost_usd: Some(f64::INFINITY), ..Usage::default() };
+        (row.wall_ms, row.tool_calls, row.tool_errors) = (u64::MAX, u64::MAX, u64::MAX);
+    }
+    let plan =
+        Plan { spec_id: "x".to_owned(), seed: Seed::new(0), scenarios: vec![scenario("0", 0), scenario("0", 1)] };
+    let metrics = score(&plan, &read::<Scoring>("{}"), &rows, ScoreOptions::default()).metrics;
+    assert_eq!((metrics.total_cost_usd, metrics.tool_success_rate), (0.0, 0.0));
+    assert!(!serde_json::to_string(&metrics).expect("JSON").contains("usd\":null,\"mean"));
 }
 
 #[test]

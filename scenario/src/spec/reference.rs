@@ -244,7 +244,7 @@ const TEMPLATES: &str = "## `templates`
 | name | becomes |
 |---|---|
 | `{{ params.NAME }}` | the cell's parameter; in a comparison, a value that is exactly this keeps its type |
-| `{{ secrets.NAME }}` | the secret's value; in results it is `[redacted:NAME]` |
+| `{{ secrets.NAME }}` | the secret's value; in results it is a marker, `[redacted:NAME:…]` |
 | `{{ services.NAME.host }}`, `{{ services.NAME.port }}` | where the agent reaches a service |
 | `{{ seed }}` | the scenario's seed |
 | `{{ replica }}` | which repetition this is, from 0 |

@@ -86,7 +86,7 @@ pub fn github(diagnostic: &Diagnostic, file: &str) -> String {
     format!(
         "::{} file={},line={},col={},title={}::{}",
         diagnostic.severity(),
-        property(file),
+        property(&untrusted::line(file, 300)),
         diagnostic.span.line,
         diagnostic.span.column,
         property(diagnostic.code.name()),

@@ -66,7 +66,7 @@ impl Field {
     pub(super) fn select(&self, matching: &[&Exchange], uncounted: u64) -> Result<Datum, Missing> {
         let (index, part) = match &self.target {
             Target::Count => {
-                let count = matching.len() as u64 + uncounted;
+                let count = (matching.len() as u64).saturating_add(uncounted);
                 return Ok(Number::parse(&count.to_string()).map_or(Datum::Null, Datum::Number));
             }
             Target::Request(index, part) => (*index, part),
@@ -85,7 +85,7 @@ impl Part {
     fn select(&self, exchange: &Exchange) -> Result<Datum, Missing> {
         let absent = |what: String| Missing::Absent(what);
         Ok(match self {
-            Self::Whole => Datum::Json(whole(exchange)),
+            Self::Whole => Datum::Json(whole(exchange)?),
             Self::Method => Datum::Text(exchange.method.clone()),
             Self::Path => Datum::Text(exchange.path.clone()),
             Self::Body => Datum::Text(body(exchange)?),
@@ -120,14 +120,14 @@ fn body(exchange: &Exchange) -> Result<String, Missing> {
         .ok_or_else(|| Missing::Dropped("the body of the request was not kept whole".to_owned()))
 }
 
-fn whole(exchange: &Exchange) -> Json {
-    json!({
+fn whole(exchange: &Exchange) -> Result<Json, Missing> {
+    Ok(json!({
         "method": exchange.method,
         "path": exchange.path,
         "query": map(&exchange.query),
         "headers": map(&exchange.headers),
-        "body": exchange.whole_body().map(crate::evidence::Blob::text),
-    })
+        "body": body(exchange)?,
+    }))
 }
 
 /// Names and values as a map; the first value counts when a name stands twice.

@@ -1,5 +1,7 @@
 //! Which requests count.
 
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
 use crate::checks::compare::equal;
@@ -127,14 +129,51 @@ fn has_field(exchange: &Exchange, name: &str, value: &Value) -> Result<bool, Str
     let Some(body) = exchange.whole_body() else {
         return Err("the body of a request was not kept whole, so the filters cannot be applied to it".to_owned());
     };
-    if let Ok(Json::Object(fields)) = serde_json::from_slice::<Json>(&body.0) {
-        return Ok(fields.get(name).is_some_and(|field| is_or_has(field, value)));
+    let body = body.0.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body.0).trim_ascii();
+    let media_type = exchange
+        .header("content-type")
+        .and_then(|kind| kind.split(';').next())
+        .unwrap_or_default()
+        .trim()
+        .to_lowercase();
+    if body.starts_with(b"{") {
+        let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+            "the body of a request begins like JSON and cannot be read, so the filters cannot be applied to it"
+                .to_owned()
+        })?;
+        return Ok(fields.0.iter().any(|(key, field)| key == name && is_or_has(field, value)));
     }
-    let form =
-        exchange.header("content-type").is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+    let form = media_type == "application/x-www-form-urlencoded";
     Ok(form
-        && form_urlencoded::parse(&body.0)
+        && form_urlencoded::parse(body)
             .any(|(key, given)| key == name && equal(value, &Datum::Text(given.into_owned()))))
+}
+
+/// The fields of a JSON object, with every value of a name that stands twice: different servers read different ones.
+struct Fields(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Pairs)
+    }
 }
 
 fn is_or_has(field: &Json, value: &Value) -> bool {

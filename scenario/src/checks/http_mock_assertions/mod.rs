@@ -9,8 +9,8 @@ pub use field::Field;
 
 use filters::Filters;
 
-use super::Case;
 use super::compare::{Comparison, Mismatch};
+use super::{Case, unanswered};
 use crate::evidence::{Datum, Exchange, Journal, Limit};
 use crate::spec::code::Code;
 use crate::spec::section::{Joined, section};
@@ -88,8 +88,10 @@ impl HttpMockAssertions {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let nothing = Journal::default();
-        let journal = case.evidence.journals.get(self.service.as_str()).unwrap_or(&nothing);
+        // A mock that was never called has an empty journal; no journal at all is our fault.
+        let Some(journal) = case.evidence.journals.get(self.service.as_str()) else {
+            return unanswered();
+        };
         for (index, assertion) in self.assertions.iter().enumerate() {
             let at = format!("assertions[{index}] `{}` of `{}`", assertion.own.field, self.service);
             match hold(assertion, journal, case) {

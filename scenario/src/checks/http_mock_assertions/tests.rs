@@ -2,7 +2,7 @@
 
 use crate::checks::testing::{check_journal, read};
 use crate::evidence::{Blob, Body, Exchange, Journal, Overflow, OverflowCount};
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{ErrorKind, Outcome, Verdict};
 
 use super::Field;
 
@@ -110,14 +110,14 @@ fn failures_say_which_assertion_and_what_was_found() {
 }
 
 #[test]
-fn a_mock_that_was_never_called_has_no_requests() {
+fn a_mock_that_was_never_called_has_an_empty_journal() {
     assert!(judge("{field: request_count, equals: 0}", Journal::default()).is_passed());
     let nobody = crate::checks::testing::judge(
         "{type: http_mock_assertions, service: other, assertions: [{field: request_count, equals: 0}]}",
         &[],
         &crate::evidence::Evidence::default(),
     );
-    assert!(nobody.is_passed());
+    assert_eq!(nobody.outcome, Outcome::Errored(ErrorKind::Infrastructure), "a lost journal proves nothing");
 }
 
 #[test]
@@ -158,6 +158,7 @@ fn a_body_that_was_not_kept_never_passes() {
             || Journal { exchanges: vec![Exchange { body: body.clone(), ..request("POST", "/", "") }], overflow: None };
         for assertion in [
             "{field: last_request.body, not_equals: x}",
+            "{field: last_request, not_equals: {a: 1}}",
             "{field: last_request.json.a, not_equals: x}",
             "{field: request_count, filters: {to: x}, equals: 0}",
         ] {
@@ -190,4 +191,25 @@ fn odd_fields_are_refused() {
         assert!(Field::parse(field).is_err(), "{field}");
     }
     let _ = read::<Field>("last_request.json");
+}
+
+#[test]
+fn a_request_cannot_hide_from_a_filter() {
+    let journal = |body: &str| Journal { exchanges: vec![request("POST", "/", body)], overflow: None };
+    let none = "{field: request_count, filters: {to: x}, equals: 0}";
+    let deep = format!("{{\"to\": \"x\", \"a\": {}1{}}}", "[".repeat(200), "]".repeat(200));
+    for body in [
+        "{\"to\": \"x\", \"n\": 1e999}",
+        deep.as_str(),
+        "{\"to\": \"x\", \"s\": \"\\ud800\"}",
+        "\u{feff}{\"to\": \"x\"}",
+        "{\"to\": \"x\", \"to\": \"y\"}",
+        " {\"to\": \"y\", \"to\": \"x\"}",
+    ] {
+        assert_eq!(judge(none, journal(body)).outcome, Outcome::Failed, "{body}");
+    }
+    let mut form = request("POST", "/", "to=x");
+    form.headers = vec![("content-type".to_owned(), "Application/X-WWW-Form-Urlencoded".to_owned())];
+    assert_eq!(judge(none, Journal { exchanges: vec![form], overflow: None }).outcome, Outcome::Failed);
+    assert!(judge(none, journal("{\"to\": \"y\"}")).is_passed() && judge(none, journal("to=x")).is_passed());
 }

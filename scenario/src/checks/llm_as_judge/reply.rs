@@ -14,13 +14,18 @@ pub(super) struct Rating {
     pub(super) adjusted: Option<f64>,
 }
 
-/// The first JSON object of the reply that has a number `score`.
+/// The rating of a reply: the one JSON object in it that has a number `score`. A reply with different scores means
+/// nothing: one of them may be quoted from what was judged.
 pub(super) fn read(reply: &str) -> Option<Rating> {
-    let fields = objects(reply).find(|fields| score(fields).is_some())?;
-    let given = score(&fields)?;
-    let score = scaled(given).clamp(0.0, 1.0);
+    let rated: Vec<_> =
+        objects(reply).into_iter().filter_map(|fields| score(&fields).map(|score| (score, fields))).collect();
+    let (given, fields) = rated.last()?;
+    if rated.iter().any(|(other, _)| other.to_bits() != given.to_bits()) {
+        return None;
+    }
+    let score = scaled(*given).clamp(0.0, 1.0);
     let reason = fields.get("reason").and_then(Json::as_str).unwrap_or_default().to_owned();
-    Some(Rating { score, reason, adjusted: (score.to_bits() != given.to_bits()).then_some(given) })
+    Some(Rating { score, reason, adjusted: (score.to_bits() != given.to_bits()).then_some(*given) })
 }
 
 fn score(fields: &Map<String, Json>) -> Option<f64> {
@@ -38,13 +43,25 @@ fn scaled(score: f64) -> f64 {
     }
 }
 
-/// Every JSON object that begins at a brace of the text, up to a bounded number of braces.
-fn objects(text: &str) -> impl Iterator<Item = Map<String, Json>> {
+/// The JSON objects of a text, without those inside others, up to a bounded number of tries.
+fn objects(text: &str) -> Vec<Map<String, Json>> {
     const MOST_TRIES: usize = 50;
-    text.match_indices('{').take(MOST_TRIES).filter_map(|(at, _)| {
-        let mut stream = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Map<String, Json>>();
-        stream.next()?.ok()
-    })
+    let mut found = Vec::new();
+    let mut rest = text;
+    for _ in 0..MOST_TRIES {
+        let Some(at) = rest.find('{') else { break };
+        rest = &rest[at..];
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Json>>();
+        let parsed = stream.next();
+        let end = if let Some(Ok(fields)) = parsed {
+            found.push(fields);
+            stream.byte_offset()
+        } else {
+            1
+        };
+        rest = &rest[end..];
+    }
+    found
 }
 
 #[cfg(test)]

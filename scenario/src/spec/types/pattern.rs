@@ -102,7 +102,7 @@ impl Glob {
         let glob =
             GlobBuilder::new(source).literal_separator(true).build().map_err(|error| error.kind().to_string())?;
         // The matcher of the crate panics on a glob that is too large, so its expression is compiled here.
-        Ok(Self { source: source.to_owned(), matcher: compile(glob.regex())? })
+        Ok(Self { source: source.to_owned(), matcher: compile(&format!("(?s){}", glob.regex()))? })
     }
 
     /// Whether `path` is one of those meant.
