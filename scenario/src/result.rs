@@ -104,7 +104,7 @@ impl ScenarioResult {
         let forbidden = forbidden::judge(spec, evidence);
         let violated = forbidden.iter().any(|rule| rule.violated);
         let composite = score::composite(&invariants, spec.scoring.gate, violated);
-        let error = first_error(&invariants).or_else(|| missing_audit(spec, evidence));
+        let error = first_error(&invariants).or_else(|| missing_record(spec, evidence));
         let offended = violated || !evidence.limits.is_empty() || !evidence.offences.is_empty();
         let status = match (&error, offended) {
             (_, true) => RowStatus::Fail,
@@ -184,13 +184,19 @@ fn judge_invariants(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Ve
         .collect()
 }
 
-/// Rules that cannot be judged, because what they need was not recorded.
-fn missing_audit(spec: &Spec, evidence: &Evidence) -> Option<ScenarioError> {
+/// What must have been recorded for this spec, and was not.
+fn missing_record(spec: &Spec, evidence: &Evidence) -> Option<ScenarioError> {
     let rules = &spec.forbidden;
-    let needed =
+    let audited =
         rules.db_writes_outside.is_some() || rules.http_except.is_some() || rules.file_writes_outside.is_some();
-    let message = "the evidence holds no audit record for the `forbidden` rules".to_owned();
-    (needed && evidence.audit.is_none()).then_some(ScenarioError { kind: ErrorKind::Infrastructure, message })
+    let missing = if audited && evidence.audit.is_none() {
+        "audit record for the `forbidden` rules"
+    } else if !spec.secrets.is_empty() && evidence.marker_key.as_deref().is_none_or(str::is_empty) {
+        "key of the redaction markers"
+    } else {
+        return None;
+    };
+    Some(ScenarioError { kind: ErrorKind::Infrastructure, message: format!("the evidence holds no {missing}") })
 }
 
 fn first_error(invariants: &[InvariantResult]) -> Option<ScenarioError> {
@@ -234,7 +240,11 @@ scoring: {pass_threshold: 0.75}
             ("script".to_owned(), vec![script]),
             ("note".to_owned(), vec![files([text_file("n", note)])]),
         ]);
-        ScenarioResult::judge(&spec, &plan.scenarios[0], &Evidence { answers, marker_key: "k1".to_owned(), ..more })
+        ScenarioResult::judge(
+            &spec,
+            &plan.scenarios[0],
+            &Evidence { answers, marker_key: Some("k1".to_owned()), ..more },
+        )
     }
 
     fn result(passed: bool) -> Answer {
@@ -297,6 +307,24 @@ scoring: {pass_threshold: 0.75}
     }
 
     #[test]
+    fn a_secret_in_a_pattern_stands_for_itself() {
+        let text = SPEC.replace("contains: 'Bearer {{ secrets.KEY }}'", "pattern: '^Bearer {{ secrets.KEY }}$'");
+        let spec = load(&text, None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let status = |note: &str, marker_key: Option<&str>| {
+            let answers = BTreeMap::from([
+                ("script".to_owned(), vec![result(true)]),
+                ("note".to_owned(), vec![files([text_file("n", note)])]),
+            ]);
+            let evidence = Evidence { answers, marker_key: marker_key.map(ToOwned::to_owned), ..Evidence::default() };
+            ScenarioResult::judge(&spec, &plan.scenarios[0], &evidence).status
+        };
+        assert_eq!(status("Bearer [redacted:KEY:k1]", Some("k1")), RowStatus::Pass);
+        assert_eq!(status("Bearer d", Some("k1")), RowStatus::Fail);
+        assert_eq!(status("Bearer [redacted:KEY]", None), RowStatus::Error, "a lost key proves nothing");
+    }
+
+    #[test]
     fn rules_without_their_record_cannot_be_judged() {
         let text = SPEC
             .replace("{secrets_in_logs: deny}", "{http_except: []}")
@@ -306,14 +334,14 @@ scoring: {pass_threshold: 0.75}
         let answers = || {
             BTreeMap::from([
                 ("script".to_owned(), vec![result(true)]),
-                ("note".to_owned(), vec![files([text_file("n", "Bearer [redacted:KEY]")])]),
+                ("note".to_owned(), vec![files([text_file("n", "Bearer [redacted:KEY:k1]")])]),
             ])
         };
         let status = |audit| {
             ScenarioResult::judge(
                 &spec,
                 &plan.scenarios[0],
-                &Evidence { answers: answers(), audit, ..Evidence::default() },
+                &Evidence { answers: answers(), audit, marker_key: Some("k1".to_owned()), ..Evidence::default() },
             )
             .status
         };
@@ -329,7 +357,11 @@ scoring: {pass_threshold: 0.75}
             ("script".to_owned(), vec![result(true)]),
             ("note".to_owned(), vec![files([text_file("n", "no")])]),
         ]);
-        let judged = ScenarioResult::judge(&spec, &plan.scenarios[0], &Evidence { answers, ..Evidence::default() });
+        let judged = ScenarioResult::judge(
+            &spec,
+            &plan.scenarios[0],
+            &Evidence { answers, marker_key: Some("k1".to_owned()), ..Evidence::default() },
+        );
         assert_eq!((judged.status, judged.composite), (RowStatus::Fail, 0.0));
     }
 

@@ -33,8 +33,9 @@ pub use usage::Usage;
 pub struct Evidence {
     /// What the agent's process did.
     pub agent: AgentRecord,
-    /// The key in this attempt's redaction markers: random, and not known to the agent.
-    pub marker_key: String,
+    /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
+    /// judged without it.
+    pub marker_key: Option<String>,
     /// The answers to each invariant's probes, in the order of the probes.
     pub answers: BTreeMap<String, Vec<Answer>>,
     /// The requests that each recording mock got.
@@ -144,5 +145,5 @@ impl fmt::Display for Limit {
 /// What the recorder writes where a secret's value stood. `key` is the attempt's own.
 #[must_use]
 pub fn redacted(secret: &str, key: &str) -> String {
-    if key.is_empty() { format!("[redacted:{secret}]") } else { format!("[redacted:{secret}:{key}]") }
+    format!("[redacted:{secret}:{key}]")
 }

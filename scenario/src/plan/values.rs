@@ -24,7 +24,7 @@ pub struct Values<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Secrets<'a> {
     /// The markers of an attempt with this key.
-    Markers(&'a str),
+    Markers(Option<&'a str>),
     /// Their values.
     Values(&'a BTreeMap<String, String>),
 }
@@ -33,7 +33,7 @@ impl<'a> Values<'a> {
     /// For judging: secrets are the markers of this evidence.
     #[must_use]
     pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario, evidence: &'a Evidence) -> Self {
-        Self { spec, scenario, secrets: Secrets::Markers(&evidence.marker_key) }
+        Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()) }
     }
 
     /// For the sandbox: secrets have their values.
@@ -59,7 +59,7 @@ impl Bindings for Values<'_> {
             Reference::Param(name) => self.scenario.parameters.get(name).cloned(),
             Reference::Secret(name) => match self.secrets {
                 Secrets::Values(values) => values.get(name).cloned().map(Json::String),
-                Secrets::Markers(key) => Some(redacted(name, key).into()),
+                Secrets::Markers(key) => key.map(|key| redacted(name, key).into()),
             },
             Reference::ServiceHost(name) => self.spec.service(name).map(|service| service.name().to_string().into()),
             Reference::ServicePort(name) => self.port_of(name).map(Json::from),
@@ -106,7 +106,7 @@ invariants: {x: {description: x, check: {type: file_exists, path: x}}}
     fn rendered(text: &str, secrets: Option<&BTreeMap<String, String>>) -> String {
         let spec = load(SPEC, None).spec.expect("a spec");
         let scenario = Scenario::only(&spec, [("order", json!(7))]);
-        let evidence = Evidence { marker_key: "k1".to_owned(), ..Evidence::default() };
+        let evidence = Evidence { marker_key: Some("k1".to_owned()), ..Evidence::default() };
         let values = match secrets {
             Some(secrets) => Values::with_secrets(&spec, &scenario, secrets),
             None => Values::for_judging(&spec, &scenario, &evidence),

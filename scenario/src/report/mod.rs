@@ -66,17 +66,12 @@ impl Report {
     #[must_use]
     pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
         let score = score(plan, &spec.scoring, &results, options);
-        let positions: HashMap<_, _> =
-            plan.scenarios.iter().enumerate().map(|(position, scenario)| (&scenario.id, position)).collect();
-        let mut ordered: Vec<_> =
-            results.into_iter().filter(|result| positions.contains_key(&result.scenario.id)).collect();
-        ordered.sort_by_key(|result| positions.get(&result.scenario.id).copied());
-        let rows = ordered
-            .into_iter()
-            .map(|result| Row {
-                status: score.statuses.get(&result.scenario.id).copied().unwrap_or(Status::Error),
-                result,
-            })
+        let mut last: HashMap<_, _> = results.into_iter().map(|result| (result.scenario.id.clone(), result)).collect();
+        let row = |status: &Status, result| Row { status: *status, result };
+        let rows = score
+            .statuses
+            .iter()
+            .filter_map(|(id, status)| last.remove(id).map(|result| row(status, result)))
             .collect();
         Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, score, rows }
     }

@@ -70,6 +70,7 @@ fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
             cost_usd: Some(0.0125),
             ..Usage::default()
         },
+        marker_key: Some("k1".to_owned()),
         tool_calls: 4,
         tool_errors: 1,
         ..Evidence::default()

@@ -149,7 +149,8 @@ fn holds(outcomes: &[(bool, f64)], scoring: &Scoring, floor: Option<f64>) -> boo
         ReplicaAggregation::Majority => passed * 2 > outcomes.len(),
         ReplicaAggregation::Mean => {
             let mean = outcomes.iter().map(|(_, composite)| composite).sum::<f64>() / count(outcomes.len().max(1));
-            reaches(mean, scoring.pass_threshold.get())
+            // Rows that failed outright, by a gate or a violation, do not add up to a pass, whatever the threshold is.
+            passed > 0 && reaches(mean, scoring.pass_threshold.get())
         }
         ReplicaAggregation::MinPassRate => {
             reaches(rate, scoring.min_pass_rate.map_or(1.0, crate::spec::types::Fraction::get))

@@ -146,6 +146,7 @@ fn replicas_decide_together_as_the_spec_says() {
         ("{replica_aggregation: majority}", "pfe", Error),
         ("{replica_aggregation: mean, pass_threshold: 0.5}", "pf", Pass),
         ("{replica_aggregation: mean, pass_threshold: 0.6}", "pf", Fail),
+        ("{replica_aggregation: mean, pass_threshold: 0}", "ff", Fail),
         ("{min_pass_rate: 0.5}", "pf", Pass),
         ("{min_pass_rate: 0.6}", "pf", Fail),
         ("{replica_aggregation: min_pass_rate, min_pass_rate: 0.5}", "pfe", Error),

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
+use super::body::{occurrences, trimmed};
 use crate::evidence::{Datum, Exchange};
 use crate::number::Number;
 use crate::spec::reader::{Readable, Reader};
@@ -101,16 +102,27 @@ impl Part {
                 let value = exchange.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
                 Datum::Text(value.ok_or_else(|| absent(format!("expected a query parameter `{name}`, found none")))?)
             }
-            Self::Json(steps) => {
-                let text = body(exchange)?;
-                let json: Json = serde_json::from_str(&text)
-                    .map_err(|_| absent(format!("expected a JSON body, found {}", Datum::Text(text.clone()))))?;
-                Datum::from_json(walk(&json, steps).ok_or_else(|| {
-                    absent(format!("expected a field `{}`, found none in {}", show(steps), Datum::from_json(&json)))
-                })?)
-            }
+            Self::Json(steps) => json(exchange, steps)?,
         })
     }
+}
+
+fn json(exchange: &Exchange, steps: &[Step]) -> Result<Datum, Missing> {
+    let text = body(exchange)?;
+    let content = trimmed(text.as_bytes());
+    let json: Json = serde_json::from_slice(content)
+        .map_err(|_| Missing::Absent(format!("expected a JSON body, found {}", Datum::Text(text.clone()))))?;
+    if let Some(Step::Key(key)) = steps.first()
+        && occurrences(content, key) > 1
+    {
+        return Err(Missing::Absent(format!(
+            "expected one field `{key}`, found several, which servers read differently"
+        )));
+    }
+    let found = walk(&json, steps);
+    let missing =
+        || Missing::Absent(format!("expected a field `{}`, found none in {}", show(steps), Datum::from_json(&json)));
+    found.map(Datum::from_json).ok_or_else(missing)
 }
 
 fn body(exchange: &Exchange) -> Result<String, Missing> {

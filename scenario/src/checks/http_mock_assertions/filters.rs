@@ -1,9 +1,8 @@
 //! Which requests count.
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
+use super::{Undecided, body};
 use crate::checks::compare::equal;
 use crate::evidence::{Datum, Exchange, Overflow};
 use crate::spec::template::Bindings;
@@ -43,8 +42,8 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Whether the request counts; `Err` when that hangs on a body that was not kept.
-    pub(super) fn admit(&self, exchange: &Exchange) -> Result<bool, String> {
+    /// Whether the request counts; `Err` when that hangs on a body that cannot be read.
+    pub(super) fn admit(&self, exchange: &Exchange) -> Result<bool, Undecided> {
         let text = |text: &str| Datum::Text(text.to_owned());
         let method = self.method.as_ref().is_none_or(|method| equal(method, &text(&exchange.method.to_uppercase())));
         let path = self.path.as_ref().is_none_or(|path| path.matches(&exchange.path));
@@ -56,20 +55,24 @@ impl Filters {
         if !(method && path && query && headers) {
             return Ok(false);
         }
-        for (name, value) in &self.others {
-            if !has_header(exchange, name, value) && !has_field(exchange, name, value)? {
-                return Ok(false);
-            }
+        let in_header = |(name, value): &&(String, Value)| has_header(exchange, name, value);
+        let in_body: Vec<_> = self.others.iter().filter(|other| !in_header(other)).collect();
+        if in_body.is_empty() {
+            return Ok(true);
         }
-        Ok(true)
+        let fields = body::fields(exchange)?;
+        Ok(in_body.iter().all(|(name, value)| fields.iter().any(|(key, field)| key == name && is_or_has(field, value))))
     }
 
     /// How many of the requests that were only counted would count; `Err` when that cannot be known.
-    pub(super) fn count(&self, overflow: &Overflow) -> Result<u64, String> {
+    pub(super) fn count(&self, overflow: &Overflow) -> Result<u64, Undecided> {
         let by_method =
             |method: &str| self.method.as_ref().is_none_or(|wanted| equal(wanted, &Datum::Text(method.to_uppercase())));
         let unknown = || {
-            format!("{} requests were counted but not kept, so the filters cannot be applied to them", overflow.total())
+            Undecided::Dropped(format!(
+                "{} requests were counted but not kept, so the filters cannot be applied to them",
+                overflow.total()
+            ))
         };
         if !self.query.is_empty() || !self.headers.is_empty() || !self.others.is_empty() {
             return Err(unknown());
@@ -122,58 +125,6 @@ fn has_header(exchange: &Exchange, name: &str, value: &Value) -> bool {
         .headers
         .iter()
         .any(|(header, given)| header.eq_ignore_ascii_case(name) && equal(value, &Datum::Text(given.clone())))
-}
-
-/// Whether a top-level field of a JSON or form body has the value.
-fn has_field(exchange: &Exchange, name: &str, value: &Value) -> Result<bool, String> {
-    let Some(body) = exchange.whole_body() else {
-        return Err("the body of a request was not kept whole, so the filters cannot be applied to it".to_owned());
-    };
-    let body = body.0.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body.0).trim_ascii();
-    let media_type = exchange
-        .header("content-type")
-        .and_then(|kind| kind.split(';').next())
-        .unwrap_or_default()
-        .trim()
-        .to_lowercase();
-    if body.starts_with(b"{") {
-        let fields: Fields = serde_json::from_slice(body).map_err(|_| {
-            "the body of a request begins like JSON and cannot be read, so the filters cannot be applied to it"
-                .to_owned()
-        })?;
-        return Ok(fields.0.iter().any(|(key, field)| key == name && is_or_has(field, value)));
-    }
-    let form = media_type == "application/x-www-form-urlencoded";
-    Ok(form
-        && form_urlencoded::parse(body)
-            .any(|(key, given)| key == name && equal(value, &Datum::Text(given.into_owned()))))
-}
-
-/// The fields of a JSON object, with every value of a name that stands twice: different servers read different ones.
-struct Fields(Vec<(String, Json)>);
-
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Fields;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Pairs)
-    }
 }
 
 fn is_or_has(field: &Json, value: &Value) -> bool {

@@ -1,5 +1,6 @@
 //! `http_mock_assertions`: was a mock service called the right way?
 
+mod body;
 mod field;
 mod filters;
 #[cfg(test)]
@@ -56,13 +57,31 @@ section! {
         field: Field,
         /// Which requests count. `method` and `path` (a literal or a glob) look at the request itself, `query` and `headers`
         /// are maps of names to values, and any other name is a header or a top-level field of a JSON or form body: `to:
-        /// finance@example.com`. A field that is a list matches when one of its values does.
+        /// finance@example.com`. A field that is a list matches when one of its values does; of a JSON list, the objects in it
+        /// are looked at. A body that cannot be read fails the assertion: it proves nothing.
         filters: Table<HeaderName, Value> = Table::default(),
     }
 }
 
 /// What to look at, and what it must be.
 pub type Assertion = Joined<AssertionQuery, Comparison>;
+
+/// Why it cannot be said whether a request counts.
+pub(super) enum Undecided {
+    /// What is needed was not kept.
+    Dropped(String),
+    /// What is needed cannot be read.
+    Unreadable(String),
+}
+
+impl From<Undecided> for Problem {
+    fn from(undecided: Undecided) -> Self {
+        match undecided {
+            Undecided::Dropped(what) => Self::Dropped(what),
+            Undecided::Unreadable(what) => Self::Found(what),
+        }
+    }
+}
 
 /// Why an assertion does not hold.
 enum Problem {
@@ -123,12 +142,12 @@ fn observe(query: &AssertionQuery, journal: &Journal, case: &Case<'_>) -> Result
     let filters = Filters::new(&query.filters, Some(case.values)).map_err(|(_, problem)| Problem::Broken(problem))?;
     let mut matching = Vec::new();
     for exchange in &journal.exchanges {
-        if filters.admit(exchange).map_err(Problem::Dropped)? {
+        if filters.admit(exchange)? {
             matching.push(exchange);
         }
     }
     let uncounted = match &journal.overflow {
-        Some(overflow) => filters.count(overflow).map_err(Problem::Dropped)?,
+        Some(overflow) => filters.count(overflow)?,
         None => 0,
     };
     query.field.select(&matching, uncounted).map_err(|missing| match missing {

@@ -195,21 +195,56 @@ fn odd_fields_are_refused() {
 
 #[test]
 fn a_request_cannot_hide_from_a_filter() {
-    let journal = |body: &str| Journal { exchanges: vec![request("POST", "/", body)], overflow: None };
+    let typed = |body: &[u8], types: &[&str]| {
+        let headers = types.iter().map(|media_type| ("content-type".to_owned(), (*media_type).to_owned())).collect();
+        Journal {
+            exchanges: vec![Exchange { headers, body: Body::Kept(Blob(body.to_vec())), ..request("POST", "/", "") }],
+            overflow: None,
+        }
+    };
     let none = "{field: request_count, filters: {to: x}, equals: 0}";
     let deep = format!("{{\"to\": \"x\", \"a\": {}1{}}}", "[".repeat(200), "]".repeat(200));
-    for body in [
-        "{\"to\": \"x\", \"n\": 1e999}",
-        deep.as_str(),
-        "{\"to\": \"x\", \"s\": \"\\ud800\"}",
-        "\u{feff}{\"to\": \"x\"}",
-        "{\"to\": \"x\", \"to\": \"y\"}",
-        " {\"to\": \"y\", \"to\": \"x\"}",
+    let utf16: Vec<u8> = "\u{feff}{\"to\": \"x\"}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let json: &[&str] = &["application/json"];
+    for (body, types) in [
+        (&b"{\"to\": \"x\", \"n\": 1e999}"[..], json),
+        (deep.as_bytes(), json),
+        (b"{\"to\": \"x\", \"s\": \"\\ud800\"}", json),
+        ("\u{feff}{\"to\": \"x\"}".as_bytes(), json),
+        (" \u{feff}\u{feff} {\"to\": \"x\"}".as_bytes(), json),
+        (b"\0{\"to\": \"x\"}", json),
+        (b"/**/{\"to\": \"x\"}", json),
+        (b"{\"to\": \"x\", \"to\": \"y\"}", json),
+        (b"{\"to\": \"y\", \"to\": \"x\"}", &[]),
+        (b"[{\"to\": \"x\"}]", json),
+        (&utf16, &[]),
+        (b"to=x", &["Application/X-WWW-Form-Urlencoded; charset=utf-8"]),
+        (b"to=x", &["text/plain", "application/x-www-form-urlencoded"]),
+        (b"to=x", &["application/x-www-form-urlencoded, text/plain"]),
+        (b"--b\r\nContent-Disposition: form-data; name=\"to\"\r\n\r\nx\r\n--b--", &["multipart/form-data; boundary=b"]),
     ] {
-        assert_eq!(judge(none, journal(body)).outcome, Outcome::Failed, "{body}");
+        assert_eq!(
+            judge(none, typed(body, types)).outcome,
+            Outcome::Failed,
+            "{:?} {types:?}",
+            String::from_utf8_lossy(body)
+        );
     }
-    let mut form = request("POST", "/", "to=x");
-    form.headers = vec![("content-type".to_owned(), "Application/X-WWW-Form-Urlencoded".to_owned())];
-    assert_eq!(judge(none, Journal { exchanges: vec![form], overflow: None }).outcome, Outcome::Failed);
-    assert!(judge(none, journal("{\"to\": \"y\"}")).is_passed() && judge(none, journal("to=x")).is_passed());
+    for (body, types) in [
+        (&b"{\"to\": \"y\"}"[..], json),
+        (b"to=x", &["text/plain"]),
+        (b"{name} logged in", &["text/plain"]),
+        (b"", json),
+        (b"{x}=1&to=y", &["application/x-www-form-urlencoded"]),
+    ] {
+        let verdict = judge(none, typed(body, types));
+        assert!(verdict.is_passed(), "{:?} {types:?}: {}", String::from_utf8_lossy(body), verdict.message);
+    }
+}
+
+#[test]
+fn a_field_that_stands_twice_is_not_believed() {
+    let journal =
+        Journal { exchanges: vec![request("POST", "/", "{\"to\": \"evil\", \"to\": \"x\"}")], overflow: None };
+    assert_eq!(judge("{field: last_request.json.to, equals: x}", journal).outcome, Outcome::Failed);
 }

@@ -9,7 +9,7 @@ mod reply;
 mod template;
 
 pub use input::InputFrom;
-use prompt::{SYSTEM, fence, fill, shows_input};
+use prompt::{Fence, fill, shows_input};
 pub use template::TemplateKey;
 
 use super::{Case, unanswered};
@@ -121,12 +121,14 @@ impl LlmAsJudge {
     ) -> Result<JudgeRequest, Box<Verdict>> {
         let input = self.input(answers, evidence)?;
         let criteria = self.criteria_text(values);
+        let fence = Fence::new(evidence, &input);
+        let input = fence.around(&input);
         let prompt = match &self.prompt_template {
             Some(template) => fill(&template.render(values), &criteria, &input),
-            None => self.prompt(&criteria, &input, values),
+            None => self.prompt(&criteria, &input, &fence, values),
         };
         let (model, temperature) = (self.model.render(values), self.temperature.get());
-        Ok(JudgeRequest { model, temperature, system: SYSTEM.to_owned(), prompt })
+        Ok(JudgeRequest { model, temperature, system: fence.system(), prompt })
     }
 
     fn input(&self, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
@@ -153,15 +155,15 @@ impl LlmAsJudge {
         given.or_else(|| self.template_key.map(|key| key.criteria().to_owned())).unwrap_or_default()
     }
 
-    fn prompt(&self, criteria: &str, input: &str, values: &Values<'_>) -> String {
+    fn prompt(&self, criteria: &str, input: &str, fence: &Fence, values: &Values<'_>) -> String {
         let mut rubric = String::new();
         for (what, text) in self.rubric.iter().flat_map(|rubric| [("high", &rubric.pass), ("low", &rubric.fail)]) {
             if let Some(text) = text {
                 rubric.push_str(&format!("A {what} score looks like: {}\n", text.render(values)));
             }
         }
-        let task = fence(&values.prompt());
-        format!("The task was:\n{task}\n\nCriteria:\n{criteria}\n{rubric}\nWhat is judged:\n{}\n", fence(input))
+        let task = fence.around(&values.prompt());
+        format!("The task was:\n{task}\n\nCriteria:\n{criteria}\n{rubric}\nWhat is judged:\n{input}\n")
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
@@ -337,9 +339,9 @@ mod tests {
         let agent = AgentRecord { stdout: Captured::from("4"), ..AgentRecord::default() };
         let evidence = Evidence { agent, ..Evidence::default() };
         insta::assert_snapshot!(request("{criteria: exact, prompt_template: 'Is {{ input }} {{ criteria }}?'}", &[], &evidence).expect("a prompt"), @r"
-        Is <untrusted>
+        Is <untrusted-4b227777d4dd1fc6>
         4
-        </untrusted> exact?
+        </untrusted-4b227777d4dd1fc6> exact?
         ");
         assert!(request("{template_key: factuality}", &[], &evidence).expect("a prompt").contains("Criteria:\n"));
     }

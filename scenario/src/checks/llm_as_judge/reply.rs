@@ -20,7 +20,9 @@ pub(super) fn read(reply: &str) -> Option<Rating> {
     let rated: Vec<_> =
         objects(reply).into_iter().filter_map(|fields| score(&fields).map(|score| (score, fields))).collect();
     let (given, fields) = rated.last()?;
-    if rated.iter().any(|(other, _)| other.to_bits() != given.to_bits()) {
+    // Every score that is written must be one that was read: not nested, not doubled, not in an object that is broken.
+    let written = reply.matches("\"score\"").count();
+    if written != rated.len() || rated.iter().any(|(other, _)| other.to_bits() != given.to_bits()) {
         return None;
     }
     let score = scaled(*given).clamp(0.0, 1.0);

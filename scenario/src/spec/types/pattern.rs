@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
-use crate::spec::template::{Bindings, Text};
+use crate::spec::template::{Bindings, Reference, Text};
 use crate::spec::yaml::Node;
 
 /// How large a compiled expression may become, so that `(a{1000}){1000}` is refused.
@@ -23,13 +23,26 @@ pub struct Pattern {
 impl Pattern {
     /// The expression with templates replaced, ready to match; the message when that does not compile.
     pub fn compile(&self, bindings: &dyn Bindings) -> Result<Regex, String> {
-        self.compiled.clone().map_or_else(|| compile(&self.text.render(bindings)), Ok)
+        self.compiled.clone().map_or_else(|| compile(&self.text.render(&Escaped(bindings))), Ok)
     }
 
     /// The expression as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
         self.text.source()
+    }
+}
+
+/// Values for a regular expression: parameters may be expressions themselves, anything else stands for its text.
+struct Escaped<'a>(&'a dyn Bindings);
+
+impl Bindings for Escaped<'_> {
+    fn value(&self, reference: &Reference) -> Option<serde_json::Value> {
+        match (reference, self.0.value(reference)?) {
+            (Reference::Param(_), value) => Some(value),
+            (_, serde_json::Value::String(text)) => Some(regex::escape(&text).into()),
+            (_, value) => Some(value),
+        }
     }
 }
 
