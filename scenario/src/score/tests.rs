@@ -157,10 +157,7 @@ fn replicas_decide_together_as_the_spec_says() {
 
 #[test]
 fn a_floor_only_tightens() {
-    let half = ["pppp", "pppp", "ffff", "ffff"].concat();
-    let letters: String = half.chars().step_by(2).collect();
-    assert_eq!(letters, "ppppffff");
-    let verdict = |scoring: &str, floor| scored(&[&letters], scoring, floor).cells[0].verdict;
+    let verdict = |scoring: &str, floor| scored(&["ppppffff"], scoring, floor).cells[0].verdict;
     assert_eq!(verdict("{min_pass_rate: 0.4}", None), CellVerdict::Pass);
     assert_eq!(verdict("{min_pass_rate: 0.4}", Some(0.6)), CellVerdict::Fail, "required is 0.6");
     assert_eq!(verdict("{min_pass_rate: 0.4}", Some(0.3)), CellVerdict::Pass);
@@ -245,7 +242,8 @@ fn hostile_numbers_add_up_to_numbers() {
         Plan { spec_id: "x".to_owned(), seed: Seed::new(0), scenarios: vec![scenario("0", 0), scenario("0", 1)] };
     let metrics = score(&plan, &read::<Scoring>("{}"), &rows, ScoreOptions::default()).metrics;
     assert_eq!((metrics.total_cost_usd, metrics.tool_success_rate), (0.0, 0.0));
-    assert!(!serde_json::to_string(&metrics).expect("JSON").contains("usd\":null,\"mean"));
+    let json = serde_json::to_value(&metrics).expect("JSON");
+    assert!(json["total_cost_usd"].is_number() && json["mean_cost_per_run_usd"].is_number(), "{json}");
 }
 
 #[test]

@@ -75,20 +75,28 @@ pub fn explain(name: &str) -> Result<Topic, Option<String>> {
     }
 }
 
+/// How the page begins.
+const PREFACE: &str = "# Spec reference
+
+This page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal. It describes
+the whole language; the README says which parts can be run today.
+";
+
 /// The whole reference as one Markdown page.
 #[must_use]
 pub fn markdown() -> String {
-    let mut page = "# Spec reference\n\nThis page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal. It describes the whole language; the README says which parts can be run today.\n".to_owned();
+    let mut page = PREFACE.to_owned();
     let topics = topics();
     let (codes, sections): (Vec<_>, Vec<_>) =
         topics.iter().partition(|topic| Code::ALL.iter().any(|code| code.name() == topic.name));
+    let repeated: Vec<_> = sections.iter().filter(|topic| topic.same_as.is_some()).collect();
     for topic in sections.iter().filter(|topic| !is_field(topic)) {
-        let is_below = |other: &&&Topic| other.same_as.is_some() && topic.name.starts_with(&format!("{}.", other.name));
-        match &topic.same_as {
-            _ if sections.iter().any(|other| is_below(&other)) => {}
-            Some(same) => drop(write!(page, "\n## {}\n\nThe same as `{same}`.\n", heading(&topic.name))),
-            None => drop(write!(page, "\n{}\n", topic.text.trim_end())),
-        }
+        let inside_repeated = repeated.iter().any(|other| topic.name.starts_with(&format!("{}.", other.name)));
+        let _ = match &topic.same_as {
+            _ if inside_repeated => Ok(()),
+            Some(same) => write!(page, "\n## {}\n\nThe same as `{same}`.\n", heading(&topic.name)),
+            None => write!(page, "\n{}\n", topic.text.trim_end()),
+        };
     }
     page.push_str("\n## Diagnostics\n\nEvery finding has a stable code.\n\n| code | kind | meaning |\n|---|---|---|\n");
     for (topic, code) in codes.iter().zip(Code::ALL) {

@@ -50,8 +50,8 @@ section! {
     /// A request, header or JSON field that is not there fails the assertion, whatever it compares with.
     ///
     /// A mock keeps a bounded number of requests. Counts stay right beyond it, filtered by `method` and `path` too, up to
-    /// a bounded number of different paths. An
-    /// assertion that needs what was dropped fails and names the limit `requests`; it never passes.
+    /// a bounded number of different paths. An assertion that needs what was dropped fails and names the limit
+    /// `requests`; it never passes.
     pub struct AssertionQuery {
         /// What to look at.
         field: Field,

@@ -33,7 +33,8 @@ section! {
     /// - Give `criteria`, `template_key` or `prompt_template`.
     /// - What is judged is untrusted: it is put between tags that it cannot close, cut at 24,000 characters, and the model
     ///   is told that instructions in it do not count.
-    /// - The reply must hold a JSON object with a number `score`. A score above 1 is read as one of 10 or of 100; anything
+    /// - The reply must hold one JSON object with a number `score`, and no other score: a second one may be quoted from
+    ///   what is judged. A score above 1 is read as one of 10 or of 100; anything
     ///   else outside 0 to 1 is clamped, and the details say so.
     /// - A reply without a score, or no reply, is the judge's fault: the scenario is an `error`. When there is nothing
     ///   to judge, because the agent did not send the request that `input_from` names, the invariant fails without asking.

@@ -54,11 +54,10 @@ impl Timespan {
 
 /// Whether every number has a unit, so that only the length can be wrong.
 fn is_of_the_form(text: &str) -> bool {
-    let units =
-        text.split(|character: char| character.is_ascii_digit() || character == '.').filter(|word| !word.is_empty());
-    text.starts_with(|character: char| character.is_ascii_digit())
-        && units.clone().count() > 0
-        && units.into_iter().all(|unit| UNITS.iter().any(|(name, _)| *name == unit))
+    let is_amount = |character: char| character.is_ascii_digit() || character == '.';
+    let units: Vec<_> = text.split(is_amount).filter(|word| !word.is_empty()).collect();
+    let known = |unit: &&str| UNITS.iter().any(|(name, _)| name == unit);
+    text.starts_with(is_amount) && !units.is_empty() && units.iter().all(known)
 }
 
 impl fmt::Display for Timespan {
