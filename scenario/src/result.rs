@@ -154,6 +154,7 @@ impl ScenarioResult {
     }
 
     fn observe(&mut self, evidence: &Evidence) {
+        self.sandbox_id.clone_from(&evidence.world.sandbox);
         self.limits.clone_from(&evidence.limits);
         self.offences.clone_from(&evidence.offences);
         self.notes.clone_from(&evidence.notes);

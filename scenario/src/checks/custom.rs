@@ -22,7 +22,8 @@ section! {
     /// - Exit code 0: the result decides. `passed` decides whether the invariant is met and `score` counts in the
     ///   composite, also when they disagree; a gate needs both.
     /// - Any other exit code, no result, a result of another form, or a score outside 0 to 1: the check itself is at
-    ///   fault, and the scenario is an `error`.
+    ///   fault, and the scenario is an `error`. With `runs_in: sandbox`, an exit code other than 0 after the agent changed
+    ///   the image is a failed invariant: it may have broken what runs the script.
     /// - No end within `timeout`: with `runs_in: sandbox` the invariant fails and names the limit `check.timeout`, because
     ///   the agent can bring that about; with `runs_in: host` the check is at fault.
     ///
@@ -90,7 +91,9 @@ impl Custom {
         let verdict = match answer.exit {
             Some(Exit::Code(0)) => result(answer).unwrap_or_else(errored),
             Some(exit) => {
-                errored(format!("the script `{}` ended with {exit}{}", self.script.as_str(), outputs(answer)))
+                let message = format!("the script `{}` ended with {exit}{}", self.script.as_str(), outputs(answer));
+                // The agent may have broken what runs it.
+                if answer.image_changes.is_empty() { errored(message) } else { Verdict::failed(message) }
             }
             None => {
                 let message = format!("{}{}", overdue(self.timeout.get()), outputs(answer));
@@ -192,6 +195,18 @@ mod tests {
         insta::assert_snapshot!(error(&check(SPEC, [Answer::Command(overdue.clone())])), @"the command did not end within 120s (limit `check.timeout`)");
         let inside = "{type: custom, script: checks/x.py, runs_in: sandbox}";
         insta::assert_snapshot!(failure(inside, [Answer::Command(overdue)]), @"the command did not end within 120s (limit `check.timeout`)");
+    }
+
+    #[test]
+    fn a_script_that_fails_on_an_image_that_the_agent_changed_is_a_failure() {
+        let broken = CommandAnswer {
+            exit: Some(Exit::Code(127)),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            image_changes: vec!["/usr/bin/python3".to_owned()],
+        };
+        let spec = "{type: custom, script: checks/x.py, runs_in: sandbox}";
+        assert_eq!(check(spec, [Answer::Command(broken)]).outcome, Outcome::Failed);
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod journal;
 mod output;
 mod probe;
 mod usage;
+mod workspace;
+mod world;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,11 +28,15 @@ pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
 pub use output::Captured;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use usage::Usage;
+pub use workspace::WorkspaceChanges;
+pub use world::{ImageRecord, World};
 
 /// All that was observed of one attempt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {
+    /// What the sandbox was made from.
+    pub world: World,
     /// What the agent's process did.
     pub agent: AgentRecord,
     /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
@@ -52,6 +58,8 @@ pub struct Evidence {
     pub image_changes: Vec<String>,
     /// What the model gateway counted.
     pub usage: Usage,
+    /// What the agent changed in the workspace.
+    pub workspace: WorkspaceChanges,
     /// Calls of tools that the gateways saw.
     pub tool_calls: u64,
     /// Calls of tools that were answered with an error.
@@ -64,7 +72,7 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentRecord {
-    /// How it ended; `None` when it never started.
+    /// How it ended; `None` when it never started, or was stopped by a limit.
     pub exit: Option<Exit>,
     /// What it printed.
     pub stdout: Captured,

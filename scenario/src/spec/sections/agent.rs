@@ -31,7 +31,7 @@ section! {
         env: Table<EnvName, Text> = Table::default(),
         /// Who the agent is inside the sandbox: a user of the image. Root by default, without any capability.
         user: Option<UserName>,
-        /// Makes everything but the workspace and `/tmp` read-only for the agent.
+        /// Makes everything but the workspace, `/tmp` and `/run` read-only, for `setup` too.
         read_only: bool = false,
     }
 }

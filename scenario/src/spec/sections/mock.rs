@@ -55,11 +55,12 @@ section! {
         delay: Option<Timespan>,
         /// Answers for the first, second, … request, instead of `status`, `response`, `response_headers` and `delay`.
         sequence: Option<Vec<MockResponse>>,
-        /// What happens when the sequence is used up.
+        /// What happens when the sequence is used up: `repeat` without it.
         then: Option<SequenceEnd>,
         /// Replaces `{{ request.method }}`, `{{ request.path }}`, `{{ request.params.NAME }}`, `{{ request.query.NAME }}`,
         /// `{{ request.headers.NAME }}`, `{{ request.body }}`, `{{ request.json.PATH }}`, `{{ seed }}`, `{{ replica }}` and
-        /// `{{ params.NAME }}` in the answer.
+        /// `{{ params.NAME }}` in the answer. A text inside a JSON answer that is exactly one of these keeps the type of its
+        /// value; a name that has no value stays as it is.
         template: bool = false,
     }
 }

@@ -6,7 +6,7 @@ use crate::spec::types::{Bytes, Cpu, Timespan, Whole};
 section! {
     /// What one sandbox may use. A limit that fires makes the scenario a `fail` that names the limit.
     pub struct Resources {
-        /// How long preparing, acting and probing may take together.
+        /// How long preparing, acting and probing may take together. Fetching images does not count.
         timeout: Timespan = Timespan::from_secs(600),
         /// Processor cores.
         cpu: Cpu = Cpu::DEFAULT,

@@ -194,6 +194,14 @@ word! {
     "write date and time in UTC"
 }
 
+impl FileMode {
+    /// The permissions as a number.
+    #[must_use]
+    pub fn bits(&self) -> u32 {
+        u32::from_str_radix(self.as_str(), 8).unwrap_or(0o644)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
