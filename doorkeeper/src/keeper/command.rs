@@ -1,0 +1,257 @@
+//! A command that runs, what it prints, and how it ends.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use doorkeeper::protocol::{CHUNK, Event, Exited, Failure, Spawn, Status, Stream, WINDOW};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
+
+use super::clock::now;
+use super::identity::Identity;
+use super::outbox::Outbox;
+use super::spawn::{self, Child, Origin};
+use crate::sys::{self, Ended};
+
+/// The most that is still sent of a stream after its command ended.
+const AFTERWARDS: u64 = 1024 * 1024;
+
+/// What is polled of a command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Part {
+    /// Its report of what went wrong before exec.
+    Report,
+    /// Its standard input.
+    Stdin,
+    /// What it prints.
+    Output(Stream),
+}
+
+/// A command.
+pub(crate) struct Command {
+    /// The number that the worker gave it.
+    id: u32,
+    /// The process.
+    pub(crate) pid: i32,
+    /// When it was started.
+    started: Instant,
+    /// What a failure names.
+    origin: Origin,
+    /// Where it reports; `None` when it became the program.
+    report: Option<OwnedFd>,
+    /// Standard input, and what is to be written there yet.
+    stdin: Option<(OwnedFd, Vec<u8>)>,
+    /// Standard output.
+    out: Output,
+    /// Standard error.
+    err: Output,
+    /// How it ended.
+    exited: Option<Exited>,
+    /// Whether the worker wants nothing more of its output.
+    cancelled: bool,
+}
+
+impl Command {
+    /// Starts a command.
+    pub(crate) fn start(id: u32, spawn: Spawn, identity: &Identity) -> Result<Self, Failure> {
+        let Child { pid, report, stdin, stdout, stderr } = spawn::start(&spawn, identity)?;
+        let Spawn { mut arguments, directory, uid, gid, stdin: input, .. } = spawn;
+        Ok(Self {
+            id,
+            pid,
+            started: now(),
+            origin: Origin { program: arguments.swap_remove(0), directory, owner: (uid, gid) },
+            report: Some(report),
+            stdin: (!input.is_empty()).then_some((stdin, input)),
+            out: Output::new(stdout),
+            err: Output::new(stderr),
+            exited: None,
+            cancelled: false,
+        })
+    }
+
+    /// What there is to wait for.
+    pub(crate) fn interests(&self, may_send: bool) -> impl Iterator<Item = (Part, BorrowedFd<'_>, PollFlags)> {
+        let report = self.report.as_ref().map(|pipe| (Part::Report, pipe.as_fd(), PollFlags::IN));
+        let stdin = self.stdin.as_ref().map(|(pipe, _)| (Part::Stdin, pipe.as_fd(), PollFlags::OUT));
+        // What it prints comes after the word that it started.
+        let may_read = self.report.is_none() && (may_send || self.cancelled);
+        let outputs =
+            [(Stream::Out, &self.out), (Stream::Err, &self.err)].into_iter().filter_map(move |(stream, output)| {
+                let pipe = output.pipe.as_ref().filter(|_| may_read && output.wanted(self.cancelled) > 0)?;
+                Some((Part::Output(stream), pipe.as_fd(), PollFlags::IN))
+            });
+        report.into_iter().chain(stdin).chain(outputs)
+    }
+
+    /// Goes on with a part that is ready. `true` means that the command never came to be, and is to be forgotten.
+    pub(crate) fn proceed(&mut self, part: Part, outbox: &mut Outbox) -> bool {
+        match part {
+            Part::Report => return self.hear(outbox),
+            Part::Stdin => self.feed(),
+            Part::Output(stream) => {
+                let (id, cancelled) = (self.id, self.cancelled);
+                self.output(stream).pump(id, stream, cancelled, outbox);
+            }
+        }
+        false
+    }
+
+    /// One of the two streams.
+    fn output(&mut self, stream: Stream) -> &mut Output {
+        match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        }
+    }
+
+    /// Hears whether it became the program. `true` means that it did not.
+    fn hear(&mut self, outbox: &mut Outbox) -> bool {
+        let Some(report) = &self.report else { return false };
+        let Some(result) = spawn::read_report(report, &self.origin) else { return false };
+        self.report = None;
+        let failed = result.is_err();
+        outbox.push(match result {
+            Ok(()) => Event::Started { id: self.id, pid: self.pid.unsigned_abs() },
+            Err(failure) => Event::Failed { id: self.id, failure },
+        });
+        failed
+    }
+
+    /// Writes to standard input what it takes now.
+    fn feed(&mut self) {
+        let Some((pipe, input)) = &mut self.stdin else { return };
+        match retry_on_intr(|| rustix::io::write(&*pipe, &input[..input.len().min(CHUNK)])) {
+            Ok(written) => drop(input.drain(..written)),
+            Err(Errno::AGAIN) => return,
+            // Nobody reads it, which is the command's own business.
+            Err(_) => input.clear(),
+        }
+        if input.is_empty() {
+            self.stdin = None;
+        }
+    }
+
+    /// Allows more bytes of a stream.
+    pub(crate) fn credit(&mut self, stream: Stream, bytes: u32) {
+        let output = self.output(stream);
+        output.credit = output.credit.saturating_add(u64::from(bytes));
+    }
+
+    /// Throws its output away from now on.
+    pub(crate) fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+
+    /// Sends a signal to its process group, or to itself while it has none of its own yet.
+    pub(crate) fn signal(&self, signal: i32) -> Result<(), Errno> {
+        match sys::kill(-self.pid, signal) {
+            Err(Errno::SRCH) if self.exited.is_none() => sys::kill(self.pid, signal),
+            result => result,
+        }
+    }
+
+    /// Remembers how it ended. What is in its pipes now is still sent.
+    pub(crate) fn ended(&mut self, ended: &Ended) {
+        let status = if libc::WIFSIGNALED(ended.status) {
+            Status::Signal(libc::WTERMSIG(ended.status))
+        } else {
+            Status::Code(libc::WEXITSTATUS(ended.status))
+        };
+        self.exited = Some(Exited {
+            status,
+            wall_us: u64::try_from(now().duration_since(self.started).as_micros()).unwrap_or(u64::MAX),
+            user_us: ended.user_us,
+            system_us: ended.system_us,
+            max_rss_kib: ended.max_rss_kib,
+        });
+        self.stdin = None;
+        self.out.end();
+        self.err.end();
+    }
+
+    /// Whether its process is still there.
+    pub(crate) fn is_running(&self) -> bool {
+        self.exited.is_none()
+    }
+
+    /// Says that it ended, once everything that it printed was sent. `true` means that it is to be forgotten.
+    pub(crate) fn finish(&mut self, outbox: &mut Outbox) -> bool {
+        let Some(exited) = self.exited else { return false };
+        if self.hear(outbox) {
+            return true;
+        }
+        let printed = self.out.pipe.is_none() && self.err.pipe.is_none();
+        let finished = self.report.is_none() && (printed || self.cancelled);
+        if finished {
+            outbox.push(Event::Exited { id: self.id, exited });
+        }
+        finished
+    }
+}
+
+/// One of the streams that a command prints to.
+struct Output {
+    /// The pipe; `None` when it ended.
+    pipe: Option<OwnedFd>,
+    /// How many bytes the worker allows.
+    credit: u64,
+    /// How many bytes are sent yet, when the command ended.
+    left: Option<u64>,
+}
+
+impl Output {
+    /// A stream of which nothing was read.
+    fn new(pipe: OwnedFd) -> Self {
+        Self { pipe: Some(pipe), credit: u64::from(WINDOW), left: None }
+    }
+
+    /// How many bytes may be read now.
+    fn wanted(&self, cancelled: bool) -> usize {
+        let allowed = if cancelled { u64::MAX } else { self.credit };
+        let most = allowed.min(self.left.unwrap_or(u64::MAX));
+        usize::try_from(most).unwrap_or(CHUNK).min(CHUNK)
+    }
+
+    /// Reads a piece and sends it, or throws it away.
+    fn pump(&mut self, id: u32, stream: Stream, cancelled: bool, outbox: &mut Outbox) {
+        let wanted = self.wanted(cancelled);
+        let Some(pipe) = self.pipe.as_ref().filter(|_| wanted > 0) else { return };
+        let mut bytes = vec![0; wanted];
+        match retry_on_intr(|| rustix::io::read(pipe, &mut bytes)) {
+            Ok(0) => self.pipe = None,
+            Ok(read) => {
+                bytes.truncate(read);
+                self.spend(read as u64);
+                if !cancelled {
+                    outbox.push(Event::Data { id, stream, bytes });
+                }
+            }
+            Err(Errno::AGAIN) if self.left.is_none() => {}
+            // Somebody else took what was in the pipe.
+            Err(_) => self.pipe = None,
+        }
+    }
+
+    /// Counts bytes that were read.
+    fn spend(&mut self, read: u64) {
+        self.credit = self.credit.saturating_sub(read);
+        self.left = self.left.map(|left| left.saturating_sub(read));
+        self.close_when_empty();
+    }
+
+    /// The command ended: no more is sent than what is there now, so that a process which it left behind cannot hold
+    /// the end back.
+    fn end(&mut self) {
+        let there = self.pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok());
+        self.left = Some(there.unwrap_or(0).min(AFTERWARDS));
+        self.close_when_empty();
+    }
+
+    /// Closes the pipe when nothing is left to be sent.
+    fn close_when_empty(&mut self) {
+        if self.left == Some(0) {
+            self.pipe = None;
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Files of the sandbox: found within a root, read, listed, written and copied.
+
+mod copy;
+mod job;
+mod read;
+mod root;
+mod walk;
+mod write;
+
+pub(crate) use copy::Copy;
+pub(crate) use job::{Job, Progress};
+pub(crate) use read::Read;
+pub(crate) use walk::Walk;
+pub(crate) use write::write;
+
+use doorkeeper::protocol::EntryKind;
+use rustix::fs::{FileType, Stat};
+
+/// The longest path that is walked into or copied. It is also what the kernel takes in one call.
+const LONGEST_PATH: usize = 4096;
+
+/// What a file is.
+fn kind(stat: &Stat) -> EntryKind {
+    match file_type(stat) {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}
+
+/// What a file is, as the kernel sees it.
+fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}

@@ -1,0 +1,184 @@
+//! Finding a path that stays within a folder.
+//!
+//! The path is walked one name at a time, each opened relative to the folder before it and without following links.
+//! So a link is followed here and not by the kernel, and one that leads out is seen.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::super::failure::{failed, show};
+use super::file_type;
+use doorkeeper::protocol::Failure;
+
+/// How many links are followed on the way, as in the kernel.
+const MOST_LINKS: usize = 40;
+
+/// Whether a link at the end of a path is followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// It is, and what it leads to is found.
+    Follow,
+    /// It is not, and the link itself is found.
+    Keep,
+}
+
+/// A folder that paths stay in.
+pub(super) struct Root {
+    /// The folder.
+    directory: OwnedFd,
+    /// Its path.
+    path: Vec<u8>,
+    /// The names in its path. None means that it is the root of the sandbox, which nothing leads out of.
+    names: Vec<Vec<u8>>,
+}
+
+/// A file that was found. It is not open for reading: opening a pipe or a device can have effects.
+pub(super) struct Found {
+    /// Refers to the file.
+    pub(super) descriptor: OwnedFd,
+    /// What is known about it.
+    pub(super) stat: Stat,
+}
+
+/// Where finding has come to.
+struct Position {
+    /// The folder, or at the end the file.
+    current: OwnedFd,
+    /// The names from the root to there, none of which is a link.
+    names: Vec<Vec<u8>>,
+    /// The names that are still to be walked, the next one last.
+    pending: Vec<Vec<u8>>,
+    /// How many links were followed.
+    links: usize,
+}
+
+impl Root {
+    /// Opens the folder.
+    pub(super) fn open(path: &[u8]) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty())?;
+        Ok(Self { directory, path: path.to_vec(), names: names(path) })
+    }
+
+    /// Finds what a path below the folder names. What leads out is [`Errno::XDEV`].
+    pub(super) fn find(&self, path: &[u8], last: Last) -> Result<Found, Errno> {
+        let current = self.directory.try_clone().map_err(|_| Errno::MFILE)?;
+        let mut position = Position { current, names: Vec::new(), pending: Vec::new(), links: 0 };
+        self.turn_to(path, &mut position)?;
+        while let Some(name) = position.pending.pop() {
+            match name.as_slice() {
+                b"." => {}
+                b".." => self.go_up(&mut position)?,
+                _ => self.go_down(name, last, &mut position)?,
+            }
+        }
+        let stat = fstat(&position.current)?;
+        Ok(Found { descriptor: position.current, stat })
+    }
+
+    /// Puts a path before what is still to be walked. An absolute one starts at the root again, if it begins with it.
+    fn turn_to(&self, path: &[u8], position: &mut Position) -> Result<(), Errno> {
+        let mut names = names(path);
+        if path.starts_with(b"/") {
+            names = self.below(names).ok_or(Errno::XDEV)?;
+            position.names.clear();
+            position.current = self.reopen(&[])?;
+        }
+        if path.ends_with(b"/") || path.ends_with(b"/.") {
+            // Whatever ends in a slash is a folder, and a link there is followed.
+            names.push(b".".to_vec());
+        }
+        position.pending.extend(names.into_iter().rev());
+        Ok(())
+    }
+
+    /// The names of an absolute path that come after the root's own.
+    fn below(&self, mut names: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+        names.starts_with(&self.names).then(|| names.split_off(self.names.len()))
+    }
+
+    /// The way to a path as it is shown: without empty names and `.`, and without the root's own path.
+    pub(super) fn tidy(&self, path: &[u8]) -> Vec<u8> {
+        let names = names(path);
+        let names = if path.starts_with(b"/") { self.below(names).unwrap_or_default() } else { names };
+        names.join(&b'/')
+    }
+
+    /// Goes to the folder above.
+    fn go_up(&self, position: &mut Position) -> Result<(), Errno> {
+        if position.names.pop().is_none() && !self.names.is_empty() {
+            return Err(Errno::XDEV);
+        }
+        position.current = self.reopen(&position.names)?;
+        Ok(())
+    }
+
+    /// Goes to what a name in the folder stands for.
+    fn go_down(&self, name: Vec<u8>, last: Last, position: &mut Position) -> Result<(), Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let next = openat(&position.current, name.as_slice(), flags, Mode::empty())?;
+        let file_type = file_type(&fstat(&next)?);
+        let is_last = position.pending.is_empty();
+        if file_type == FileType::Symlink && (!is_last || last == Last::Follow) {
+            position.links += 1;
+            if position.links > MOST_LINKS {
+                return Err(Errno::LOOP);
+            }
+            return self.turn_to(readlinkat(&next, "", Vec::new())?.as_bytes(), position);
+        }
+        if !is_last && file_type != FileType::Directory {
+            return Err(Errno::NOTDIR);
+        }
+        position.names.push(name);
+        position.current = next;
+        Ok(())
+    }
+
+    /// Opens a folder below the root by names that are no links.
+    fn reopen(&self, names: &[Vec<u8>]) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut current = openat(&self.directory, ".", flags, Mode::empty())?;
+        for name in names {
+            current = openat(&current, name.as_slice(), flags, Mode::empty())?;
+        }
+        Ok(current)
+    }
+
+    /// Says why a path could not be found or used.
+    pub(super) fn failure(&self, tried: &str, path: &[u8], errno: Errno) -> Failure {
+        let (path, root) = (show(path), show(&self.path));
+        let tried = match errno {
+            Errno::XDEV => format!("{tried} {path}: it leads out of {root}"),
+            _ => format!("{tried} {path} in {root}"),
+        };
+        failed(errno, tried)
+    }
+}
+
+impl Found {
+    /// Opens a regular file for reading. Anything else is refused: it could block, or do something.
+    pub(super) fn open_file(&self) -> Result<OwnedFd, Errno> {
+        match file_type(&self.stat) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Errno::ISDIR),
+            FileType::Symlink => return Err(Errno::LOOP),
+            _ => return Err(Errno::NXIO),
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        open(format!("/proc/self/fd/{}", self.descriptor.as_raw_fd()), flags, Mode::empty())
+    }
+
+    /// Opens a folder for listing.
+    pub(super) fn open_directory(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&self.descriptor, ".", flags, Mode::empty())
+    }
+}
+
+/// The names in a path, without those that mean nothing.
+fn names(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|byte| *byte == b'/');
+    parts.filter(|part| !part.is_empty() && *part != b".").map(<[u8]>::to_vec).collect()
+}

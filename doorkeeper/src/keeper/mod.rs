@@ -1,0 +1,280 @@
+//! The doorkeeper at work: one thread that waits for the worker, for commands and for their ends, and does what is due.
+
+mod clock;
+mod command;
+mod failure;
+mod files;
+mod identity;
+mod network;
+mod outbox;
+mod requests;
+mod space;
+mod spawn;
+mod start;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use doorkeeper::protocol::{CHUNK, Decoder, Message};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+
+use self::command::{Command, Part};
+use self::files::{Job, Progress};
+use self::identity::Identity;
+use self::outbox::Outbox;
+use self::space::SpaceWatch;
+use self::start::{Arguments, Ending, Start};
+use self::sweep::{Sweep, kill_others};
+use crate::sys;
+
+/// How often it looks again whether everybody is gone.
+const SWEEP_PERIOD: Duration = Duration::from_millis(5);
+/// How many ended processes are taken in a row. An agent can end processes as fast as we can take them.
+const REAPED_AT_ONCE: usize = 1024;
+/// How often the last processes are killed before the doorkeeper itself ends, 5 ms apart.
+const LAST_ROUNDS: usize = 400;
+
+/// Does what the worker asks for, until it asks to end (`Ok`) or something else does.
+pub(crate) fn keep(arguments: impl Iterator<Item = OsString>) -> Result<(), Ending> {
+    let arguments = Arguments::read(arguments)?;
+    let start = start::start(&arguments)?;
+    let mut keeper = Keeper::new(start, &arguments);
+    let ending = keeper.run();
+    keeper.end_everybody();
+    ending
+}
+
+/// Something that became ready.
+enum Ready {
+    /// The connection to the worker.
+    Worker,
+    /// A signal arrived.
+    Signal,
+    /// A part of a command.
+    Command(u32, Part),
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// There is more to come.
+    GoOn,
+    /// The worker asked to end.
+    Stop,
+}
+
+/// The doorkeeper.
+struct Keeper {
+    /// Who it is.
+    identity: Identity,
+    /// Becomes readable when a signal arrived.
+    signals: OwnedFd,
+    /// The connection to the worker.
+    stream: UnixStream,
+    /// What arrived from the worker.
+    decoder: Decoder,
+    /// What waits to be sent to the worker.
+    outbox: Outbox,
+    /// Commands, by their number.
+    commands: BTreeMap<u32, Command>,
+    /// Work on files, by its number.
+    jobs: BTreeMap<u32, (Job, Progress)>,
+    /// Ending everybody, when that is under way.
+    sweep: Option<Sweep>,
+    /// How full the workspace gets.
+    space: SpaceWatch,
+}
+
+impl Keeper {
+    /// A doorkeeper that was not asked for anything.
+    fn new(start: Start, arguments: &Arguments) -> Self {
+        let Start { identity, signals, stream, decoder } = start;
+        Self {
+            identity,
+            signals,
+            stream,
+            decoder,
+            outbox: Outbox::default(),
+            commands: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            sweep: None,
+            space: SpaceWatch::new(arguments.watched.as_deref()),
+        }
+    }
+
+    /// Works until it is to end.
+    fn run(&mut self) -> Result<(), Ending> {
+        // Requests can have arrived together with the greeting.
+        let mut next = self.take_requests()?;
+        while next == Next::GoOn {
+            self.work();
+            self.outbox.flush(&self.stream).map_err(worker_failed)?;
+            next = self.wait_and_proceed()?;
+        }
+        let _ = self.outbox.flush(&self.stream);
+        Ok(())
+    }
+
+    /// Does all that is due without waiting for anything.
+    fn work(&mut self) {
+        self.reap();
+        self.commands.retain(|_, command| !command.finish(&mut self.outbox));
+        self.step_jobs();
+        self.step_sweep();
+        if !self.commands.is_empty() {
+            self.space.sample_sometimes();
+        }
+    }
+
+    /// Waits until something is ready and goes on with it.
+    fn wait_and_proceed(&mut self) -> Result<Next, Ending> {
+        let mut next = Next::GoOn;
+        for ready in self.wait().map_err(Ending::Connection)? {
+            match ready {
+                Ready::Worker => next = self.receive()?,
+                Ready::Signal => self.hear_signals()?,
+                Ready::Command(id, part) => self.proceed(id, part),
+            }
+            if next == Next::Stop {
+                break;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Waits until something is ready.
+    fn wait(&self) -> Result<Vec<Ready>, Errno> {
+        let out = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut ready = vec![Ready::Worker, Ready::Signal];
+        let mut polled =
+            vec![PollFd::new(&self.stream, PollFlags::IN | out), PollFd::new(&self.signals, PollFlags::IN)];
+        for (id, command) in &self.commands {
+            for (part, descriptor, flags) in command.interests(!self.outbox.is_full()) {
+                ready.push(Ready::Command(*id, part));
+                polled.push(PollFd::from_borrowed_fd(descriptor, flags));
+            }
+        }
+        match poll(&mut polled, self.patience().as_ref()) {
+            Ok(_) => {}
+            // Out of memory for a moment, or interrupted: look again.
+            Err(Errno::INTR | Errno::NOMEM | Errno::AGAIN) => return Ok(Vec::new()),
+            Err(errno) => return Err(errno),
+        }
+        let happened = polled.iter().map(|polled| polled.revents());
+        Ok(ready.into_iter().zip(happened).filter(|(_, events)| !events.is_empty()).map(|(ready, _)| ready).collect())
+    }
+
+    /// How long it can wait; `None` is forever.
+    fn patience(&self) -> Option<Timespec> {
+        let may_send = !self.outbox.is_full();
+        let busy = self.jobs.values().any(|(_, progress)| *progress == Progress::More) && may_send;
+        let watching = self.space.is_watching() && self.commands.values().any(Command::is_running);
+        let waits = [
+            busy.then_some(Duration::ZERO),
+            self.sweep.as_ref().map(|_| SWEEP_PERIOD),
+            watching.then_some(space::PERIOD),
+        ];
+        let shortest = waits.into_iter().flatten().min()?;
+        Some(Timespec { tv_sec: 0, tv_nsec: shortest.subsec_nanos().into() })
+    }
+
+    /// Receives from the worker, and does what it asks for.
+    fn receive(&mut self) -> Result<Next, Ending> {
+        let mut bytes = vec![0; CHUNK];
+        match retry_on_intr(|| rustix::io::read(&self.stream, &mut bytes)) {
+            Ok(0) => return Err(Ending::WorkerGone),
+            Ok(read) => self.decoder.feed(&bytes[..read]),
+            Err(Errno::AGAIN) => return Ok(Next::GoOn),
+            Err(errno) => return Err(worker_failed(errno)),
+        }
+        self.take_requests()
+    }
+
+    /// Does what the requests that arrived ask for.
+    fn take_requests(&mut self) -> Result<Next, Ending> {
+        while let Some(message) = self.decoder.take().map_err(Ending::Malformed)? {
+            let Message::Request(request) = message else { return Err(Ending::NoRequest) };
+            if self.handle(request) == Next::Stop {
+                return Ok(Next::Stop);
+            }
+        }
+        Ok(Next::GoOn)
+    }
+
+    /// Reads which signals arrived. An ended child is seen by [`Self::reap`]; the others ask the doorkeeper to end.
+    fn hear_signals(&self) -> Result<(), Ending> {
+        // The size of `signalfd_siginfo`, which begins with the number of the signal.
+        let mut signal = [0; 128];
+        while let Ok(128) = rustix::io::read(&self.signals, &mut signal) {
+            let number = u32::from_ne_bytes([signal[0], signal[1], signal[2], signal[3]]);
+            if number != libc::SIGCHLD.unsigned_abs() {
+                return Err(Ending::Terminated);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a part of a command.
+    fn proceed(&mut self, id: u32, part: Part) {
+        let Some(command) = self.commands.get_mut(&id) else { return };
+        if command.proceed(part, &mut self.outbox) {
+            self.commands.remove(&id);
+        }
+    }
+
+    /// Takes the processes that ended: commands, and orphans that nobody else takes.
+    fn reap(&mut self) {
+        for ended in std::iter::from_fn(sys::wait_any).take(REAPED_AT_ONCE) {
+            let command = self.commands.values_mut().find(|command| command.is_running() && command.pid == ended.pid);
+            if let Some(command) = command {
+                command.ended(&ended);
+                self.space.sample();
+            }
+        }
+    }
+
+    /// Gives every job its turn.
+    fn step_jobs(&mut self) {
+        for (id, (job, progress)) in &mut self.jobs {
+            if !self.outbox.is_full() {
+                *progress = job.step(*id, &self.identity, &mut self.outbox);
+            }
+        }
+        self.jobs.retain(|_, (_, progress)| *progress != Progress::Finished);
+    }
+
+    /// Goes on with ending everybody.
+    fn step_sweep(&mut self) {
+        let Some(sweep) = &self.sweep else { return };
+        if let Some(result) = sweep.step(&self.identity, self.commands.is_empty()) {
+            for id in &sweep.ids {
+                self.outbox.answer(*id, result.clone());
+            }
+            self.sweep = None;
+        }
+    }
+
+    /// Ends everybody before the doorkeeper does. As PID 1 that is only polite: the kernel does it too.
+    fn end_everybody(&mut self) {
+        for _ in 0..LAST_ROUNDS {
+            self.reap();
+            if kill_others(&self.identity) {
+                return;
+            }
+            std::thread::sleep(SWEEP_PERIOD);
+        }
+    }
+}
+
+/// What it means that the connection failed.
+fn worker_failed(errno: Errno) -> Ending {
+    match errno {
+        Errno::PIPE | Errno::CONNRESET => Ending::WorkerGone,
+        errno => Ending::Connection(errno),
+    }
+}

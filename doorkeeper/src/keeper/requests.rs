@@ -1,0 +1,116 @@
+//! What each request of the worker sets in motion.
+
+use std::os::fd::OwnedFd;
+
+use doorkeeper::protocol::{Event, Failure, Request, Spawn, Stream};
+use rustix::io::Errno;
+
+use super::command::Command;
+use super::failure::{failed, refused};
+use super::files::{Copy, Job, Progress, Read, Walk, write};
+use super::network::{open_connection, open_listener};
+use super::sweep::Sweep;
+use super::{Keeper, Next};
+
+impl Keeper {
+    /// Does what a request asks for, or starts to.
+    pub(super) fn handle(&mut self, request: Request) -> Next {
+        match request {
+            Request::Spawn { id, spawn } => self.spawn(id, spawn),
+            Request::Signal { id, command, signal } => {
+                let result = self.signal(command, signal);
+                self.outbox.answer(id, result);
+            }
+            Request::KillAll { id } => self.sweep.get_or_insert_with(Sweep::begin).ids.push(id),
+            Request::Listen { id, transport, address } => self.hand_out(id, open_listener(transport, address)),
+            Request::Connect { id, address } => self.hand_out(id, open_connection(address)),
+            Request::Read { id, root, path, limit } => self.add(id, Read::begin(&root, path, limit).map(Job::Read)),
+            Request::Write { id, file } => {
+                let result = write(&file, &self.identity);
+                self.outbox.answer(id, result);
+            }
+            Request::Walk { id, root, path, most, recursive } => {
+                self.add(id, Walk::begin(&root, &path, most, recursive).map(Job::Walk));
+            }
+            Request::Copy { id, from, to } => self.add(id, Copy::begin(&from, &to, &self.identity).map(Job::Copy)),
+            Request::Space { id, path } => self.ask_space(id, &path),
+            Request::Credit { id, stream, bytes } => self.credit(id, stream, bytes),
+            Request::Cancel { id } => self.cancel(id),
+            Request::Shutdown => return Next::Stop,
+        }
+        Next::GoOn
+    }
+
+    /// Starts a command.
+    fn spawn(&mut self, id: u32, spawn: Spawn) {
+        let started = match self.is_taken(id) {
+            true => Err(number_taken(id)),
+            false => Command::start(id, spawn, &self.identity),
+        };
+        match started {
+            Ok(command) => drop(self.commands.insert(id, command)),
+            Err(failure) => self.outbox.push(Event::Failed { id, failure }),
+        }
+    }
+
+    /// Signals a command.
+    fn signal(&self, command: u32, signal: i32) -> Result<(), Failure> {
+        let tried = format!("send signal {signal} to command {command}");
+        let running = self.commands.get(&command).ok_or_else(|| failed(Errno::SRCH, &tried))?;
+        running.signal(signal).map_err(|errno| failed(errno, &tried))
+    }
+
+    /// Hands a socket out.
+    fn hand_out(&mut self, id: u32, socket: Result<OwnedFd, Failure>) {
+        match socket {
+            Ok(socket) => self.outbox.push_descriptor(id, socket),
+            Err(failure) => self.outbox.push(Event::Failed { id, failure }),
+        }
+    }
+
+    /// Adds work on files.
+    fn add(&mut self, id: u32, job: Result<Job, Failure>) {
+        let job = if self.is_taken(id) { Err(number_taken(id)) } else { job };
+        match job {
+            Ok(job) => drop(self.jobs.insert(id, (job, Progress::More))),
+            Err(failure) => self.outbox.push(Event::Failed { id, failure }),
+        }
+    }
+
+    /// Whether a number belongs to something that is under way.
+    fn is_taken(&self, id: u32) -> bool {
+        self.commands.contains_key(&id) || self.jobs.contains_key(&id)
+    }
+
+    /// Says how full a file system is.
+    fn ask_space(&mut self, id: u32, path: &[u8]) {
+        self.outbox.push(match self.space.ask(path) {
+            Ok(space) => Event::Space { id, space },
+            Err(failure) => Event::Failed { id, failure },
+        });
+    }
+
+    /// Allows more bytes. What ended in the meantime needs none.
+    fn credit(&mut self, id: u32, stream: Stream, bytes: u32) {
+        if let Some(command) = self.commands.get_mut(&id) {
+            command.credit(stream, bytes);
+        }
+        if let Some((job, progress)) = self.jobs.get_mut(&id) {
+            job.credit(bytes);
+            *progress = Progress::More;
+        }
+    }
+
+    /// Forgets work on files, or the output of a command.
+    fn cancel(&mut self, id: u32) {
+        self.jobs.remove(&id);
+        if let Some(command) = self.commands.get_mut(&id) {
+            command.cancel();
+        }
+    }
+}
+
+/// The failure of a request whose number belongs to another one.
+fn number_taken(id: u32) -> Failure {
+    refused(format!("number {id} belongs to a request that is under way"))
+}

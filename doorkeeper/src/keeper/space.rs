@@ -1,0 +1,81 @@
+//! How full file systems are.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use doorkeeper::protocol::{Failure, Space};
+use rustix::fs::{Mode, OFlags, fstat, fstatvfs, open};
+use rustix::io::Errno;
+
+use super::clock::now;
+use super::failure::{failed, show};
+
+/// How often the watched file system is looked at while commands run.
+pub(crate) const PERIOD: Duration = Duration::from_millis(50);
+
+/// Watches how full one file system gets.
+pub(crate) struct SpaceWatch {
+    /// The watched path, once it could be opened.
+    watched: Option<OwnedFd>,
+    /// The least that was seen free there.
+    least_free: u64,
+    /// When it was looked at.
+    looked: Option<Instant>,
+}
+
+impl SpaceWatch {
+    /// Watches the file system of a path, if one is given.
+    pub(crate) fn new(path: Option<&OsStr>) -> Self {
+        let watched = path.and_then(|path| open_path(path.as_bytes()).ok());
+        Self { watched, least_free: u64::MAX, looked: None }
+    }
+
+    /// Whether there is anything to watch.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    /// Looks, if the last time was long enough ago.
+    pub(crate) fn sample_sometimes(&mut self) {
+        if self.looked.is_none_or(|looked| now().duration_since(looked) >= PERIOD) {
+            self.sample();
+        }
+    }
+
+    /// Looks how much is free.
+    pub(crate) fn sample(&mut self) {
+        let Some(watched) = &self.watched else { return };
+        self.looked = Some(now());
+        if let Ok(space) = look(watched) {
+            self.least_free = self.least_free.min(space.free);
+        }
+    }
+
+    /// Says how full the file system of a path is, and begins anew to look for the least that is free.
+    pub(crate) fn ask(&mut self, path: &[u8]) -> Result<Space, Failure> {
+        let asked = open_path(path).and_then(|asked| Ok((look(&asked)?, fstat(&asked)?.st_dev)));
+        let (mut space, device) =
+            asked.map_err(|errno| failed(errno, format!("look at the space of {}", show(path))))?;
+        let same = self.watched.as_ref().and_then(|watched| fstat(watched).ok());
+        if same.is_some_and(|watched| watched.st_dev == device) {
+            space.least_free = self.least_free.min(space.free);
+            self.least_free = u64::MAX;
+        }
+        Ok(space)
+    }
+}
+
+/// Opens a path, only to ask about it.
+fn open_path(path: &[u8]) -> Result<OwnedFd, Errno> {
+    open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Asks how full a file system is.
+fn look(descriptor: &OwnedFd) -> Result<Space, Errno> {
+    let space = fstatvfs(descriptor)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+    let free = bytes(space.f_bavail);
+    Ok(Space { total: bytes(space.f_blocks), free, least_free: free, free_inodes: space.f_favail })
+}

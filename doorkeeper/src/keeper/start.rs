@@ -1,0 +1,118 @@
+//! From the command line to a connection on which the worker can ask.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::{io, path::PathBuf};
+
+use doorkeeper::protocol::{DecodeError, Decoder, Message, VERSION};
+use doorkeeper::socket::Connection;
+use rustix::io::Errno;
+
+use super::identity::Identity;
+use crate::sys;
+
+/// Why the doorkeeper ends, other than because the worker wanted it.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The command line is not what it should be.
+    Usage,
+    /// It could not settle who it is.
+    Identity(Errno),
+    /// It could not connect to the worker.
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The greeting could not be exchanged.
+    Greeting(io::Error),
+    /// The worker said something else than a greeting.
+    NoGreeting,
+    /// The worker speaks another version.
+    Version(u16),
+    /// The worker's bytes are no messages.
+    Malformed(DecodeError),
+    /// The worker sent something that is no request.
+    NoRequest,
+    /// The connection failed.
+    Connection(Errno),
+    /// The worker went away.
+    WorkerGone,
+    /// Somebody outside asked it to end.
+    Terminated,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage => write!(formatter, "usage: doorkeeper SOCKET [WATCHED PATH]"),
+            Self::Identity(errno) => write!(formatter, "could not become the doorkeeper's user: {errno}"),
+            Self::Connect { path, error } => write!(formatter, "could not connect to {}: {error}", path.display()),
+            Self::Greeting(error) => write!(formatter, "could not greet the worker: {error}"),
+            Self::NoGreeting => write!(formatter, "the worker did not greet"),
+            Self::Version(version) => {
+                write!(formatter, "the worker speaks version {version} of the protocol, and this doorkeeper {VERSION}")
+            }
+            Self::Malformed(error) => write!(formatter, "the worker sent {error}"),
+            Self::NoRequest => write!(formatter, "the worker sent a message that is no request"),
+            Self::Connection(errno) => write!(formatter, "the connection to the worker failed: {errno}"),
+            Self::WorkerGone => write!(formatter, "the worker closed the connection"),
+            Self::Terminated => write!(formatter, "ended by a signal"),
+        }
+    }
+}
+
+/// What the command line says.
+pub(crate) struct Arguments {
+    /// The worker's socket.
+    socket: PathBuf,
+    /// A path on the file system whose space is watched.
+    pub(crate) watched: Option<OsString>,
+}
+
+impl Arguments {
+    /// Reads the command line.
+    pub(crate) fn read(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, Ending> {
+        let socket = arguments.next().ok_or(Ending::Usage)?.into();
+        let watched = arguments.next();
+        if arguments.next().is_some() { Err(Ending::Usage) } else { Ok(Self { socket, watched }) }
+    }
+}
+
+/// Everything that is settled before the first request.
+pub(crate) struct Start {
+    /// Who the doorkeeper is.
+    pub(crate) identity: Identity,
+    /// Becomes readable when a child ended.
+    pub(crate) signals: OwnedFd,
+    /// The connection to the worker.
+    pub(crate) stream: UnixStream,
+    /// What of the first requests arrived with the greeting.
+    pub(crate) decoder: Decoder,
+}
+
+/// Becomes the doorkeeper and connects to the worker.
+pub(crate) fn start(arguments: &Arguments) -> Result<Start, Ending> {
+    let signals = sys::block_signals().map_err(Ending::Identity)?;
+    let identity = Identity::assume().map_err(Ending::Identity)?;
+    let stream = UnixStream::connect(&arguments.socket)
+        .map_err(|error| Ending::Connect { path: arguments.socket.clone(), error })?;
+    let (stream, decoder) = greet(stream)?;
+    stream.set_nonblocking(true).map_err(Ending::Greeting)?;
+    Ok(Start { identity, signals, stream, decoder })
+}
+
+/// Greets the worker and hears its greeting.
+fn greet(stream: UnixStream) -> Result<(UnixStream, Decoder), Ending> {
+    let mut connection = Connection::new(stream);
+    connection.send(&Message::greeting(), None).map_err(Ending::Greeting)?;
+    match connection.receive().map_err(Ending::Greeting)? {
+        None => Err(Ending::WorkerGone),
+        Some((Message::Greeting(greeting), _)) if greeting.version == VERSION => Ok(connection.into_parts()),
+        Some((Message::Greeting(greeting), _)) => Err(Ending::Version(greeting.version)),
+        Some(_) => Err(Ending::NoGreeting),
+    }
+}

@@ -1,0 +1,360 @@
+//! The messages.
+
+use std::net::SocketAddr;
+
+/// The first frame in each direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version of the protocol that the sender speaks.
+    pub version: u16,
+}
+
+/// What the worker asks for. `id` is the number that the answers carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Start a command. Answered by [`Event::Started`], [`Event::Data`] as it prints, and [`Event::Exited`]; or by
+    /// [`Event::Failed`].
+    Spawn {
+        /// The number of the request, and of the command from now on.
+        id: u32,
+        /// What to start.
+        spawn: Spawn,
+    },
+    /// Send a signal to a command and all of its process group. Answered by [`Event::Done`].
+    Signal {
+        /// The number of the request.
+        id: u32,
+        /// The command.
+        command: u32,
+        /// The signal.
+        signal: i32,
+    },
+    /// End every process but the doorkeeper. Commands get their [`Event::Exited`] first; then [`Event::Done`] says that
+    /// nobody else is left, or [`Event::Failed`] names who did not end within ten seconds.
+    KillAll {
+        /// The number of the request.
+        id: u32,
+    },
+    /// Open a listening (TCP) or bound (UDP) socket. Answered by [`Event::Descriptor`] with a non-blocking socket.
+    Listen {
+        /// The number of the request.
+        id: u32,
+        /// TCP or UDP.
+        transport: Transport,
+        /// Where to listen.
+        address: SocketAddr,
+    },
+    /// Start to connect to an address. Answered by [`Event::Descriptor`] with a non-blocking socket that may still be
+    /// connecting: the worker waits until it is writable, and asks it for its error.
+    Connect {
+        /// The number of the request.
+        id: u32,
+        /// Where to connect to.
+        address: SocketAddr,
+    },
+    /// Read a regular file: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. When it fails, the number tells
+    /// why: `EACCES` and `ENOENT` as the kernel says, `EXDEV` when the path leads out of the root, `ELOOP` for too many
+    /// links, `ENXIO` for a pipe, socket or device, `EISDIR` for a folder.
+    Read {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The path below the root.
+        path: Vec<u8>,
+        /// The most bytes to read.
+        limit: u64,
+    },
+    /// Write (a part of) a file, a folder or a link. Answered by [`Event::Done`].
+    Write {
+        /// The number of the request.
+        id: u32,
+        /// What to write.
+        file: WriteFile,
+    },
+    /// List what is below a path: [`Event::Entries`], then [`Event::Listed`]. Within a folder the entries are sorted, and
+    /// what is below an entry follows it. The entry of the path itself comes first, unless it is the root.
+    Walk {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The path below the root: a folder to list, or a single entry. `.` is the root itself. A link at its end is
+        /// not followed, unless the path ends in a slash.
+        path: Vec<u8>,
+        /// The most entries to list.
+        most: u64,
+        /// Whether folders below are listed too.
+        recursive: bool,
+    },
+    /// Copy everything below one folder into another, with owners, permissions and times. What is there is replaced;
+    /// folders are filled. Answered by [`Event::Copied`].
+    Copy {
+        /// The number of the request.
+        id: u32,
+        /// The folder to copy from.
+        from: Vec<u8>,
+        /// The folder to copy into. It is made when it is not there.
+        to: Vec<u8>,
+    },
+    /// Ask how full the file system of a path is, and how full it was at most while commands ran since the last time
+    /// this was asked. Answered by [`Event::Space`].
+    Space {
+        /// The number of the request.
+        id: u32,
+        /// A path on the file system.
+        path: Vec<u8>,
+    },
+    /// Allow more bytes of a stream.
+    Credit {
+        /// The request that streams.
+        id: u32,
+        /// Which of its streams.
+        stream: Stream,
+        /// How many bytes more.
+        bytes: u32,
+    },
+    /// Forget a request that streams: no more data is sent for it, and reading, listing or copying ends without an
+    /// answer. A command is not ended by this: its output is thrown away, and [`Event::Exited`] still comes.
+    Cancel {
+        /// The request.
+        id: u32,
+    },
+    /// End everything and exit.
+    Shutdown,
+}
+
+/// A command to start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spawn {
+    /// The program and its arguments. A program without a slash is looked for in the `PATH` of `environment`.
+    pub arguments: Vec<Vec<u8>>,
+    /// The whole environment.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where to start it.
+    pub directory: Vec<u8>,
+    /// The user; never [`super::DOORKEEPER_UID`].
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// All other groups. A doorkeeper that cannot become anybody else leaves them as they are.
+    pub groups: Vec<u32>,
+    /// What it reads on standard input.
+    pub stdin: Vec<u8>,
+}
+
+/// TCP or UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// Which stream of a request data belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output, the content of a file, the entries of a folder.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Something to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteFile {
+    /// The absolute path. Folders above it are made, owned like the file.
+    pub path: Vec<u8>,
+    /// What is made there.
+    pub kind: EntryKind,
+    /// Who owns it.
+    pub uid: u32,
+    /// The group that owns it.
+    pub gid: u32,
+    /// The permissions.
+    pub mode: u32,
+    /// The content of a file, or where a link leads.
+    pub content: Vec<u8>,
+    /// Whether the content is added to a file that an earlier request made.
+    pub append: bool,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// What the doorkeeper answers. `id` is the number of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// It was done.
+    Done {
+        /// The number of the request.
+        id: u32,
+    },
+    /// It could not be done.
+    Failed {
+        /// The number of the request.
+        id: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// A command was started.
+    Started {
+        /// The number of the request.
+        id: u32,
+        /// The process.
+        pid: u32,
+    },
+    /// A piece of a stream.
+    Data {
+        /// The number of the request.
+        id: u32,
+        /// Which of its streams.
+        stream: Stream,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A command ended. Everything that was in its streams by then was sent before; what processes that it left behind
+    /// print later is not.
+    Exited {
+        /// The number of the request.
+        id: u32,
+        /// How it ended.
+        exited: Exited,
+    },
+    /// A socket; its descriptor travels with this frame.
+    Descriptor {
+        /// The number of the request.
+        id: u32,
+    },
+    /// Some entries of a folder, sorted within their folder. They count against the credit of [`Stream::Out`] by the
+    /// length of their whole frame; [`Event::credit`] is that number.
+    Entries {
+        /// The number of the request.
+        id: u32,
+        /// The entries.
+        entries: Vec<Entry>,
+    },
+    /// A folder was listed.
+    Listed {
+        /// The number of the request.
+        id: u32,
+        /// How it went.
+        listed: Listed,
+    },
+    /// A folder was copied.
+    Copied {
+        /// The number of the request.
+        id: u32,
+        /// How much.
+        copied: Copied,
+    },
+    /// How full a file system is.
+    Space {
+        /// The number of the request.
+        id: u32,
+        /// How full.
+        space: Space,
+    },
+}
+
+/// Why something could not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The number that the kernel gave; 0 when the doorkeeper itself refused.
+    pub errno: i32,
+    /// What was tried, and what came of it.
+    pub message: String,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exited {
+    /// By which code or signal.
+    pub status: Status,
+    /// How long it ran.
+    pub wall_us: u64,
+    /// Processor time of itself and of the children that it waited for.
+    pub user_us: u64,
+    /// The same in the kernel.
+    pub system_us: u64,
+    /// The most memory that one of these processes had.
+    pub max_rss_kib: u64,
+}
+
+/// By which code or signal a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It exited.
+    Code(i32),
+    /// It was killed.
+    Signal(i32),
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The path below the root, beginning with the path that was asked for.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: EntryKind,
+    /// What a link leads to, inside the root and through further links; `None` when that is nothing, or outside.
+    /// The same as `kind` for everything that is no link.
+    pub leads_to: Option<EntryKind>,
+    /// The size in bytes; that of what a link leads to, and 0 for one that leads nowhere.
+    pub size: u64,
+    /// Permissions.
+    pub mode: u32,
+    /// Who owns it.
+    pub uid: u32,
+    /// The group that owns it.
+    pub gid: u32,
+    /// The inode.
+    pub inode: u64,
+    /// When the content was changed, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// When anything about it was changed, in nanoseconds since 1970. Unlike `modified_ns`, nobody can set this back.
+    pub changed_ns: i64,
+}
+
+/// How listing a folder went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// Whether there was more than was asked for, or folders so deep that their paths are longer than 4096 bytes.
+    pub incomplete: bool,
+}
+
+/// How much was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Files, folders and links.
+    pub entries: u64,
+    /// Bytes of files.
+    pub bytes: u64,
+    /// Entries that cannot be copied: sockets and devices.
+    pub skipped: u64,
+}
+
+/// How full a file system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Its size in bytes.
+    pub total: u64,
+    /// How much is free.
+    pub free: u64,
+    /// The least that was free while commands ran, as far as it was seen. Only the file system of the watched path is
+    /// watched; for any other this is what is free now.
+    pub least_free: u64,
+    /// Inodes that are free.
+    pub free_inodes: u64,
+}

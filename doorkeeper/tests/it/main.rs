@@ -1,0 +1,13 @@
+//! The doorkeeper as it runs: PID 1 of a box made with `unshare`, with the test as its worker.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests too")]
+
+mod commands;
+mod copying;
+mod descriptors;
+mod ending;
+mod identity;
+mod reading;
+mod sandbox;
+mod start;
+mod walking;
+mod writing;
