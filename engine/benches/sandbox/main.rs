@@ -1,0 +1,105 @@
+//! How much a sandbox costs beside the Docker calls that it is made of, in one run on one machine.
+//!
+//! `just bench-sandbox` runs it; `docs/benchmarks.md` has the figures. Every figure stands beside a raw loop of the same
+//! Docker calls from the same run, because the engine's own speed is not ours and changes with the machine's mood.
+
+mod ours;
+mod raw;
+mod table;
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use ours::Ours;
+use raw::Raw;
+use table::{Series, per_minute};
+
+/// How many cycles each series has; `BENCH_CYCLES` chooses another number.
+const CYCLES: usize = 20;
+/// How many cycles run side by side, one row each.
+const WIDTHS: [usize; 4] = [1, 2, 4, 8];
+
+fn main() -> io::Result<()> {
+    // Under `cargo test --benches` there is nothing to measure.
+    if std::env::args().any(|argument| argument == "--test") {
+        return Ok(());
+    }
+    let cycles = std::env::var("BENCH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(CYCLES);
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(measure(cycles))
+}
+
+async fn measure(cycles: usize) -> io::Result<()> {
+    let raw = Raw::connect().await;
+    let ours = Ours::connect().await;
+    // The first cycle of each pays for caches.
+    raw.cycle().await;
+    ours.cycle(ours::TRIVIAL).await;
+    phases(&raw, &ours, cycles).await?;
+    throughput(&raw, &ours, cycles).await?;
+    probes(&ours).await?;
+    ours.finish().await;
+    Ok(())
+}
+
+/// One after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits all of them.
+async fn phases(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
+    let mut raw_series = Series::new("raw: create, start, remove");
+    let mut kinds: Vec<_> = ours::KINDS.iter().map(|(name, yaml)| (ours::Phases::new(name), *yaml)).collect();
+    for _ in 0..cycles {
+        raw_series.add(raw.cycle().await);
+        for (phases, yaml) in &mut kinds {
+            phases.add(&ours.cycle(yaml).await);
+        }
+    }
+    say("\n## One after the other (ms)\n\n| | p50 | p95 | min |\n|---|---|---|---|")?;
+    say(&raw_series.row())?;
+    for (phases, _) in &kinds {
+        for series in phases.series() {
+            say(&series.row())?;
+        }
+    }
+    let raw_median = raw_series.median();
+    for (phases, _) in &kinds {
+        let added = phases.total.median().as_secs_f64() / raw_median.as_secs_f64() - 1.0;
+        say(&format!("\nadded over raw, {}: {:+.1} % (medians)", phases.name, added * 100.0))?;
+    }
+    Ok(())
+}
+
+/// Side by side: cycles a minute.
+async fn throughput(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
+    say("\n## Side by side (cycles a minute)\n\n| at once | raw | trivial | share of raw |\n|---|---|---|---|")?;
+    for width in WIDTHS {
+        let total = cycles.max(width * 4);
+        let raw_rate = per_minute(total, width, || raw.cycle()).await;
+        let our_rate = per_minute(total, width, || ours.cycle(ours::TRIVIAL)).await;
+        say(&format!("| {width} | {raw_rate:.0} | {our_rate:.0} | {:.0} % |", our_rate / raw_rate * 100.0))?;
+    }
+    Ok(())
+}
+
+/// What one probe takes: many of a kind in one sandbox.
+async fn probes(ours: &Ours) -> io::Result<()> {
+    say("\n## Probes (ms each, in one sandbox)\n\n| | p50 | p95 | min |\n|---|---|---|---|")?;
+    for (name, check) in [
+        ("a file probe", "{type: file_content, path: out.txt, contains: x}"),
+        ("a command probe", "{type: command_exit, command: 'true'}"),
+    ] {
+        let mut series = Series::new(name);
+        for took in ours.probes(check).await {
+            series.add(took);
+        }
+        say(&series.row())?;
+    }
+    Ok(())
+}
+
+fn say(text: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+}
+
+/// Milliseconds with one digit.
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1000.0)
+}

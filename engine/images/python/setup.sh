@@ -1,0 +1,2 @@
+# Runs inside the image: the interpreter under the name that scripts use.
+ln -s python3 /usr/bin/python

@@ -1,0 +1,239 @@
+//! The agent as a server that is asked over HTTP.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use scenario::evidence::{Captured, Exit};
+use scenario::spec::sections::Http;
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+
+use super::process::{Printed, Process, Watch, leaks};
+use super::{Acted, image_words};
+use crate::attempt::Attempt;
+use crate::backend::Image;
+use crate::capture::{AGENT_BYTES, Capture};
+use crate::door::Door;
+use crate::environment::Environment;
+use crate::error::EngineError;
+
+/// How large an answer may be.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// How long a server that was ended may take to be gone.
+const PARTING: Duration = Duration::from_secs(15);
+/// The pause between tries to reach an agent that was just started.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Where the agent is, and what it is asked.
+struct Target {
+    door: Door,
+    host: String,
+    port: u16,
+    path: String,
+}
+
+/// Asks the agent, starting it first where it is an image.
+pub(super) async fn ask(
+    watch: &Watch<'_>,
+    attempt: &Attempt<'_>,
+    http: &Http,
+    image: &Image,
+    environment: &Environment,
+) -> Result<Acted, EngineError> {
+    let target = target(watch, attempt, http)?;
+    let conversation = converse(&target, attempt, http);
+    if http.image.is_none() {
+        return Ok(within(watch, conversation).await);
+    }
+    // The image's own server runs while it is asked; its output is kept like that of any other agent.
+    let mut environment = environment.clone();
+    environment.entry("PORT".to_owned()).or_insert_with(|| target.port.to_string());
+    let words = image_words(image, None)?;
+    let server = Process { words, directory: image.directory.clone(), environment, stdin: Vec::new() };
+    let serving = serve(watch, &server);
+    tokio::pin!(serving);
+    tokio::select! {
+        mut acted = within(watch, conversation) => {
+            // Ended now, so that what it printed can be kept beside its answer.
+            if watch.world.sandbox.door().kill_all().await.is_ok()
+                && let Ok(Ok(served)) = tokio::time::timeout(PARTING, serving).await
+            {
+                keep_log(&mut acted, &served);
+            }
+            Ok(acted)
+        }
+        served = &mut serving => {
+            let mut acted = served?;
+            if acted.limits.is_empty() && !acted.lost {
+                acted.offences.push("the agent's server ended before it had answered".to_owned());
+            }
+            Ok(acted)
+        }
+    }
+}
+
+/// Runs the agent's server to its end.
+async fn serve(watch: &Watch<'_>, server: &Process) -> Result<Acted, EngineError> {
+    let mut served = Acted::default();
+    let mut printed = Printed::new(&watch.world.redactor);
+    watch.run(server, &mut printed, &mut served).await?;
+    printed.finish(&mut served);
+    Ok(served)
+}
+
+/// What the agent's server printed stands where other agents print their log.
+fn keep_log(acted: &mut Acted, served: &Acted) {
+    let parts = [acted.record.stderr.text(), served.record.stdout.text(), served.record.stderr.text()];
+    let log = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    acted.record.stderr = Captured::from(log.as_str());
+    acted.leaks.extend(served.leaks.iter().cloned());
+}
+
+/// What comes of a conversation that must end in time.
+async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, String>>) -> Acted {
+    let started = Instant::now();
+    let mut acted = Acted::default();
+    let (exit, text, place) = match tokio::time::timeout_at(watch.deadline.at, conversation).await {
+        Ok(Ok(output)) => (Some(Exit::Code(0)), output, "stdout"),
+        Ok(Err(problem)) => (Some(Exit::Code(1)), problem, "stderr"),
+        Err(_) => {
+            acted.limits.push(watch.deadline.fired.clone());
+            (None, String::new(), "stdout")
+        }
+    };
+    acted.record.exit = exit;
+    acted.limits.extend(watch.printed_too_much(text.len() as u64));
+    let mut capture = Capture::new(AGENT_BYTES, &watch.world.redactor);
+    capture.take(text.as_bytes());
+    let (captured, found) = capture.finish();
+    acted.leaks.extend(leaks(found, place));
+    match place {
+        "stdout" => acted.record.stdout = captured,
+        _ => acted.record.stderr = captured,
+    }
+    acted.record.wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    acted
+}
+
+fn target(watch: &Watch<'_>, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
+    let values = attempt.values();
+    let wrong = |what: String| EngineError::Unsupported { what };
+    if let Some(port) = &http.port {
+        let port = u16::try_from(port.get()).map_err(|error| wrong(error.to_string()))?;
+        let door = watch.world.sandbox.door().clone();
+        return Ok(Target { door, host: "localhost".to_owned(), port, path: http.path.render(&values) });
+    }
+    let url = http.url.as_ref().map(|url| url.render(&values)).unwrap_or_default();
+    let parsed: http::Uri = url.parse().map_err(|_| wrong(format!("`agent.url` is no URL: {url}")))?;
+    let host = parsed.host().unwrap_or_default().to_owned();
+    let name = host.strip_suffix(".services.internal").unwrap_or(&host);
+    let service = watch.world.services.get(name);
+    let service = service.ok_or_else(|| wrong(format!("`agent.url` names no container of this spec: {url}")))?;
+    let path = parsed.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let declared = attempt.spec.service(name).and_then(|service| service.ports().first().copied());
+    let port = parsed.port_u16().or_else(|| declared.and_then(|port| u16::try_from(port).ok())).unwrap_or(80);
+    Ok(Target { door: service.running.door().clone(), host, port, path })
+}
+
+/// Clears what the agent remembers, asks it, and takes the output out of its answer.
+async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result<String, String> {
+    let values = attempt.values();
+    if let Some(reset) = &http.reset {
+        let request = request(target, &Method::POST, &reset.render(&values), Vec::new())?;
+        let (status, _) = exchange(target, request).await?;
+        if !status.is_success() {
+            return Err(format!("the agent answered the reset with status {status}"));
+        }
+    }
+    let body = match &http.request {
+        Some(body) => body.render(&values).to_json(),
+        None => json!({ "input": values.prompt() }),
+    };
+    let (body, kind) = match body {
+        Json::String(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
+        json => (json.to_string().into_bytes(), "application/json"),
+    };
+    let method: Method = http.method.as_str().parse().map_err(|_| "the method is none".to_owned())?;
+    let mut asked = request(target, &method, &target.path, body)?;
+    asked.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    for (name, text) in http.headers.iter() {
+        let name: HeaderName = name.as_str().parse().map_err(|_| format!("`{name}` is no header"))?;
+        let value = HeaderValue::from_str(&text.render(&values))
+            .map_err(|_| format!("the header `{name}` has a value that cannot be sent"))?;
+        asked.headers_mut().insert(name, value);
+    }
+    let (status, answer) = exchange(target, asked).await?;
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    if !status.is_success() {
+        return Err(format!("the agent answered with status {status}: {text}"));
+    }
+    match &http.response_path {
+        Some(path) => output(&text, &path.render(&values)),
+        None => Ok(text),
+    }
+}
+
+fn request(target: &Target, method: &Method, path: &str, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::HOST, format!("{}:{}", target.host, target.port))
+        .body(Full::new(Bytes::from(body)))
+        .map_err(|error| format!("the request cannot be made: {error}"))
+}
+
+/// Sends one request on a connection of its own. An agent that was just started may not listen yet.
+async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), String> {
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), target.port);
+    let stream = loop {
+        match target.door.connect(address).await {
+            Ok(stream) => break stream,
+            Err(error) if error.is_closed() => return Err(error.to_string()),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    };
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("the agent hung up: {error}"))?;
+    let connection = Arc::new(tokio::spawn(connection));
+    let answer = sender.send_request(request).await.map_err(|error| format!("the agent did not answer: {error}"))?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await;
+    connection.abort();
+    let body = body.map_err(|error| format!("the agent's answer cannot be read: {error}"))?;
+    Ok((status, body.to_bytes()))
+}
+
+/// What stands at a dotted path of a JSON answer.
+fn output(text: &str, path: &str) -> Result<String, String> {
+    let answer: Json = serde_json::from_str(text).map_err(|_| format!("the agent's answer is no JSON: {text}"))?;
+    let mut found = &answer;
+    for step in path.split('.').filter(|step| !step.is_empty()) {
+        let next = match found {
+            Json::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            other => other.get(step),
+        };
+        found = next.ok_or_else(|| format!("the agent's answer has no `{path}`: {text}"))?;
+    }
+    Ok(found.as_str().map_or_else(|| found.to_string(), ToOwned::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::output;
+
+    #[test]
+    fn the_output_is_found_at_its_path() {
+        let answer = r#"{"choices": [{"message": {"content": "hello"}}], "n": 1}"#;
+        assert_eq!(output(answer, "choices.0.message.content").as_deref(), Ok("hello"));
+        assert_eq!(output(answer, "n").as_deref(), Ok("1"));
+        assert!(output(answer, "choices.1").is_err_and(|problem| problem.contains("has no `choices.1`")));
+        assert!(output("no", "n").is_err());
+    }
+}

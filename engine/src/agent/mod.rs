@@ -1,0 +1,179 @@
+//! Lets the agent act, and says how that ended.
+
+mod http;
+mod process;
+
+use scenario::evidence::{AgentRecord, Fired, Leak, Limit};
+use scenario::spec::sections::AgentKind;
+use tokio::time::Instant;
+
+use crate::attempt::Attempt;
+use crate::backend::{Image, WORKSPACE};
+use crate::environment::{self, Environment};
+use crate::error::EngineError;
+use crate::limits;
+use crate::world::World;
+pub(crate) use process::mourn;
+use process::{Printed, Process, Watch};
+
+/// How much a service may write over its image; its volumes are bounded by themselves.
+const MOST_BY_SERVICE: u64 = 1024 * 1024 * 1024;
+
+/// What the agent did.
+#[derive(Debug, Default)]
+pub(crate) struct Acted {
+    /// How it ended and what it printed.
+    pub(crate) record: AgentRecord,
+    /// Secrets that it printed.
+    pub(crate) leaks: Vec<Leak>,
+    /// The limits that ended it.
+    pub(crate) limits: Vec<Fired>,
+    /// Reasons to fail that are no limits.
+    pub(crate) offences: Vec<String>,
+    /// The doorkeeper is gone: nothing can be asked any more.
+    pub(crate) lost: bool,
+}
+
+/// When the agent has to end, and what is said then.
+#[derive(Debug, Clone)]
+pub(crate) struct Deadline {
+    /// When.
+    pub(crate) at: Instant,
+    /// Which limit that is.
+    pub(crate) fired: Fired,
+}
+
+impl Deadline {
+    /// The earlier of `agent.timeout` and what is left of `resources.timeout`.
+    pub(crate) fn of(attempt: &Attempt<'_>, overall: Instant) -> Self {
+        let whole = attempt.spec.resources.timeout.get();
+        let detail = format!("preparing and acting took longer than {}s", whole.as_secs_f64());
+        let overall = Self { at: overall, fired: Fired { limit: Limit::Timeout, detail } };
+        let own = attempt.spec.agent.as_ref().and_then(|agent| agent.common.timeout);
+        let Some(own) = own.map(|timeout| timeout.get()) else { return overall };
+        let detail = format!("the agent did not end within {}s", own.as_secs_f64());
+        let own = Self { at: Instant::now() + own, fired: Fired { limit: Limit::AgentTimeout, detail } };
+        if own.at <= overall.at { own } else { overall }
+    }
+}
+
+/// Lets the agent act.
+pub(crate) async fn act(
+    world: &World,
+    attempt: &Attempt<'_>,
+    image: &Image,
+    deadline: &Deadline,
+) -> Result<Acted, EngineError> {
+    let Some(agent) = attempt.agent() else {
+        let what = "the spec has no `agent`, so there is nobody to run; add one, or use `--agent`".to_owned();
+        return Err(EngineError::Unsupported { what });
+    };
+    let environment = environment::of_agent(attempt, &world.environment);
+    let watch = Watch { world, deadline, output: attempt.spec.resources.output.get() };
+    match &agent {
+        AgentKind::Noop(_) => Ok(Acted::default()),
+        AgentKind::Http(http) => http::ask(&watch, attempt, http, image, &environment).await,
+        _ => {
+            let mut acted = Acted::default();
+            let mut printed = Printed::new(&world.redactor);
+            for process in processes(attempt, &agent, image, &environment)? {
+                watch.run(&process, &mut printed, &mut acted).await?;
+                if acted.lost || !acted.limits.is_empty() {
+                    break;
+                }
+            }
+            printed.finish(&mut acted);
+            Ok(acted)
+        }
+    }
+}
+
+/// The processes that the agent is, one after the other.
+fn processes(
+    attempt: &Attempt<'_>,
+    agent: &AgentKind,
+    image: &Image,
+    environment: &Environment,
+) -> Result<Vec<Process>, EngineError> {
+    use scenario::spec::sections::Stdin;
+    let values = attempt.values();
+    let stdin = |stdin: Stdin| if stdin == Stdin::Prompt { values.prompt().into_bytes() } else { Vec::new() };
+    let process = |words: Vec<String>, directory: String, stdin: Vec<u8>| Process {
+        words,
+        directory,
+        environment: environment.clone(),
+        stdin,
+    };
+    match agent {
+        AgentKind::Cli(cli) => {
+            Ok(vec![process(cli.command.render(&values), cli.workdir.render(&values), stdin(cli.stdin))])
+        }
+        AgentKind::Image(own) => {
+            let command = own.command.as_ref().map(|command| command.render(&values));
+            let words = image_words(image, command)?;
+            Ok(vec![process(words, image.directory.clone(), stdin(own.stdin))])
+        }
+        AgentKind::Oracle(_) => {
+            let lines = attempt.spec.task.solution.iter().flat_map(|lines| &lines.0);
+            let words = |line: String| vec!["sh".to_owned(), "-c".to_owned(), line];
+            Ok(lines.map(|line| process(words(line.render(&values)), WORKSPACE.to_owned(), Vec::new())).collect())
+        }
+        AgentKind::Noop(_) | AgentKind::Http(_) | AgentKind::Snapshot(_) | AgentKind::Paragon(_) => Ok(Vec::new()),
+    }
+}
+
+/// What an image runs.
+fn image_words(image: &Image, command: Option<Vec<String>>) -> Result<Vec<String>, EngineError> {
+    let command = command.unwrap_or_else(|| image.command.clone());
+    let words: Vec<_> = image.entrypoint.iter().cloned().chain(command).collect();
+    if words.is_empty() {
+        let what = format!(
+            "the image `{}` has neither an entrypoint nor a command; give `agent.command`",
+            image.record.reference
+        );
+        return Err(EngineError::Unsupported { what });
+    }
+    Ok(words)
+}
+
+/// The limits that the kernel kept, and whether the disk was full, once the agent has ended.
+pub(crate) async fn kernel_limits(world: &World) -> Result<Vec<Fired>, EngineError> {
+    let door = world.sandbox.door();
+    let operation = "look at the limits of the sandbox";
+    let counters = limits::Counters::read(door).await.map_err(EngineError::door(operation))?;
+    let mut fired = world.before.counters.fired(counters, &world.limits);
+    fired.extend(limits::disk(door, &world.limits).await.map_err(EngineError::door(operation))?);
+    fired.extend(written_over_image(world).await?);
+    Ok(fired)
+}
+
+/// Whether the agent wrote more over the image than the disk may hold. Where only the slow way tells, the room that is left
+/// says whether it is worth it.
+async fn written_over_image(world: &World) -> Result<Option<Fired>, EngineError> {
+    let before = world.before.written_over_image.unwrap_or(0);
+    let fired = |written: u64| limits::written_over_image(written.saturating_sub(before), &world.limits);
+    if let Some(fired) = written_over_services(world).await {
+        return Ok(Some(fired));
+    }
+    if let Some(written) = world.sandbox.written_over_image(false).await? {
+        return Ok(fired(written));
+    }
+    let room = world.sandbox.door().space("/").await.map_err(EngineError::door("look at the image's disk"))?.free;
+    if world.before.image_room.saturating_sub(room) <= world.limits.disk {
+        return Ok(None);
+    }
+    Ok(world.sandbox.written_over_image(true).await?.and_then(fired))
+}
+
+/// Whether a service was made to write too much over its image: a database can be told to write files.
+async fn written_over_services(world: &World) -> Option<Fired> {
+    for (name, service) in &world.services {
+        let written = service.running.written_over_image().await.unwrap_or(0);
+        if written > MOST_BY_SERVICE {
+            let detail =
+                format!("the service `{name}` wrote more than {} over its image", limits::size(MOST_BY_SERVICE));
+            return Some(Fired { limit: Limit::Disk, detail });
+        }
+    }
+    None
+}

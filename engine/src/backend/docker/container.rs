@@ -1,0 +1,343 @@
+//! What the containers of a sandbox look like to the engine.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use bollard::models::{
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions,
+    MountVolumeOptionsDriverConfig,
+};
+
+use crate::backend::{Image, Limits, WORKSPACE};
+
+/// Where the doorkeeper's program is mounted.
+const DOORKEEPER: &str = "/.touchstone/doorkeeper";
+/// Where the folder with the doorkeeper's socket is mounted.
+const DOOR: &str = "/.touchstone/door";
+/// Where the workspace of another sandbox is mounted while it is copied.
+pub(super) const SOURCE: &str = "/.touchstone/source";
+/// The places where something of ours is mounted.
+pub(super) const MOUNTED: [&str; 4] = ["/.touchstone", DOORKEEPER, DOOR, SOURCE];
+
+/// What the doorkeeper may do besides what any process may: become other users, end their processes, read their files.
+const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVERRIDE"];
+/// What a service may do: hand its files to its own user, and become that user. Postgres does not start without.
+const SERVICE_CAPABILITIES: [&str; 5] = ["CHOWN", "SETUID", "SETGID", "FOWNER", "DAC_OVERRIDE"];
+
+/// Memory of a service, its data included.
+const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
+/// The size of each volume of a service.
+const SERVICE_VOLUME: u64 = 2 * 1024 * 1024 * 1024;
+/// Processor cores of a service.
+const SERVICE_CPUS: f64 = 2.0;
+/// Processes of a service.
+const SERVICE_PIDS: i64 = 1024;
+/// How much of what a container prints is kept by the engine.
+const LOG_SIZE: &str = "1m";
+
+/// What a sandbox calls itself.
+const HOSTNAME: &str = "sandbox";
+/// The files of `/etc` that say who is where. They are ours and read-only: the engine's own are on the host's disk outside
+/// of every limit, an agent that is root could fill it, and no list of changes would show what it wrote there.
+const NAME_FILES: [&str; 3] = ["hosts", "hostname", "resolv.conf"];
+
+/// Writes the files that say who is where into the folder that the door is in, from where they are mounted.
+pub(super) fn write_name_files(folder: &Path, hosts: &[(String, Ipv4Addr)]) -> io::Result<()> {
+    let lines = hosts.iter().map(|(name, address)| format!("{address}\t{name}\n"));
+    let own = format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost\n");
+    let resolver = "# There is no name server; names are in /etc/hosts.\n".to_owned();
+    let contents = [own + &lines.collect::<String>(), format!("{HOSTNAME}\n"), resolver];
+    for (name, content) in NAME_FILES.iter().zip(contents) {
+        let path = folder.join(name);
+        fs::write(&path, content)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+    }
+    Ok(())
+}
+
+/// The labels of what is made.
+pub(super) type Labels = HashMap<String, String>;
+
+/// A box for a doorkeeper.
+pub(super) struct DoorkeeperBox<'a> {
+    /// What it is made from.
+    pub(super) image: &'a Image,
+    /// Its labels.
+    pub(super) labels: Labels,
+    /// What it may use.
+    pub(super) limits: Limits,
+    /// The doorkeeper's program on the host.
+    pub(super) doorkeeper: &'a Path,
+    /// The folder with its socket on the host.
+    pub(super) door: &'a Path,
+    /// The volume that is its workspace, with the labels that it gets.
+    pub(super) workspace: Option<(&'a str, Labels)>,
+    /// A volume to copy the workspace from.
+    pub(super) source: Option<&'a str>,
+    /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
+    pub(super) read_only: bool,
+    /// What starts it.
+    pub(super) runtime: &'a str,
+}
+
+impl DoorkeeperBox<'_> {
+    /// What the engine is asked to make.
+    pub(super) fn body(self) -> ContainerCreateBody {
+        let mounts = self.mounts();
+        // What is written into the workspace is memory too, so the container gets that on top.
+        let memory = as_i64(self.limits.memory.saturating_add(self.limits.disk));
+        let host_config = HostConfig {
+            network_mode: Some("none".to_owned()),
+            cap_add: Some(DOORKEEPER_CAPABILITIES.map(ToOwned::to_owned).to_vec()),
+            mounts: Some(mounts),
+            memory: Some(memory),
+            memory_swap: Some(memory),
+            nano_cpus: Some(nano_cpus(self.limits.cpus)),
+            pids_limit: Some(self.limits.pids),
+            readonly_rootfs: Some(self.read_only),
+            tmpfs: self.read_only.then(|| scratch(self.limits.disk)),
+            runtime: Some(self.runtime.to_owned()),
+            ..hardened()
+        };
+        ContainerCreateBody {
+            image: Some(self.image.id.clone()),
+            entrypoint: Some(vec![DOORKEEPER.to_owned()]),
+            cmd: Some(vec![format!("{DOOR}/socket"), WORKSPACE.to_owned()]),
+            hostname: Some(HOSTNAME.to_owned()),
+            user: Some("0:0".to_owned()),
+            working_dir: Some("/".to_owned()),
+            labels: Some(self.labels),
+            healthcheck: Some(no_healthcheck()),
+            host_config: Some(host_config),
+            ..ContainerCreateBody::default()
+        }
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let mut mounts = vec![bind(self.doorkeeper, DOORKEEPER), bind(self.door, DOOR)];
+        let beside = |name: &str| self.door.with_file_name(name);
+        mounts.extend(NAME_FILES.map(|name| bind(&beside(name), &format!("/etc/{name}"))));
+        if let Some((name, labels)) = &self.workspace {
+            mounts.push(memory_volume(Some(name), WORKSPACE, self.limits.disk, labels.clone()));
+            for path in self.image.volumes.iter().filter(|path| path.as_str() != WORKSPACE) {
+                mounts.push(memory_volume(None, path, self.limits.disk, labels.clone()));
+            }
+        }
+        if let Some(source) = self.source {
+            let volume = MountType::VOLUME;
+            mounts.push(Mount {
+                target: Some(SOURCE.to_owned()),
+                source: Some(source.to_owned()),
+                typ: Some(volume),
+                read_only: Some(true),
+                ..Mount::default()
+            });
+        }
+        mounts
+    }
+}
+
+/// A service beside a sandbox.
+pub(super) struct ServiceBox<'a> {
+    /// What it is made from.
+    pub(super) image: &'a Image,
+    /// Replaces the image's command.
+    pub(super) command: Option<Vec<String>>,
+    /// Its environment, besides the image's.
+    pub(super) environment: Vec<String>,
+    /// Its labels.
+    pub(super) labels: Labels,
+    /// The labels of its volumes.
+    pub(super) volume_labels: Labels,
+    /// The container whose network it is in.
+    pub(super) network_of: &'a str,
+    /// What starts it.
+    pub(super) runtime: &'a str,
+}
+
+impl ServiceBox<'_> {
+    /// What the engine is asked to make.
+    pub(super) fn body(self) -> ContainerCreateBody {
+        let volume = |path: &String| memory_volume(None, path, SERVICE_VOLUME, self.volume_labels.clone());
+        let host_config = HostConfig {
+            network_mode: Some(format!("container:{}", self.network_of)),
+            cap_add: Some(SERVICE_CAPABILITIES.map(ToOwned::to_owned).to_vec()),
+            mounts: Some(self.image.volumes.iter().map(volume).collect()),
+            memory: Some(as_i64(SERVICE_MEMORY)),
+            memory_swap: Some(as_i64(SERVICE_MEMORY)),
+            pids_limit: Some(SERVICE_PIDS),
+            nano_cpus: Some(nano_cpus(SERVICE_CPUS)),
+            runtime: Some(self.runtime.to_owned()),
+            ..hardened()
+        };
+        ContainerCreateBody {
+            image: Some(self.image.id.clone()),
+            cmd: self.command,
+            env: Some(self.environment),
+            labels: Some(self.labels),
+            healthcheck: Some(no_healthcheck()),
+            host_config: Some(host_config),
+            ..ContainerCreateBody::default()
+        }
+    }
+}
+
+/// What every container has in common: no capability, no way to more privileges, bounded logs.
+fn hardened() -> HostConfig {
+    let logs = HashMap::from([("max-size".to_owned(), LOG_SIZE.to_owned()), ("max-file".to_owned(), "1".to_owned())]);
+    HostConfig {
+        cap_drop: Some(vec!["ALL".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        log_config: Some(HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(logs) }),
+        privileged: Some(false),
+        ..HostConfig::default()
+    }
+}
+
+/// A health check of the image would start processes that nobody asked for.
+fn no_healthcheck() -> HealthConfig {
+    HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }
+}
+
+fn bind(from: &Path, to: &str) -> Mount {
+    Mount {
+        target: Some(to.to_owned()),
+        source: Some(from.display().to_string()),
+        typ: Some(MountType::BIND),
+        read_only: Some(true),
+        ..Mount::default()
+    }
+}
+
+/// A volume in memory: made with the container, full when it is full, and gone with its label.
+fn memory_volume(name: Option<&str>, path: &str, size: u64, labels: Labels) -> Mount {
+    let options = [("type", "tmpfs".to_owned()), ("device", "tmpfs".to_owned()), ("o", tmpfs_options(size))];
+    let driver = MountVolumeOptionsDriverConfig {
+        name: Some("local".to_owned()),
+        options: Some(options.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+    };
+    Mount {
+        target: Some(path.to_owned()),
+        source: name.map(ToOwned::to_owned),
+        typ: Some(MountType::VOLUME),
+        volume_options: Some(MountVolumeOptions {
+            labels: Some(labels),
+            driver_config: Some(driver),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+fn tmpfs_options(size: u64) -> String {
+    format!("size={size},nosuid,nodev,mode=0777")
+}
+
+/// What stays writable when the rest is read-only.
+fn scratch(size: u64) -> HashMap<String, String> {
+    let option = |mode: &str| format!("rw,nosuid,nodev,size={size},mode={mode}");
+    HashMap::from([("/tmp".to_owned(), option("1777")), ("/run".to_owned(), option("0755"))])
+}
+
+fn nano_cpus(cpus: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "a spec allows a few hundred cores")]
+    let nano = (cpus * 1e9).round() as i64;
+    nano.max(1)
+}
+
+fn as_i64(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{DoorkeeperBox, ServiceBox};
+    use crate::backend::{Image, Limits};
+
+    fn image() -> Image {
+        Image {
+            record: scenario::evidence::ImageRecord::default(),
+            id: "sha256:1".to_owned(),
+            entrypoint: Vec::new(),
+            command: Vec::new(),
+            environment: Vec::new(),
+            directory: "/".to_owned(),
+            user: "app".to_owned(),
+            volumes: vec!["/data".to_owned()],
+            ours: false,
+        }
+    }
+
+    /// What a container may do, of the whole body.
+    fn hardening(body: &bollard::models::ContainerCreateBody) -> String {
+        let host = body.host_config.as_ref().expect("a host configuration");
+        let targets: Vec<_> = host
+            .mounts
+            .iter()
+            .flatten()
+            .map(|mount| {
+                let kind = mount.typ.map(|kind| kind.to_string()).unwrap_or_default();
+                let labelled = mount.volume_options.as_ref().is_some_and(|options| options.labels.is_some());
+                format!(
+                    "{} {kind} read-only {:?} labelled {labelled}",
+                    mount.target.clone().unwrap_or_default(),
+                    mount.read_only
+                )
+            })
+            .collect();
+        format!(
+            "network {:?}\nadded {:?}\ndropped {:?}\nsecurity {:?}\nprivileged {:?}\npids {:?}\nswap is memory {}\nuser {:?}\n{}",
+            host.network_mode,
+            host.cap_add,
+            host.cap_drop,
+            host.security_opt,
+            host.privileged,
+            host.pids_limit,
+            host.memory == host.memory_swap,
+            body.user,
+            targets.join("\n")
+        )
+    }
+
+    #[test]
+    fn a_sandbox_is_closed() {
+        let image = image();
+        let limits = Limits { cpus: 1.5, memory: 1 << 20, disk: 1 << 20, pids: 9 };
+        let body = DoorkeeperBox {
+            image: &image,
+            labels: super::Labels::new(),
+            limits,
+            doorkeeper: Path::new("/d"),
+            door: Path::new("/s"),
+            workspace: Some(("w", super::Labels::new())),
+            source: None,
+            read_only: false,
+            runtime: "runc",
+        }
+        .body();
+        assert_eq!(body.host_config.as_ref().and_then(|host| host.memory), Some(2 << 20));
+        insta::assert_snapshot!(hardening(&body));
+    }
+
+    #[test]
+    fn a_service_may_become_its_own_user_and_no_more() {
+        let image = image();
+        let body = ServiceBox {
+            image: &image,
+            command: None,
+            environment: Vec::new(),
+            labels: super::Labels::new(),
+            volume_labels: super::Labels::new(),
+            network_of: "box",
+            runtime: "runc",
+        }
+        .body();
+        insta::assert_snapshot!(hardening(&body));
+    }
+}

@@ -1,0 +1,140 @@
+//! Images: present, pulled, or stood in for.
+
+use std::time::Duration;
+
+use bollard::models::ImageInspect;
+use bollard::query_parameters::CreateImageOptionsBuilder;
+use futures::StreamExt as _;
+use scenario::evidence::ImageRecord;
+use tokio::time::Instant;
+
+use super::DockerBackend;
+use super::call::{call_if_there, refused};
+use crate::backend::Image;
+use crate::error::EngineError;
+use crate::event::{Event, Events};
+use crate::images::Aliases;
+use crate::images::bootstrap::RECIPE_LABEL;
+
+/// After how long a pull that failed is tried again.
+const AGAIN: Duration = Duration::from_secs(300);
+/// How long a pull may be silent.
+const SILENCE: Duration = Duration::from_secs(120);
+
+impl DockerBackend {
+    /// An image that is here, or can be had; a stand-in where neither is so.
+    pub(super) async fn find_image(&self, reference: &str, events: &Events) -> Result<Image, EngineError> {
+        if let Some(image) = self.inspect(reference, reference).await? {
+            return Ok(image);
+        }
+        let reason = match self.pull(reference, events).await {
+            Ok(()) => match self.inspect(reference, reference).await? {
+                Some(image) => return Ok(image),
+                None => "it was pulled, and is not here".to_owned(),
+            },
+            Err(reason) => reason,
+        };
+        if let Some(image) = self.stand_in(reference).await? {
+            let name = &image.record.name;
+            events.tell(Event::Note(format!("`{reference}` is neither here nor can it be pulled: `{name}` stands in")));
+            return Ok(image);
+        }
+        Err(EngineError::NoImage { reference: reference.to_owned(), reason })
+    }
+
+    async fn stand_in(&self, reference: &str) -> Result<Option<Image>, EngineError> {
+        let aliases = Aliases::read(self.0.owner.data_dir())
+            .map_err(|error| EngineError::Unsupported { what: error.to_string() })?;
+        match aliases.resolve(reference) {
+            Some(name) => self.inspect(reference, name).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Looks at an image, on behalf of what was asked for.
+    pub(super) async fn inspect(&self, reference: &str, name: &str) -> Result<Option<Image>, EngineError> {
+        let found = call_if_there(&format!("look at the image `{name}`"), self.0.docker.inspect_image(name)).await?;
+        Ok(found.map(|found| image(reference, name, found)))
+    }
+
+    /// Pulls an image; says why when it cannot.
+    async fn pull(&self, reference: &str, events: &Events) -> Result<(), String> {
+        if !self.0.settings.pull {
+            return Err("pulling is switched off".to_owned());
+        }
+        let tried = self.0.unpullable.lock().await.get(reference).copied();
+        if tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+            return Err("it could not be pulled a moment ago".to_owned());
+        }
+        let pulled = self.pull_now(reference, events).await;
+        if pulled.is_err() {
+            self.0.unpullable.lock().await.insert(reference.to_owned(), Instant::now());
+        }
+        pulled
+    }
+
+    async fn pull_now(&self, reference: &str, events: &Events) -> Result<(), String> {
+        let options = CreateImageOptionsBuilder::default().from_image(&with_tag(reference)).build();
+        let mut steps = self.0.docker.create_image(Some(options), None, None);
+        loop {
+            match tokio::time::timeout(SILENCE, steps.next()).await {
+                Err(_) => return Err(format!("the registry was silent for {}s", SILENCE.as_secs())),
+                Ok(None) => return Ok(()),
+                Ok(Some(Err(error))) => return Err(reason(&error)),
+                Ok(Some(Ok(step))) => {
+                    if let Some(problem) = step.error_detail.and_then(|detail| detail.message) {
+                        return Err(problem);
+                    }
+                    let status = [step.id, step.status].into_iter().flatten().collect::<Vec<_>>().join(": ");
+                    events.tell(Event::Pulling { image: reference.to_owned(), status });
+                }
+            }
+        }
+    }
+}
+
+fn reason(error: &bollard::errors::Error) -> String {
+    match refused("pull", error) {
+        EngineError::Docker { reason, .. } => reason,
+        other => other.to_string(),
+    }
+}
+
+/// A reference without a tag would pull every tag there is.
+fn with_tag(reference: &str) -> String {
+    let last = reference.rsplit('/').next().unwrap_or(reference);
+    if last.contains([':', '@']) { reference.to_owned() } else { format!("{reference}:latest") }
+}
+
+fn image(reference: &str, name: &str, found: ImageInspect) -> Image {
+    let config = found.config.unwrap_or_default();
+    let id = found.id.unwrap_or_else(|| name.to_owned());
+    // The digest under which a registry knows it, where there is one; else that of its own configuration.
+    let digest = found.repo_digests.and_then(|digests| digests.into_iter().next()).unwrap_or_else(|| id.clone());
+    let digest = digest.rsplit('@').next().unwrap_or(&digest).to_owned();
+    let split = |variable: &String| variable.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Image {
+        record: ImageRecord { reference: reference.to_owned(), name: name.to_owned(), digest },
+        id,
+        entrypoint: config.entrypoint.unwrap_or_default(),
+        command: config.cmd.unwrap_or_default(),
+        environment: config.env.unwrap_or_default().iter().filter_map(split).collect(),
+        directory: config.working_dir.filter(|directory| !directory.is_empty()).unwrap_or_else(|| "/".to_owned()),
+        user: config.user.unwrap_or_default(),
+        volumes: config.volumes.unwrap_or_default(),
+        ours: config.labels.is_some_and(|labels| labels.contains_key(RECIPE_LABEL)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_tag;
+
+    #[test]
+    fn a_reference_without_a_tag_means_the_latest() {
+        assert_eq!(with_tag("debian"), "debian:latest");
+        assert_eq!(with_tag("host:5000/debian"), "host:5000/debian:latest");
+        assert_eq!(with_tag("debian:12"), "debian:12");
+        assert_eq!(with_tag("debian@sha256:0"), "debian@sha256:0");
+    }
+}

@@ -1,0 +1,173 @@
+//! What was made for one sandbox, noted before it is made, so that it can be removed whatever happens.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bollard::errors::Error;
+use bollard::models::ContainerUpdateBody;
+use bollard::query_parameters::{RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder};
+use futures::future::join_all;
+use tokio::sync::{RwLock, RwLockReadGuard};
+
+use super::DockerBackend;
+use super::call::{call, call_if_there};
+use crate::error::EngineError;
+
+/// How often a removal is tried that the engine is already busy with.
+const TRIES: u32 = 20;
+
+/// What was made for one sandbox.
+#[derive(Debug, Default)]
+pub(super) struct Inventory {
+    made: Mutex<Made>,
+    /// What was made for sandboxes beside this one, which end with it at the latest.
+    children: Mutex<Vec<Arc<Inventory>>>,
+    /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
+    making: RwLock<()>,
+    /// Everything was removed, so nothing may be made any more.
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Made {
+    containers: Vec<String>,
+    volumes: Vec<String>,
+    folders: Vec<PathBuf>,
+}
+
+impl Inventory {
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to make something: removing waits until the guard is dropped. Refused once everything was removed.
+    pub(super) async fn begin(&self) -> Result<RwLockReadGuard<'_, ()>, EngineError> {
+        let making = self.making.read().await;
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Cancelled) } else { Ok(making) }
+    }
+
+    /// Notes a container that is about to be made.
+    pub(super) fn note_container(&self, name: String) {
+        self.made().containers.push(name);
+    }
+
+    /// Notes a volume that is about to be made.
+    pub(super) fn note_volume(&self, name: String) {
+        self.made().volumes.push(name);
+    }
+
+    /// Notes a folder that is about to be made.
+    pub(super) fn note_folder(&self, path: PathBuf) {
+        self.made().folders.push(path);
+    }
+
+    /// What is made for another sandbox that ends with this one at the latest.
+    pub(super) fn child(&self) -> Arc<Self> {
+        let child = Arc::new(Self::default());
+        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&child));
+        child
+    }
+
+    /// Whether there is nothing to remove.
+    pub(super) fn is_empty(&self) -> bool {
+        let made = self.made();
+        made.containers.is_empty() && made.volumes.is_empty() && made.folders.is_empty()
+    }
+
+    /// Removes everything, that of the children included. What could not be removed stays noted, so this can be called
+    /// again.
+    pub(super) async fn remove(&self, backend: &DockerBackend) -> Result<(), EngineError> {
+        let _alone = self.making.write().await;
+        self.closed.store(true, Ordering::Release);
+        let children = self.children.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for child in children {
+            child.remove_own(backend).await?;
+        }
+        self.remove_own(backend).await
+    }
+
+    async fn remove_own(&self, backend: &DockerBackend) -> Result<(), EngineError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let _slot = backend.0.destroying.acquire().await.map_err(|_| EngineError::Cancelled)?;
+        let Made { containers, volumes, folders } = self.made().clone();
+        // Those made last first: a container cannot outlive the one whose network it is in.
+        let (first, others) = containers.split_at(containers.len().min(1));
+        let mut results = Vec::new();
+        for group in [others, first] {
+            results.extend(join_all(group.iter().map(|name| self.remove_container(backend, name))).await);
+        }
+        for name in &volumes {
+            let removed = backend.remove_volume(name).await;
+            results.push(removed.map(|()| self.made().volumes.retain(|noted| noted != name)));
+        }
+        for path in &folders {
+            results.push(remove_folder(path).map(|()| self.made().folders.retain(|noted| noted != path)));
+        }
+        results.into_iter().collect()
+    }
+
+    async fn remove_container(&self, backend: &DockerBackend, name: &str) -> Result<(), EngineError> {
+        backend.remove_container(name).await?;
+        self.forget_container(name);
+        Ok(())
+    }
+
+    /// Strikes a container off: it is gone, or was never ours.
+    pub(super) fn forget_container(&self, name: &str) {
+        self.made().containers.retain(|noted| noted != name);
+    }
+}
+
+fn remove_folder(path: &PathBuf) -> Result<(), EngineError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(EngineError::files(format!("remove `{}`", path.display()))),
+    }
+}
+
+impl DockerBackend {
+    /// Removes a container with its volumes; it is fine when there is none.
+    pub(super) async fn remove_container(&self, name: &str) -> Result<(), EngineError> {
+        let operation = format!("remove the container `{name}`");
+        for tries in 1..=TRIES {
+            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+            let removing = async {
+                match self.0.docker.remove_container(name, Some(options)).await {
+                    // Somebody else is removing it.
+                    Err(Error::DockerResponseServerError { status_code: 409, .. }) if tries < TRIES => Ok(false),
+                    other => other.map(|()| true),
+                }
+            };
+            match call_if_there(&operation, removing).await? {
+                Some(false) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a volume; it is fine when there is none.
+    pub(super) async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let operation = format!("remove the volume `{name}`");
+        let options = RemoveVolumeOptionsBuilder::default().force(true).build();
+        call_if_there(&operation, self.0.docker.remove_volume(name, Some(options))).await.map(|_| ())
+    }
+
+    /// Changes how much memory a running container may use.
+    pub(super) async fn set_memory(&self, name: &str, bytes: u64) -> Result<(), EngineError> {
+        let memory = i64::try_from(bytes).ok();
+        let limits = ContainerUpdateBody { memory, memory_swap: memory, ..ContainerUpdateBody::default() };
+        call("give a container more memory", self.0.docker.update_container(name, limits)).await
+    }
+
+    /// Starts a container that was made.
+    pub(super) async fn start_container(&self, name: &str) -> Result<(), EngineError> {
+        let operation = format!("start the container `{name}`");
+        call(&operation, self.0.docker.start_container(name, None)).await
+    }
+}

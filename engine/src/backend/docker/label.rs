@@ -1,0 +1,33 @@
+//! The labels of everything that is made, by which it is found again without our database.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::backend::Identity;
+
+/// On everything of ours; says what it is.
+pub(super) const KIND: &str = "touchstone";
+/// The data directory that it belongs to.
+pub(super) const DATA: &str = "touchstone.data";
+/// The process that made it.
+pub(super) const OWNER: &str = "touchstone.owner";
+/// The experiment that it was made for.
+const EXPERIMENT: &str = "touchstone.experiment";
+/// The scenario that it was made for.
+const SCENARIO: &str = "touchstone.scenario";
+/// The attempt that it was made for: of two with one job, the higher is the newer.
+const EPOCH: &str = "touchstone.epoch";
+
+/// The labels of something that is made for an attempt.
+pub(super) fn labels(kind: &str, data: Uuid, owner: Uuid, identity: &Identity) -> HashMap<String, String> {
+    let values = [
+        (KIND, kind.to_owned()),
+        (DATA, data.to_string()),
+        (OWNER, owner.to_string()),
+        (EXPERIMENT, identity.experiment.clone()),
+        (SCENARIO, identity.scenario.clone()),
+        (EPOCH, identity.attempt.to_string()),
+    ];
+    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}

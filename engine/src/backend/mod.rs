@@ -1,0 +1,253 @@
+//! What makes sandboxes.
+//!
+//! A backend makes the box; everything inside is done through its doorkeeper, so backends differ in little. The promises
+//! that each must keep are tested by one suite (`tests/it/conformance`).
+
+pub mod docker;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use scenario::evidence::ImageRecord;
+use uuid::Uuid;
+
+use crate::door::Door;
+use crate::error::EngineError;
+use crate::event::Events;
+
+/// Where the workspace is inside a sandbox.
+pub const WORKSPACE: &str = "/workspace";
+
+/// Folders of a sandbox that anything may write to; what changes there does not modify its image.
+const SCRATCH: [&str; 7] = ["/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue", WORKSPACE];
+
+/// Whether anything may write to a path, so that a change there does not modify the image.
+pub(crate) fn is_scratch(path: &str) -> bool {
+    let inside =
+        |scratch: &&str| path.strip_prefix(scratch).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    SCRATCH.iter().any(inside)
+}
+
+/// Whether a scratch folder is below a path.
+pub(crate) fn is_above_scratch(path: &str) -> bool {
+    SCRATCH.iter().any(|scratch| scratch.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// Something that makes sandboxes.
+#[async_trait]
+pub trait Backend: Debug + Send + Sync {
+    /// Finds an image, getting it first where that is possible.
+    async fn image(&self, reference: &str, events: &Events) -> Result<Image, EngineError>;
+
+    /// An image like this one with packages of its distribution installed. Made once, and then found again.
+    async fn with_packages(&self, image: &Image, packages: &[String], events: &Events) -> Result<Image, EngineError>;
+
+    /// Makes a sandbox. Whatever was made is removed again when this fails.
+    async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError>;
+
+    /// Removes everything that owners of this data directory made and that have gone since.
+    async fn sweep(&self) -> Result<Swept, EngineError>;
+
+    /// What the evidence says about it.
+    fn record(&self) -> BackendRecord;
+}
+
+/// A box with a doorkeeper in it.
+///
+/// Nothing leads into it or out of it but the doorkeeper's connection and what that hands out.
+#[async_trait]
+pub trait Sandbox: Debug + Send + Sync {
+    /// Its name, under which it can be found without our database.
+    fn name(&self) -> &str;
+
+    /// Its doorkeeper.
+    fn door(&self) -> &Door;
+
+    /// Starts a service beside it, in its network or in one of its own.
+    async fn start_service(&self, request: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError>;
+
+    /// A new box of the same image with a copy of the workspace, and nothing to reach.
+    async fn fresh(&self) -> Result<Box<dyn Sandbox>, EngineError>;
+
+    /// The paths of the image that were changed since the sandbox was made. Where the number of a path differs between two
+    /// calls, it was changed between them.
+    async fn image_changes(&self) -> Result<BTreeMap<String, i64>, EngineError>;
+
+    /// How many bytes were written over the image; `None` when that cannot be told quickly and it need not be thorough.
+    async fn written_over_image(&self, thorough: bool) -> Result<Option<u64>, EngineError>;
+
+    /// Gives it more memory than its limit, for looking at it once the agent has gone and left all of it used.
+    async fn make_room(&self) -> Result<(), EngineError>;
+
+    /// Why its doorkeeper is gone.
+    async fn post_mortem(&self) -> PostMortem;
+
+    /// Removes it, its services and everything else that it had. Can be called again, and does nothing then.
+    async fn destroy(&self) -> Result<(), EngineError>;
+}
+
+/// A service that was started.
+#[async_trait]
+pub trait RunningService: Debug + Send + Sync {
+    /// Where it can be reached from the worker: the doorkeeper of the network that it is in.
+    fn door(&self) -> &Door;
+
+    /// Runs a command in the service's own container; its exit code, and what it printed last.
+    async fn run(&self, command: &[String], patience: Duration) -> Result<(i64, String), EngineError>;
+
+    /// The last lines of what it printed.
+    async fn last_output(&self) -> String;
+
+    /// Whether it is still running.
+    async fn is_running(&self) -> Result<bool, EngineError>;
+
+    /// How many bytes were written over its image, where that can be told quickly.
+    async fn written_over_image(&self) -> Option<u64>;
+
+    /// Its processes.
+    async fn processes(&self) -> Result<Vec<Process>, EngineError>;
+
+    /// Ends it, and keeps what it left.
+    async fn stop(&self) -> Result<(), EngineError>;
+}
+
+/// A process of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Process {
+    /// Its number on the host.
+    pub pid: u32,
+    /// The name of its program.
+    pub program: String,
+    /// How it was called.
+    pub arguments: String,
+}
+
+/// An image that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// What the evidence says about it.
+    pub record: ImageRecord,
+    /// What the backend knows it by.
+    pub id: String,
+    /// What it runs.
+    pub entrypoint: Vec<String>,
+    /// The arguments of what it runs.
+    pub command: Vec<String>,
+    /// Its environment.
+    pub environment: Vec<(String, String)>,
+    /// Where it runs it.
+    pub directory: String,
+    /// Who runs it.
+    pub user: String,
+    /// Paths that are volumes.
+    pub volumes: Vec<String>,
+    /// Whether it was made by `touchstone images build`.
+    pub ours: bool,
+}
+
+/// What identifies an attempt, and everything that is made for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The experiment.
+    pub experiment: String,
+    /// The scenario's id.
+    pub scenario: String,
+    /// The job.
+    pub job: Uuid,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+}
+
+impl Identity {
+    /// The name of the attempt's sandbox.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("ts-{}-{}", self.job, self.attempt)
+    }
+}
+
+/// A sandbox to make.
+#[derive(Debug, Clone)]
+pub struct SandboxRequest {
+    /// Whom it is for.
+    pub identity: Identity,
+    /// What it is made from.
+    pub image: Image,
+    /// What it may use.
+    pub limits: Limits,
+    /// Names, and the addresses on its loopback that they lead to.
+    pub hosts: Vec<(String, Ipv4Addr)>,
+    /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
+    pub read_only: bool,
+}
+
+/// What a sandbox may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Processor cores.
+    pub cpus: f64,
+    /// Memory in bytes, besides the workspace.
+    pub memory: u64,
+    /// The size of the workspace in bytes.
+    pub disk: u64,
+    /// Processes and threads.
+    pub pids: i64,
+}
+
+/// A service to start.
+#[derive(Debug, Clone)]
+pub struct ServiceRequest {
+    /// Its name.
+    pub name: String,
+    /// What it is made from.
+    pub image: Image,
+    /// Replaces the image's command.
+    pub command: Option<Vec<String>>,
+    /// Its environment, besides the image's.
+    pub environment: BTreeMap<String, String>,
+    /// Whether it gets a network of its own, because another service wants one of its ports.
+    pub own_network: bool,
+}
+
+/// Why a doorkeeper is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostMortem {
+    /// How its box ended.
+    pub end: End,
+    /// What there is to say.
+    pub description: String,
+}
+
+/// How a box ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The kernel ended its PID 1 because its memory was used up.
+    OutOfMemory,
+    /// Its PID 1 ended in another way.
+    Ended,
+    /// It did not end, or somebody removed it: nothing that an agent can do.
+    Unknown,
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Containers.
+    pub containers: usize,
+    /// Volumes.
+    pub volumes: usize,
+    /// Folders.
+    pub folders: usize,
+}
+
+/// What the evidence says about a backend.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BackendRecord {
+    /// Its name.
+    pub name: String,
+    /// What starts its boxes, such as `runc`.
+    pub runtime: String,
+}

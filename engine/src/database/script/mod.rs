@@ -1,0 +1,100 @@
+//! Running a script of SQL, statement by statement, so that an error can name its line.
+
+mod split;
+
+use std::time::Duration;
+
+use split::{Statement, line_at, split};
+
+use super::{Client, DatabaseError, Refusal, within};
+
+/// How much of a failed statement is shown.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// A script that stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {fault}")]
+pub struct ScriptError {
+    /// The line of the script, from 1.
+    pub line: usize,
+    /// How the statement begins; empty when it was not reached.
+    pub statement: String,
+    /// What went wrong there.
+    #[source]
+    pub fault: ScriptFault,
+}
+
+/// What went wrong in a script.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptFault {
+    /// The script holds something that is not SQL, but an instruction to a client program.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The server refused a statement.
+    #[error("{refusal}{hint}")]
+    Refused {
+        /// What the server said.
+        refusal: Refusal,
+        /// What may help; empty or starting with a semicolon.
+        hint: &'static str,
+    },
+    /// The database could not be asked.
+    #[error("{0}")]
+    Database(DatabaseError),
+}
+
+/// Runs a script. Nothing of it runs when any part of it is not understood.
+pub(super) async fn execute(client: &mut Client, script: &str, limit: Duration) -> Result<(), ScriptError> {
+    let statements = split(client.database, script)
+        .map_err(|(offset, message)| error_at(script, offset, "", ScriptFault::Unsupported(message)))?;
+    let mut current = None;
+    let run = within(limit, async {
+        let mut connection = client.take().await?;
+        for statement in &statements {
+            current = Some(statement);
+            connection.execute(statement.text).await?;
+        }
+        Ok(())
+    });
+    let result = run.await;
+    result.map_err(|error| explain(script, current, error))
+}
+
+fn explain(script: &str, statement: Option<&Statement<'_>>, error: DatabaseError) -> ScriptError {
+    let (offset, text) = statement.map_or((0, ""), |statement| (statement.offset, statement.text));
+    match error {
+        // A script cannot log in: with these codes the server refuses access to a table.
+        DatabaseError::Refused(refusal) | DatabaseError::LoginRefused(refusal) if statement.is_some() => {
+            let lines = refusal.line.unwrap_or(1).saturating_sub(1);
+            let hint = hint(text, &refusal);
+            let mut error = error_at(script, offset, text, ScriptFault::Refused { refusal, hint });
+            error.line += lines;
+            error
+        }
+        other => error_at(script, offset, text, ScriptFault::Database(other)),
+    }
+}
+
+fn error_at(script: &str, offset: usize, statement: &str, fault: ScriptFault) -> ScriptError {
+    ScriptError { line: line_at(script, offset), statement: beginning(statement), fault }
+}
+
+/// What a syntax error of MySQL is most often about.
+fn hint(statement: &str, refusal: &Refusal) -> &'static str {
+    let mut words = statement.split_whitespace().map(str::to_ascii_lowercase);
+    let program = words.next().is_some_and(|word| word == "create")
+        && words.take(8).any(|word| matches!(&*word, "procedure" | "function" | "trigger" | "event"));
+    match program && refusal.code == "1064" {
+        true => "; write DELIMITER around a body that contains semicolons",
+        false => "",
+    }
+}
+
+/// The first line of a statement, cut to what can be shown.
+fn beginning(statement: &str) -> String {
+    let line = statement.lines().next().unwrap_or_default();
+    match line.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,63 @@
+//! What can go wrong at the door.
+
+use std::io;
+use std::net::SocketAddr;
+
+use doorkeeper::protocol::{Event, Failure};
+
+/// Why a doorkeeper did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// It is gone.
+    #[error("the doorkeeper is gone: {reason}")]
+    Closed {
+        /// How the connection ended.
+        reason: String,
+    },
+    /// It does not answer.
+    #[error("the doorkeeper was silent for {seconds}s")]
+    Silent {
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// It tried and could not.
+    #[error("{}", .0.message)]
+    Failed(Failure),
+    /// A connection inside the sandbox was not taken.
+    #[error("cannot connect to {address} inside the sandbox: {cause}")]
+    Connect {
+        /// Where to.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// It answered something that does not belong to the question.
+    #[error("the doorkeeper answered something else: {0}")]
+    Unexpected(String),
+}
+
+impl DoorError {
+    /// The error for an event that does not belong to the question.
+    pub(super) fn unexpected(event: Event) -> Self {
+        match event {
+            Event::Failed { failure, .. } => Self::Failed(failure),
+            other => Self::Unexpected(format!("{other:?}").chars().take(200).collect()),
+        }
+    }
+
+    /// The kernel's number, when the doorkeeper tried and could not.
+    #[must_use]
+    pub fn errno(&self) -> Option<rustix::io::Errno> {
+        match self {
+            Self::Failed(failure) if failure.errno != 0 => Some(rustix::io::Errno::from_raw_os_error(failure.errno)),
+            _ => None,
+        }
+    }
+
+    /// Whether the doorkeeper is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed { .. })
+    }
+}

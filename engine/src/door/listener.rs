@@ -1,0 +1,63 @@
+//! Where a doorkeeper connects to: a socket in a private folder that is mounted read-only into the sandbox.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::UnixListener;
+
+use super::connection::Connection;
+use super::{Door, DoorError};
+
+/// The name of the socket in its folder.
+const SOCKET: &str = "socket";
+
+/// A socket that waits for one doorkeeper. The socket goes when this is dropped; the folder stays, because it is mounted.
+///
+/// The worker listens and the doorkeeper connects, so that the folder can be read-only inside: there is no moment at
+/// which the agent could connect, and nothing that it could write on the host's disk.
+#[derive(Debug)]
+pub struct DoorListener {
+    folder: PathBuf,
+    listener: UnixListener,
+}
+
+impl DoorListener {
+    /// Listens in a new folder at this path. The folder above must be private: what is inside is open to all, because
+    /// nobody knows which user a container's root is outside.
+    pub fn open(folder: PathBuf) -> io::Result<Self> {
+        DirBuilder::new().mode(0o755).create(&folder)?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o755))?;
+        // A socket's path is at most 107 bytes; through its folder's descriptor, any folder will do.
+        let descriptor = File::open(&folder)?;
+        let short = format!("/proc/self/fd/{}/{SOCKET}", descriptor.as_raw_fd());
+        let listener = UnixListener::bind(short)?;
+        fs::set_permissions(folder.join(SOCKET), Permissions::from_mode(0o777))?;
+        Ok(Self { folder, listener })
+    }
+
+    /// The folder, to be mounted into the sandbox.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Waits for the doorkeeper, and closes the door behind it.
+    pub async fn accept(self, patience: Duration) -> Result<Door, DoorError> {
+        let late = || DoorError::Closed { reason: format!("it did not connect within {}s", patience.as_secs()) };
+        let accepted = tokio::time::timeout(patience, self.listener.accept()).await.map_err(|_| late())?;
+        let (stream, _) = accepted.map_err(|error| DoorError::Closed { reason: error.to_string() })?;
+        drop(self);
+        let opened = tokio::time::timeout(patience, Connection::open(stream)).await.map_err(|_| late())?;
+        Ok(Door { connection: opened? })
+    }
+}
+
+impl Drop for DoorListener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.folder.join(SOCKET));
+    }
+}

@@ -1,0 +1,190 @@
+//! The environment of commands in the sandbox.
+
+use std::collections::BTreeMap;
+
+use scenario::plan::Values;
+use scenario::spec::sections::{Database, SecretScope, Service, ServiceKind};
+
+use crate::attempt::Attempt;
+use crate::backend::{Image, WORKSPACE};
+use crate::users::User;
+
+/// Where programs are looked for when the image does not say.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The variables that hold the task's prompt.
+const PROMPT: [&str; 2] = ["TOUCHSTONE_TASK_PROMPT", "KEYSTONE_TASK_PROMPT"];
+/// How long a variable may be.
+const MOST_VARIABLE: usize = 120 * 1024;
+
+/// The environment of commands in the sandbox, by name.
+pub(crate) type Environment = BTreeMap<String, String>;
+
+/// What `setup.commands` and command checks see: the image's variables, the services' addresses, secrets, `setup.env`.
+pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User) -> Environment {
+    let values = attempt.values();
+    let mut environment = Environment::from([
+        ("PATH".to_owned(), PATH.to_owned()),
+        ("HOME".to_owned(), user.home.clone()),
+        ("WORKSPACE".to_owned(), WORKSPACE.to_owned()),
+    ]);
+    environment.extend(image.environment.iter().cloned());
+    environment.extend(addresses(attempt));
+    environment.extend(seeds(attempt));
+    environment.extend(secrets(attempt));
+    let own = attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values)));
+    environment.extend(own);
+    environment
+}
+
+/// What the agent sees besides: the task and its own variables.
+pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environment {
+    let values = attempt.values();
+    let mut environment = commands.clone();
+    let prompt = values.prompt();
+    // The kernel starts no program with a longer variable; the prompt is in the task's file and on standard input too.
+    if prompt.len() <= MOST_VARIABLE {
+        for name in PROMPT {
+            environment.insert(name.to_owned(), prompt.clone());
+        }
+    }
+    if let Some(agent) = &attempt.spec.agent {
+        environment.extend(agent.common.env.iter().map(|(name, text)| (name.to_string(), text.render(&values))));
+    }
+    environment
+}
+
+/// `<NAME>_HOST`, `<NAME>_PORT` and `<NAME>_URL` of every service.
+fn addresses(attempt: &Attempt<'_>) -> Environment {
+    let mut environment = Environment::new();
+    for service in &attempt.spec.services {
+        let name = service.name().as_str();
+        let prefix: String = name
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' })
+            .collect();
+        environment.insert(format!("{prefix}_HOST"), name.to_owned());
+        if let Some(port) = service.ports().first() {
+            environment.insert(format!("{prefix}_PORT"), port.to_string());
+            let url = match scheme(service) {
+                "http" if *port == 80 => format!("http://{name}"),
+                scheme => format!("{scheme}://{name}:{port}"),
+            };
+            environment.insert(format!("{prefix}_URL"), url);
+        }
+    }
+    environment
+}
+
+/// What a client of the service calls its protocol.
+fn scheme(service: &Service) -> &'static str {
+    match &service.kind {
+        ServiceKind::Container(container) => match container.database() {
+            Some(Database::Postgres) => "postgres",
+            Some(Database::MySql) => "mysql",
+            None if container.image.source().to_lowercase().contains("redis") => "redis",
+            None => "http",
+        },
+        ServiceKind::HttpMock(_) => "http",
+    }
+}
+
+fn seeds(attempt: &Attempt<'_>) -> Environment {
+    let seed = attempt.scenario.seed.get();
+    let names = ["TOUCHSTONE_SEED", "KEYSTONE_SEED"].map(|name| (name.to_owned(), seed.to_string()));
+    let mut environment = Environment::from(names);
+    // Python takes no more than 32 bits.
+    environment.insert("PYTHONHASHSEED".to_owned(), (seed & u64::from(u32::MAX)).to_string());
+    environment
+}
+
+fn secrets(attempt: &Attempt<'_>) -> Environment {
+    let as_variable =
+        attempt.spec.secrets.iter().filter(|secret| matches!(secret.entry().scope, None | Some(SecretScope::Env(_))));
+    as_variable
+        .filter_map(|secret| {
+            let name = secret.name().to_string();
+            attempt.secrets.get(&name).map(|value| (name, value.clone()))
+        })
+        .collect()
+}
+
+/// What `.keystone/task.json` says.
+pub(crate) fn task_file(values: &Values<'_>, attempt: &Attempt<'_>) -> String {
+    let task = serde_json::json!({
+        "prompt": values.prompt(),
+        "task": { "prompt": values.prompt() },
+        "spec_id": attempt.spec.id.to_string(),
+        "scenario_id": attempt.scenario.id.to_string(),
+        "scenario_params": attempt.scenario.parameters,
+        "seed": attempt.scenario.seed.get(),
+        "replica": attempt.scenario.replica,
+        "workspace_path": WORKSPACE,
+    });
+    format!("{task:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use scenario::plan::{PlanOptions, expand};
+    use scenario::spec::load;
+
+    use super::{of_agent, of_commands};
+    use crate::attempt::{Attempt, Permissions};
+    use crate::backend::{Identity, Image};
+    use crate::bundle::BundleFolder;
+    use crate::entropy;
+    use crate::users::User;
+
+    fn environment(prompt: &str) -> BTreeMap<String, String> {
+        let text = format!(
+            "version: 1\nid: t\nbase: x\ntask: {{prompt: {prompt}}}\nsecrets: [{{name: KEY, from: 'static://s'}}, {{name: B, from: 'static://s'}}]\n\
+             agent: {{type: cli, command: x, env: {{B: agent, C: agent}}}}\nsetup: {{env: {{B: setup, C: setup, D: setup}}}}\n\
+             services: [{{name: my-db, image: postgres}}, {{name: mail, type: http_mock}}, {{name: api, type: http_mock, ports: [8080]}}]\n\
+             invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+        );
+        let spec = load(&text, None).spec.expect("a spec");
+        let scenario = expand(&spec, PlanOptions::default()).expect("a plan").scenarios.remove(0);
+        let secrets = BTreeMap::from(["KEY", "B"].map(|name| (name.to_owned(), "s".to_owned())));
+        let attempt = Attempt {
+            spec: &spec,
+            scenario: &scenario,
+            bundle: &BundleFolder::none(),
+            secrets: &secrets,
+            identity: Identity { experiment: String::new(), scenario: String::new(), job: entropy::uuid(), attempt: 1 },
+            permissions: Permissions::default(),
+            agent: None,
+        };
+        let image = Image {
+            record: scenario::evidence::ImageRecord::default(),
+            id: String::new(),
+            entrypoint: Vec::new(),
+            command: Vec::new(),
+            environment: vec![("PATH".to_owned(), "/own".to_owned()), ("D".to_owned(), "image".to_owned())],
+            directory: "/".to_owned(),
+            user: String::new(),
+            volumes: Vec::new(),
+            ours: false,
+        };
+        let user = User { uid: 0, gid: 0, groups: Vec::new(), home: "/root".to_owned() };
+        of_agent(&attempt, &of_commands(&attempt, &image, &user))
+    }
+
+    #[test]
+    fn what_is_nearer_to_the_agent_wins() {
+        let found = environment("do it");
+        let shown: Vec<_> = found
+            .iter()
+            .filter(|(name, _)| !name.ends_with("SEED"))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn a_prompt_that_no_program_could_be_started_with_is_left_out() {
+        assert!(!environment(&"x".repeat(200_000)).contains_key("TOUCHSTONE_TASK_PROMPT"));
+    }
+}

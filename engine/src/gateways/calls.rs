@@ -1,0 +1,146 @@
+//! Calls over HTTP as audit events.
+
+use scenario::evidence::AuditEvent;
+
+/// How many calls are kept; the rest are counted.
+pub const KEPT_CALLS: usize = 10_000;
+/// How much of one answer's body is kept with its call: 64 KiB.
+pub const KEPT_ANSWER_BYTES: usize = 64 * 1024;
+/// How many bytes of hosts, methods, paths and answers are kept: 64 MiB. A call beyond it is counted.
+pub const KEPT_CALLS_BYTES: usize = 64 * 1024 * 1024;
+
+/// How much is kept of calls.
+#[derive(Debug, Clone, Copy)]
+pub struct CallLimits {
+    /// The number of calls.
+    pub calls: usize,
+    /// The bytes of one answer's body.
+    pub answer_bytes: usize,
+    /// The bytes of all calls together.
+    pub bytes: usize,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self { calls: KEPT_CALLS, answer_bytes: KEPT_ANSWER_BYTES, bytes: KEPT_CALLS_BYTES }
+    }
+}
+
+/// One call that was answered, without secrets.
+#[derive(Debug)]
+pub struct Call {
+    /// The service that answered.
+    pub service: String,
+    /// The name that was called.
+    pub host: String,
+    /// The method.
+    pub method: String,
+    /// The path, without the query.
+    pub path: String,
+    /// The status of the answer.
+    pub status: u16,
+    /// The body of the answer; `None` when it had none.
+    pub response_body: Option<String>,
+}
+
+/// The calls of one sandbox, in the order of their answers.
+#[derive(Debug)]
+pub struct CallLog {
+    calls: Vec<AuditEvent>,
+    left: CallLimits,
+    counted: u64,
+    closed: bool,
+}
+
+impl CallLog {
+    /// An empty log.
+    #[must_use]
+    pub fn new(limits: CallLimits) -> Self {
+        Self { calls: Vec::new(), left: limits, counted: 0, closed: false }
+    }
+
+    /// Writes a call down, or counts it when the log is full.
+    pub fn record(&mut self, mut call: Call) {
+        if self.closed {
+            return;
+        }
+        if let Some(body) = &mut call.response_body {
+            body.truncate(body.floor_char_boundary(self.left.answer_bytes));
+        }
+        let answer = call.response_body.as_ref().map_or(0, String::len);
+        let bytes = call.service.len() + call.host.len() + call.method.len() + call.path.len() + answer;
+        if self.counted > 0 || self.left.calls == 0 || bytes > self.left.bytes {
+            self.counted += 1;
+            return;
+        }
+        self.left.calls -= 1;
+        self.left.bytes -= bytes;
+        self.calls.push(call.into());
+    }
+
+    /// Ends the log: whatever is recorded afterwards is ignored.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The calls that are kept.
+    #[must_use]
+    pub fn calls(&self) -> &[AuditEvent] {
+        &self.calls
+    }
+
+    /// How many calls were counted only.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+}
+
+impl From<Call> for AuditEvent {
+    fn from(call: Call) -> Self {
+        let Call { service, host, method, path, status, response_body } = call;
+        Self::HttpCall { service: Some(service), host, method, path, status: Some(status), response_body }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::evidence::AuditEvent;
+
+    use super::{Call, CallLimits, CallLog};
+
+    fn call(answer: &str) -> Call {
+        Call {
+            service: "a".to_owned(),
+            host: "a".to_owned(),
+            method: "G".to_owned(),
+            path: "/".to_owned(),
+            status: 200,
+            response_body: Some(answer.to_owned()),
+        }
+    }
+
+    fn answers(limits: CallLimits, answers: &[&str]) -> (Vec<String>, u64) {
+        let mut log = CallLog::new(limits);
+        answers.iter().for_each(|answer| log.record(call(answer)));
+        let kept = log.calls().iter().map(|event| match event {
+            AuditEvent::HttpCall { response_body: Some(body), .. } => body.clone(),
+            other => panic!("{other:?}"),
+        });
+        (kept.collect(), log.counted())
+    }
+
+    #[test]
+    fn calls_beyond_the_number_or_the_bytes_are_counted() {
+        let limits = CallLimits { calls: 2, answer_bytes: 9, bytes: 99 };
+        assert_eq!(answers(limits, &["x", "y", "z"]), (vec!["x".to_owned(), "y".to_owned()], 1));
+        let limits = CallLimits { calls: 9, answer_bytes: 9, bytes: 10 };
+        assert_eq!(answers(limits, &["123456", "7", "8"]), (vec!["123456".to_owned()], 2));
+    }
+
+    #[test]
+    fn a_long_answer_is_cut_between_characters() {
+        let limits = CallLimits { calls: 2, answer_bytes: 2, bytes: 99 };
+        assert_eq!(answers(limits, &["aé"]).0, ["a"]);
+    }
+}

@@ -1,0 +1,106 @@
+//! Requests on their way in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use scenario::evidence::Exchange;
+use tokio::time::timeout;
+
+use super::answer::Answer;
+use super::limits::MockLimits;
+use super::mock::{Mock, no_room};
+use super::request;
+use crate::gateways::body::IncomingBody;
+use crate::gateways::room::{Room, Share};
+
+/// A request whose head has come. It is written down whatever happens next: when the client goes away in the middle of
+/// the body, the server drops this, and what came until then is recorded.
+pub(super) struct Arrival {
+    mock: Arc<Mock>,
+    limits: MockLimits,
+    /// What came; taken out when it is written down.
+    coming: Option<(Exchange, IncomingBody)>,
+}
+
+/// Why a body did not come whole.
+enum Broken {
+    /// The client went away, or what it sent is not what it announced.
+    Incomplete,
+    /// Nothing came for too long.
+    Stalled(Duration),
+    /// There is more of it than is read.
+    TooLarge(u64),
+    /// There is no memory for it.
+    NoRoom,
+}
+
+impl Arrival {
+    pub(super) fn new(mock: Arc<Mock>, parts: &Parts, limits: MockLimits, room: &Room) -> Self {
+        let coming = (request::head(parts), IncomingBody::new(limits.kept_body_bytes, room));
+        Self { mock, limits, coming: Some(coming) }
+    }
+
+    /// Reads the body and gives the answer, after both were written down.
+    pub(super) async fn answer(mut self, method: &Method, body: Incoming, share: &mut Share) -> Answer {
+        let outcome = match &mut self.coming {
+            Some((_, incoming)) => read(body, incoming, &self.limits).await,
+            None => Err(Broken::Incomplete),
+        };
+        match (self.coming.take(), outcome) {
+            (Some((head, body)), Ok(())) if *method == Method::CONNECT => {
+                self.mock.refuse(head, body, Answer::text(StatusCode::METHOD_NOT_ALLOWED, "a mock is no proxy\n"))
+            }
+            (Some((head, body)), Ok(())) => self.mock.take(head, body, share),
+            (Some((head, body)), Err(broken)) => self.mock.refuse(head, body, broken.answer()),
+            (None, _) => Broken::Incomplete.answer(),
+        }
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        if let Some((head, body)) = self.coming.take() {
+            self.mock.refuse(head, body, Broken::Incomplete.answer());
+        }
+    }
+}
+
+/// Reads a body to its end.
+async fn read(mut body: Incoming, incoming: &mut IncomingBody, limits: &MockLimits) -> Result<(), Broken> {
+    let wait = limits.body_wait;
+    while let Some(frame) = timeout(wait, body.frame()).await.map_err(|_| Broken::Stalled(wait))? {
+        let frame = frame.map_err(|_| Broken::Incomplete)?;
+        let Some(part) = frame.data_ref() else { continue };
+        if !incoming.push(part) {
+            return Err(Broken::NoRoom);
+        }
+        if incoming.size() > limits.read_body_bytes {
+            return Err(Broken::TooLarge(limits.read_body_bytes));
+        }
+    }
+    Ok(())
+}
+
+impl Broken {
+    fn answer(&self) -> Answer {
+        let text = |status, text: String| Answer::text(status, text);
+        let answer = match self {
+            Self::Incomplete => {
+                text(StatusCode::BAD_REQUEST, "the body of the request did not come whole\n".to_owned())
+            }
+            Self::Stalled(wait) => text(
+                StatusCode::REQUEST_TIMEOUT,
+                format!("nothing of the request's body came for {} seconds\n", wait.as_secs_f64()),
+            ),
+            Self::TooLarge(most) => {
+                text(StatusCode::PAYLOAD_TOO_LARGE, format!("the body of the request is larger than {most} bytes\n"))
+            }
+            Self::NoRoom => no_room(),
+        };
+        answer.closing()
+    }
+}

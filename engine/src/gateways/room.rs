@@ -1,0 +1,67 @@
+//! Memory for what is under way, shared by all connections of a sandbox.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A number of bytes that requests under way may take together.
+#[derive(Debug, Clone)]
+pub struct Room {
+    left: Arc<AtomicUsize>,
+}
+
+/// What one request took of a [`Room`]; it is given back on drop.
+#[derive(Debug)]
+pub struct Share {
+    room: Room,
+    taken: usize,
+}
+
+impl Room {
+    /// Room for this many bytes.
+    #[must_use]
+    pub fn new(bytes: usize) -> Self {
+        Self { left: Arc::new(AtomicUsize::new(bytes)) }
+    }
+
+    /// A share of nothing, which can grow.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        Share { room: self.clone(), taken: 0 }
+    }
+}
+
+impl Share {
+    /// Takes so many bytes more; `false` when there is no room for them, and then nothing is taken.
+    #[must_use]
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let taken =
+            self.room.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes)).is_ok();
+        if taken {
+            self.taken += bytes;
+        }
+        taken
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.room.left.fetch_add(self.taken, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Room;
+
+    #[test]
+    fn what_was_taken_comes_back_on_drop() {
+        let room = Room::new(10);
+        let mut first = room.share();
+        let mut second = room.share();
+        assert!(first.grow(4) && first.grow(4));
+        assert!(!second.grow(3), "only two are left");
+        assert!(second.grow(2));
+        drop(first);
+        assert!(second.grow(8));
+    }
+}

@@ -1,0 +1,38 @@
+//! Sandboxes: the world of a scenario, made for real.
+//!
+//! ```text
+//!            prepare                     act                probe            destroy
+//! image → sandbox → services → fixtures → agent → kill all → answers → evidence → nothing left
+//! ```
+//!
+//! [`run_scenario`] does it for one attempt and returns what was observed. A [`backend`] makes the box, a doorkeeper inside
+//! ([`door`]) does what is asked, [`gateways`] serve what the agent calls, and everything that is seen becomes evidence.
+//! The engine judges nothing, and knows neither a database of ours nor a queue.
+
+mod agent;
+pub mod attempt;
+pub mod backend;
+pub mod bundle;
+mod capture;
+pub mod data_dir;
+pub mod database;
+pub mod door;
+mod doorkeeper_binary;
+pub mod entropy;
+mod environment;
+pub mod error;
+pub mod event;
+pub mod fixtures;
+pub mod gateways;
+pub mod images;
+mod limits;
+pub mod owner;
+mod probes;
+mod redact;
+mod run;
+mod services;
+mod snapshot;
+mod users;
+mod world;
+
+pub use run::run_scenario;

@@ -1,0 +1,267 @@
+//! Runs one attempt of a scenario: prepare, act, probe, destroy.
+
+pub(crate) mod audit;
+mod mocks;
+mod prepare;
+mod probe;
+mod redacted;
+mod setup;
+mod supported;
+
+use std::sync::Arc;
+
+use scenario::evidence::{Evidence, Fired, Limit, World as WorldRecord};
+use scenario::spec::sections::Audit;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{self, Acted, Deadline};
+use crate::attempt::Attempt;
+use crate::backend::{Backend, End, Sandbox};
+use crate::door::DoorError;
+use crate::entropy;
+use crate::error::EngineError;
+use crate::event::{Event, Events, Phase};
+use crate::limits;
+use crate::redact::Redactor;
+use crate::services;
+use crate::snapshot::Snapshot;
+use crate::world::World;
+use prepare::Prepared;
+
+/// Runs one attempt and returns what was observed. An error is never the agent's doing.
+///
+/// Whatever happens, the sandbox is removed before this returns.
+pub async fn run_scenario(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    events: &Events,
+    cancel: &CancellationToken,
+) -> Result<Evidence, EngineError> {
+    supported::check(attempt)?;
+    let started = begin(events, Phase::Prepare);
+    let mut evidence = Evidence { marker_key: Some(entropy::hex(8)), ..Evidence::default() };
+    let images = until_cancelled(cancel, Box::pin(prepare::images(backend, attempt, events))).await?;
+    // Not given up half way: a sandbox that is being made can only be removed once it is there.
+    let sandbox = prepare::sandbox(backend, attempt, &images, events).await?;
+    let sandbox: Arc<dyn Sandbox> = Arc::from(sandbox);
+    // Fetching images and waiting for the engine is nobody's fault, so the clock starts now.
+    let overall = Instant::now() + attempt.spec.resources.timeout.get();
+    record_world(&mut evidence, backend, &*sandbox, &images);
+    // On the heap: all steps together are too much for a thread's stack.
+    let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), overall, started, events, &mut evidence));
+    let outcome = until_cancelled(cancel, lived).await;
+    let destroyed = destroy(&*sandbox, events).await;
+    outcome.map_err(|error| redacted::error(error, attempt.secrets))?;
+    if let Err(error) = destroyed {
+        evidence.notes.push(format!("the sandbox was not removed: {error}"));
+    }
+    redacted::redact(&mut evidence, attempt);
+    Ok(evidence)
+}
+
+/// What happens between the making of the sandbox and its end.
+async fn live(
+    attempt: &Attempt<'_>,
+    images: &prepare::Images,
+    sandbox: Arc<dyn Sandbox>,
+    overall: Instant,
+    started: Instant,
+    events: &Events,
+    evidence: &mut Evidence,
+) -> Result<(), EngineError> {
+    let redactor = Redactor::new(attempt.secrets, evidence.marker_key.as_deref().unwrap_or_default());
+    let Prepared(world) = Box::pin(prepare::world(attempt, images, sandbox, redactor, overall, events)).await?;
+    end(events, Phase::Prepare, started);
+    let acted = Box::pin(act(&world, attempt, images, overall, events)).await?;
+    let started = begin(events, Phase::Probe);
+    let lost = acted.lost;
+    observe(evidence, acted, events);
+    world.mocks.seal().await;
+    collect_records(evidence, &world, attempt);
+    if lost {
+        probe::unavailable(attempt, evidence, "the sandbox ended while the agent acted", None);
+    } else if let Err(error) = Box::pin(look(&world, attempt, evidence, overall, events)).await {
+        blame(error, &world, attempt, evidence).await?;
+    }
+    end(events, Phase::Probe, started);
+    Ok(())
+}
+
+/// Looks at all that the agent left.
+async fn look(
+    world: &World,
+    attempt: &Attempt<'_>,
+    evidence: &mut Evidence,
+    overall: Instant,
+    events: &Events,
+) -> Result<(), EngineError> {
+    look_around(world, attempt, evidence).await?;
+    probe::ask_all(world, attempt, evidence, overall, events).await
+}
+
+/// What it means that nothing could be looked at: memory that the agent filled stays full after its end (files in memory,
+/// shared segments), and then the kernel ends the doorkeeper. Anything else is no doing of the agent.
+async fn blame(
+    error: EngineError,
+    world: &World,
+    attempt: &Attempt<'_>,
+    evidence: &mut Evidence,
+) -> Result<(), EngineError> {
+    if !world.sandbox.door().is_closed() || world.sandbox.post_mortem().await.end != End::OutOfMemory {
+        return Err(error);
+    }
+    if evidence.limits.iter().all(|fired| fired.limit != Limit::Memory) {
+        evidence.limits.push(limits::out_of_memory(&world.limits));
+    }
+    probe::unavailable(attempt, evidence, "the agent left no memory to look with", Some(Limit::Memory));
+    Ok(())
+}
+
+/// Lets the agent act, and ends everything that it left running.
+async fn act(
+    world: &World,
+    attempt: &Attempt<'_>,
+    images: &prepare::Images,
+    overall: Instant,
+    events: &Events,
+) -> Result<Acted, EngineError> {
+    let started = begin(events, Phase::Act);
+    world.clock.start();
+    events.tell(Event::AgentStarted);
+    let deadline = Deadline::of(attempt, overall);
+    let mut acted = agent::act(world, attempt, &images.base, &deadline).await?;
+    stop_everything(world, attempt, &mut acted).await?;
+    events.tell(Event::AgentEnded { exit: acted.record.exit, after: started.elapsed() });
+    end(events, Phase::Act, started);
+    Ok(acted)
+}
+
+/// Ends every process of the agent, and reads which limits the kernel kept.
+async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted) -> Result<(), EngineError> {
+    if acted.lost {
+        return Ok(());
+    }
+    match world.sandbox.door().kill_all().await {
+        Ok(()) => {}
+        Err(DoorError::Failed(failure)) => {
+            acted.lost = true;
+            acted.offences.push(format!("the agent's processes could not be ended: {}", failure.message));
+            return Ok(());
+        }
+        // It can only have been the agent when there was one.
+        Err(error) if acted.record.exit.is_some() || !acted.limits.is_empty() => {
+            return agent::mourn(world, acted, error).await;
+        }
+        Err(error) => return Err(EngineError::door("end what the agent left")(error)),
+    }
+    if let Some(service) = agent_service(attempt).and_then(|name| world.services.get(&name)) {
+        service.running.stop().await?;
+    }
+    match agent::kernel_limits(world).await {
+        Ok(fired) => {
+            let known: Vec<_> = acted.limits.iter().map(|known| known.limit).collect();
+            acted.limits.extend(fired.into_iter().filter(|fired| !known.contains(&fired.limit)));
+        }
+        // What ended the doorkeeper after the agent is told by whoever looks next.
+        Err(_) if world.sandbox.door().is_closed() => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    if limits::is_short_of_memory(world.sandbox.door(), &world.limits).await {
+        // Without it, looking is slow, and a check that finds no memory fails: that is the agent's doing.
+        if let Err(error) = world.sandbox.make_room().await {
+            tracing::warn!(sandbox = %world.sandbox.name(), %error, "the sandbox got no more memory for its checks");
+        }
+    }
+    acted.offences.extend(services::offences(&world.services, &world.before.programs).await?);
+    Ok(())
+}
+
+/// The service that is the agent itself, which is stopped like any other agent.
+fn agent_service(attempt: &Attempt<'_>) -> Option<String> {
+    use scenario::spec::sections::AgentKind;
+    let AgentKind::Http(http) = attempt.agent()? else { return None };
+    let url: http::Uri = http.url.as_ref()?.render(&attempt.values()).parse().ok()?;
+    let host = url.host()?;
+    Some(host.strip_suffix(".services.internal").unwrap_or(host).to_owned())
+}
+
+fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
+    for fired in &acted.limits {
+        events.tell(Event::LimitFired(fired.clone()));
+    }
+    evidence.agent = acted.record;
+    evidence.leaks = acted.leaks;
+    evidence.limits = acted.limits;
+    evidence.offences = acted.offences;
+}
+
+/// What the gateways wrote down.
+fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>) {
+    evidence.journals = world.mocks.journals();
+    evidence.limits.extend(world.mocks.fired_limits());
+    let Audit { http_calls, file_writes, .. } = attempt.spec.effective_audit();
+    if http_calls || file_writes {
+        evidence.audit = Some(world.mocks.calls());
+    }
+    // Calls that were only counted could be to anybody.
+    let uncollected = world.mocks.uncollected_calls();
+    if uncollected > 0 && evidence.limits.iter().all(|fired| fired.limit != Limit::Requests) {
+        let detail = format!("{uncollected} calls more than the audit keeps");
+        evidence.limits.push(Fired { limit: Limit::Requests, detail });
+    }
+}
+
+/// What the agent changed: in the workspace, and in the image.
+async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Evidence) -> Result<(), EngineError> {
+    let operation = "look at the workspace";
+    let after = Snapshot::take(world.sandbox.door()).await.map_err(EngineError::door(operation))?;
+    let changes = world.before.workspace.changes(&after);
+    evidence.workspace = changes.first();
+    audit::add_file_writes(evidence, &changes, attempt);
+    audit::write_log(evidence, world).await?;
+    evidence.image_changes = probe::image_changes(world).await?;
+    Ok(())
+}
+
+async fn destroy(sandbox: &dyn Sandbox, events: &Events) -> Result<(), EngineError> {
+    let started = begin(events, Phase::Destroy);
+    let destroyed = sandbox.destroy().await;
+    if let Err(error) = &destroyed {
+        tracing::error!(sandbox = %sandbox.name(), %error, "the sandbox {} was not removed", sandbox.name());
+    } else {
+        events.tell(Event::SandboxDestroyed { name: sandbox.name().to_owned() });
+    }
+    end(events, Phase::Destroy, started);
+    destroyed
+}
+
+fn record_world(evidence: &mut Evidence, backend: &dyn Backend, sandbox: &dyn Sandbox, images: &prepare::Images) {
+    let record = backend.record();
+    let own = std::iter::once(&images.base).chain(images.services.values());
+    let used: Vec<_> = own.map(|image| image.record.clone()).collect();
+    for image in used.iter().filter(|image| image.is_stand_in()) {
+        let note = format!("`{}` stood in for `{}`", image.name, image.reference);
+        if !evidence.notes.contains(&note) {
+            evidence.notes.push(note);
+        }
+    }
+    evidence.world =
+        WorldRecord { sandbox: sandbox.name().to_owned(), backend: record.name, runtime: record.runtime, images: used };
+}
+
+async fn until_cancelled<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, EngineError> {
+    cancel.run_until_cancelled(work).await.unwrap_or(Err(EngineError::Cancelled))
+}
+
+fn begin(events: &Events, phase: Phase) -> Instant {
+    events.tell(Event::PhaseStarted(phase));
+    Instant::now()
+}
+
+fn end(events: &Events, phase: Phase, started: Instant) {
+    events.tell(Event::PhaseEnded(phase, started.elapsed()));
+}

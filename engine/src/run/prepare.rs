@@ -1,0 +1,183 @@
+//! Builds the world: images, sandbox, services, gateways, fixtures, setup; then looks at what it is like.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use doorkeeper::protocol::EntryKind;
+use scenario::checks::{Check, RunsIn, Verify};
+use scenario::spec::sections::AgentKind;
+use tokio::time::Instant;
+
+use super::{mocks, setup};
+use crate::attempt::Attempt;
+use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
+use crate::environment;
+use crate::error::EngineError;
+use crate::event::{Event, Events};
+use crate::fixtures;
+use crate::gateways::clock::Clock;
+use crate::limits::Counters;
+use crate::redact::Redactor;
+use crate::services::{self, Addresses, Baseline, Forwards};
+use crate::snapshot::Snapshot;
+use crate::users;
+use crate::world::{Before, World};
+
+/// The images that a world is made from.
+#[derive(Debug)]
+pub(super) struct Images {
+    /// That of the sandbox.
+    pub(super) base: Image,
+    /// Those of the services, by name.
+    pub(super) services: BTreeMap<String, Image>,
+}
+
+/// A world that is ready for the agent.
+#[derive(Debug)]
+pub(super) struct Prepared(pub(super) World);
+
+/// Finds all images, before anything is made.
+pub(super) async fn images(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    events: &Events,
+) -> Result<Images, EngineError> {
+    let values = attempt.values();
+    let reference = match attempt.agent() {
+        Some(AgentKind::Image(own)) => own.image.render(&values),
+        Some(AgentKind::Http(http)) => http.image.as_ref().unwrap_or(&attempt.spec.base).render(&values),
+        _ => attempt.spec.base.render(&values),
+    };
+    let found = backend.image(&reference, events).await?;
+    let packages: Vec<_> = attempt.spec.setup.packages.iter().map(ToString::to_string).collect();
+    let base = backend.with_packages(&found, &packages, events).await?;
+    Ok(Images { base, services: services::images(backend, attempt, events).await? })
+}
+
+/// Makes the sandbox.
+pub(super) async fn sandbox(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    images: &Images,
+    events: &Events,
+) -> Result<Box<dyn Sandbox>, EngineError> {
+    let request = SandboxRequest {
+        identity: attempt.identity.clone(),
+        image: images.base.clone(),
+        limits: limits(attempt),
+        hosts: Addresses::of(attempt.spec).hosts(attempt.spec),
+        read_only: attempt.spec.agent.as_ref().is_some_and(|agent| agent.common.read_only),
+    };
+    let sandbox = backend.create(request).await?;
+    events.tell(Event::SandboxCreated { name: sandbox.name().to_owned() });
+    Ok(sandbox)
+}
+
+fn limits(attempt: &Attempt<'_>) -> Limits {
+    let resources = &attempt.spec.resources;
+    Limits {
+        cpus: resources.cpu.get(),
+        memory: resources.memory.get(),
+        disk: resources.disk.get(),
+        pids: resources.pids.get(),
+    }
+}
+
+/// What is being done, for the message when it takes too long.
+#[derive(Debug, Default)]
+struct Step(Mutex<String>);
+
+impl Step {
+    fn is(&self, step: &str) {
+        step.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn get(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Builds everything around and in the sandbox.
+pub(super) async fn world(
+    attempt: &Attempt<'_>,
+    images: &Images,
+    sandbox: Arc<dyn Sandbox>,
+    redactor: Redactor,
+    overall: Instant,
+    events: &Events,
+) -> Result<Prepared, EngineError> {
+    let step = Step::default();
+    let built = build(attempt, images, sandbox, redactor, &step, events);
+    match tokio::time::timeout_at(overall, built).await {
+        Ok(built) => built.map(Prepared),
+        Err(_) => Err(EngineError::PrepareTimeout {
+            seconds: attempt.spec.resources.timeout.get().as_secs(),
+            step: step.get(),
+        }),
+    }
+}
+
+async fn build(
+    attempt: &Attempt<'_>,
+    images: &Images,
+    sandbox: Arc<dyn Sandbox>,
+    redactor: Redactor,
+    step: &Step,
+    events: &Events,
+) -> Result<World, EngineError> {
+    step.is("services");
+    let user = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
+    let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
+    let user = user.unwrap_or_else(|| if own_image { images.base.user.clone() } else { String::new() });
+    let user = users::find(sandbox.door(), &user).await?;
+    let addresses = Addresses::of(attempt.spec);
+    let clock = Arc::new(Clock::default());
+    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &clock, &redactor).await?;
+    let mut forwards = Forwards::default();
+    let services = services::start_all(&*sandbox, attempt, &images.services, &addresses, &mut forwards, events).await?;
+    let environment = environment::of_commands(attempt, &images.base, &user);
+    let limits = limits(attempt);
+    let before = Before::default();
+    let mut world = World { sandbox, limits, services, mocks, clock, forwards, environment, user, redactor, before };
+    step.is("the workspace");
+    claim_workspace(&world).await?;
+    step.is("fixtures");
+    fixtures::apply_all(&world, attempt, events).await?;
+    step.is("setup");
+    setup::apply(&world, attempt).await?;
+    step.is("the baseline");
+    world.before = look(&world, attempt).await?;
+    Ok(world)
+}
+
+/// Makes the folder that is ours in the workspace.
+async fn claim_workspace(world: &World) -> Result<(), EngineError> {
+    setup::write(world, &format!("{WORKSPACE}/.keystone"), EntryKind::Directory, 0o755, Vec::new()).await
+}
+
+/// Looks at the world before the agent starts.
+async fn look(world: &World, attempt: &Attempt<'_>) -> Result<Before, EngineError> {
+    let door = world.sandbox.door();
+    let operation = "look at the sandbox before the agent starts";
+    if crate::limits::disk(door, &world.limits).await.map_err(EngineError::door(operation))?.is_some() {
+        let reason = "the workspace was full before the agent started; raise `resources.disk`".to_owned();
+        return Err(EngineError::Setup { place: "setup".to_owned(), reason });
+    }
+    Ok(Before {
+        workspace: Snapshot::take(door).await.map_err(EngineError::door(operation))?,
+        counters: Counters::read(door).await.map_err(EngineError::door(operation))?,
+        programs: Baseline::take(&world.services).await?,
+        image_changes: if runs_in_sandbox(attempt) { Some(super::probe::image_state(world).await?) } else { None },
+        written_over_image: world.sandbox.written_over_image(false).await?,
+        image_room: door.space("/").await.map_err(EngineError::door(operation))?.free,
+    })
+}
+
+/// Whether a check runs something in the image that the agent leaves.
+fn runs_in_sandbox(attempt: &Attempt<'_>) -> bool {
+    attempt.spec.invariants.iter().any(|(_, invariant)| match &invariant.check {
+        Check::CommandExit(check) => check.verify == Verify::Sandbox,
+        Check::Custom(check) => check.runs_in == RunsIn::Sandbox && check.verify == Verify::Sandbox,
+        _ => false,
+    })
+}

@@ -1,0 +1,100 @@
+//! Waits until services are ready.
+
+use std::time::Duration;
+
+use scenario::spec::sections::{Container, Service};
+use tokio::time::Instant;
+
+use super::start::LiveService;
+use crate::attempt::Attempt;
+use crate::database::{Readiness, ready};
+use crate::error::EngineError;
+use crate::redact::Redactor;
+
+/// How long one try of `wait_for` may take.
+const TRY: Duration = Duration::from_secs(10);
+/// The pause between tries of `wait_for`.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How much of a service's output an error shows.
+const SHOWN: usize = 1500;
+
+/// Waits until a service is ready, and says what it printed when it is not.
+pub(super) async fn wait(
+    live: &LiveService,
+    service: &Service,
+    container: &Container,
+    attempt: &Attempt<'_>,
+) -> Result<(), EngineError> {
+    let limit = container.wait_timeout.get();
+    let waiting = async {
+        match &container.wait_for {
+            Some(command) => wait_for(live, &command.render(&attempt.values()), limit).await,
+            None => wait_for_ports(live, service, container, limit).await,
+        }
+    };
+    let reason = tokio::select! {
+        result = waiting => match result {
+            Ok(()) => return Ok(()),
+            Err(reason) => reason,
+        },
+        () = ended(live) => "its container ended".to_owned(),
+    };
+    // Before it is cut: half a secret would not be found any more.
+    let output = Redactor::new(attempt.secrets, "hidden").text(&live.running.last_output().await);
+    let length = output.chars().count();
+    let output: String = output.chars().skip(length.saturating_sub(SHOWN)).collect();
+    let output = if output.is_empty() { String::new() } else { format!("\nits last output:\n{output}") };
+    Err(EngineError::ServiceNotReady { service: service.name().to_string(), reason, output })
+}
+
+/// Returns once the container has ended.
+async fn ended(live: &LiveService) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        if matches!(live.running.is_running().await, Ok(false)) {
+            return;
+        }
+    }
+}
+
+async fn wait_for(live: &LiveService, command: &str, limit: Duration) -> Result<(), String> {
+    let words = ["sh", "-c", command].map(ToOwned::to_owned);
+    let deadline = Instant::now() + limit;
+    let mut reason = "it was still running".to_owned();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match tokio::time::timeout(TRY.min(left), live.running.run(&words, TRY)).await {
+            Ok(Ok((0, _))) => return Ok(()),
+            Ok(Ok((code, output))) => reason = format!("exit code {code} {output}"),
+            Ok(Err(error)) => reason = error.to_string(),
+            // What an earlier try said is more than that this one had no time left.
+            Err(_) => {}
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("`{command}` did not succeed within {}s: {}", limit.as_secs_f64(), reason.trim()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn wait_for_ports(
+    live: &LiveService,
+    service: &Service,
+    container: &Container,
+    limit: Duration,
+) -> Result<(), String> {
+    let dial = live.dial();
+    let is_redis = container.image.source().to_lowercase().contains("redis");
+    let ports = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok());
+    let readiness: Vec<_> = match &live.database {
+        Some((database, credentials)) => {
+            vec![Readiness::Sql { database: *database, credentials: credentials.clone() }]
+        }
+        None if is_redis => ports.map(|port| Readiness::Redis { port }).collect(),
+        None => ports.map(|port| Readiness::Tcp { port }).collect(),
+    };
+    for readiness in readiness {
+        ready(&readiness, &dial, limit).await.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Starts the containers of a spec's services and waits until they are ready.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use scenario::spec::sections::{Container, Service, ServiceKind};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::readiness::wait;
+use super::{Addresses, Forwards};
+use crate::attempt::Attempt;
+use crate::backend::{Backend, Image, RunningService, Sandbox, ServiceRequest};
+use crate::database::{Credentials, Database, Dial};
+use crate::door::Door;
+use crate::error::EngineError;
+use crate::event::{Event, Events};
+
+/// A service's container that is running.
+#[derive(Debug)]
+pub(crate) struct LiveService {
+    /// The container.
+    pub(crate) running: Box<dyn RunningService>,
+    /// How it is asked with SQL, when it can be.
+    pub(crate) database: Option<(Database, Credentials)>,
+}
+
+/// The containers of a sandbox's services, by name.
+pub(crate) type LiveServices = BTreeMap<String, LiveService>;
+
+impl LiveService {
+    /// Connects to its ports.
+    pub(crate) fn dial(&self) -> Arc<dyn Dial> {
+        Arc::new(ThroughDoor(self.running.door().clone()))
+    }
+}
+
+/// Connects to loopback behind a door.
+#[derive(Debug)]
+struct ThroughDoor(Door);
+
+#[async_trait]
+impl Dial for ThroughDoor {
+    async fn dial(&self, port: u16) -> std::io::Result<TcpStream> {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        self.0.connect(address).await.map_err(std::io::Error::other)
+    }
+}
+
+/// Finds the images of all containers, so that a missing one is known before anything is made.
+pub(crate) async fn images(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    events: &Events,
+) -> Result<BTreeMap<String, Image>, EngineError> {
+    let mut images = BTreeMap::new();
+    for (service, container) in containers(attempt) {
+        let reference = container.image.render(&attempt.values());
+        images.insert(service.name().to_string(), backend.image(&reference, events).await?);
+    }
+    Ok(images)
+}
+
+fn containers<'a>(attempt: &Attempt<'a>) -> impl Iterator<Item = (&'a Service, &'a Container)> {
+    attempt.spec.services.iter().filter_map(|service| match &service.kind {
+        ServiceKind::Container(container) => Some((service, container)),
+        ServiceKind::HttpMock(_) => None,
+    })
+}
+
+/// Starts all containers side by side, and waits until each is ready.
+pub(crate) async fn start_all(
+    sandbox: &dyn Sandbox,
+    attempt: &Attempt<'_>,
+    images: &BTreeMap<String, Image>,
+    addresses: &Addresses,
+    forwards: &mut Forwards,
+    events: &Events,
+) -> Result<LiveServices, EngineError> {
+    let starting = containers(attempt).filter_map(|(service, container)| {
+        let image = images.get(service.name().as_str())?;
+        Some(start_one(sandbox, attempt, (service, container), image, addresses, events))
+    });
+    let live: LiveServices = try_join_all(starting).await?.into_iter().collect();
+    for service in attempt.spec.services.iter().filter(|service| addresses.has_own_network(service.name().as_str())) {
+        forward(sandbox, service, &live, addresses, forwards).await?;
+    }
+    Ok(live)
+}
+
+async fn start_one(
+    sandbox: &dyn Sandbox,
+    attempt: &Attempt<'_>,
+    (service, container): (&Service, &Container),
+    image: &Image,
+    addresses: &Addresses,
+    events: &Events,
+) -> Result<(String, LiveService), EngineError> {
+    let name = service.name().to_string();
+    let values = attempt.values();
+    let mut environment: BTreeMap<_, _> =
+        service.common.env.iter().map(|(key, text)| (key.to_string(), text.render(&values))).collect();
+    let kind = database_of(container, image);
+    let credentials = kind.and_then(|kind| credentials(kind, &environment, service));
+    if kind == Some(Database::Postgres) && !image.ours {
+        require_passwords(&mut environment);
+    }
+    let started = Instant::now();
+    let request = ServiceRequest {
+        name: name.clone(),
+        image: image.clone(),
+        command: container.command.as_ref().map(|command| command.render(&values)),
+        environment,
+        own_network: addresses.has_own_network(&name),
+    };
+    let running = sandbox.start_service(request).await?;
+    let live = LiveService { running, database: kind.zip(credentials) };
+    wait(&live, service, container, attempt).await?;
+    events.tell(Event::ServiceReady { service: name.clone(), after: started.elapsed() });
+    Ok((name, live))
+}
+
+/// Which database it is: as stated, by the name that was asked for, or by that of the stand-in.
+fn database_of(container: &Container, image: &Image) -> Option<Database> {
+    let by_name = |name: &str| {
+        let name = name.to_lowercase();
+        let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        if any(&["postgres", "postgis", "pgvector", "timescale"]) {
+            Some(Database::Postgres)
+        } else if any(&["mysql", "mariadb", "percona"]) {
+            Some(Database::MySql)
+        } else {
+            None
+        }
+    };
+    container.database().or_else(|| by_name(&image.record.reference))
+}
+
+fn credentials(kind: Database, environment: &BTreeMap<String, String>, service: &Service) -> Option<Credentials> {
+    let usual = match kind {
+        Database::Postgres => 5432,
+        Database::MySql => 3306,
+    };
+    let port = service.ports().first().and_then(|port| u16::try_from(*port).ok()).unwrap_or(usual);
+    Credentials::from_environment(kind, environment, port).ok()
+}
+
+/// The agent is on the database's own loopback, which Postgres trusts by default: a wrong password would pass.
+fn require_passwords(environment: &mut BTreeMap<String, String>) {
+    const ARGUMENT: &str = "--auth-host=scram-sha-256";
+    let arguments = environment.entry("POSTGRES_INITDB_ARGS".to_owned()).or_default();
+    if !arguments.contains("--auth") {
+        *arguments = format!("{arguments} {ARGUMENT}").trim().to_owned();
+    }
+}
+
+/// Lets the sandbox reach a service that has a network of its own.
+async fn forward(
+    sandbox: &dyn Sandbox,
+    service: &Service,
+    live: &LiveServices,
+    addresses: &Addresses,
+    forwards: &mut Forwards,
+) -> Result<(), EngineError> {
+    let name = service.name().as_str();
+    let (Some(address), Some(live)) = (addresses.get(name), live.get(name)) else { return Ok(()) };
+    for port in service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()) {
+        let operation = format!("listen for the service `{name}` on port {port}");
+        let address = SocketAddr::new(IpAddr::V4(address), port);
+        let listener = sandbox.door().listen(doorkeeper::protocol::Transport::Tcp, address).await;
+        let listener = listener.map_err(EngineError::door(operation.clone()))?;
+        forwards.add(listener.into(), live.running.door().clone(), port).map_err(EngineError::files(operation))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Finds what an agent left running in a service, such as a program that a database was told to start.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::LiveServices;
+use crate::backend::Process;
+use crate::error::EngineError;
+
+/// What ran in each service before the agent started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baseline(BTreeMap<String, Known>);
+
+#[derive(Debug, Clone, Default)]
+struct Known {
+    processes: BTreeSet<u32>,
+    programs: BTreeSet<String>,
+}
+
+/// Programs that run others: one more of them says nothing about what it runs.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "busybox", "env"];
+
+impl Baseline {
+    /// Looks at the services.
+    pub(crate) async fn take(services: &LiveServices) -> Result<Self, EngineError> {
+        let mut known = BTreeMap::new();
+        for (name, service) in services {
+            let processes = service.running.processes().await?;
+            let programs = processes.iter().map(program).collect();
+            let processes = processes.iter().map(|process| process.pid).collect();
+            known.insert(name.clone(), Known { processes, programs });
+        }
+        Ok(Self(known))
+    }
+}
+
+impl Known {
+    /// A process is expected when it was there, or is one more of a program that was: servers start helpers.
+    fn expects(&self, process: &Process) -> bool {
+        let program = program(process);
+        let is_shell = SHELLS.contains(&program.rsplit('/').next().unwrap_or(&program));
+        self.processes.contains(&process.pid) || (self.programs.contains(&program) && !is_shell)
+    }
+}
+
+/// What the agent left running in services; each is a reason to fail.
+pub(crate) async fn offences(services: &LiveServices, baseline: &Baseline) -> Result<Vec<String>, EngineError> {
+    let mut offences = Vec::new();
+    for (name, service) in services {
+        // A service that the agent ended has no processes; the checks that need it say so.
+        if !service.running.is_running().await? {
+            continue;
+        }
+        let known = baseline.0.get(name).cloned().unwrap_or_default();
+        let processes = match service.running.processes().await {
+            Ok(processes) => processes,
+            // It may have ended just now.
+            Err(_) if !service.running.is_running().await? => continue,
+            Err(error) => return Err(error),
+        };
+        for process in processes.iter().filter(|process| !known.expects(process)) {
+            let arguments = &process.arguments;
+            offences.push(format!("a process that was not there before runs in the service `{name}`: {arguments}"));
+        }
+    }
+    Ok(offences)
+}
+
+/// What a process is known by: the file that it runs where the kernel tells, because a name can be chosen freely.
+fn program(process: &Process) -> String {
+    let own = format!("/proc/{}", process.pid);
+    // Where we see other processes than the engine does, the number is somebody else's.
+    let same = std::fs::read_to_string(format!("{own}/comm")).is_ok_and(|name| name.trim_end() == process.program);
+    match std::fs::read_link(format!("{own}/exe")) {
+        Ok(path) if same => path.display().to_string(),
+        _ => process.program.clone(),
+    }
+}
