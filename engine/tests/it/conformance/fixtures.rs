@@ -1,0 +1,135 @@
+//! Repositories and folders that are there before the agent, and images with nothing in them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use engine::bundle::BundleFolder;
+use engine::error::EngineError;
+use scenario::evidence::Exit;
+use scenario::result::RowStatus;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{Sketch, bundle, output, printed, suite};
+use crate::harness::Harness;
+
+suite! {
+    a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
+    a_repository_that_is_not_there_is_an_error_with_its_place,
+    a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
+    an_image_with_nothing_in_it_is_a_sandbox_too,
+}
+
+/// A repository with three commits on `main`, the second with a tag, and a branch `other`; the first commit.
+fn repository(folder: &Path) -> String {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"])
+            .args(arguments)
+            .current_dir(folder)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .expect("git");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    git(&["init", "--quiet"]);
+    for number in ["1", "2", "3"] {
+        std::fs::write(folder.join("number.txt"), number).expect("a file");
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "-m", number]);
+        if number == "2" {
+            git(&["tag", "two"]);
+        }
+    }
+    git(&["checkout", "--quiet", "-b", "other", "HEAD~1"]);
+    std::fs::write(folder.join("run.sh"), "#!/bin/sh\n").expect("a file");
+    output("chmod", &["755", &folder.join("run.sh").display().to_string()]);
+    std::os::unix::fs::symlink("number.txt", folder.join("link")).expect("a link");
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "other"]);
+    git(&["checkout", "--quiet", "main"]);
+    git(&["rev-list", "--max-parents=0", "main"])
+}
+
+async fn a_repository_is_cloned_at_a_branch_a_tag_or_a_commit(harness: &mut Harness) {
+    let folder: PathBuf = harness.folder.path().join("bundle");
+    let first = repository(&folder.join("shop"));
+    harness.bundle = BundleFolder::at(folder);
+    let script = "for d in main other two first; do echo $d=$(cat $d/number.txt 2>&1); done
+        echo executable=$(test -x other/run.sh && echo yes); echo link=$(readlink other/link)
+        echo shallow=$(cat main/.git/shallow | wc -l); echo remotes=$(grep -c url main/.git/config)
+        echo owner=$(stat -c %U main/number.txt)";
+    let fixtures = format!(
+        "fixtures:
+  - {{type: git_repo, url: shop, path: main, depth: 1}}
+  - {{type: git_repo, url: shop, branch: other, path: other}}
+  - {{type: git_repo, url: shop, branch: two, path: two}}
+  - {{type: git_repo, url: shop, branch: {first}, path: first}}"
+    );
+    let (result, evidence) = Sketch::acting(script).with(&fixtures).run(harness).await;
+    assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
+    let found = printed(&evidence);
+    let found: Vec<_> = found.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let expected = [
+        "executable=yes",
+        "first=1",
+        "link=number.txt",
+        "main=3",
+        "other=2",
+        "owner=root",
+        "remotes=0",
+        "shallow=1",
+        "two=2",
+    ];
+    assert_eq!(found, expected);
+}
+
+async fn a_repository_that_is_not_there_is_an_error_with_its_place(harness: &mut Harness) {
+    harness.bundle = bundle(harness, &[("x", "")]);
+    let sketch = Sketch::acting("true").with("fixtures: [{type: directory, path: .}, {type: git_repo, url: shop}]");
+    let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("no repository");
+    assert!(matches!(error, EngineError::Fixture { index: 1, .. }), "{error:?}");
+    assert!(error.to_string().contains("there is no repository `shop` in the spec's folder"), "{error}");
+}
+
+async fn a_folder_of_the_bundle_is_copied_with_what_can_be_executed(harness: &mut Harness) {
+    harness.bundle = bundle(harness, &[("project/src/run.sh", "#!/bin/sh\necho ran=yes\n"), ("other.txt", "")]);
+    let script = harness.folder.path().join("bundle/project/src/run.sh");
+    output("chmod", &["755", &script.display().to_string()]);
+    let sketch = Sketch::acting("./src/run.sh; echo files=$(find . -type f -not -path './.keystone/*' | xargs)");
+    let (_, evidence) = sketch.with("fixtures: [{type: directory, path: project}]").run(harness).await;
+    let found = printed(&evidence);
+    assert_eq!((found["ran"].as_str(), found["files"].as_str()), ("yes", "./src/run.sh"));
+}
+
+/// An empty image: the doorkeeper needs nothing of it.
+struct Empty(String);
+
+impl Empty {
+    fn make() -> Self {
+        let name = format!("touchstone-test:{}", engine::entropy::hex(8));
+        let import = format!("tar -c -T /dev/null | docker import - {name}");
+        output("sh", &["-c", &import]);
+        Self(name)
+    }
+}
+
+impl Drop for Empty {
+    fn drop(&mut self) {
+        let _ = Command::new("docker").args(["image", "rm", "--force", &self.0]).output();
+    }
+}
+
+async fn an_image_with_nothing_in_it_is_a_sandbox_too(harness: &mut Harness) {
+    let image = Empty::make();
+    let sketch = Sketch::acting("true")
+        .base(&image.0)
+        .with("setup: {files: [{path: deep/in.txt, content: hello}]}")
+        .must("there", json!({"type": "file_content", "path": "deep/in.txt", "contains": "hello"}));
+    let (result, evidence) = sketch.run(harness).await;
+    assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
+    assert_eq!(evidence.agent.exit, Some(Exit::Code(127)), "there is no shell");
+}

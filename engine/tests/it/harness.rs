@@ -1,0 +1,189 @@
+//! Runs specs and sandboxes for real, and sees to it that nothing is left behind.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::attempt::{AgentChoice, Attempt, Permissions};
+use engine::backend::docker::{DockerBackend, DockerSettings};
+use engine::backend::{Backend, Identity, Limits, Sandbox, SandboxRequest};
+use engine::bundle::BundleFolder;
+use engine::data_dir::DataDir;
+use engine::entropy;
+use engine::error::EngineError;
+use engine::event::{Event, Events};
+use engine::owner::Owner;
+use engine::run_scenario;
+use scenario::evidence::Evidence;
+use scenario::plan::{PlanOptions, Scenario, expand};
+use scenario::result::ScenarioResult;
+use scenario::spec::{Bundle, Spec, load};
+use tokio_util::sync::CancellationToken;
+
+/// How many tests use the engine at once, over all processes: more than this only makes each slower.
+const SLOTS: usize = 3;
+
+/// A backend with a data directory of its own.
+pub(crate) struct Harness {
+    _slot: File,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) data_dir: DataDir,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) bundle: BundleFolder,
+    pub(crate) agent: Option<AgentChoice>,
+    pub(crate) secrets: BTreeMap<String, String>,
+    pub(crate) permissions: Permissions,
+}
+
+impl Harness {
+    /// A Docker backend, once there is room for another test.
+    pub(crate) async fn docker() -> Self {
+        let slot = slot().await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let data_dir = DataDir::resolve(Some(folder.path().join("data"))).expect("a data directory");
+        let backend = Arc::new(connect(&data_dir).await);
+        Self {
+            _slot: slot,
+            folder,
+            data_dir,
+            backend,
+            events: Arc::default(),
+            bundle: BundleFolder::none(),
+            agent: None,
+            secrets: BTreeMap::new(),
+            permissions: Permissions::default(),
+        }
+    }
+
+    /// Runs the first scenario of a spec, judges it, and sees that nothing is left.
+    pub(crate) async fn run(&self, yaml: &str) -> (ScenarioResult, Evidence) {
+        let (result, evidence) = self.try_run(yaml, &CancellationToken::new()).await.expect("evidence");
+        self.assert_nothing_is_left();
+        (result, evidence)
+    }
+
+    /// Runs the first scenario of a spec.
+    pub(crate) async fn try_run(
+        &self,
+        yaml: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(ScenarioResult, Evidence), EngineError> {
+        let (spec, scenario) = only_scenario(yaml, &self.bundle);
+        let attempt = Attempt {
+            spec: &spec,
+            scenario: &scenario,
+            bundle: &self.bundle,
+            secrets: &self.secrets,
+            identity: identity(&scenario),
+            permissions: self.permissions.clone(),
+            agent: self.agent,
+        };
+        let kept = Arc::clone(&self.events);
+        let events = Events::to(move |event| kept.lock().expect("events").push(event));
+        let evidence = run_scenario(&*self.backend, &attempt, &events, cancel).await?;
+        Ok((ScenarioResult::judge(&spec, &scenario, &evidence), evidence))
+    }
+
+    /// Makes a bare sandbox of an image.
+    pub(crate) async fn sandbox(&self, image: &str, limits: Limits) -> Box<dyn Sandbox> {
+        let image = self.backend.image(image, &Events::nowhere()).await.expect("the image");
+        let identity =
+            Identity { experiment: "test".to_owned(), scenario: "test".to_owned(), job: entropy::uuid(), attempt: 1 };
+        let request = SandboxRequest { identity, image, limits, hosts: Vec::new(), read_only: false };
+        self.backend.create(request).await.expect("a sandbox")
+    }
+
+    /// Fails when a container, volume, network or door of this data directory is left.
+    pub(crate) fn assert_nothing_is_left(&self) {
+        assert_eq!(self.left(), Vec::<String>::new());
+        let doors: Vec<_> = walk(&self.data_dir.path().join("doors"));
+        assert!(doors.iter().all(|path| !path.contains("ts-")), "{doors:?}");
+    }
+
+    /// The containers, volumes and networks of this data directory.
+    pub(crate) fn left(&self) -> Vec<String> {
+        left_of(&self.data_dir)
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        // A test that failed in the middle leaves nothing either.
+        for thing in self.left() {
+            let (kind, id) = thing.split_once(' ').expect("a kind and an id");
+            let force: &[&str] = if kind == "container" { &["rm", "-f", "-v"] } else { &["rm", "-f"] };
+            let _ = Command::new("docker").arg(kind).args(force).arg(id).output();
+        }
+    }
+}
+
+/// The containers, volumes and networks of a data directory.
+pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
+    let label = format!("label=touchstone.data={}", data_dir.id());
+    let mut left = Vec::new();
+    for (kind, list) in [
+        ("container", ["ls", "-aq"].as_slice()),
+        ("volume", ["ls", "-q"].as_slice()),
+        ("network", ["ls", "-q"].as_slice()),
+    ] {
+        let output = Command::new("docker").arg(kind).args(list).args(["--filter", &label]).output().expect("docker");
+        assert!(output.status.success(), "{output:?}");
+        left.extend(String::from_utf8_lossy(&output.stdout).lines().map(|id| format!("{kind} {id}")));
+    }
+    left
+}
+
+/// Another backend on a data directory, as another process would have.
+pub(crate) async fn connect(data_dir: &DataDir) -> DockerBackend {
+    let owner = Owner::register(data_dir.clone()).expect("an owner");
+    let settings = DockerSettings { pull: false, ..DockerSettings::default() };
+    DockerBackend::connect(owner, settings).await.expect("a Docker engine: the tests need one")
+}
+
+/// Enough for anything small.
+pub(crate) fn small() -> Limits {
+    Limits { cpus: 2.0, memory: 256 << 20, disk: 64 << 20, pids: 128 }
+}
+
+pub(crate) fn only_scenario(yaml: &str, bundle: &BundleFolder) -> (Spec, Scenario) {
+    let files = bundle.files(".").ok();
+    let sizes = files.map(|files| files.into_iter().map(|file| (file.path, file.content.len() as u64)));
+    let beside = sizes.map(|sizes| Bundle::new(sizes).expect("a small bundle"));
+    let loaded = load(yaml, beside.as_ref());
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics));
+    let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+    let scenario = plan.scenarios.into_iter().next().expect("a scenario");
+    (spec, scenario)
+}
+
+fn identity(scenario: &Scenario) -> Identity {
+    Identity { experiment: "test".to_owned(), scenario: scenario.id.to_string(), job: entropy::uuid(), attempt: 1 }
+}
+
+/// Waits for one of a few locks, which the kernel frees when the test ends.
+async fn slot() -> File {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("slots");
+    fs::create_dir_all(&folder).expect("a folder for locks");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(150);
+    loop {
+        for number in 0..SLOTS {
+            let file = File::create(folder.join(number.to_string())).expect("a lock");
+            match file.try_lock() {
+                Ok(()) => return file,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => panic!("{error}"),
+            }
+        }
+        assert!(tokio::time::Instant::now() < deadline, "no slot became free");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn walk(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.flat_map(|entry| [vec![entry.path().display().to_string()], walk(&entry.path())].concat()).collect()
+}

@@ -1,0 +1,8 @@
+//! What the images that Touchstone makes itself promise. They must have been made: `touchstone images build`.
+
+mod base;
+mod build;
+mod mysql;
+mod postgres;
+mod redis;
+mod world;
