@@ -17,18 +17,27 @@ Exit codes:
 pub(crate) enum Exit {
     /// Everything passed.
     Passed,
+    /// Something failed.
+    Failed,
     /// The command was used wrongly.
     Usage,
     /// A spec is invalid.
     InvalidSpec,
+    /// Something could not be judged, and the agent is not to blame.
+    Infrastructure,
+    /// It was interrupted.
+    Interrupted,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Passed => 0,
+            Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::InvalidSpec => 3,
+            Exit::Infrastructure => 4,
+            Exit::Interrupted => 130,
         })
     }
 }

@@ -3,13 +3,14 @@
 mod commands;
 mod exit_code;
 mod output;
+mod secrets;
 mod source;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{explain, init, plan, schema, validate};
+use commands::{confine, explain, images, init, plan, schema, try_one, validate};
 use output::Output;
 
 /// Puts AI agents to the test: a world, a task, an agent, and what must be true afterwards.
@@ -30,6 +31,9 @@ enum Command {
     Schema(schema::Schema),
     Explain(explain::Explain),
     Init(init::Init),
+    Try(try_one::Try),
+    Images(images::Images),
+    Confine(confine::Confine),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +45,9 @@ fn main() -> ExitCode {
         Command::Schema(command) => command.run(&mut output),
         Command::Explain(command) => command.run(&mut output),
         Command::Init(command) => command.run(&mut output),
+        Command::Try(command) => command.run(&mut output),
+        Command::Images(command) => command.run(&mut output),
+        Command::Confine(command) => command.run(),
     };
     output.finish(result)
 }

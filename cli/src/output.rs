@@ -25,6 +25,9 @@ pub(crate) enum CommandError {
     /// The command was used wrongly.
     #[error("{0}")]
     Usage(String),
+    /// What the command needs could not be had.
+    #[error("{0}")]
+    Infrastructure(String),
     /// The output could not be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
@@ -51,6 +54,9 @@ impl Output {
         } else {
             (Style::Plain, anstream::ColorChoice::Never)
         };
+        // Warnings of the engine, such as something that could not be removed, reach people too.
+        let warnings = tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::WARN);
+        let _ = warnings.with_writer(io::stderr).with_target(false).with_ansi(false).without_time().try_init();
         Self { stdout: anstream::AutoStream::new(io::stdout(), choice), style }
     }
 
@@ -65,6 +71,11 @@ impl Output {
         Ok(())
     }
 
+    /// Tells of progress, beside the output.
+    pub(crate) fn note(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(io::stderr(), "{}", text.as_ref());
+    }
+
     /// Ends the program: says what went wrong, and gives the exit code.
     pub(crate) fn finish(mut self, result: Result<Exit, CommandError>) -> ExitCode {
         match result.and_then(|exit| self.stdout.flush().map(|()| exit).map_err(CommandError::from)) {
@@ -74,7 +85,11 @@ impl Output {
             Err(error) => {
                 let _ = self.stdout.flush();
                 let _ = writeln!(io::stderr(), "touchstone: {error}");
-                Exit::Usage.into()
+                let exit = match error {
+                    CommandError::Infrastructure(_) => Exit::Infrastructure,
+                    CommandError::Usage(_) | CommandError::Write(_) => Exit::Usage,
+                };
+                exit.into()
             }
         }
     }

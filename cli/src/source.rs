@@ -27,6 +27,8 @@ pub(crate) struct Source {
     /// The text.
     pub(crate) text: String,
     bundle: Option<Bundle>,
+    /// The folder whose files belong to the spec.
+    pub(crate) folder: Option<PathBuf>,
     /// What was wrong before the text could be read.
     problem: Option<(Code, String)>,
 }
@@ -99,13 +101,14 @@ fn from_file(path: &Path) -> Result<Source, String> {
     );
     let bundle = is_bundle.then(|| bundle(&folder));
     let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
-    Ok(from_bytes(name, bytes, bundle))
+    let source = from_bytes(name, bytes, bundle);
+    Ok(Source { folder: is_bundle.then_some(folder), ..source })
 }
 
 fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {
     if bytes.len() as u64 >= MOST_BYTES {
         let problem = Some((Code::YamlTooLarge, format!("the spec is longer than {} bytes", MOST_BYTES - 1)));
-        return Source { name, text: String::new(), bundle: None, problem };
+        return Source { name, text: String::new(), bundle: None, folder: None, problem };
     }
     let (text, not_text) = match String::from_utf8(bytes) {
         Ok(text) => (text, None),
@@ -122,7 +125,7 @@ fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String
         Some(Err(problem)) => (None, Some((Code::InvalidBundle, problem))),
         None => (None, None),
     };
-    Source { name, text, bundle, problem: not_text.or(too_large) }
+    Source { name, text, bundle, folder: None, problem: not_text.or(too_large) }
 }
 
 /// The files beside a spec; the message when they cannot be taken.

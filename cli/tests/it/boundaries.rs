@@ -16,13 +16,13 @@ const OURS: [(&str, &[&str]); 7] = [
     ("store", &["scenario"]),
     ("server", &["scenario", "store"]),
     ("worker", &["scenario", "store", "engine"]),
-    ("cli", &["scenario", "server", "worker"]),
+    ("cli", &["scenario", "engine", "server", "worker"]),
 ];
 
 /// Crates of others that only some of ours may use.
 const OTHERS: [(&str, &[&str]); 12] = [
     ("saphyr-parser", &["scenario"]),
-    ("yaml_serde", &["scenario"]),
+    ("yaml_serde", &["scenario", "engine"]),
     ("quick-junit", &["scenario"]),
     ("annotate-snippets", &["scenario"]),
     ("bollard", &["engine"]),

@@ -3,6 +3,8 @@
 mod boundaries;
 mod commands;
 mod generated;
+mod try_command;
+mod try_examples;
 mod validate;
 
 use std::path::{Path, PathBuf};
