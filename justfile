@@ -16,7 +16,7 @@ lint:
 test *arguments:
     scripts/test "$@"
 
-# Validate and plan the examples.
+# Validate and plan the examples, and run one.
 examples:
     scripts/examples
 
@@ -28,11 +28,16 @@ generate:
 bench:
     cargo bench -p scenario
 
+# Time sandboxes beside the Docker calls that they are made of; the figures are in docs/benchmarks.md.
+bench-sandbox:
+    scripts/images
+    cargo bench -p engine --bench sandbox
+
 # Property tests with many random cases.
 explore cases="10000":
     PROPTEST_CASES={{cases}} cargo test --workspace
 
-# Fuzz the spec loader for some seconds.
+# Fuzz the spec loader and the doorkeeper's protocol for some seconds each.
 fuzz seconds="60":
     scripts/fuzz {{seconds}}
 
