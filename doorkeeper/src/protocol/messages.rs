@@ -268,6 +268,25 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The number of the request that it belongs to.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        match self {
+            Self::Done { id }
+            | Self::Failed { id, .. }
+            | Self::Started { id, .. }
+            | Self::Data { id, .. }
+            | Self::Exited { id, .. }
+            | Self::Descriptor { id }
+            | Self::Entries { id, .. }
+            | Self::Listed { id, .. }
+            | Self::Copied { id, .. }
+            | Self::Space { id, .. } => *id,
+        }
+    }
+}
+
 /// Why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

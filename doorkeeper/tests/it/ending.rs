@@ -1,6 +1,6 @@
 use doorkeeper::protocol::{Event, Request, Status};
 
-use super::sandbox::{Sandbox, id_of, script, wait_until};
+use super::sandbox::{Sandbox, script, wait_until};
 
 /// How many processes there are besides the doorkeeper and the shell that counts.
 const COUNT: &str = "set -- /proc/[0-9]*; echo $(($# - 2))";
@@ -60,7 +60,7 @@ fn without_being_pid_1_it_ends_its_own_descendants() {
     sandbox.started(id);
     assert!(matches!(sandbox.event(id), Event::Data { .. }));
     let kill = sandbox.ask(|id| Request::KillAll { id });
-    assert!(matches!(sandbox.any_event(), event if id_of(&event) == id));
+    assert!(matches!(sandbox.any_event(), event if event.id() == id));
     sandbox.done(kill);
     let left = || {
         let pids = std::process::Command::new("pgrep").args(["-fx", "sleep 4321"]).output().unwrap();

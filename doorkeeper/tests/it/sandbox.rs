@@ -178,7 +178,7 @@ impl Sandbox {
     /// The next event of a request, with its descriptor.
     pub(crate) fn event_and_descriptor(&mut self, id: u32) -> (Event, Option<OwnedFd>) {
         loop {
-            if let Some(index) = self.waiting.iter().position(|(event, _)| id_of(event) == id) {
+            if let Some(index) = self.waiting.iter().position(|(event, _)| event.id() == id) {
                 return self.waiting.remove(index);
             }
             match self.connection.as_mut().unwrap().receive().unwrap().unwrap() {
@@ -204,7 +204,7 @@ impl Sandbox {
     /// Gives back the credit that an event used.
     pub(crate) fn credit(&mut self, event: &Event) {
         let stream = if let Event::Data { stream, .. } = event { *stream } else { Stream::Out };
-        self.send(Request::Credit { id: id_of(event), stream, bytes: event.credit() });
+        self.send(Request::Credit { id: event.id(), stream, bytes: event.credit() });
     }
 
     /// Waits until a command was started.
@@ -281,21 +281,5 @@ impl Drop for Sandbox {
         self.connection = None;
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-/// The number of the request that an event belongs to.
-pub(crate) fn id_of(event: &Event) -> u32 {
-    match event {
-        Event::Done { id }
-        | Event::Failed { id, .. }
-        | Event::Started { id, .. }
-        | Event::Data { id, .. }
-        | Event::Exited { id, .. }
-        | Event::Descriptor { id }
-        | Event::Entries { id, .. }
-        | Event::Listed { id, .. }
-        | Event::Copied { id, .. }
-        | Event::Space { id, .. } => *id,
     }
 }

@@ -108,7 +108,7 @@ impl Connection {
     }
 
     fn dispatch(&self, event: Event, descriptor: Option<OwnedFd>) {
-        let id = id_of(&event);
+        let id = event.id();
         let mut state = self.state();
         let gone = state.waiting.get(&id).is_some_and(|sender| sender.send(Reply { event, descriptor }).is_err());
         if gone {
@@ -168,21 +168,6 @@ impl Drop for Call {
 
 fn closed(reason: String) -> DoorError {
     DoorError::Closed { reason }
-}
-
-fn id_of(event: &Event) -> u32 {
-    match event {
-        Event::Done { id }
-        | Event::Failed { id, .. }
-        | Event::Started { id, .. }
-        | Event::Data { id, .. }
-        | Event::Exited { id, .. }
-        | Event::Descriptor { id }
-        | Event::Entries { id, .. }
-        | Event::Listed { id, .. }
-        | Event::Copied { id, .. }
-        | Event::Space { id, .. } => *id,
-    }
 }
 
 async fn write(mut half: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Vec<u8>>, ended: CancellationToken) {

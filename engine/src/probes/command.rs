@@ -7,7 +7,7 @@ use doorkeeper::protocol::{Exited, Failure, Spawn, Status, Stream};
 use scenario::checks::Verify;
 use scenario::evidence::{Answer, CommandAnswer, Exit, Limit};
 
-use super::{Prober, door_failed};
+use super::Prober;
 use crate::backend::{End, PostMortem, Sandbox, WORKSPACE};
 use crate::capture::{CHECK_BYTES, Capture};
 use crate::door::{Command, CommandEvent, Door, DoorError};
@@ -185,7 +185,7 @@ impl Prober<'_> {
                 let reason = format!("the new sandbox ended while the check ran in it: {description}");
                 Ok(Answer::Unavailable { reason, limit: (end == End::OutOfMemory).then_some(Limit::Memory) })
             }
-            Err(error) => Err(door_failed("run a check's command in a new sandbox")(error)),
+            Err(error) => Err(EngineError::door("run a check's command in a new sandbox")(error)),
         }
     }
 }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use scenario::evidence::{Answer, Blob, FileEntry, FileKind, Files};
 use sha2::{Digest as _, Sha256};
 
-use super::{Prober, door_failed};
+use super::Prober;
 use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
@@ -24,7 +24,7 @@ impl Prober<'_> {
     /// The entries that a path or glob names, with content where it is asked for.
     pub(super) async fn files(&self, path: &str, content_bytes: u64, most: usize) -> Result<Answer, EngineError> {
         let door = self.world.sandbox.door();
-        let found = find(door, path).await.map_err(door_failed("look for files"))?;
+        let found = find(door, path).await.map_err(EngineError::door("look for files"))?;
         let Found { entries, mut incomplete } = found;
         incomplete |= entries.len() > most;
         let mut files = Files { entries: Vec::new(), incomplete };
@@ -63,7 +63,7 @@ impl Prober<'_> {
                 described.content = Some(Blob(safe));
             }
             Err(DoorError::Failed(failure)) => described.problem = Some(failure.message),
-            Err(error) => return Err(door_failed("read a file")(error)),
+            Err(error) => return Err(EngineError::door("read a file")(error)),
         }
         Ok(described)
     }

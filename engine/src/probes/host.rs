@@ -13,8 +13,8 @@ use scenario::evidence::{Answer, CommandAnswer, Exit, Limit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+use super::Prober;
 use super::script::{AUDIT_LOG, interpreted};
-use super::{Prober, door_failed};
 use crate::attempt::HostChecks;
 use crate::backend::WORKSPACE;
 use crate::capture::{CHECK_BYTES, Capture};
@@ -108,7 +108,7 @@ impl Prober<'_> {
     async fn copy_out(&self, to: &Path) -> Result<Option<String>, EngineError> {
         let operation = "copy the workspace for a check";
         let door = self.world.sandbox.door();
-        let listing = door.walk(WORKSPACE, b".", MOST_ENTRIES, true).await.map_err(door_failed(operation))?;
+        let listing = door.walk(WORKSPACE, b".", MOST_ENTRIES, true).await.map_err(EngineError::door(operation))?;
         // A file with holes can claim any size.
         let bytes = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.size);
         let bytes = bytes.fold(0u64, u64::saturating_add);
@@ -198,7 +198,7 @@ async fn copy_entry(door: &Door, entry: &Entry, to: &Path) -> Result<(), EngineE
                     written = file.write_all(bytes);
                 }
             });
-            copying.await.map_err(door_failed(operation))?;
+            copying.await.map_err(EngineError::door(operation))?;
             written.map_err(EngineError::files(operation))?;
             fs::set_permissions(&target, fs::Permissions::from_mode(0o444)).map_err(EngineError::files(operation))
         }

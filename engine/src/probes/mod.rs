@@ -65,7 +65,7 @@ impl Prober<'_> {
         if self.ran.load(Ordering::Relaxed) {
             return Ok(self.blame(error).await);
         }
-        Err(door_failed("look at what the agent left")(error))
+        Err(EngineError::door("look at what the agent left")(error))
     }
 
     /// What a command that runs where the agent was could not do is the agent's doing: it runs what the agent left. When
@@ -83,9 +83,4 @@ impl Prober<'_> {
         };
         Answer::Unavailable { reason, limit }
     }
-}
-
-/// What a failure of the doorkeeper means after the agent has gone: nothing that is left could have ended it.
-fn door_failed(operation: &str) -> impl FnOnce(DoorError) -> EngineError {
-    EngineError::door(operation.to_owned())
 }

@@ -7,8 +7,8 @@ use scenario::checks::{RunsIn, Verify};
 use scenario::evidence::Answer;
 use serde_json::json;
 
+use super::Prober;
 use super::command::part_with;
-use super::{Prober, door_failed};
 use crate::backend::{Sandbox, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::entropy;
@@ -63,7 +63,7 @@ impl Prober<'_> {
         timeout: Duration,
     ) -> Result<Answer, EngineError> {
         let placed = self.place(fresh.door(), script).await?;
-        let placed = placed.map_err(door_failed("put a script into a new sandbox"))?;
+        let placed = placed.map_err(EngineError::door("put a script into a new sandbox"))?;
         self.in_fresh(fresh, &self.line(&placed.words, &placed.context), timeout).await
     }
 

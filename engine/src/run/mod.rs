@@ -27,7 +27,6 @@ use crate::redact::Redactor;
 use crate::services;
 use crate::snapshot::Snapshot;
 use crate::world::World;
-use prepare::Prepared;
 
 /// Runs one attempt and returns what was observed. An error is never the agent's doing.
 ///
@@ -71,7 +70,7 @@ async fn live(
     evidence: &mut Evidence,
 ) -> Result<(), EngineError> {
     let redactor = Redactor::new(attempt.secrets, evidence.marker_key.as_deref().unwrap_or_default());
-    let Prepared(world) = Box::pin(prepare::world(attempt, images, sandbox, redactor, overall, events)).await?;
+    let world = Box::pin(prepare::world(attempt, images, sandbox, redactor, overall, events)).await?;
     end(events, Phase::Prepare, started);
     let acted = Box::pin(act(&world, attempt, images, overall, events)).await?;
     let started = begin(events, Phase::Probe);

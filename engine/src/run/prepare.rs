@@ -32,10 +32,6 @@ pub(super) struct Images {
     pub(super) services: BTreeMap<String, Image>,
 }
 
-/// A world that is ready for the agent.
-#[derive(Debug)]
-pub(super) struct Prepared(pub(super) World);
-
 /// Finds all images, before anything is made.
 pub(super) async fn images(
     backend: &dyn Backend,
@@ -105,11 +101,11 @@ pub(super) async fn world(
     redactor: Redactor,
     overall: Instant,
     events: &Events,
-) -> Result<Prepared, EngineError> {
+) -> Result<World, EngineError> {
     let step = Step::default();
     let built = build(attempt, images, sandbox, redactor, &step, events);
     match tokio::time::timeout_at(overall, built).await {
-        Ok(built) => built.map(Prepared),
+        Ok(built) => built,
         Err(_) => Err(EngineError::PrepareTimeout {
             seconds: attempt.spec.resources.timeout.get().as_secs(),
             step: step.get(),

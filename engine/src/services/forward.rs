@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
@@ -12,6 +13,8 @@ use crate::door::Door;
 
 /// How many connections one service gets at once; more wait.
 const MOST_CONNECTIONS: usize = 512;
+/// The pause after a connection that could not be accepted, so that a lack of descriptors is no busy loop.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connections that are passed on, until this is dropped.
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ async fn serve(listener: TcpListener, door: Door, port: u16) {
         while connections.try_join_next().is_some() {}
         // Too many open files pass; an end of the listener does not come while we hold it.
         let Ok((mut from, _)) = listener.accept().await else {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            tokio::time::sleep(PAUSE).await;
             continue;
         };
         let door = door.clone();

@@ -15,6 +15,8 @@ use crate::redact::Redactor;
 const TRY: Duration = Duration::from_secs(10);
 /// The pause between tries of `wait_for`.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether the container has ended.
+const GLANCE: Duration = Duration::from_millis(500);
 /// How much of a service's output an error shows.
 const SHOWN: usize = 1500;
 
@@ -50,7 +52,7 @@ pub(super) async fn wait(
 /// Returns once the container has ended.
 async fn ended(live: &LiveService) {
     loop {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(GLANCE).await;
         if matches!(live.running.is_running().await, Ok(false)) {
             return;
         }

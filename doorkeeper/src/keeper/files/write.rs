@@ -1,4 +1,4 @@
-//! Writing files, folders and links. Only used before the agent runs, so links are followed freely.
+//! Writing files, folders and links. Links are followed freely: whatever they lead to is inside the sandbox.
 
 use std::os::fd::OwnedFd;
 

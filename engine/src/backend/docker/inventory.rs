@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bollard::errors::Error;
 use bollard::models::ContainerUpdateBody;
@@ -18,6 +19,8 @@ use crate::error::EngineError;
 
 /// How often a removal is tried that the engine is already busy with.
 const TRIES: u32 = 20;
+/// The pause between these tries.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What was made for one sandbox.
 #[derive(Debug, Default)]
@@ -144,7 +147,7 @@ impl DockerBackend {
                 }
             };
             match call_if_there(&operation, removing).await? {
-                Some(false) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                Some(false) => tokio::time::sleep(PAUSE).await,
                 _ => return Ok(()),
             }
         }
