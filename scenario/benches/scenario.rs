@@ -129,8 +129,14 @@ fn judge_and_score_10_000_scenarios(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 10)]
 fn render_10_000_scenarios_as_json(bencher: Bencher<'_, '_>) {
     let (spec, plan) = many();
-    let header =
-        Header { experiment_id: "exp-1".to_owned(), spec_file: "many.yaml".to_owned(), ran_at: Timestamp::UNIX_EPOCH };
+    let header = Header {
+        experiment_id: "exp-1".to_owned(),
+        run: 1,
+        spec_file: "many.yaml".to_owned(),
+        ran_at: Timestamp::UNIX_EPOCH,
+        parameters: Vec::new(),
+        replicas: None,
+    };
     let report = Report::new(header, &spec, &plan, results(&spec, &plan), ScoreOptions::default());
     bencher.bench(|| scenario::report::json(black_box(&report)));
 }

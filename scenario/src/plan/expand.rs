@@ -2,24 +2,28 @@
 
 use std::collections::HashSet;
 
-use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::parameters::{self, Cell};
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use crate::spec::Spec;
+use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::MOST_CELLS;
 
 /// How many scenarios one experiment may have.
 pub const MAX_SCENARIOS: usize = 10_000;
 
 /// What the caller may change about a spec's plan.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
     /// Instead of the spec's own `determinism.seed`.
     pub seed: Option<u64>,
     /// Instead of the spec's own `parallelism.replicas`.
     pub replicas: Option<usize>,
+    /// Values instead of the matrix's own, in every cell. A name that stands several times makes cells for each of its
+    /// values.
+    pub parameters: Vec<(String, Json)>,
 }
 
 /// Why a spec has no plan.
@@ -34,13 +38,33 @@ pub enum PlanError {
     /// The same parameters twice.
     #[error("two cells of the matrix have the same parameters {0}; use `replicas` to repeat a cell")]
     Repeated(String),
+    /// A parameter that no cell has.
+    #[error("there is no parameter `{name}`{}", hint(name, known))]
+    UnknownParameter {
+        /// The name that was given.
+        name: String,
+        /// The names that the matrix has.
+        known: Vec<String>,
+    },
+    /// A text that is no parameter.
+    #[error("`{0}` is no parameter: write NAME=VALUE")]
+    NoParameter(String),
+}
+
+/// What to write instead of a name that is not known.
+fn hint(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return ": the spec has no `parallelism.matrix`".to_owned();
+    }
+    let guess = did_you_mean(name, known.iter().map(String::as_str)).map(|guess| format!("; {guess}"));
+    format!(", only `{}`{}", known.join("`, `"), guess.unwrap_or_default())
 }
 
 /// Every scenario of a spec, in a fixed order.
 pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     let replicas = options.replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
     let seed = options.seed.map(Seed::new).unwrap_or_else(|| own_seed(spec));
-    let cells = cells(spec, replicas)?;
+    let cells = cells(spec, replicas, &options.parameters)?;
     let total = cells.len().saturating_mul(replicas);
     if total > MAX_SCENARIOS {
         return Err(PlanError::TooMany(total, cells.len(), replicas));
@@ -69,9 +93,9 @@ fn own_seed(spec: &Spec) -> Seed {
 }
 
 /// The parameters of each cell that is not excluded.
-fn cells(spec: &Spec, replicas: usize) -> Result<Vec<IndexMap<String, Json>>, PlanError> {
+fn cells(spec: &Spec, replicas: usize, given: &[(String, Json)]) -> Result<Vec<Cell>, PlanError> {
     let Some(matrix) = &spec.parallelism.matrix else {
-        return Ok(vec![IndexMap::new()]);
+        return parameters::set(spec, vec![Cell::new()], given);
     };
     // A product is counted before it is made, and again after exclusion.
     if matrix.len() > MOST_CELLS {
@@ -83,13 +107,15 @@ fn cells(spec: &Spec, replicas: usize) -> Result<Vec<IndexMap<String, Json>>, Pl
         .iter()
         .map(|cell| cell.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect())
         .collect();
-    let is_excluded = |cell: &IndexMap<String, Json>| {
+    let is_excluded = |cell: &Cell| {
         excluded.iter().any(|rule| !rule.is_empty() && rule.iter().all(|(name, value)| cell.get(name) == Some(value)))
     };
-    Ok((0..matrix.len())
+    let all = (0..matrix.len())
         .map(|index| matrix.cell(index).into_iter().map(|(name, value)| (name, value.to_json())).collect())
-        .filter(|cell| !is_excluded(cell))
-        .collect())
+        .collect();
+    let mut cells = parameters::set(spec, all, given)?;
+    cells.retain(|cell| !is_excluded(cell));
+    Ok(cells)
 }
 
 #[cfg(test)]
@@ -97,8 +123,9 @@ mod tests {
     use std::collections::HashSet;
 
     use proptest::prelude::*;
+    use serde_json::json;
 
-    use super::{PlanError, PlanOptions, expand};
+    use super::{Plan, PlanError, PlanOptions, expand};
     use crate::spec::{Spec, load};
 
     fn spec(parallelism: &str) -> Spec {
@@ -185,6 +212,19 @@ mod tests {
             prop_assert_eq!(plan(), plan());
             let ids: HashSet<_> = ids(&parallelism).into_iter().collect();
             prop_assert_eq!(ids.len(), values.len() * replicas as usize);
+        }
+
+        #[test]
+        fn a_plan_survives_json(numbers in prop::collection::vec(any::<f64>(), 1..6), texts in prop::collection::vec("\\PC{0,8}", 1..4), seed: u64) {
+            let parameters: Vec<_> = numbers.into_iter().map(|number| ("x".to_owned(), json!(number)))
+                .chain(texts.into_iter().map(|text| ("y".to_owned(), json!({"b": text, "a": [null, true]}))))
+                .collect();
+            let options = PlanOptions { seed: Some(seed), replicas: Some(2), parameters };
+            let plan = expand(&spec("{matrix: {x: [1], y: [1]}}"), options).expect("a plan");
+            let written = serde_json::to_string(&plan).expect("JSON");
+            let read: Plan = serde_json::from_str(&written).expect("a plan");
+            prop_assert_eq!(&read, &plan);
+            prop_assert_eq!(serde_json::to_string(&read).expect("JSON"), written);
         }
     }
 }

@@ -3,11 +3,15 @@
 //! The same spec and options give the same plan, byte for byte.
 
 mod expand;
+mod filter;
+mod parameters;
 mod scenario;
 mod seed;
 mod values;
 
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
+pub use filter::Filter;
+pub use parameters::{parameter, parameter_text};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};
 pub use seed::Seed;
 pub use values::Values;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::seed::Seed;
 
 /// A spec's scenarios.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The spec's id.
     pub spec_id: String,
@@ -93,7 +93,8 @@ impl ScenarioId {
     }
 }
 
-fn word(value: &Json) -> String {
+/// A value as text: strings without quotes.
+pub(super) fn word(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize as _;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Report, Row, word};
+use super::{Report, Reports, Row, Skipped, word};
 use crate::result::InvariantResult;
 use crate::score::Status;
 use crate::verdict::Outcome;
@@ -20,11 +20,34 @@ const NO_EXIT_CODE: i32 = -1;
 /// The report as JSON.
 #[must_use]
 pub fn render(report: &Report) -> String {
+    written(&value(report))
+}
+
+/// Several reports as one JSON object.
+#[must_use]
+pub fn render_all(reports: &Reports) -> String {
+    let mut all = json!({
+        "verdict": reports.verdict(),
+        "exit_code": reports.exit_code(),
+        "experiments": reports.reports.iter().map(value).collect::<Vec<_>>(),
+        "skipped": reports.skipped.iter().map(skipped).collect::<Vec<_>>(),
+    });
+    if let Some(note) = &reports.note {
+        all["note"] = note.as_str().into();
+    }
+    written(&all)
+}
+
+fn written(value: &Json) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Safe(PrettyFormatter::new()));
-    let written = value(report).serialize(&mut serializer);
+    let written = value.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "a JSON value can be written to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+fn skipped(skipped: &Skipped) -> Json {
+    json!({"spec": skipped.spec, "reason": skipped.reason})
 }
 
 fn value(report: &Report) -> Json {
@@ -33,6 +56,7 @@ fn value(report: &Report) -> Json {
         "ran_at": report.header.ran_at.to_string(),
         "spec_id": report.spec_id,
         "experiment_id": report.header.experiment_id,
+        "run": report.header.run,
         "seed": report.seed,
         "verdict": score.verdict,
         "total_scenarios": score.total,

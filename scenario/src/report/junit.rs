@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Row, word};
+use super::{Report, Reports, Row, Skipped, word};
 use crate::score::Status;
 use crate::untrusted;
 
@@ -16,6 +16,33 @@ const MOST_MESSAGE: usize = 500;
 /// The report as JUnit XML. What could not be judged is an `error`, not a `failure`.
 #[must_use]
 pub fn render(report: &Report) -> String {
+    document([suite(report)])
+}
+
+/// Several reports as one document: a test suite for each, and one for each spec that was not run. The note is a
+/// property of every suite.
+#[must_use]
+pub fn render_all(reports: &Reports) -> String {
+    let mut suites: Vec<_> =
+        reports.reports.iter().map(suite).chain(reports.skipped.iter().map(skipped_suite)).collect();
+    if let Some(note) = &reports.note {
+        if suites.is_empty() {
+            suites.push(TestSuite::new("touchstone"));
+        }
+        for suite in &mut suites {
+            suite.add_property(Property::new("note", untrusted::line(note, MOST_MESSAGE)));
+        }
+    }
+    document(suites)
+}
+
+fn document(suites: impl IntoIterator<Item = TestSuite>) -> String {
+    let mut document = Document::new("touchstone");
+    document.add_test_suites(suites);
+    document.to_string().unwrap_or_default()
+}
+
+fn suite(report: &Report) -> TestSuite {
     let mut suite = TestSuite::new(report.spec_id.as_str());
     suite.set_time(Duration::from_millis(
         report.rows.iter().fold(0, |total: u64, row| total.saturating_add(row.result.wall_ms)),
@@ -24,15 +51,28 @@ pub fn render(report: &Report) -> String {
         suite.set_timestamp(timestamp);
     }
     suite.add_property(Property::new("experiment_id", report.header.experiment_id.as_str()));
+    suite.add_property(Property::new("run", report.header.run.to_string()));
     suite.add_property(Property::new("seed", report.seed.to_string()));
     suite.add_property(Property::new("pass_rate", report.score.metrics.pass_rate.to_string()));
     suite.add_property(Property::new("total_cost_usd", report.score.metrics.total_cost_usd.to_string()));
+    if report.not_run() > 0 {
+        suite.add_property(Property::new("not_run", report.not_run().to_string()));
+    }
     for row in &report.rows {
         suite.add_test_case(case(report, row));
     }
-    let mut document = Document::new("touchstone");
-    document.add_test_suite(suite);
-    document.to_string().unwrap_or_default()
+    suite
+}
+
+fn skipped_suite(skipped: &Skipped) -> TestSuite {
+    let spec = untrusted::line(&skipped.spec, MOST_MESSAGE);
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(untrusted::line(&skipped.reason, MOST_MESSAGE));
+    let mut case = TestCase::new("skipped", status);
+    case.set_classname(spec.as_str());
+    let mut suite = TestSuite::new(spec);
+    suite.add_test_case(case);
+    suite
 }
 
 fn case(report: &Report, row: &Row) -> TestCase {
@@ -81,7 +121,8 @@ fn status(report: &Report, row: &Row) -> TestCaseStatus {
     status.set_type(
         row.result.error.as_ref().map_or_else(|| word(row.status).to_owned(), |error| error.kind.to_string()),
     );
-    status.set_description(format!("{}\n\nagain: {}\n", lines.join("\n"), report.reproducer(row)));
+    let again = untrusted::visible(&report.reproducer(row));
+    status.set_description(format!("{}\n\nagain: {again}\n", lines.join("\n")));
     status
 }
 

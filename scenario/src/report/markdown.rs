@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Row, time, word};
+use super::{Report, Reports, Row, Skipped, time, word};
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
 
@@ -14,12 +14,74 @@ const MOST_DETAILS: usize = 20;
 const MOST_CELLS: usize = 50;
 /// How long one finding may be.
 const MOST_FOUND: usize = 1000;
+/// How many specs that were not run are listed.
+const MOST_SKIPPED: usize = 20;
+/// How long the name of such a spec, and the reason, may be.
+const MOST_NAME: usize = 200;
+/// How long a line may be that says how many scenarios are not shown.
+const MOST_COUNT: usize = 60;
 /// How long a comment may be; GitHub takes 65,536 characters. Scenarios that do not fit are counted.
 const MOST_BYTES: usize = 60_000;
 
 /// The report as Markdown.
 #[must_use]
 pub fn render(report: &Report) -> String {
+    let head = head(report);
+    let room = MOST_BYTES.saturating_sub(head.len());
+    format!("{head}{}{}", bad_scenarios(report, room), foot(report))
+}
+
+/// Several reports: all of it in one line, then what was not run, then each, with those that did not pass first.
+#[must_use]
+pub fn render_all(reports: &Reports) -> String {
+    if let Some(report) = reports.only() {
+        return render(report);
+    }
+    let mut text = format!("## Touchstone: {}\n\n{}\n", headline(reports.verdict()), reports.counts());
+    if let Some(note) = &reports.note {
+        let _ = writeln!(text, "\nnote: {}", code(note, MOST_FOUND));
+    }
+    text.push_str(&skipped(&reports.skipped));
+    let mut sorted: Vec<_> = reports.reports.iter().collect();
+    sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);
+    // Every experiment is told before the scenarios of any, because there may be no room for all of them.
+    let mut room = MOST_BYTES.saturating_sub(text.len());
+    let mut frames = Vec::new();
+    for report in &sorted {
+        let frame = (head(report), foot(report));
+        let size = frame.0.len() + frame.1.len() + MOST_COUNT;
+        if size > room {
+            break;
+        }
+        room -= size;
+        frames.push(frame);
+    }
+    for (report, (head, foot)) in sorted.iter().zip(&frames) {
+        let scenarios = bad_scenarios(report, room);
+        room = room.saturating_sub(scenarios.len());
+        let _ = write!(text, "\n{head}{scenarios}{foot}");
+    }
+    if frames.len() < sorted.len() {
+        let _ = writeln!(text, "\n{} more experiments are not shown.", sorted.len() - frames.len());
+    }
+    text
+}
+
+/// What was not run, and why.
+fn skipped(skipped: &[Skipped]) -> String {
+    let mut text = String::new();
+    for Skipped { spec, reason } in skipped.iter().take(MOST_SKIPPED) {
+        let lead = if text.is_empty() { "\n" } else { "" };
+        let _ = writeln!(text, "{lead}- skipped {}: {}", code(spec, MOST_NAME), code(reason, MOST_NAME));
+    }
+    if skipped.len() > MOST_SKIPPED {
+        let _ = writeln!(text, "\n{} more specs were skipped.", skipped.len() - MOST_SKIPPED);
+    }
+    text
+}
+
+/// The title and the tables.
+fn head(report: &Report) -> String {
     let score = &report.score;
     let mut text = format!("### Touchstone: `{}` {}\n\n", report.spec_id, headline(score.verdict));
     let _ = writeln!(
@@ -37,14 +99,23 @@ pub fn render(report: &Report) -> String {
         rate(report),
         cost(report)
     );
+    if report.not_run() > 0 {
+        let _ = writeln!(text, "\nnot run {}", report.not_run());
+    }
     if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&score.cells));
     }
+    text
+}
+
+/// The scenarios that did not pass, as far as there is room for them; the others are counted.
+fn bad_scenarios(report: &Report, room: usize) -> String {
     let bad: Vec<_> = report.rows.iter().filter(|row| row.status != Status::Pass).collect();
+    let mut text = String::new();
     let mut shown = 0;
     for row in bad.iter().take(MOST_DETAILS) {
         let block = details(report, row);
-        if text.len() + block.len() > MOST_BYTES {
+        if text.len() + block.len() > room {
             break;
         }
         text.push_str(&block);
@@ -54,8 +125,11 @@ pub fn render(report: &Report) -> String {
     if hidden > 0 {
         let _ = writeln!(text, "\n{hidden} more scenarios did not pass.");
     }
-    let _ = writeln!(text, "\nexperiment `{}`, seed {}", report.header.experiment_id, report.seed);
     text
+}
+
+fn foot(report: &Report) -> String {
+    format!("\nexperiment `{}`, seed {}\n", report.header.experiment_id, report.seed)
 }
 
 fn headline(verdict: ExperimentVerdict) -> &'static str {
@@ -136,7 +210,20 @@ fn details(report: &Report, row: &Row) -> String {
 
 /// A block of code that its content cannot end.
 fn fenced(text: &str) -> String {
-    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = "`".repeat(longest_ticks(text).max(2) + 1);
     format!("\n{fence}text\n{}\n{fence}\n", text.trim_end())
+}
+
+/// Text in a line of code that its content cannot end.
+fn code(text: &str, most: usize) -> String {
+    let line = untrusted::line(text, most);
+    let fence = "`".repeat(longest_ticks(&line) + 1);
+    // Readers take away one blank on either side, which keeps backticks of the text and of the fence apart.
+    let blank = if line.is_empty() || line.contains('`') { " " } else { "" };
+    format!("{fence}{blank}{line}{blank}{fence}")
+}
+
+/// How many backticks stand in a row.
+fn longest_ticks(text: &str) -> usize {
+    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }

@@ -1,26 +1,30 @@
 //! What people and machines read about an experiment: one [`Report`], many renderings.
 //!
 //! Whatever an agent, a model or a script wrote is untrusted in every rendering: it cannot move a cursor, close a tag or
-//! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)`, and take every foreign text through
-//! [`crate::untrusted`].
+//! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)` and `render_all(&Reports)`, and take
+//! every foreign text through [`crate::untrusted`].
 
 mod json;
 mod junit;
 mod markdown;
+mod reports;
 mod terminal;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-pub use json::render as json;
-pub use junit::render as junit;
-pub use markdown::render as markdown;
-pub use terminal::render as terminal;
+pub use json::{render as json, render_all as json_all};
+pub use junit::{render as junit, render_all as junit_all};
+pub use markdown::{render as markdown, render_all as markdown_all};
+pub use reports::{Reports, Skipped};
+use serde_json::Value as Json;
+pub use terminal::{render as terminal, render_all as terminal_all};
 
-use crate::plan::{Plan, Seed};
+use crate::plan::{Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;
 use crate::score::{ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
@@ -46,10 +50,16 @@ pub struct Report {
 pub struct Header {
     /// Its id.
     pub experiment_id: String,
+    /// Which run of the experiment, counted from 1.
+    pub run: u32,
     /// Where its spec came from, for the command that repeats a scenario.
     pub spec_file: String,
     /// When it was started.
     pub ran_at: Timestamp,
+    /// The parameters that were given instead of the matrix's own.
+    pub parameters: Vec<(String, Json)>,
+    /// How often each cell was to be run, when that was given.
+    pub replicas: Option<usize>,
 }
 
 /// One scenario of a report.
@@ -79,12 +89,21 @@ impl Report {
     /// The command that runs one scenario again, with the same spec, seed and parameters.
     #[must_use]
     pub fn reproducer(&self, row: &Row) -> String {
-        format!(
-            "touchstone run {} --seed {} --filter {}",
-            quote(&self.header.spec_file),
-            self.seed,
-            row.result.scenario.id
-        )
+        let mut command = format!("touchstone run {} --seed {}", quote(&self.header.spec_file), self.seed);
+        for (name, value) in &self.header.parameters {
+            let _ = write!(command, " --param {}", quote(&format!("{name}={}", parameter_text(value))));
+        }
+        if let Some(replicas) = self.header.replicas {
+            let _ = write!(command, " --replicas {replicas}");
+        }
+        let _ = write!(command, " --filter {}", row.result.scenario.id);
+        command
+    }
+
+    /// How many scenarios are planned and have not ended.
+    #[must_use]
+    pub fn not_run(&self) -> usize {
+        self.score.total.saturating_sub(self.rows.len())
     }
 }
 

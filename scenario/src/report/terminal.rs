@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::{Report, Row, time, word};
+use super::{Header, Report, Reports, Row, Skipped, time, word};
 use crate::score::{ExperimentVerdict, Status};
 use crate::untrusted;
 
@@ -14,24 +14,83 @@ const MOST_REASON: usize = 400;
 /// The report as a table, at most `width` characters wide.
 #[must_use]
 pub fn render(report: &Report, width: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(["scenario", "status", "score", "time", "why"]);
+    let mut table = table(width, &["scenario", "status", "score", "time", "why"]);
     for row in &report.rows {
+        table.add_row(cells(row.result.scenario.id.to_string(), row));
+    }
+    format!("{table}\n{}", summary(report))
+}
+
+/// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
+/// line.
+#[must_use]
+pub fn render_all(reports: &Reports, width: u16) -> String {
+    if let Some(report) = reports.only() {
+        return render(report, width);
+    }
+    let mut text = String::new();
+    match reports.reports.as_slice() {
+        [] => {}
+        [report] => text.push_str(&render(report, width)),
+        many => {
+            let _ = writeln!(text, "{}", experiments(many, width));
+            text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
+        }
+    }
+    for Skipped { spec, reason } in &reports.skipped {
+        let _ =
+            writeln!(text, "skipped {}: {}", untrusted::line(spec, MOST_REASON), untrusted::line(reason, MOST_REASON));
+    }
+    if let Some(note) = &reports.note {
+        let _ = writeln!(text, "note: {}", untrusted::line(note, MOST_REASON));
+    }
+    let _ = writeln!(text, "{}: {}", verdict_word(reports.verdict()), reports.counts());
+    text
+}
+
+/// One line for each experiment.
+fn experiments(reports: &[Report], width: u16) -> Table {
+    let mut table = table(width, &["spec", "verdict", "passed", "pass rate", "p95", "experiment"]);
+    for report in reports {
+        let score = &report.score;
         table.add_row([
-            row.result.scenario.id.to_string(),
-            word(row.status).to_owned(),
-            format!("{:.3}", row.result.composite),
-            time(row.result.wall_ms),
-            why(row),
+            report.spec_id.clone(),
+            verdict_word(score.verdict).to_owned(),
+            format!("{}/{}", score.passed, score.total),
+            format!("{:.3}", score.metrics.pass_rate),
+            time(score.metrics.p95_wall_ms),
+            report.header.experiment_id.clone(),
         ]);
     }
-    for index in 0..4 {
+    table
+}
+
+/// The scenarios of all experiments that did not pass.
+fn not_passed(reports: &[Report], width: u16) -> Option<Table> {
+    let mut table = table(width, &["scenario", "status", "score", "time", "why"]);
+    for report in reports {
+        for row in report.rows.iter().filter(|row| row.status != Status::Pass) {
+            table.add_row(cells(format!("{}/{}", report.spec_id, row.result.scenario.id), row));
+        }
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+fn table(width: u16, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.set_header(header);
+    for index in 0..header.len().saturating_sub(1) {
         if let Some(column) = table.column_mut(index) {
             column.set_constraint(ColumnConstraint::UpperBoundary(Width::Percentage(40)));
         }
     }
-    format!("{table}\n{}", summary(report))
+    table
+}
+
+fn cells(name: String, row: &Row) -> [String; 5] {
+    let result = &row.result;
+    [name, word(row.status).to_owned(), format!("{:.3}", result.composite), time(result.wall_ms), why(row)]
 }
 
 /// The first thing that kept the scenario from passing, and how many more there are.
@@ -49,15 +108,16 @@ fn why(row: &Row) -> String {
 
 fn summary(report: &Report) -> String {
     let score = &report.score;
-    let verdict = match score.verdict {
-        ExperimentVerdict::Pass => "passed",
-        ExperimentVerdict::Fail => "FAILED",
-        ExperimentVerdict::Error => "could not be judged",
-        ExperimentVerdict::Pending => "not ended",
-    };
+    let not_run = if report.not_run() > 0 { format!(", not run {}", report.not_run()) } else { String::new() };
     let mut text = format!(
-        "{} {verdict}: scenarios {}, passed {}, failed {}, flaky {}, errors {}\n",
-        report.spec_id, score.total, score.passed, score.failed, score.flaky, score.errors
+        "{} {}: scenarios {}, passed {}, failed {}, flaky {}, errors {}{not_run}\n",
+        report.spec_id,
+        verdict_word(score.verdict),
+        score.total,
+        score.passed,
+        score.failed,
+        score.flaky,
+        score.errors
     );
     let metrics = &score.metrics;
     if let Some(interval) = metrics.pass_rate_interval {
@@ -74,5 +134,17 @@ fn summary(report: &Report) -> String {
             .map_or_else(|| "no success".to_owned(), |tokens| format!("{tokens:.0} per success"));
         let _ = writeln!(text, "tokens {} ({success}), cost ${:.4}", metrics.total_tokens, metrics.total_cost_usd);
     }
+    let Header { experiment_id, run, .. } = &report.header;
+    let run = if *run > 1 { format!("#{run}") } else { String::new() };
+    let _ = writeln!(text, "experiment {experiment_id}{run}");
     text
+}
+
+fn verdict_word(verdict: ExperimentVerdict) -> &'static str {
+    match verdict {
+        ExperimentVerdict::Pass => "passed",
+        ExperimentVerdict::Fail => "FAILED",
+        ExperimentVerdict::Error => "could not be judged",
+        ExperimentVerdict::Pending => "not ended",
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use serde_json::json;
 
 use super::{Header, Report};
 use crate::checks::testing::{files, text_file};
@@ -35,7 +35,7 @@ parallelism: {replicas: 2, matrix: {model: [small, large]}}
 ";
 
 /// Text that would clear a screen, reverse a line, close a tag, end a code block and ping a team.
-const HOSTILE: &str = "\u{1b}[2J\u{202e}]]></system-out></details> ``` @team\n```` <script>alert(1)</script> | [x](http://evil.example)\u{0}";
+pub(super) const HOSTILE: &str = "\u{1b}[2J\u{202e}]]></system-out></details> ``` @team\n```` <script>alert(1)</script> | [x](http://evil.example)\u{0}";
 
 fn spec() -> (Spec, Plan) {
     let loaded = load(SPEC, None);
@@ -44,7 +44,7 @@ fn spec() -> (Spec, Plan) {
     (spec, plan)
 }
 
-fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
+pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
     let command = CommandAnswer {
         exit: Some(Exit::Code(exit)),
         stdout: Captured::default(),
@@ -78,7 +78,7 @@ fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
 }
 
 /// One scenario that passes, one that fails with hostile output, one that leaks, and one that could not run.
-fn report() -> Report {
+pub(super) fn report() -> Report {
     let (spec, plan) = spec();
     let passing = evidence(0, "refunded", "");
     let failing = Evidence {
@@ -96,10 +96,26 @@ fn report() -> Report {
         ScenarioResult::judge(&spec, &plan.scenarios[2], &leaking),
         ScenarioResult::failed_to_run(&plan.scenarios[3], ErrorKind::Infrastructure, "the engine did not answer"),
     ];
-    let ran_at: Timestamp = "2026-01-31T09:00:00Z".parse().expect("a moment");
-    let header =
-        Header { experiment_id: "exp-1".to_owned(), spec_file: "specs/my refund/spec.yaml".to_owned(), ran_at };
-    Report::new(header, &spec, &plan, results, ScoreOptions::default())
+    Report::new(header("specs/my refund/spec.yaml"), &spec, &plan, results, ScoreOptions::default())
+}
+
+/// A report with the results of as many scenarios as there are pieces of evidence.
+pub(super) fn report_of(evidence: &[Evidence]) -> Report {
+    let (spec, plan) = spec();
+    let results = plan.scenarios.iter().zip(evidence);
+    let results = results.map(|(scenario, evidence)| ScenarioResult::judge(&spec, scenario, evidence)).collect();
+    Report::new(header("s.yaml"), &spec, &plan, results, ScoreOptions::default())
+}
+
+fn header(spec_file: &str) -> Header {
+    Header {
+        experiment_id: "exp-1".to_owned(),
+        run: 2,
+        spec_file: spec_file.to_owned(),
+        ran_at: "2026-01-31T09:00:00Z".parse().expect("a moment"),
+        parameters: Vec::new(),
+        replicas: None,
+    }
 }
 
 #[test]
@@ -153,9 +169,7 @@ fn a_long_comment_is_cut_between_scenarios() {
     plan = expand(&spec, PlanOptions { replicas: Some(500), ..PlanOptions::default() }).unwrap_or(plan);
     let failing = evidence(2, "nothing", &"x\n".repeat(5000));
     let results = plan.scenarios.iter().map(|scenario| ScenarioResult::judge(&spec, scenario, &failing)).collect();
-    let header =
-        Header { experiment_id: "exp-1".to_owned(), spec_file: "s.yaml".to_owned(), ran_at: Timestamp::UNIX_EPOCH };
-    let text = super::markdown(&Report::new(header, &spec, &plan, results, ScoreOptions::default()));
+    let text = super::markdown(&Report::new(header("s.yaml"), &spec, &plan, results, ScoreOptions::default()));
     assert!(text.len() < 65_536, "{}", text.len());
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     assert!(text.contains("980 more scenarios did not pass."), "{text}");
@@ -177,11 +191,9 @@ fn judging_the_same_evidence_again_gives_the_same_bytes() {
 fn a_report_can_be_made_while_scenarios_still_run() {
     let (spec, plan) = spec();
     let first = ScenarioResult::judge(&spec, &plan.scenarios[0], &evidence(2, "nothing", ""));
-    let header =
-        Header { experiment_id: "exp-1".to_owned(), spec_file: "s.yaml".to_owned(), ran_at: Timestamp::UNIX_EPOCH };
     for results in [Vec::new(), vec![first]] {
         let ended = results.len() as u64;
-        let report = Report::new(header.clone(), &spec, &plan, results, ScoreOptions::default());
+        let report = Report::new(header("s.yaml"), &spec, &plan, results, ScoreOptions::default());
         let json: serde_json::Value = serde_json::from_str(&super::json(&report)).expect("JSON");
         let count = |counter: &str| json[counter].as_u64().expect("an integer");
         assert_eq!(
@@ -190,7 +202,12 @@ fn a_report_can_be_made_while_scenarios_still_run() {
         );
         assert_eq!(json["verdict"], "pending");
         assert_eq!(report.score.exit_code(), 4);
-        let _ = (super::junit(&report), super::markdown(&report), super::terminal(&report, 80));
+        let not_run = format!("not run {}", 4 - ended);
+        assert!(
+            super::markdown(&report).contains(&format!("\n{not_run}\n"))
+                && super::terminal(&report, 80).contains(&not_run)
+        );
+        assert!(super::junit(&report).contains(&format!("name=\"not_run\" value=\"{}\"", 4 - ended)));
     }
 }
 
@@ -200,9 +217,17 @@ fn reproducers_are_quoted_for_a_shell() {
     insta::assert_snapshot!(report.reproducer(&report.rows[1]), @"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --filter small-8b7ca09a1e75-r1");
 }
 
-/// Checks the XML with xmllint; without the tool, only `scripts/test` insists.
 #[test]
-fn the_junit_report_has_the_form_that_ci_systems_read() {
+fn reproducers_repeat_what_was_given() {
+    let mut report = report();
+    let parameters = [("model", json!("it's")), ("model", json!("7")), ("size", json!(7)), ("strict", json!(true))];
+    report.header.parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    report.header.replicas = Some(3);
+    insta::assert_snapshot!(report.reproducer(&report.rows[1]), @r#"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --param 'model=it'\''s' --param 'model="7"' --param size=7 --param strict=true --replicas 3 --filter small-8b7ca09a1e75-r1"#);
+}
+
+/// Checks the XML with xmllint; without the tool, only `scripts/test` insists.
+pub(super) fn assert_form(xml: &str) {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
@@ -223,7 +248,12 @@ fn the_junit_report_has_the_form_that_ci_systems_read() {
             return;
         }
     };
-    xmllint.stdin.take().expect("a pipe").write_all(super::junit(&report()).as_bytes()).expect("written");
+    xmllint.stdin.take().expect("a pipe").write_all(xml.as_bytes()).expect("written");
     let output = xmllint.wait_with_output().expect("xmllint ended");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_junit_report_has_the_form_that_ci_systems_read() {
+    assert_form(&super::junit(&report()));
 }

@@ -159,7 +159,8 @@ fn metrics(results: &[&ScenarioResult], cells: &[Cell]) -> Metrics {
     let per_success = |total: f64| (passed > 0).then(|| total / count(passed));
     let (calls, failed_calls) = (sum(|row| row.tool_calls), sum(|row| row.tool_errors));
     let total_tokens = sum(|row| row.usage.tokens());
-    let total_cost_usd = judged.iter().filter_map(|row| row.usage.cost()).sum::<f64>();
+    // A sum of no floats would be -0.
+    let total_cost_usd = judged.iter().filter_map(|row| row.usage.cost()).fold(0.0, |total, cost| total + cost);
     Metrics {
         pass_rate: mean(count(passed)),
         pass_rate_interval: wilson(passed, n),

@@ -3,5 +3,7 @@
 mod corpus;
 mod examples;
 mod invalid;
+mod judging;
 mod loader;
+mod observations;
 mod schema;

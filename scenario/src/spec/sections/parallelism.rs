@@ -77,6 +77,19 @@ impl Matrix {
         }
     }
 
+    /// The values of a parameter, in their order; one that several cells have stands several times.
+    pub fn values<'a>(&'a self, name: &'a str) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+        let is_it = move |key: &ParamName| key.as_str() == name;
+        match self {
+            Self::Cells(cells) => Box::new(
+                cells.iter().flat_map(|cell| cell.iter()).filter(move |(key, _)| is_it(key)).map(|(_, value)| value),
+            ),
+            Self::Product(axes) => {
+                Box::new(axes.iter().filter(move |(key, _)| is_it(key)).flat_map(|(_, values)| values.iter()))
+            }
+        }
+    }
+
     /// How many values the largest parameter holds, lists and maps counted through.
     #[must_use]
     pub fn largest(&self) -> usize {

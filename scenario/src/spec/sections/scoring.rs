@@ -1,6 +1,6 @@
 //! `scoring`: when a scenario and an experiment pass.
 
-use crate::spec::section::{choice, section};
+use crate::spec::section::{by_default, choice, section};
 use crate::spec::types::Fraction;
 
 section! {
@@ -52,5 +52,12 @@ impl Scoring {
         } else {
             ReplicaAggregation::All
         })
+    }
+}
+
+impl Default for Scoring {
+    /// What a spec that says nothing gets.
+    fn default() -> Self {
+        by_default()
     }
 }

@@ -39,6 +39,8 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         Err(error @ (PlanError::TooMany(..) | PlanError::Empty)) => {
             rules.report_key(Code::ScenarioCount, error.to_string(), None);
         }
+        // Only parameters that somebody gave can be wrong.
+        Err(PlanError::UnknownParameter { .. } | PlanError::NoParameter(_)) => {}
     }
 }
 

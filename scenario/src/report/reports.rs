@@ -1,0 +1,184 @@
+//! Several experiments, told in one document.
+
+use super::Report;
+use crate::score::ExperimentVerdict;
+
+/// What one invocation has to tell: experiments, specs that were passed over, and a remark.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reports {
+    /// The experiments, in the order in which their specs were given.
+    pub reports: Vec<Report>,
+    /// The specs that were not run.
+    pub skipped: Vec<Skipped>,
+    /// One line about all of it, such as "interrupted".
+    pub note: Option<String>,
+}
+
+/// A spec that was not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Which spec: its id or its file.
+    pub spec: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Reports {
+    /// The exit code of a command that reports all of it: a failure goes before an error, and no experiment at all is
+    /// an error.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        if self.count(1) > 0 {
+            1
+        } else if self.reports.is_empty() || self.count(0) < self.reports.len() {
+            4
+        } else {
+            0
+        }
+    }
+
+    /// Whether all of it passed. What has not ended could not be judged.
+    #[must_use]
+    pub fn verdict(&self) -> ExperimentVerdict {
+        match self.exit_code() {
+            0 => ExperimentVerdict::Pass,
+            1 => ExperimentVerdict::Fail,
+            _ => ExperimentVerdict::Error,
+        }
+    }
+
+    /// How many experiments have this exit code.
+    fn count(&self, exit_code: u8) -> usize {
+        self.reports.iter().filter(|report| report.score.exit_code() == exit_code).count()
+    }
+
+    /// The only experiment, when there is nothing to tell besides.
+    pub(super) fn only(&self) -> Option<&Report> {
+        match self.reports.as_slice() {
+            [report] if self.skipped.is_empty() && self.note.is_none() => Some(report),
+            _ => None,
+        }
+    }
+
+    /// `experiments 4, passed 2, failed 1, errors 1, skipped 3`.
+    pub(super) fn counts(&self) -> String {
+        let (all, passed, failed) = (self.reports.len(), self.count(0), self.count(1));
+        format!(
+            "experiments {all}, passed {passed}, failed {failed}, errors {}, skipped {}",
+            all - passed - failed,
+            self.skipped.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Reports, Skipped};
+    use crate::evidence::Evidence;
+    use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};
+    use crate::report::{Report, json, json_all, junit_all, markdown, markdown_all, terminal, terminal_all};
+
+    fn passed() -> Report {
+        report_of(&vec![evidence(0, "refunded", ""); 4])
+    }
+
+    fn errored() -> Report {
+        report_of(&vec![Evidence::default(); 4])
+    }
+
+    fn skipped(spec: &str, reason: &str) -> Skipped {
+        Skipped { spec: spec.to_owned(), reason: reason.to_owned() }
+    }
+
+    fn everything() -> Reports {
+        Reports {
+            reports: vec![passed(), report(), errored(), report_of(&[evidence(0, "refunded", "")])],
+            skipped: vec![skipped("specs/redis-cache", "needs redis"), skipped(HOSTILE, HOSTILE)],
+            note: Some("interrupted".to_owned()),
+        }
+    }
+
+    fn of(reports: Vec<Report>) -> Reports {
+        Reports { reports, ..Reports::default() }
+    }
+
+    #[test]
+    fn a_failure_goes_before_an_error_and_nothing_is_an_error() {
+        let pending = || report_of(&[evidence(0, "refunded", "")]);
+        for (reports, exit_code, verdict) in [
+            (vec![], 4, "error"),
+            (vec![passed()], 0, "pass"),
+            (vec![passed(), passed()], 0, "pass"),
+            (vec![passed(), errored()], 4, "error"),
+            (vec![passed(), pending()], 4, "error"),
+            (vec![errored(), passed(), report(), pending()], 1, "fail"),
+        ] {
+            let reports = Reports { skipped: vec![skipped("x", "y")], ..of(reports) };
+            assert_eq!((reports.exit_code(), json!(reports.verdict())), (exit_code, json!(verdict)));
+        }
+    }
+
+    #[test]
+    fn the_json_of_many_holds_each_as_it_is_alone() {
+        let text = json_all(&everything());
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let alone: serde_json::Value = serde_json::from_str(&json(&report())).expect("JSON");
+        assert_eq!(all["experiments"][1], alone);
+        assert_eq!(all["skipped"][1]["reason"], HOSTILE, "clients get exactly what was written");
+        assert_eq!(
+            (&all["verdict"], &all["exit_code"], &all["note"]),
+            (&json!("fail"), &json!(1), &json!("interrupted"))
+        );
+        assert_eq!(all["skipped"][0], json!({"spec": "specs/redis-cache", "reason": "needs redis"}));
+        assert!(!json_all(&of(vec![])).contains("note"));
+    }
+
+    #[test]
+    fn the_junit_of_many_has_a_suite_for_each() {
+        let xml = junit_all(&everything());
+        assert!(!xml.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+        assert_eq!((xml.matches("<testsuite ").count(), xml.matches("<skipped").count()), (6, 2));
+        assert_eq!(xml.matches("<property name=\"note\" value=\"interrupted\"/>").count(), 6);
+        let noted = junit_all(&Reports { note: Some("interrupted".to_owned()), ..Reports::default() });
+        assert!(noted.contains("interrupted"), "{noted}");
+        for xml in [&xml, &noted, &junit_all(&Reports::default())] {
+            assert_form(xml);
+        }
+        insta::assert_snapshot!(xml);
+    }
+
+    #[test]
+    fn the_markdown_of_many_tells_what_did_not_pass_first() {
+        let text = markdown_all(&everything());
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_table_of_many_ends_with_all_of_it() {
+        let text = terminal_all(&everything(), 110);
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn one_experiment_with_nothing_besides_reads_as_before() {
+        let one = of(vec![report()]);
+        assert_eq!(markdown_all(&one), markdown(&report()));
+        assert_eq!(terminal_all(&one, 110), terminal(&report(), 110));
+    }
+
+    #[test]
+    fn a_comment_on_many_experiments_is_not_too_long() {
+        let long = || report_of(&vec![evidence(2, "nothing", &"x\n".repeat(5000)); 4]);
+        let many = (0..300).map(|_| passed()).chain((0..200).map(|_| long())).collect();
+        let text = markdown_all(&Reports { skipped: vec![skipped(&"\u{1f600}".repeat(500), "no"); 500], ..of(many) });
+        assert!(text.len() < 65_536, "{}", text.len());
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert!(text.contains("480 more specs were skipped.") && text.contains(" more experiments are not shown."));
+        assert!(!text.contains("` passed"), "those that did not pass go first");
+    }
+}
