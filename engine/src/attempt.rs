@@ -1,7 +1,9 @@
 //! What the engine is given: one attempt of one scenario.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use scenario::evidence::Evidence;
 use scenario::plan::{Scenario, Values};
 use scenario::spec::Spec;
 use scenario::spec::sections::{AgentKind, Noop, Oracle};
@@ -26,6 +28,44 @@ pub struct Attempt<'a> {
     pub permissions: Permissions,
     /// Who acts instead of the spec's own agent.
     pub agent: Option<AgentChoice>,
+    /// Whether its sandbox is kept for a person to look into.
+    pub keep: Keep<'a>,
+}
+
+/// When a sandbox is kept, once its agent's processes have gone, instead of being removed.
+///
+/// But for [`Keep::Never`], the sandbox of an attempt that ended in an error is kept too, because there is no evidence to
+/// go by. That of a cancelled one never is.
+#[derive(Clone, Copy, Default)]
+pub enum Keep<'a> {
+    /// It is removed.
+    #[default]
+    Never,
+    /// It is kept.
+    Always,
+    /// It is kept when this says so of the evidence.
+    When(&'a (dyn Fn(&Evidence) -> bool + Send + Sync)),
+}
+
+impl Keep<'_> {
+    /// Whether a sandbox with this evidence is kept; without evidence, the attempt ended in an error.
+    pub(crate) fn applies(&self, evidence: Option<&Evidence>) -> bool {
+        match (self, evidence) {
+            (Self::Never, _) => false,
+            (Self::Always, _) | (Self::When(_), None) => true,
+            (Self::When(is_wanted), Some(evidence)) => is_wanted(evidence),
+        }
+    }
+}
+
+impl fmt::Debug for Keep<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Never => "Never",
+            Self::Always => "Always",
+            Self::When(_) => "When",
+        })
+    }
 }
 
 /// Who acts instead of a spec's own agent, to see whether its invariants prove anything.
@@ -55,16 +95,21 @@ impl Attempt<'_> {
     /// Who acts: the spec's own agent, or who was chosen instead.
     #[must_use]
     pub fn agent(&self) -> Option<AgentKind> {
-        match self.agent {
-            Some(AgentChoice::Noop) => Some(AgentKind::Noop(Noop {})),
-            Some(AgentChoice::Oracle) => Some(AgentKind::Oracle(Oracle {})),
-            None => self.spec.agent.as_ref().map(|agent| agent.kind.clone()),
-        }
+        agent_of(self.spec, self.agent)
     }
 
     /// What templates become inside the sandbox.
     #[must_use]
     pub fn values(&self) -> Values<'_> {
         Values::with_secrets(self.spec, self.scenario, self.secrets)
+    }
+}
+
+/// Who acts: a spec's own agent, or who was chosen instead.
+pub(crate) fn agent_of(spec: &Spec, chosen: Option<AgentChoice>) -> Option<AgentKind> {
+    match chosen {
+        Some(AgentChoice::Noop) => Some(AgentKind::Noop(Noop {})),
+        Some(AgentChoice::Oracle) => Some(AgentKind::Oracle(Oracle {})),
+        None => spec.agent.as_ref().map(|agent| agent.kind.clone()),
     }
 }

@@ -54,18 +54,25 @@ fn usual() -> Option<PathBuf> {
     state.map(|state| state.join("touchstone"))
 }
 
-/// The id in the folder; made once, by whoever comes first.
+/// The id in the folder; made once, by whoever comes first. One that is there is only read: a full or read-only disk must
+/// not keep anybody from looking, or from making room.
 fn id(folder: &Path) -> io::Result<Uuid> {
     let path = folder.join("id");
-    let temporary = tempfile::NamedTempFile::new_in(folder)?;
-    fs::write(temporary.path(), entropy::uuid().to_string())?;
-    match temporary.persist_noclobber(&path) {
-        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => return Err(error.error),
-        _ => {}
+    if !path.exists() {
+        make_id(folder, &path)?;
     }
     let text = fs::read_to_string(&path)?;
     let broken = |_| io::Error::other(format!("`{}` holds no id; remove it", path.display()));
     text.trim().parse().map_err(broken)
+}
+
+fn make_id(folder: &Path, path: &Path) -> io::Result<()> {
+    let temporary = tempfile::NamedTempFile::new_in(folder)?;
+    fs::write(temporary.path(), entropy::uuid().to_string())?;
+    match temporary.persist_noclobber(path) {
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +87,16 @@ mod tests {
         assert_eq!(first, again);
         let other = DataDir::resolve(Some(folder.path().join("other"))).expect("a data directory");
         assert_ne!(first.id(), other.id());
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_not_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let changed = || folder.path().metadata().and_then(|folder| folder.modified()).expect("a time");
+        DataDir::resolve(Some(folder.path().to_owned())).expect("a data directory");
+        let before = changed();
+        DataDir::resolve(Some(folder.path().to_owned())).expect("a data directory");
+        assert_eq!(changed(), before);
     }
 
     #[test]

@@ -132,7 +132,7 @@ mod tests {
     use scenario::spec::load;
 
     use super::{of_agent, of_commands};
-    use crate::attempt::{Attempt, Permissions};
+    use crate::attempt::{Attempt, Keep, Permissions};
     use crate::backend::{Identity, Image};
     use crate::bundle::BundleFolder;
     use crate::entropy;
@@ -156,6 +156,7 @@ mod tests {
             identity: Identity { experiment: String::new(), scenario: String::new(), job: entropy::uuid(), attempt: 1 },
             permissions: Permissions::default(),
             agent: None,
+            keep: Keep::Never,
         };
         let image = Image {
             record: scenario::evidence::ImageRecord::default(),

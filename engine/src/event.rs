@@ -60,6 +60,11 @@ pub enum Event {
     },
     /// Something that a reader should know.
     Note(String),
+    /// The sandbox was kept for a person to look into.
+    SandboxKept {
+        /// Its name.
+        name: String,
+    },
     /// The sandbox is gone.
     SandboxDestroyed {
         /// Its name.
@@ -76,7 +81,7 @@ pub enum Phase {
     Act,
     /// What it left is looked at.
     Probe,
-    /// The world is removed.
+    /// The world is removed, or kept.
     Destroy,
 }
 

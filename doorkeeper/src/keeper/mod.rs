@@ -11,6 +11,7 @@ mod requests;
 mod space;
 mod spawn;
 mod start;
+mod stay;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -64,6 +65,8 @@ enum Ready {
 enum Next {
     /// There is more to come.
     GoOn,
+    /// The worker asked to stay without it.
+    Stay,
     /// The worker asked to end.
     Stop,
 }
@@ -116,6 +119,9 @@ impl Keeper {
             self.outbox.flush(&self.stream).map_err(worker_failed)?;
             next = self.wait_and_proceed()?;
         }
+        if next == Next::Stay {
+            return self.stay();
+        }
         let _ = self.outbox.flush(&self.stream);
         Ok(())
     }
@@ -140,7 +146,7 @@ impl Keeper {
                 Ready::Signal => self.hear_signals()?,
                 Ready::Command(id, part) => self.proceed(id, part),
             }
-            if next == Next::Stop {
+            if next != Next::GoOn {
                 break;
             }
         }
@@ -199,8 +205,9 @@ impl Keeper {
     fn take_requests(&mut self) -> Result<Next, Ending> {
         while let Some(message) = self.decoder.take().map_err(Ending::Malformed)? {
             let Message::Request(request) = message else { return Err(Ending::NoRequest) };
-            if self.handle(request) == Next::Stop {
-                return Ok(Next::Stop);
+            let next = self.handle(request);
+            if next != Next::GoOn {
+                return Ok(next);
             }
         }
         Ok(Next::GoOn)

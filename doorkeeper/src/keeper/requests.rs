@@ -36,6 +36,7 @@ impl Keeper {
             Request::Space { id, path } => self.ask_space(id, &path),
             Request::Credit { id, stream, bytes } => self.credit(id, stream, bytes),
             Request::Cancel { id } => self.cancel(id),
+            Request::Stay { id } => return self.agree_to_stay(id),
             Request::Shutdown => return Next::Stop,
         }
         Next::GoOn

@@ -120,6 +120,13 @@ pub enum Request {
         /// The request.
         id: u32,
     },
+    /// Stay when the connection ends: from now on nothing more is taken, ended processes are reaped, and a signal ends it.
+    /// Answered by [`Event::Done`], after which the doorkeeper hangs up; or by [`Event::Failed`] while anything else is
+    /// under way.
+    Stay {
+        /// The number of the request.
+        id: u32,
+    },
     /// End everything and exit.
     Shutdown,
 }

@@ -9,5 +9,6 @@ mod identity;
 mod reading;
 mod sandbox;
 mod start;
+mod staying;
 mod walking;
 mod writing;

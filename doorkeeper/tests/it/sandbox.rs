@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use doorkeeper::protocol::{Event, Exited, Failure, Message, Request, Spawn, Stream};
 use doorkeeper::socket::Connection;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// How long a test waits for anything before it fails.
@@ -258,6 +259,16 @@ impl Sandbox {
         assert_eq!(self.event(id), Event::Done { id });
     }
 
+    /// Whether the doorkeeper closes the connection, after whatever it still sends.
+    pub(crate) fn is_hung_up(&mut self) -> bool {
+        self.connection.as_mut().unwrap().receive().unwrap().is_none()
+    }
+
+    /// Whether the doorkeeper lives.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_none()
+    }
+
     /// The worker goes away.
     pub(crate) fn leave(&mut self) {
         self.connection = None;
@@ -279,6 +290,12 @@ impl Sandbox {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         self.connection = None;
+        // One that stays does not end with its connection, nor with `unshare`.
+        let pid = self.process.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|child| Pid::from_raw(child.parse().ok()?)) {
+            let _ = kill_process(child, Signal::KILL);
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -8,6 +8,7 @@ pub mod docker;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +21,13 @@ use crate::event::Events;
 
 /// Where the workspace is inside a sandbox.
 pub const WORKSPACE: &str = "/workspace";
+
+/// Memory of a service, its data included.
+pub(crate) const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
+/// Processor cores of a service.
+pub(crate) const SERVICE_CPUS: f64 = 2.0;
+/// What a holder of a service's own network needs: it does nothing.
+pub(crate) const HOLDER: Limits = Limits { cpus: 1.0, memory: 64 * 1024 * 1024, disk: 1024 * 1024, pids: 16 };
 
 /// Folders of a sandbox that anything may write to; what changes there does not modify its image.
 const SCRATCH: [&str; 7] = ["/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue", WORKSPACE];
@@ -48,8 +56,17 @@ pub trait Backend: Debug + Send + Sync {
     /// Makes a sandbox. Whatever was made is removed again when this fails.
     async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError>;
 
-    /// Removes everything that owners of this data directory made and that have gone since.
-    async fn sweep(&self) -> Result<Swept, EngineError>;
+    /// Removes what owners of this data directory made and that have gone since. What cannot be removed keeps nothing
+    /// else from being removed; the first problem is returned then.
+    async fn sweep(&self, reach: Reach) -> Result<Swept, EngineError>;
+
+    /// Removes images that [`Backend::with_packages`] made, least recently used first, while less than `watermark` bytes
+    /// are free. One that a container uses stays, and so does one that was used a moment ago.
+    async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
+
+    /// Removes images that [`Backend::with_packages`] made and that were not used for so long; their names. One that a
+    /// container uses stays, and so does one that was used a moment ago.
+    async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError>;
 
     /// What the evidence says about it.
     fn record(&self) -> BackendRecord;
@@ -85,6 +102,17 @@ pub trait Sandbox: Debug + Send + Sync {
     /// Why its doorkeeper is gone.
     async fn post_mortem(&self) -> PostMortem;
 
+    /// A private folder of this machine for what is needed for a moment while it lives. It goes with its owner.
+    fn scratch(&self) -> PathBuf;
+
+    /// The command with which a person looks into it, once it is kept.
+    fn entrance(&self) -> String;
+
+    /// Keeps it for a person to look into: its processes are ended, and then it, its workspace and its services stay until
+    /// [`Backend::sweep`] with [`Reach::GoneAndKept`] removes them, also when its owner goes. After this nothing can be
+    /// asked of it, and [`Sandbox::destroy`] does nothing. When it fails, it is still to be destroyed.
+    async fn keep(&self) -> Result<(), EngineError>;
+
     /// Removes it, its services and everything else that it had. Can be called again, and does nothing then.
     async fn destroy(&self) -> Result<(), EngineError>;
 }
@@ -101,7 +129,7 @@ pub trait RunningService: Debug + Send + Sync {
     /// The last lines of what it printed.
     async fn last_output(&self) -> String;
 
-    /// Whether it is still running.
+    /// Whether it is still running. That somebody removed it is an error: no agent can do that.
     async fn is_running(&self) -> Result<bool, EngineError>;
 
     /// How many bytes were written over its image, where that can be told quickly.
@@ -232,6 +260,24 @@ pub enum End {
     Unknown,
 }
 
+/// What a sweep removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// What owners left that have gone, but no sandbox that is kept.
+    Gone,
+    /// That, and every sandbox that is kept, whether its owner lives or not.
+    GoneAndKept,
+}
+
+/// How much room there is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Space {
+    /// Bytes that are free where there are the fewest: where images and containers are, or in the data directory.
+    pub free: u64,
+    /// The names of images that were removed for it.
+    pub evicted: Vec<String>,
+}
+
 /// What a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
@@ -241,6 +287,8 @@ pub struct Swept {
     pub volumes: usize,
     /// Folders.
     pub folders: usize,
+    /// Sandboxes that were spared because they are kept for a person to look into.
+    pub kept: usize,
 }
 
 /// What the evidence says about a backend.

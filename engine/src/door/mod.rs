@@ -79,6 +79,11 @@ impl Door {
         }
     }
 
+    /// Has the doorkeeper stay when the connection ends, which it then does. Everything else must have ended before.
+    pub async fn stay(&self) -> Result<(), DoorError> {
+        self.done(|id| Request::Stay { id }).await
+    }
+
     /// Ends the doorkeeper, and with it everything in the sandbox.
     pub fn shut(&self) {
         self.connection.send(&Request::Shutdown);

@@ -40,7 +40,8 @@ impl Prober<'_> {
         };
         let operation = "copy the workspace for a check";
         let private = fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().permissions(private).tempdir().map_err(EngineError::files(operation))?;
+        let folder = tempfile::Builder::new().permissions(private).tempdir_in(self.world.sandbox.scratch());
+        let folder = folder.map_err(EngineError::files(operation))?;
         let (workspace, scratch) = (folder.path().join("workspace"), folder.path().join("scratch"));
         for made in [&workspace, &scratch] {
             fs::create_dir(made).map_err(EngineError::files(operation))?;

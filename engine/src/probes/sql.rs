@@ -27,7 +27,11 @@ impl Prober<'_> {
                 Err(EngineError::Files { operation: format!("reach the service `{service}`"), cause })
             }
             Err(_) if self.world.sandbox.door().is_closed() => self.gone().await,
-            Err(error) => Ok(Answer::Unavailable { reason: broken(service, &error), limit: None }),
+            Err(error) => {
+                // Fails when somebody else removed it.
+                live.running.is_running().await?;
+                Ok(Answer::Unavailable { reason: broken(service, &error), limit: None })
+            }
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Runs one attempt of a scenario: prepare, act, probe, destroy.
 
 pub(crate) mod audit;
+mod ending;
 mod mocks;
 mod prepare;
 mod probe;
 mod redacted;
 mod setup;
 mod supported;
+
+pub use supported::unsupported;
 
 use std::sync::Arc;
 
@@ -30,7 +33,7 @@ use crate::world::World;
 
 /// Runs one attempt and returns what was observed. An error is never the agent's doing.
 ///
-/// Whatever happens, the sandbox is removed before this returns.
+/// Whatever happens, the sandbox is removed before this returns, unless it is to be kept.
 pub async fn run_scenario(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,
@@ -50,13 +53,9 @@ pub async fn run_scenario(
     // On the heap: all steps together are too much for a thread's stack.
     let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), overall, started, events, &mut evidence));
     let outcome = until_cancelled(cancel, lived).await;
-    let destroyed = destroy(&*sandbox, events).await;
-    outcome.map_err(|error| redacted::error(error, attempt.secrets))?;
-    if let Err(error) = destroyed {
-        evidence.notes.push(format!("the sandbox was not removed: {error}"));
-    }
     redacted::redact(&mut evidence, attempt);
-    Ok(evidence)
+    let outcome = outcome.map(|()| evidence).map_err(|error| redacted::error(error, attempt.secrets));
+    Box::pin(ending::end(&*sandbox, attempt, outcome, events)).await
 }
 
 /// What happens between the making of the sandbox and its end.
@@ -221,18 +220,6 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     audit::write_log(evidence, world).await?;
     evidence.image_changes = probe::image_changes(world).await?;
     Ok(())
-}
-
-async fn destroy(sandbox: &dyn Sandbox, events: &Events) -> Result<(), EngineError> {
-    let started = begin(events, Phase::Destroy);
-    let destroyed = sandbox.destroy().await;
-    if let Err(error) = &destroyed {
-        tracing::error!(sandbox = %sandbox.name(), %error, "the sandbox {} was not removed", sandbox.name());
-    } else {
-        events.tell(Event::SandboxDestroyed { name: sandbox.name().to_owned() });
-    }
-    end(events, Phase::Destroy, started);
-    destroyed
 }
 
 fn record_world(evidence: &mut Evidence, backend: &dyn Backend, sandbox: &dyn Sandbox, images: &prepare::Images) {

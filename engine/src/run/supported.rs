@@ -1,22 +1,26 @@
 //! What a spec may ask for and this version does not do; known before anything is made.
 
 use scenario::checks::{Check, RunsIn};
+use scenario::spec::Spec;
 use scenario::spec::sections::{AgentKind, Clock, Policy};
 
-use crate::attempt::Attempt;
+use crate::attempt::{self, AgentChoice, Attempt, Permissions};
 use crate::database::Credentials;
 use crate::error::EngineError;
 
 /// Refuses what cannot be done, with its place in the spec.
 pub(super) fn check(attempt: &Attempt<'_>) -> Result<(), EngineError> {
-    match unsupported(attempt) {
+    let found = unsupported(attempt.spec, attempt.agent, &attempt.permissions).or_else(|| unknown_passwords(attempt));
+    match found {
         Some(what) => Err(EngineError::Unsupported { what }),
         None => Ok(()),
     }
 }
 
-fn unsupported(attempt: &Attempt<'_>) -> Option<String> {
-    let spec = attempt.spec;
+/// What of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused for the same, and
+/// for databases whose password its own values do not tell.
+#[must_use]
+pub fn unsupported(spec: &Spec, agent: Option<AgentChoice>, permissions: &Permissions) -> Option<String> {
     let not_yet = |what: &str| Some(format!("{what} cannot be run by this version"));
     if spec.model.is_some() {
         return not_yet("`model`: the model gateway");
@@ -34,11 +38,11 @@ fn unsupported(attempt: &Attempt<'_>) -> Option<String> {
     if audit.commands {
         return not_yet("`audit.commands`");
     }
-    agent(attempt).or_else(|| checks(attempt))
+    actor(spec, agent).or_else(|| checks(spec, permissions))
 }
 
-fn agent(attempt: &Attempt<'_>) -> Option<String> {
-    match attempt.agent() {
+fn actor(spec: &Spec, agent: Option<AgentChoice>) -> Option<String> {
+    match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
         Some(AgentKind::Snapshot(_)) => {
             Some("`agent.type: snapshot` needs a server that holds the snapshot".to_owned())
@@ -50,14 +54,21 @@ fn agent(attempt: &Attempt<'_>) -> Option<String> {
     }
 }
 
-fn checks(attempt: &Attempt<'_>) -> Option<String> {
-    let allowed = attempt.permissions.host_checks.is_some();
-    attempt.spec.invariants.iter().find_map(|(name, invariant)| match &invariant.check {
-        Check::Sql(sql) => unknown_password(attempt, sql.own.service.as_str()),
+fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
+    let allowed = permissions.host_checks.is_some();
+    spec.invariants.iter().find_map(|(name, invariant)| match &invariant.check {
         Check::LlmAsJudge(_) => Some(format!("`invariants.{name}`: a model as judge cannot be asked by this version")),
         Check::Custom(custom) if custom.runs_in == RunsIn::Host && !allowed => Some(format!(
             "`invariants.{name}` runs a script on this machine, which is not allowed here; allow it with `--allow-host-checks`, or use `runs_in: sandbox`"
         )),
+        _ => None,
+    })
+}
+
+/// Why the services of SQL checks cannot be asked.
+fn unknown_passwords(attempt: &Attempt<'_>) -> Option<String> {
+    attempt.spec.invariants.iter().find_map(|(_, invariant)| match &invariant.check {
+        Check::Sql(sql) => unknown_password(attempt, sql.own.service.as_str()),
         _ => None,
     })
 }
@@ -69,4 +80,44 @@ fn unknown_password(attempt: &Attempt<'_>, name: &str) -> Option<String> {
     let environment = service.common.env.iter().map(|(key, text)| (key.to_string(), text.render(&values))).collect();
     let problem = Credentials::from_environment(service.database()?, &environment, 0).err()?;
     Some(format!("the service `{name}` cannot be asked with SQL: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::spec::{Bundle, Spec, load};
+
+    use super::unsupported;
+    use crate::attempt::{AgentChoice, HostChecks, Permissions};
+
+    fn spec(agent: &str, rest: &str, check: &str) -> Spec {
+        let text = format!(
+            "version: 1\nid: t\nbase: x\ntask: {{prompt: x, solution: 'true'}}\n{agent}{rest}invariants: {{x: {{description: x, check: {check}}}}}\n"
+        );
+        let beside = Bundle::new([("x.py".to_owned(), 1)]).expect("a small bundle");
+        let loaded = load(&text, Some(&beside));
+        loaded.spec.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics))
+    }
+
+    const CLI: &str = "agent: {type: cli, command: x}\n";
+    const FILE: &str = "{type: file_exists, path: x}";
+
+    #[test]
+    fn a_spec_that_can_be_run_is_told_from_one_that_cannot_without_an_attempt() {
+        let ask = |spec: &Spec, agent| unsupported(spec, agent, &Permissions::default());
+        assert_eq!(ask(&spec(CLI, "", FILE), None), None);
+        let nobody = spec("", "", FILE);
+        assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
+        assert_eq!(ask(&nobody, Some(AgentChoice::Noop)), None);
+        let open = spec(CLI, "network: {egress: {default: allow}}\n", FILE);
+        assert!(ask(&open, Some(AgentChoice::Oracle)).is_some_and(|what| what.contains("`network.egress`")));
+    }
+
+    #[test]
+    fn a_script_on_this_machine_needs_its_owners_permission() {
+        let spec = spec(CLI, "", "{type: custom, script: x.py, runs_in: host}");
+        let refused = unsupported(&spec, None, &Permissions::default());
+        assert!(refused.is_some_and(|what| what.contains("--allow-host-checks")));
+        let allowed = Permissions { host_checks: Some(HostChecks { confine: Vec::new() }) };
+        assert_eq!(unsupported(&spec, None, &allowed), None);
+    }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::attempt::{AgentChoice, Attempt, Permissions};
+use engine::attempt::{AgentChoice, Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
 use engine::backend::{Backend, Identity, Limits, Sandbox, SandboxRequest};
 use engine::bundle::BundleFolder;
@@ -72,6 +72,16 @@ impl Harness {
         yaml: &str,
         cancel: &CancellationToken,
     ) -> Result<(ScenarioResult, Evidence), EngineError> {
+        self.try_keep(yaml, Keep::Never, cancel).await
+    }
+
+    /// Runs the first scenario of a spec, and keeps its sandbox when that is wanted.
+    pub(crate) async fn try_keep(
+        &self,
+        yaml: &str,
+        keep: Keep<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(ScenarioResult, Evidence), EngineError> {
         let (spec, scenario) = only_scenario(yaml, &self.bundle);
         let attempt = Attempt {
             spec: &spec,
@@ -81,6 +91,7 @@ impl Harness {
             identity: identity(&scenario),
             permissions: self.permissions.clone(),
             agent: self.agent,
+            keep,
         };
         let kept = Arc::clone(&self.events);
         let events = Events::to(move |event| kept.lock().expect("events").push(event));
@@ -102,6 +113,12 @@ impl Harness {
         assert_eq!(self.left(), Vec::<String>::new());
         let doors: Vec<_> = walk(&self.data_dir.path().join("doors"));
         assert!(doors.iter().all(|path| !path.contains("ts-")), "{doors:?}");
+        let kept = walk(&self.data_dir.path().join("kept"));
+        assert!(kept.is_empty(), "{kept:?}");
+        let scratch = self.data_dir.path().join("scratch");
+        let temporary: Vec<_> = walk(&scratch);
+        let is_owners = |path: &String| Path::new(path).parent() == Some(&scratch);
+        assert!(temporary.iter().all(is_owners), "{temporary:?}");
     }
 
     /// The containers, volumes and networks of this data directory.

@@ -82,6 +82,7 @@ kinds! {
     11 => Request::Credit { id, stream, bytes }
     12 => Request::Cancel { id }
     13 => Request::Shutdown {}
+    14 => Request::Stay { id }
     128 => Event::Done { id }
     129 => Event::Failed { id, failure }
     130 => Event::Started { id, pid }

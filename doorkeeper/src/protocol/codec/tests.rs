@@ -100,6 +100,7 @@ fn request() -> impl Strategy<Value = Request> {
         (id(), bytes()).prop_map(|(id, path)| Request::Space { id, path }),
         (id(), stream(), id()).prop_map(|(id, stream, bytes)| Request::Credit { id, stream, bytes }),
         id().prop_map(|id| Request::Cancel { id }),
+        id().prop_map(|id| Request::Stay { id }),
         Just(Request::Shutdown),
     ]
 }

@@ -8,13 +8,14 @@ use futures::StreamExt as _;
 use sha2::{Digest as _, Sha256};
 
 use super::DockerBackend;
+use super::cached;
 use super::call::refused;
 use crate::backend::Image;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 
 /// The name of images that are made here.
-const CACHE: &str = "touchstone/cache";
+pub(super) const CACHE: &str = "touchstone/cache";
 /// How long installing may be silent.
 const SILENCE: Duration = Duration::from_secs(300);
 /// How much of the installer's output an error shows.
@@ -40,11 +41,14 @@ impl DockerBackend {
         let name = cache_name(image, packages);
         let reference = &image.record.reference;
         let _alone = self.0.baking.lock().await;
+        // Before it is looked for: whoever makes room then leaves it where it is.
+        cached::touch(self.0.owner.data_dir(), &name);
         if let Some(found) = self.inspect(reference, &name).await? {
             return Ok(as_before(image, found));
         }
         events.tell(Event::Baking { packages: packages.to_vec() });
         self.install(image, packages, &name).await?;
+        cached::touch(self.0.owner.data_dir(), &name);
         let made = self.inspect(reference, &name).await?;
         made.map(|made| as_before(image, made)).ok_or_else(|| failed("the image was made, and is not here"))
     }

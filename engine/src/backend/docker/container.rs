@@ -12,7 +12,7 @@ use bollard::models::{
     MountVolumeOptionsDriverConfig,
 };
 
-use crate::backend::{Image, Limits, WORKSPACE};
+use crate::backend::{Image, Limits, SERVICE_CPUS, SERVICE_MEMORY, WORKSPACE};
 
 /// Where the doorkeeper's program is mounted.
 const DOORKEEPER: &str = "/.touchstone/doorkeeper";
@@ -28,12 +28,8 @@ const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVE
 /// What a service may do: hand its files to its own user, and become that user. Postgres does not start without.
 const SERVICE_CAPABILITIES: [&str; 5] = ["CHOWN", "SETUID", "SETGID", "FOWNER", "DAC_OVERRIDE"];
 
-/// Memory of a service, its data included.
-const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
 /// The size of each volume of a service.
 const SERVICE_VOLUME: u64 = 2 * 1024 * 1024 * 1024;
-/// Processor cores of a service.
-const SERVICE_CPUS: f64 = 2.0;
 /// Processes of a service.
 const SERVICE_PIDS: i64 = 1024;
 /// How much of what a container prints is kept by the engine.

@@ -15,6 +15,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::DockerBackend;
 use super::call::{call, call_if_there};
+use crate::door::Door;
 use crate::error::EngineError;
 
 /// How often a removal is tried that the engine is already busy with.
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     made: Mutex<Made>,
+    /// The doorkeepers of networks beside the sandbox.
+    doors: Mutex<Vec<Door>>,
     /// What was made for sandboxes beside this one, which end with it at the latest.
     children: Mutex<Vec<Arc<Inventory>>>,
     /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
@@ -67,6 +70,16 @@ impl Inventory {
         self.made().folders.push(path);
     }
 
+    /// Notes the doorkeeper of a network beside the sandbox.
+    pub(super) fn note_door(&self, door: Door) {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner).push(door);
+    }
+
+    /// The doorkeepers of networks beside the sandbox.
+    pub(super) fn doors(&self) -> Vec<Door> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What is made for another sandbox that ends with this one at the latest.
     pub(super) fn child(&self) -> Arc<Self> {
         let child = Arc::new(Self::default());
@@ -90,6 +103,26 @@ impl Inventory {
             child.remove_own(backend).await?;
         }
         self.remove_own(backend).await
+    }
+
+    /// Gives everything away that `handed_over` hands over: nothing more is made, and nothing is removed here any more. What
+    /// was made for children is removed first. When it fails, everything stays noted.
+    pub(super) async fn give_away(
+        &self,
+        backend: &DockerBackend,
+        handed_over: impl Future<Output = Result<(), EngineError>>,
+    ) -> Result<(), EngineError> {
+        let _alone = self.making.write().await;
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(EngineError::Cancelled);
+        }
+        let children = self.children.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for child in children {
+            child.remove_own(backend).await?;
+        }
+        handed_over.await?;
+        *self.made() = Made::default();
+        Ok(())
     }
 
     async fn remove_own(&self, backend: &DockerBackend) -> Result<(), EngineError> {

@@ -12,6 +12,8 @@ pub(super) const KIND: &str = "touchstone";
 pub(super) const DATA: &str = "touchstone.data";
 /// The process that made it.
 pub(super) const OWNER: &str = "touchstone.owner";
+/// The sandbox that it is a part of, by its name.
+pub(super) const SANDBOX: &str = "touchstone.sandbox";
 /// The experiment that it was made for.
 const EXPERIMENT: &str = "touchstone.experiment";
 /// The scenario that it was made for.
@@ -25,6 +27,7 @@ pub(super) fn labels(kind: &str, data: Uuid, owner: Uuid, identity: &Identity) -
         (KIND, kind.to_owned()),
         (DATA, data.to_string()),
         (OWNER, owner.to_string()),
+        (SANDBOX, identity.name()),
         (EXPERIMENT, identity.experiment.clone()),
         (SCENARIO, identity.scenario.clone()),
         (EPOCH, identity.attempt.to_string()),

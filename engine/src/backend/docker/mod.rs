@@ -3,6 +3,7 @@
 mod bake;
 mod bootstrapping;
 pub mod build;
+mod cached;
 mod call;
 mod container;
 mod image;
@@ -10,6 +11,7 @@ mod inventory;
 mod label;
 mod layer;
 mod post_mortem;
+mod room;
 mod sandbox;
 mod service;
 mod sweep;
@@ -17,6 +19,7 @@ mod sweep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::Docker;
@@ -24,7 +27,7 @@ use bollard::models::SystemInfo;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio::time::Instant;
 
-use super::{Backend, BackendRecord, Image, Sandbox, SandboxRequest, Swept};
+use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
 use crate::event::Events;
@@ -166,8 +169,16 @@ impl Backend for DockerBackend {
         made.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
     }
 
-    async fn sweep(&self) -> Result<Swept, EngineError> {
-        self.sweep_the_gone().await
+    async fn sweep(&self, reach: Reach) -> Result<Swept, EngineError> {
+        self.sweep_within(reach).await
+    }
+
+    async fn make_room(&self, watermark: u64) -> Result<Space, EngineError> {
+        self.free_space(watermark).await
+    }
+
+    async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError> {
+        self.evict_unused(unused_for).await
     }
 
     fn record(&self) -> BackendRecord {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use bollard::errors::Error;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use doorkeeper::protocol::Failure;
+use futures::future::try_join_all;
 use tokio::sync::oneshot;
 
 use super::DockerBackend;
@@ -22,10 +24,11 @@ use super::inventory::Inventory;
 use super::label::labels;
 use super::service::DockerService;
 use crate::backend::{
-    End, Image, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
+    End, HOLDER, Image, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
 };
 use crate::door::{Door, DoorError, DoorListener};
 use crate::error::EngineError;
+use crate::kept;
 
 /// How long a doorkeeper may take to connect once its container was started.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,8 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(500);
 /// How much memory a sandbox gets besides its limit once the agent has gone.
 const ROOM: u64 = 256 * 1024 * 1024;
-/// What a holder of a network needs: it does nothing.
-const HOLDER: Limits = Limits { cpus: 1.0, memory: 64 * 1024 * 1024, disk: 1024 * 1024, pids: 16 };
 
 /// A sandbox as a container.
 #[derive(Debug)]
@@ -211,12 +212,31 @@ impl DockerSandbox {
                 read_only: false,
             };
             let door = backend.open_box(&request, plan, &inventory).await?;
+            inventory.note_door(door.clone());
             (holder, door)
         } else {
             (sandbox_name.clone(), door)
         };
         let name = format!("{sandbox_name}-{}", service.name);
         DockerService::start(&backend, &request, name, network_of, door, service, &inventory).await
+    }
+}
+
+impl DockerSandbox {
+    /// Ends what runs in it, marks it as kept, and lets its doorkeepers stay.
+    async fn let_stay(&self) -> Result<(), EngineError> {
+        let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
+        self.door.kill_all().await.map_err(operation())?;
+        let data_dir = self.backend.0.owner.data_dir();
+        let marking = || EngineError::files(format!("mark the sandbox `{}` as kept", self.name));
+        // Before its worker can have gone: from then on only the mark spares it.
+        kept::mark(data_dir, &self.name, &self.entrance()).map_err(marking())?;
+        let doors = self.inventory.doors();
+        let stayed = try_join_all(doors.iter().chain([&self.door]).map(Door::stay)).await;
+        if stayed.is_err() {
+            kept::unmark(data_dir, &self.name).map_err(marking())?;
+        }
+        stayed.map(|_| ()).map_err(operation())
     }
 }
 
@@ -283,6 +303,18 @@ impl Sandbox for DockerSandbox {
 
     async fn post_mortem(&self) -> PostMortem {
         self.backend.describe_end(&self.name).await
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.backend.0.owner.scratch()
+    }
+
+    fn entrance(&self) -> String {
+        format!("docker exec -it {} sh", self.name)
+    }
+
+    async fn keep(&self) -> Result<(), EngineError> {
+        self.inventory.give_away(&self.backend, self.let_stay()).await
     }
 
     async fn destroy(&self) -> Result<(), EngineError> {

@@ -100,7 +100,11 @@ impl RunningService for DockerService {
 
     async fn is_running(&self) -> Result<bool, EngineError> {
         let inspected = call_if_there("look at a service", self.backend.docker().inspect_container(&self.name, None));
-        Ok(inspected.await?.and_then(|container| container.state?.running).unwrap_or(false))
+        let Some(container) = inspected.await? else {
+            let operation = format!("look at the service `{}`", self.name);
+            return Err(EngineError::Docker { operation, reason: "somebody removed its container".to_owned() });
+        };
+        Ok(container.state.and_then(|state| state.running).unwrap_or(false))
     }
 
     async fn written_over_image(&self) -> Option<u64> {

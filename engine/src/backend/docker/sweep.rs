@@ -1,57 +1,138 @@
 //! Removes what owners left behind that have gone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListVolumesOptionsBuilder};
+use futures::{StreamExt as _, stream};
 
 use super::DockerBackend;
 use super::call::call;
 use super::label;
-use crate::backend::Swept;
+use crate::backend::{Reach, Swept};
 use crate::error::EngineError;
+use crate::kept;
 use crate::owner::{self, Life};
 
+/// Something of this data directory, with what it is labelled with.
+struct Found {
+    /// What the engine knows it by.
+    name: String,
+    labels: HashMap<String, String>,
+}
+
+impl Found {
+    fn label(&self, name: &str) -> &str {
+        self.labels.get(name).map(String::as_str).unwrap_or_default()
+    }
+}
+
+/// What a sweep counts and what went wrong first.
+#[derive(Default)]
+struct Progress {
+    swept: Swept,
+    problem: Option<EngineError>,
+}
+
+impl Progress {
+    /// What was done, unless it failed. The first problem is the one that is told.
+    fn done<T>(&mut self, result: Result<T, EngineError>) -> Option<T> {
+        match result {
+            Ok(done) => Some(done),
+            Err(problem) => {
+                self.problem.get_or_insert(problem);
+                None
+            }
+        }
+    }
+}
+
 impl DockerBackend {
-    /// Removes what belongs to this data directory and whose owner has gone.
-    pub(super) async fn sweep_the_gone(&self) -> Result<Swept, EngineError> {
-        let mut swept = Swept::default();
-        for name in self.stray_containers().await? {
-            self.remove_container(&name).await?;
-            swept.containers += 1;
+    /// Removes what belongs to this data directory and is within reach. Everything is tried before the first problem is
+    /// returned.
+    pub(super) async fn sweep_within(&self, reach: Reach) -> Result<Swept, EngineError> {
+        let data_dir = self.0.owner.data_dir();
+        let mut progress = Progress::default();
+        // Before the containers: a container is there before it is marked.
+        let marked = kept::marked(data_dir).map_err(EngineError::files("list the sandboxes that are kept"))?;
+        let containers = self.containers().await?;
+        let used: BTreeSet<_> = containers.iter().map(|container| container.label(label::SANDBOX).to_owned()).collect();
+        let (kept, removed): (BTreeSet<_>, BTreeSet<_>) = marked.into_iter().partition(|name| used.contains(name));
+        self.forget_marks(&removed, &mut progress);
+        self.sweep_containers(reach, &kept, containers, &mut progress).await;
+        // Listed once the containers have gone, and with them their volumes without a name.
+        let volumes = self.volumes().await?;
+        let volumes = self.within(reach, &kept, volumes, &mut progress);
+        let names = volumes.into_iter().map(|volume| volume.name).collect();
+        progress.swept.volumes = self.remove_all(names, Kind::Volume, &mut progress).await;
+        // What could not be removed stays marked: then it is known what it is.
+        if reach == Reach::GoneAndKept && progress.problem.is_none() {
+            self.forget_marks(&kept, &mut progress);
+        } else {
+            progress.swept.kept = kept.len();
         }
-        for name in self.stray_volumes().await? {
-            self.remove_volume(&name).await?;
-            swept.volumes += 1;
-        }
-        swept.folders =
-            owner::forget_the_gone(self.0.owner.data_dir()).map_err(EngineError::files("remove stray folders"))?;
-        Ok(swept)
+        let forgotten = owner::forget_the_gone(data_dir).map_err(EngineError::files("remove stray folders"));
+        progress.swept.folders += progress.done(forgotten).unwrap_or_default();
+        progress.problem.map_or(Ok(progress.swept), Err)
     }
 
-    async fn stray_containers(&self) -> Result<Vec<String>, EngineError> {
+    /// Removes containers: services first, because they are in the network of another one.
+    async fn sweep_containers(
+        &self,
+        reach: Reach,
+        kept: &BTreeSet<String>,
+        containers: Vec<Found>,
+        progress: &mut Progress,
+    ) {
+        let doomed = self.within(reach, kept, containers, progress);
+        let (services, others): (Vec<_>, Vec<_>) =
+            doomed.into_iter().partition(|container| container.label(label::KIND) == "service");
+        for group in [services, others] {
+            let names = group.into_iter().map(|container| container.name).collect();
+            progress.swept.containers += self.remove_all(names, Kind::Container, progress).await;
+        }
+    }
+
+    /// Forgets that sandboxes were kept that are not there any more, and removes their doors.
+    fn forget_marks(&self, sandboxes: &BTreeSet<String>, progress: &mut Progress) {
+        let data_dir = self.0.owner.data_dir();
+        for sandbox in sandboxes {
+            let removed = owner::remove_doors(data_dir, sandbox);
+            let forgotten = removed.and_then(|removed| kept::unmark(data_dir, sandbox).map(|()| removed));
+            let forgotten = forgotten.map_err(EngineError::files(format!("forget the kept sandbox `{sandbox}`")));
+            progress.swept.folders += progress.done(forgotten).unwrap_or_default();
+        }
+    }
+
+    /// Removes many things, some at once. Returns how many it was.
+    async fn remove_all(&self, names: Vec<String>, kind: Kind, progress: &mut Progress) -> usize {
+        let at_once = self.0.settings.destroying.max(1);
+        let removals = names.into_iter().map(|name| async move {
+            let _slot = self.0.destroying.acquire().await.map_err(|_| EngineError::Cancelled)?;
+            match kind {
+                Kind::Container => self.remove_container(&name).await,
+                Kind::Volume => self.remove_volume(&name).await,
+            }
+        });
+        let results: Vec<_> = stream::iter(removals).buffer_unordered(at_once).collect().await;
+        results.into_iter().filter_map(|result| progress.done(result)).count()
+    }
+
+    async fn containers(&self) -> Result<Vec<Found>, EngineError> {
         let filters = self.filters();
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
         let listed = call("list containers", self.0.docker.list_containers(Some(options))).await?;
-        let mut stray = Vec::new();
-        for container in listed {
-            if self.is_stray(&container.labels.unwrap_or_default())? {
-                stray.extend(container.id);
-            }
-        }
-        Ok(stray)
+        let found = |container: bollard::models::ContainerSummary| {
+            Some(Found { name: container.id?, labels: container.labels.unwrap_or_default() })
+        };
+        Ok(listed.into_iter().filter_map(found).collect())
     }
 
-    async fn stray_volumes(&self) -> Result<Vec<String>, EngineError> {
+    async fn volumes(&self) -> Result<Vec<Found>, EngineError> {
         let filters = self.filters();
         let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
         let listed = call("list volumes", self.0.docker.list_volumes(Some(options))).await?;
-        let mut stray = Vec::new();
-        for volume in listed.volumes.unwrap_or_default() {
-            if self.is_stray(&volume.labels)? {
-                stray.push(volume.name);
-            }
-        }
-        Ok(stray)
+        let found = |volume: bollard::models::Volume| Found { name: volume.name, labels: volume.labels };
+        Ok(listed.volumes.unwrap_or_default().into_iter().map(found).collect())
     }
 
     fn filters(&self) -> HashMap<String, Vec<String>> {
@@ -59,10 +140,29 @@ impl DockerBackend {
         HashMap::from([("label".to_owned(), vec![ours])])
     }
 
-    fn is_stray(&self, labels: &HashMap<String, String>) -> Result<bool, EngineError> {
-        let Some(id) = labels.get(label::OWNER).and_then(|id| id.parse().ok()) else { return Ok(false) };
-        let life =
-            owner::life_of(self.0.owner.data_dir(), id).map_err(EngineError::files("look at an owner's lock"))?;
-        Ok(life == Life::Gone)
+    /// What of all that was found is to be removed.
+    fn within(&self, reach: Reach, kept: &BTreeSet<String>, found: Vec<Found>, progress: &mut Progress) -> Vec<Found> {
+        found.into_iter().filter(|found| progress.done(self.is_within(reach, kept, found)).unwrap_or(false)).collect()
     }
+
+    /// Whether something is to be removed: a kept sandbox when those are within reach, else what a gone owner left.
+    fn is_within(&self, reach: Reach, kept: &BTreeSet<String>, found: &Found) -> Result<bool, EngineError> {
+        let data_dir = self.0.owner.data_dir();
+        let sandbox = found.label(label::SANDBOX);
+        if kept.contains(sandbox) {
+            return Ok(reach == Reach::GoneAndKept);
+        }
+        let Ok(owner) = found.label(label::OWNER).parse() else { return Ok(false) };
+        let life = owner::life_of(data_dir, owner).map_err(EngineError::files("look at an owner's lock"))?;
+        // Asked after its owner's end: what it kept is marked by now.
+        let is_kept = kept::is_marked(data_dir, sandbox).map_err(EngineError::files("look for a kept sandbox"))?;
+        Ok(life == Life::Gone && !is_kept)
+    }
+}
+
+/// What is removed.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Container,
+    Volume,
 }

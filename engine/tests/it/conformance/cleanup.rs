@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use engine::backend::{Backend as _, Identity, SandboxRequest, ServiceRequest};
+use engine::backend::{Backend as _, Identity, Reach, SandboxRequest, ServiceRequest};
 use engine::data_dir::DataDir;
 use engine::entropy;
 use engine::error::EngineError;
@@ -28,6 +28,7 @@ suite! {
     a_probe_that_takes_too_long_leaves_nothing,
     a_sandbox_can_be_destroyed_twice_and_its_services_go_with_it,
     what_a_gone_owner_left_is_swept_by_another,
+    one_that_cannot_be_removed_does_not_keep_the_others,
 }
 
 async fn a_service_that_does_not_come_up_is_an_error_with_its_last_lines(harness: &mut Harness) {
@@ -150,17 +151,53 @@ async fn what_a_gone_owner_left_is_swept_by_another(harness: &mut Harness) {
     let request = SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), read_only: false };
     let dropped = gone.create(request).await.expect("a sandbox");
     let name = dropped.name().to_owned();
-    let nothing = harness.backend.sweep().await.expect("swept");
+    let nothing = harness.backend.sweep(Reach::Gone).await.expect("swept");
     assert_eq!((nothing.containers, nothing.volumes), (0, 0), "its owner lives");
     drop(dropped);
     drop(gone);
-    let swept = harness.backend.sweep().await.expect("swept");
+    let swept = harness.backend.sweep(Reach::Gone).await.expect("swept");
     assert_eq!((swept.containers, swept.volumes, swept.folders), (1, 1, 1));
     let left =
         output("docker", &["container", "ls", "-a", "--filter", &format!("name={name}"), "--format", "{{.Names}}"]);
     assert_eq!(left, "");
     living.door().spawn(spawn(&["/bin/true"])).await.expect("the living are spared");
     living.destroy().await.expect("removed");
+}
+
+/// A container of somebody else, removed with the test.
+struct Stranger(String);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = Command::new("docker").args(["rm", "--force", &self.0]).output();
+    }
+}
+
+async fn one_that_cannot_be_removed_does_not_keep_the_others(harness: &mut Harness) {
+    let dead = entropy::uuid();
+    let data = format!("touchstone.data={}", harness.data_dir.id());
+    let owner = format!("touchstone.owner={dead}");
+    let labels = ["--label", &data, "--label", &owner];
+    let stuck = output("docker", &[["volume", "create"].as_slice(), &labels].concat());
+    let mount = format!("{stuck}:/held");
+    let held = ["create", "--label", "touchstone=test", "--volume", &mount, "touchstone/busybox:1", "true"];
+    let stranger = Stranger(output("docker", &held));
+    for _ in 0..6 {
+        output("docker", &[["create"].as_slice(), &labels, &["touchstone/busybox:1", "true"]].concat());
+        output("docker", &[["volume", "create"].as_slice(), &labels].concat());
+    }
+    for folder in ["doors", "scratch"] {
+        let folder = harness.data_dir.path().join(folder).join(dead.to_string());
+        std::fs::create_dir_all(folder.join("something")).expect("a folder");
+    }
+    let error = harness.backend.sweep(Reach::Gone).await.expect_err("somebody uses a volume");
+    assert!(error.to_string().contains(&stuck), "{error}");
+    assert_eq!(harness.left(), [format!("volume {stuck}")]);
+    assert!(!harness.data_dir.path().join("doors").join(dead.to_string()).exists());
+    assert!(!harness.data_dir.path().join("scratch").join(dead.to_string()).exists());
+    drop(stranger);
+    let swept = harness.backend.sweep(Reach::Gone).await.expect("swept");
+    assert_eq!((swept.containers, swept.volumes, swept.folders, swept.kept), (0, 1, 0, 0));
 }
 
 /// The folder with the data directory of a worker that is to be killed.
@@ -196,10 +233,10 @@ async fn a_worker_that_is_killed_leaves_nothing_that_a_sweep_does_not_find() {
     // Its doorkeeper sees that nobody is there any more.
     let state = || output("docker", &["inspect", "--format", "{{.State.Running}}", &name]);
     until("the sandbox has ended by itself", || state() == "false").await;
-    let swept = stranger.sweep().await.expect("swept");
+    let swept = stranger.sweep(Reach::Gone).await.expect("swept");
     assert_eq!((swept.containers, swept.volumes), (0, 0), "another data directory is none of its business");
     let second = connect(&harness.data_dir).await;
-    let swept = second.sweep().await.expect("swept");
+    let swept = second.sweep(Reach::Gone).await.expect("swept");
     assert_eq!((swept.containers, swept.folders), (4, 1), "the sandbox, two services and a network");
     assert_eq!(harness.left(), siblings, "what a living sibling has stays");
     sibling.door().spawn(spawn(&["/bin/true"])).await.expect("the sibling lives");

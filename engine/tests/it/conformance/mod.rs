@@ -3,8 +3,10 @@
 mod cleanup;
 mod fixtures;
 mod isolation;
+mod keep;
 mod lifecycle;
 mod limits;
+mod room;
 mod services;
 
 use std::collections::BTreeMap;
@@ -176,7 +178,11 @@ impl TestImage {
     /// Makes an image of another: runs a command in it, and changes what it says about itself. That is much faster than a
     /// build, which makes a layer for each line.
     fn make(base: &str, command: &str, changes: &[&str]) -> Self {
-        let name = format!("touchstone-test:{}", engine::entropy::hex(8));
+        Self::make_named(format!("touchstone-test:{}", engine::entropy::hex(8)), base, command, changes)
+    }
+
+    /// Makes an image under a name.
+    fn make_named(name: String, base: &str, command: &str, changes: &[&str]) -> Self {
         let options = ["run", "--detach", "--network", "none", "--label", "touchstone=test"];
         let container = output("docker", &[options.as_slice(), &[base, "sh", "-c", command]].concat());
         let code = output("docker", &["wait", &container]);

@@ -1,6 +1,9 @@
 //! Services beside a sandbox: reached by name, asked by checks, and walled in.
 
+use std::time::Duration;
+
 use engine::error::EngineError;
+use engine::event::Event;
 use scenario::evidence::{Answer, Limit};
 use scenario::result::RowStatus;
 use serde_json::json;
@@ -19,6 +22,7 @@ suite! {
     a_service_is_ready_when_its_own_command_says_so,
     a_program_that_a_database_was_told_to_start_is_an_offence,
     a_database_that_the_agent_ends_is_a_fail_and_no_error,
+    a_service_that_somebody_else_removes_is_an_error_and_no_fail,
     a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit,
     a_service_has_five_capabilities_and_no_way_to_more,
 }
@@ -152,6 +156,30 @@ async fn a_database_that_the_agent_ends_is_a_fail_and_no_error(harness: &mut Har
     assert_eq!(result.status, RowStatus::Fail, "{result:#?}");
     let Answer::Unavailable { reason, .. } = answer(&evidence, "asked") else { panic!("{evidence:#?}") };
     assert!(reason.contains("was ready before the agent started"), "{reason}");
+}
+
+async fn a_service_that_somebody_else_removes_is_an_error_and_no_fail(harness: &mut Harness) {
+    let service = json!([{"name": "db", "image": POSTGRES, "env": {"POSTGRES_PASSWORD": "secret"}}]);
+    let query = json!({"type": "sql", "service": "db", "query": "SELECT 1", "equals": 1});
+    let sketch = Sketch::acting("sleep 3").with(&format!("services: {service}")).must("asked", query);
+    let events = std::sync::Arc::clone(&harness.events);
+    let remove = tokio::spawn(async move {
+        loop {
+            let names = events.lock().expect("events").iter().fold((None, false), |(name, acts), event| match event {
+                Event::SandboxCreated { name } => (Some(name.clone()), acts),
+                Event::AgentStarted => (name, true),
+                _ => (name, acts),
+            });
+            if let (Some(name), true) = names {
+                return output("docker", &["rm", "--force", "--volumes", &format!("{name}-db")]);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("an error");
+    remove.await.expect("removed");
+    assert!(error.is_retryable() && error.to_string().contains("somebody removed its container"), "{error}");
+    harness.assert_nothing_is_left();
 }
 
 async fn a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit(harness: &mut Harness) {
