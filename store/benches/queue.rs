@@ -1,0 +1,260 @@
+//! What a job costs in the queue, however many have been done before it.
+//!
+//! `just bench-store` runs it. Each row is a database of its own, filled with jobs that have ended; then jobs are claimed,
+//! renewed once and completed, one after the other, with 4 KB of evidence and four verdicts each.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use scenario::evidence::Evidence;
+use scenario::plan::{CellId, Plan, Scenario, ScenarioId, Seed};
+use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
+use scenario::score::{ExperimentScore, ScoreOptions};
+use scenario::spec::sections::{GateRule, Scoring};
+use scenario::spec::types::Fraction;
+use scenario::verdict::{ErrorKind, Verdict};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use store::{
+    ClaimRequest, Completion, Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, Settings, SpecContent,
+    Store, WorkerId,
+};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// How many jobs have ended before, one row each.
+const ENDED: [u64; 4] = [0, 10_000, 100_000, 1_000_000];
+/// How many jobs are measured.
+const JOBS: u32 = 1000;
+/// How many of them are in one run, whose last one also makes its score.
+const IN_RUN: u32 = 100;
+/// How many jobs of a run that is busy wait at the head of the queue.
+const WAITING: u32 = 10_000;
+
+type Failed = Box<dyn std::error::Error>;
+
+/// How long each step of a job took.
+#[derive(Default)]
+struct Times {
+    claim: Vec<Duration>,
+    heartbeat: Vec<Duration>,
+    complete: Vec<Duration>,
+}
+
+fn main() -> Result<(), Failed> {
+    // Under `cargo test --benches` there is nothing to measure.
+    if std::env::args().any(|argument| argument == "--test") {
+        return Ok(());
+    }
+    tokio::runtime::Runtime::new()?.block_on(measure())
+}
+
+async fn measure() -> Result<(), Failed> {
+    say(
+        "| ended before | claim p50 | heartbeat p50 | complete p50 | a job p50 | ratio | mean |\n|---|---|---|---|---|---|---|",
+    )?;
+    let mut empty = None;
+    for ended in ENDED {
+        let folder = tempfile::tempdir()?;
+        let mut queue = Queue::open(folder.path()).await?;
+        queue.fill(folder.path(), ended).await?;
+        // The first jobs pay for caches.
+        queue.work(IN_RUN).await?;
+        let times = queue.work(JOBS).await?;
+        let (job, mean) = (p50(times.jobs()), times.mean());
+        let ratio = job / *empty.get_or_insert(job);
+        let [claim, heartbeat, complete] = [times.claim, times.heartbeat, times.complete].map(p50);
+        let steps = format!("{claim:.0} µs | {heartbeat:.0} µs | {complete:.0} µs");
+        say(&format!("| {ended} | {steps} | {job:.0} µs | {ratio:.2} | {mean:.0} µs |"))?;
+    }
+    behind_a_busy_run().await
+}
+
+/// The worst case of a claim: the head of the queue belongs to a run of which no more may be done at once.
+async fn behind_a_busy_run() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let mut queue = Queue::open(folder.path()).await?;
+    queue.submit(WAITING, Some(1)).await?;
+    queue.store.claim(&request("busy")).await?.ok_or("no job")?;
+    let times = queue.work(IN_RUN).await?;
+    let begun = Instant::now();
+    queue.store.next_ready(Lane::Shared).await?;
+    let next = micros(begun.elapsed());
+    let claim = p50(times.claim);
+    say(&format!("\nBehind {WAITING} jobs of a busy run: claim p50 {claim:.0} µs, next_ready {next:.0} µs."))?;
+    Ok(())
+}
+
+impl Times {
+    /// How long each job took.
+    fn jobs(&self) -> Vec<Duration> {
+        let steps = self.claim.iter().zip(&self.heartbeat).zip(&self.complete);
+        steps.map(|((claim, heartbeat), complete)| *claim + *heartbeat + *complete).collect()
+    }
+
+    /// Like the median, but with all that is slow now and then: scores of runs, and the file system.
+    fn mean(&self) -> f64 {
+        micros(self.jobs().iter().sum()) / f64::from(u32::try_from(self.claim.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// A store, and ids that grow.
+struct Queue {
+    store: Store,
+    last: u128,
+}
+
+impl Queue {
+    async fn open(folder: &Path) -> Result<Self, Failed> {
+        // Later than the ids of all jobs that the table is filled with.
+        Ok(Self { store: Store::open(folder).await?, last: 0xffff << 112 })
+    }
+
+    fn uuid(&mut self) -> Uuid {
+        self.last += 1;
+        Uuid::from_u128(self.last)
+    }
+
+    async fn submit(&mut self, jobs: u32, at_once: Option<u32>) -> Result<(), Failed> {
+        let spec = SpecContent { text: "id: ledger".to_owned(), files: Vec::new() };
+        let spec = self.store.keep_spec("ledger", &spec, Timestamp::UNIX_EPOCH).await?;
+        let (source, seed, settings) = ("ledger.yaml".to_owned(), Seed::new(7), Settings::default());
+        let experiment = NewExperiment { id: ExperimentId(self.uuid()), spec, source, seed, settings };
+        let job = |number| NewJob {
+            id: JobId(self.uuid()),
+            scenario: planned(number),
+            demand: Demand { cpu_milli: 500, memory: 1 << 28 },
+            at_once,
+        };
+        let run = NewRun { lane: Lane::Shared, priority: 0, jobs: (0..jobs).map(job).collect() };
+        self.store.submit(&experiment, &run, Timestamp::UNIX_EPOCH).await?;
+        Ok(())
+    }
+
+    /// Submits and does so many jobs.
+    async fn work(&mut self, jobs: u32) -> Result<Times, Failed> {
+        let evidence = Evidence { notes: vec!["x".repeat(4000)], ..Evidence::default() };
+        let mut times = Times::default();
+        for _ in 0..jobs / IN_RUN {
+            self.submit(IN_RUN, None).await?;
+            for number in 0..IN_RUN {
+                let begun = Instant::now();
+                let held = self.store.claim(&request(&number.to_string())).await?.ok_or("no job")?;
+                times.claim.push(begun.elapsed());
+                let begun = Instant::now();
+                self.store.heartbeat(&held.lease, Timestamp::MAX).await?;
+                times.heartbeat.push(begun.elapsed());
+                let result = passed(&held.scenario);
+                let completion = Completion { evidence: Some(&evidence), result: &result, at: Timestamp::UNIX_EPOCH };
+                let begun = Instant::now();
+                self.store.complete(&held.lease, held.run, completion, &summary).await?;
+                times.complete.push(begun.elapsed());
+            }
+        }
+        Ok(times)
+    }
+
+    /// Writes jobs that have ended, a thousand in each experiment.
+    async fn fill(&mut self, folder: &Path, jobs: u64) -> Result<(), Failed> {
+        self.submit(IN_RUN, None).await?;
+        let options = SqliteConnectOptions::new().filename(folder.join("touchstone.db"));
+        let mut raw = options.pragma("foreign_keys", "OFF").pragma("cache_size", "-200000").connect().await?;
+        for statement in FILL {
+            fill_table(&mut raw, statement, jobs).await?;
+        }
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut raw).await?;
+        raw.close().await?;
+        // What was submitted to have something to copy is done now.
+        while let Some(held) = self.store.claim(&request("fill")).await? {
+            let result = passed(&held.scenario);
+            let completion = Completion { evidence: None, result: &result, at: Timestamp::UNIX_EPOCH };
+            self.store.complete(&held.lease, held.run, completion, &summary).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn fill_table(raw: &mut SqliteConnection, statement: &str, jobs: u64) -> Result<(), Failed> {
+    let numbers = format!("WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < {jobs})");
+    let experiment = "printf('%08x-0000-7000-8000-000000000000', n / 1000)";
+    let job = "printf('%08x-0000-7000-8000-000000000001', n)";
+    let select =
+        statement.replace("EXPERIMENT", experiment).replace("JOB", job).replace("SCENARIO", "'s-' || (n % 1000)");
+    let condition = if jobs == 0 { " AND 0" } else { "" };
+    let (into, select) = select.split_once(" SELECT ").ok_or("a statement without a select")?;
+    sqlx::query(AssertSqlSafe(format!("INSERT INTO {into} {numbers} SELECT {select}{condition}"))).execute(raw).await?;
+    Ok(())
+}
+
+/// What jobs that have ended leave, for each number `n`.
+const FILL: [&str; 6] = [
+    "experiments (id, spec_id, version, digest, source, seed, settings, created_at) SELECT EXPERIMENT, 'ledger', 1, \
+     (SELECT digest FROM specs), 'ledger.yaml', 7, '{}', 0 FROM n WHERE n % 1000 = 0",
+    "runs (experiment, number, kind, digest, state, lane, total, ended, verdict, created_at, ended_at) SELECT EXPERIMENT, \
+     1, 'acted', (SELECT digest FROM specs), 'finished', 'shared', 1000, 1000, '\"pass\"', 0, 0 FROM n WHERE n % 1000 = 0",
+    "scenarios (experiment, run, id, position, plan, status, composite, evidence_job, evidence_attempt) SELECT EXPERIMENT, \
+     1, SCENARIO, n % 1000, hex(zeroblob(100)), 'pass', 1, JOB, 1 FROM n WHERE true",
+    "verdicts (experiment, run, scenario, position, name, description, weight, gate, outcome, score, message, reason, \
+     details) SELECT EXPERIMENT, 1, SCENARIO, 0, 'ledger', '', 1, 1, 'passed', 1, '', '', 'null' FROM n WHERE true",
+    "jobs (id, experiment, run, scenario, state, lane, priority, ready_at, cpu_milli, memory, epoch, failures, cancelled, \
+     worker) SELECT JOB, EXPERIMENT, 1, SCENARIO, 'done', 'shared', 0, 0, 500, 1, 1, 0, 0, 'w' FROM n WHERE true",
+    "attempts (job, number, worker, outcome, started_at, ended_at, digest, size, body) SELECT JOB, 1, 'w', 'judged', 0, 0, \
+     hex(zeroblob(32)), 100, hex(zeroblob(100)) FROM n WHERE true",
+];
+
+fn planned(number: u32) -> Scenario {
+    let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
+    let cell = CellId::of(&parameters);
+    Scenario { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters }
+}
+
+fn request(token: &str) -> ClaimRequest {
+    ClaimRequest {
+        lane: Lane::Shared,
+        worker: WorkerId { data_dir: Uuid::nil(), owner: Uuid::nil() },
+        token: token.to_owned(),
+        now: Timestamp::UNIX_EPOCH,
+        until: Timestamp::UNIX_EPOCH,
+        room: Some(Demand { cpu_milli: 4000, memory: 1 << 34 }),
+    }
+}
+
+fn passed(scenario: &Scenario) -> ScenarioResult {
+    let invariant = |name: &str| InvariantResult {
+        name: name.to_owned(),
+        description: "what it means".to_owned(),
+        weight: 1.0,
+        gate: true,
+        verdict: Verdict::passed(),
+    };
+    let invariants = ["first", "second", "third", "fourth"].map(invariant).to_vec();
+    let result = ScenarioResult::failed_to_run(scenario, ErrorKind::Infrastructure, "");
+    ScenarioResult { status: RowStatus::Pass, composite: 1.0, invariants, error: None, ..result }
+}
+
+fn summary(results: &[ScenarioResult]) -> ExperimentScore {
+    let scenarios = results.iter().map(|result| result.scenario.clone()).collect();
+    let plan = Plan { spec_id: "ledger".to_owned(), seed: Seed::new(7), scenarios };
+    let (pass_threshold, gate) = (Fraction::ONE, GateRule::Score);
+    let scoring = Scoring { pass_threshold, gate, replica_aggregation: None, min_pass_rate: None };
+    scenario::score::score(&plan, &scoring, results, ScoreOptions::default())
+}
+
+/// The time that half of them took at most, in microseconds.
+fn p50(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times.get(times.len() / 2).copied().map_or(0.0, micros)
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn say(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{text}")?;
+    output.flush()
+}

@@ -1,0 +1,194 @@
+//! Experiments: submissions of a spec.
+
+use jiff::Timestamp;
+use scenario::plan::Seed;
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::Store;
+use crate::db::row;
+use crate::error::StoreError;
+use crate::ids::{ExperimentId, RunId};
+use crate::runs::{NewRun, RunKind, insert_run};
+use crate::specs::{SpecVersion, require_spec};
+use crate::tables::Experiments;
+use crate::time::{millis, timestamp};
+use crate::{json, number};
+
+/// The beginning or end of an id that names it has at least so many characters.
+const SHORTEST: usize = 4;
+
+/// An experiment that is to be kept and run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewExperiment {
+    /// Its id.
+    pub id: ExperimentId,
+    /// What is run.
+    pub spec: SpecVersion,
+    /// Where the spec came from.
+    pub source: String,
+    /// The seed from which every scenario's seed derives.
+    pub seed: Seed,
+    /// What the caller changed about it.
+    pub settings: Settings,
+}
+
+/// What the caller changed about a spec.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Who acts instead of the spec's own agent: `noop` or `oracle`.
+    pub agent: Option<String>,
+    /// Values of parameters, instead of the matrix's.
+    pub parameters: Vec<(String, Json)>,
+    /// How often each cell is repeated, instead of what the spec says.
+    pub replicas: Option<usize>,
+    /// A pass rate that every cell must reach, besides its own bar.
+    pub min_pass_rate: Option<f64>,
+    /// The scenario that this repeats.
+    pub rerun_of: Option<String>,
+}
+
+/// An experiment that is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Its id.
+    pub id: ExperimentId,
+    /// What is run.
+    pub spec: SpecVersion,
+    /// Where the spec came from.
+    pub source: String,
+    /// The seed from which every scenario's seed derives.
+    pub seed: Seed,
+    /// What the caller changed about it.
+    pub settings: Settings,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+}
+
+row! {
+    /// An experiment.
+    ExperimentRow {
+        id: String,
+        spec_id: String,
+        version: i64,
+        digest: String,
+        source: String,
+        seed: i64,
+        settings: String,
+        created_at: i64,
+    }
+}
+
+impl ExperimentRow {
+    fn read(self) -> Result<Experiment, StoreError> {
+        Ok(Experiment {
+            id: self.id.parse().map_err(StoreError::damaged)?,
+            spec: SpecVersion { spec_id: self.spec_id, version: number::read(self.version)?, digest: self.digest },
+            source: self.source,
+            seed: Seed::new(number::read(self.seed)?),
+            settings: json::read(&self.settings)?,
+            created_at: timestamp(self.created_at)?,
+        })
+    }
+}
+
+impl Store {
+    /// Keeps an experiment, its first run and a job for each scenario, all at once.
+    pub async fn submit(&self, experiment: &NewExperiment, run: &NewRun, now: Timestamp) -> Result<RunId, StoreError> {
+        let spec = &experiment.spec;
+        let insert = Query::insert()
+            .into_table(Experiments::Table)
+            .columns([
+                Experiments::Id,
+                Experiments::SpecId,
+                Experiments::Version,
+                Experiments::Digest,
+                Experiments::Source,
+                Experiments::Seed,
+                Experiments::Settings,
+                Experiments::CreatedAt,
+            ])
+            .values_panic([
+                experiment.id.to_string().into(),
+                spec.spec_id.as_str().into(),
+                number::kept(spec.version).into(),
+                spec.digest.as_str().into(),
+                experiment.source.as_str().into(),
+                number::kept(experiment.seed.get()).into(),
+                json::text(&experiment.settings)?.into(),
+                millis(now).into(),
+            ])
+            .to_owned();
+        let id = RunId { experiment: experiment.id, number: 1 };
+        let mut tx = self.db.begin().await?;
+        require_spec(&mut tx, &spec.digest).await?;
+        tx.execute(&insert).await?;
+        insert_run(&mut tx, id, RunKind::Acted, &spec.digest, run, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
+
+    /// The experiment with this id.
+    pub async fn experiment(&self, id: ExperimentId) -> Result<Experiment, StoreError> {
+        let select = select().and_where(Expr::col(Experiments::Id).eq(id.to_string())).to_owned();
+        let row: Option<ExperimentRow> = self.db.fetch_optional(&select).await?;
+        row.ok_or_else(|| StoreError::NotFound(format!("there is no experiment `{id}`")))?.read()
+    }
+
+    /// The newest experiments, newest first; those of one spec only, if one is named.
+    pub async fn experiments(&self, most: u64, spec_id: Option<&str>) -> Result<Vec<Experiment>, StoreError> {
+        let mut select = select();
+        select
+            .and_where_option(spec_id.map(|spec_id| Expr::col(Experiments::SpecId).eq(spec_id)))
+            .order_by(Experiments::CreatedAt, Order::Desc)
+            .order_by(Experiments::Id, Order::Desc)
+            .limit(number::limit(most));
+        let rows: Vec<ExperimentRow> = self.db.fetch_all(&select).await?;
+        rows.into_iter().map(ExperimentRow::read).collect()
+    }
+
+    /// The experiment that a person means: by its id, by the beginning or end of its id, or by `latest`.
+    pub async fn find_experiment(&self, name: &str) -> Result<Experiment, StoreError> {
+        if name == "latest" {
+            let newest = self.experiments(1, None).await?.pop();
+            return newest.ok_or_else(|| StoreError::NotFound("there is no experiment yet".to_owned()));
+        }
+        let name = name.to_ascii_lowercase();
+        let is_part = name.len() >= SHORTEST && name.chars().all(|character| "0123456789abcdef-".contains(character));
+        if !is_part {
+            return Err(StoreError::NotFound(format!(
+                "`{name}` names no experiment: give its id, at least {SHORTEST} characters of the id's beginning or end, or `latest`"
+            )));
+        }
+        let like = |pattern: String| Expr::col(Experiments::Id).like(pattern);
+        let select = select().and_where(like(format!("{name}%")).or(like(format!("%{name}")))).limit(2).to_owned();
+        let mut rows: Vec<ExperimentRow> = self.db.fetch_all(&select).await?;
+        match (rows.pop(), rows.pop()) {
+            (Some(row), None) => row.read(),
+            (Some(_), Some(_)) => Err(StoreError::Conflict(format!(
+                "several experiments have an id with `{name}` at its beginning or end; give more of it"
+            ))),
+            (None, _) => Err(StoreError::NotFound(format!(
+                "there is no experiment `{name}`; `touchstone list` shows those that there are"
+            ))),
+        }
+    }
+}
+
+fn select() -> SelectStatement {
+    Query::select()
+        .columns([
+            Experiments::Id,
+            Experiments::SpecId,
+            Experiments::Version,
+            Experiments::Digest,
+            Experiments::Source,
+            Experiments::Seed,
+            Experiments::Settings,
+            Experiments::CreatedAt,
+        ])
+        .from(Experiments::Table)
+        .to_owned()
+}

@@ -1,0 +1,163 @@
+//! The queue: jobs, and the leases under which workers hold them.
+//!
+//! ```text
+//!            claim                    complete
+//!  queued ──────────► running ─────────────────────► done
+//!    ▲                  │  └──── cancelled ────────► cancelled
+//!    └── retry, release ┘
+//! ```
+//!
+//! A claim takes the first ready job and gives a lease: the job, an epoch that grows with each claim, and a random token.
+//! Whatever is done with the job afterwards names the lease; when somebody else has claimed the job since, nothing happens.
+//! So a worker that was thought dead cannot disturb its successor.
+
+mod cancel;
+mod claim;
+mod finish;
+mod lease;
+
+pub(crate) use finish::write_score;
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use scenario::evidence::Evidence;
+use scenario::plan::Scenario;
+use scenario::result::ScenarioResult;
+use scenario::score::ExperimentScore;
+use sea_query::{Cond, Expr, ExprTrait as _};
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::ids::{JobId, Lane, RunId};
+use crate::runs::Demand;
+use crate::tables::Jobs;
+
+/// Who asks for a job, and what there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// Whose jobs.
+    pub lane: Lane,
+    /// Who asks.
+    pub worker: WorkerId,
+    /// What nobody else can know.
+    pub token: String,
+    /// The time.
+    pub now: Timestamp,
+    /// How long the lease holds unless it is renewed.
+    pub until: Timestamp,
+    /// What there is room for; `None` when there is room for anything.
+    pub room: Option<Demand>,
+}
+
+/// A worker: a process of ours, and the data directory in which its lock says whether it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorkerId {
+    /// The data directory.
+    pub data_dir: Uuid,
+    /// The process.
+    pub owner: Uuid,
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.data_dir, self.owner)
+    }
+}
+
+impl FromStr for WorkerId {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        let broken = || StoreError::Damaged(format!("`{text}` is no worker"));
+        let (data_dir, owner) = text.split_once('/').ok_or_else(broken)?;
+        Ok(Self { data_dir: data_dir.parse().map_err(|_| broken())?, owner: owner.parse().map_err(|_| broken())? })
+    }
+}
+
+/// A hold on a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The job.
+    pub job: JobId,
+    /// How often the job was claimed: the number of the attempt.
+    pub epoch: u32,
+    /// What only the holder knows.
+    pub token: String,
+}
+
+impl Lease {
+    /// Whether a row is still held under this lease.
+    fn holds(&self) -> Cond {
+        Cond::all()
+            .add(Expr::col(Jobs::Id).eq(self.job.to_string()))
+            .add(Expr::col(Jobs::State).eq("running"))
+            .add(Expr::col(Jobs::Epoch).eq(i64::from(self.epoch)))
+            .add(Expr::col(Jobs::Token).eq(self.token.as_str()))
+    }
+}
+
+/// A job that is being done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// The lease.
+    pub lease: Lease,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Who may take it.
+    pub lane: Lane,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Who holds it.
+    pub worker: WorkerId,
+    /// How many of its attempts failed, and we were to blame.
+    pub failures: u32,
+    /// What it takes from the machine.
+    pub demand: Demand,
+}
+
+/// Whether what a worker did with its job counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It does.
+    Kept,
+    /// It does, and it was the last job of its run.
+    RunEnded,
+    /// Somebody else holds the job by now, or it was cancelled: nothing was changed.
+    Stale,
+}
+
+/// What renewing a lease says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beat {
+    /// It still holds.
+    Held,
+    /// It still holds, and the job is not wanted any more.
+    Cancelled,
+    /// It does not hold any more.
+    Lost,
+}
+
+/// How an attempt ended that led to no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// Our infrastructure failed.
+    Infrastructure,
+    /// Its worker was not heard of any more.
+    Lost,
+}
+
+/// What came of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion<'a> {
+    /// What was observed; `None` when the attempt failed.
+    pub evidence: Option<&'a Evidence>,
+    /// What judging says.
+    pub result: &'a ScenarioResult,
+    /// When it ended.
+    pub at: Timestamp,
+}
+
+/// Makes the numbers of a run from its results, in the order of the plan.
+pub type Summarise<'a> = &'a (dyn Fn(&[ScenarioResult]) -> ExperimentScore + Send + Sync);

@@ -1,0 +1,201 @@
+//! Reading what judging said.
+
+use std::collections::HashMap;
+
+use scenario::evidence::Usage;
+use scenario::plan::Scenario;
+use scenario::result::{InvariantResult, RowStatus, ScenarioError, ScenarioResult};
+use scenario::verdict::{ErrorKind, Outcome, Verdict};
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use serde::de::DeserializeOwned;
+
+use super::{StoredScenario, unword};
+use crate::Store;
+use crate::db::{Tx, row};
+use crate::error::StoreError;
+use crate::ids::RunId;
+use crate::tables::{Scenarios, Verdicts};
+use crate::{json, number};
+
+row! {
+    /// A scenario.
+    ScenarioRow {
+        id: String,
+        plan: String,
+        status: Option<String>,
+        composite: Option<f64>,
+        wall_ms: Option<i64>,
+        exit_code: Option<i64>,
+        error_kind: Option<String>,
+        error_message: Option<String>,
+        sandbox: Option<String>,
+        forbidden: Option<String>,
+        limits: Option<String>,
+        offences: Option<String>,
+        notes: Option<String>,
+        tool_calls: Option<i64>,
+        tool_errors: Option<i64>,
+        model: Option<String>,
+        calls: Option<i64>,
+        input_tokens: Option<i64>,
+        output_tokens: Option<i64>,
+        cache_read_tokens: Option<i64>,
+        cost_usd: Option<f64>,
+        evidence_job: Option<String>,
+        evidence_attempt: Option<i64>,
+    }
+}
+
+row! {
+    /// A verdict.
+    VerdictRow {
+        scenario: String,
+        name: String,
+        description: String,
+        weight: f64,
+        gate: bool,
+        outcome: String,
+        error_kind: Option<String>,
+        score: f64,
+        message: String,
+        reason: String,
+        details: String,
+    }
+}
+
+impl Store {
+    /// All scenarios of a run, in the order of the plan.
+    pub async fn scenarios(&self, run: RunId) -> Result<Vec<StoredScenario>, StoreError> {
+        let mut snapshot = self.db.snapshot().await?;
+        read_all(&mut snapshot, run).await
+    }
+}
+
+/// The results of a run that are there, in the order of the plan.
+pub(crate) async fn read_in(tx: &mut Tx, run: RunId) -> Result<Vec<ScenarioResult>, StoreError> {
+    Ok(read_all(tx, run).await?.into_iter().filter_map(|stored| stored.result).collect())
+}
+
+async fn read_all(tx: &mut Tx, run: RunId) -> Result<Vec<StoredScenario>, StoreError> {
+    let rows = tx.fetch_all(&scenarios(run)).await?;
+    let verdicts = tx.fetch_all(&verdicts(run)).await?;
+    assemble(rows, verdicts)
+}
+
+fn assemble(rows: Vec<ScenarioRow>, verdicts: Vec<VerdictRow>) -> Result<Vec<StoredScenario>, StoreError> {
+    let mut by_scenario: HashMap<String, Vec<InvariantResult>> = HashMap::new();
+    for row in verdicts {
+        by_scenario.entry(row.scenario.clone()).or_default().push(row.read()?);
+    }
+    rows.into_iter()
+        .map(|row| {
+            let invariants = by_scenario.remove(&row.id).unwrap_or_default();
+            row.read(invariants)
+        })
+        .collect()
+}
+
+impl ScenarioRow {
+    fn read(self, invariants: Vec<InvariantResult>) -> Result<StoredScenario, StoreError> {
+        let source = match (&self.evidence_job, self.evidence_attempt) {
+            (Some(job), Some(attempt)) => Some((job.parse().map_err(StoreError::damaged)?, number::read(attempt)?)),
+            _ => None,
+        };
+        let scenario: Scenario = json::read(&self.plan)?;
+        let result = match self.status.as_deref() {
+            Some(status) => Some(self.result(&scenario, unword(status)?, invariants)?),
+            None => None,
+        };
+        Ok(StoredScenario { scenario, result, source })
+    }
+
+    fn result(
+        &self,
+        scenario: &Scenario,
+        status: RowStatus,
+        invariants: Vec<InvariantResult>,
+    ) -> Result<ScenarioResult, StoreError> {
+        let count = |number: Option<i64>| number::read::<u64>(number.unwrap_or(0));
+        let error = match &self.error_kind {
+            Some(kind) => {
+                Some(ScenarioError { kind: unword(kind)?, message: self.error_message.clone().unwrap_or_default() })
+            }
+            None => None,
+        };
+        Ok(ScenarioResult {
+            scenario: scenario.clone(),
+            sandbox_id: self.sandbox.clone().unwrap_or_default(),
+            status,
+            composite: self.composite.unwrap_or(0.0),
+            invariants,
+            forbidden: list(self.forbidden.as_deref())?,
+            limits: list(self.limits.as_deref())?,
+            offences: list(self.offences.as_deref())?,
+            error,
+            wall_ms: count(self.wall_ms)?,
+            exit_code: self.exit_code.map(number::read).transpose()?,
+            agent_output: String::new(),
+            agent_stderr: String::new(),
+            tool_calls: count(self.tool_calls)?,
+            tool_errors: count(self.tool_errors)?,
+            usage: Usage {
+                calls: count(self.calls)?,
+                input_tokens: count(self.input_tokens)?,
+                output_tokens: count(self.output_tokens)?,
+                cache_read_tokens: count(self.cache_read_tokens)?,
+                model: self.model.clone().unwrap_or_default(),
+                cost_usd: self.cost_usd,
+            },
+            notes: list(self.notes.as_deref())?,
+        })
+    }
+}
+
+impl VerdictRow {
+    fn read(self) -> Result<InvariantResult, StoreError> {
+        let outcome = match (self.outcome.as_str(), &self.error_kind) {
+            ("passed", _) => Outcome::Passed,
+            ("failed", _) => Outcome::Failed,
+            ("errored", Some(kind)) => Outcome::Errored(unword::<ErrorKind>(kind)?),
+            (other, _) => return Err(StoreError::Damaged(format!("`{other}` is no outcome"))),
+        };
+        Ok(InvariantResult {
+            name: self.name,
+            description: self.description,
+            weight: self.weight,
+            gate: self.gate,
+            verdict: Verdict {
+                outcome,
+                score: self.score,
+                message: self.message,
+                reason: self.reason,
+                details: json::read(&self.details)?,
+            },
+        })
+    }
+}
+
+fn list<T: DeserializeOwned>(text: Option<&str>) -> Result<Vec<T>, StoreError> {
+    text.map_or_else(|| Ok(Vec::new()), json::read)
+}
+
+fn scenarios(run: RunId) -> SelectStatement {
+    Query::select()
+        .expr(Expr::cust("*"))
+        .from(Scenarios::Table)
+        .and_where(Expr::col(Scenarios::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Scenarios::Run).eq(number::kept(run.number)))
+        .order_by(Scenarios::Position, Order::Asc)
+        .to_owned()
+}
+
+fn verdicts(run: RunId) -> SelectStatement {
+    Query::select()
+        .expr(Expr::cust("*"))
+        .from(Verdicts::Table)
+        .and_where(Expr::col(Verdicts::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Verdicts::Run).eq(number::kept(run.number)))
+        .order_by(Verdicts::Scenario, Order::Asc)
+        .order_by(Verdicts::Position, Order::Asc)
+        .to_owned()
+}

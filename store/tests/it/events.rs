@@ -1,0 +1,60 @@
+//! What happened.
+
+use serde_json::json;
+use store::{NewEvent, RunId};
+
+use crate::harness::{World, at};
+
+fn event(run: RunId, number: u32) -> NewEvent {
+    NewEvent {
+        run,
+        scenario: "default-r0".to_owned(),
+        attempt: 1,
+        at: at(5),
+        kind: "phase".to_owned(),
+        body: json!({"number": number, "share": 0.1}),
+    }
+}
+
+#[tokio::test]
+async fn events_come_back_in_the_order_in_which_they_were_written_down() {
+    let world = World::new().await;
+    let (run, other) = (world.submitted(1).await, world.submitted(1).await);
+    let written: Vec<_> = (0..1200).map(|number| event(run, number)).collect();
+    world.store.note(&written[..1100]).await.expect("noted");
+    world.store.note(&[event(other, 7)]).await.expect("noted");
+    world.store.note(&written[1100..]).await.expect("noted");
+    world.store.note(&[]).await.expect("nothing to note");
+    let all = world.store.events(run, 0, u64::MAX).await.expect("events");
+    assert!(all.is_sorted_by_key(|stored| stored.number));
+    assert_eq!(all.into_iter().map(|stored| stored.event).collect::<Vec<_>>(), written);
+    assert_eq!(world.store.events(other, 0, 10).await.expect("events").len(), 1);
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_without_gaps() {
+    let world = World::new().await;
+    let run = world.submitted(1).await;
+    let written: Vec<_> = (0..10).map(|number| event(run, number)).collect();
+    world.store.note(&written).await.expect("noted");
+    let (mut seen, mut after) = (Vec::new(), 0);
+    loop {
+        let page = world.store.events(run, after, 3).await.expect("a page");
+        let Some(last) = page.last() else { break };
+        assert!(page.len() <= 3);
+        after = last.number;
+        seen.extend(page.into_iter().map(|stored| stored.event));
+    }
+    assert_eq!(seen, written);
+    assert_eq!(world.store.events(run, u64::MAX, 3).await.expect("a page"), []);
+}
+
+#[tokio::test]
+async fn events_are_noted_all_or_none() {
+    let world = World::new().await;
+    let run = world.submitted(1).await;
+    let mut events: Vec<_> = (0..600).map(|number| event(run, number)).collect();
+    events.push(event(RunId { number: 9, ..run }, 600));
+    world.store.note(&events).await.expect_err("there is no such run");
+    assert_eq!(world.store.events(run, 0, 10).await.expect("events"), []);
+}

@@ -1,0 +1,126 @@
+//! Submitting experiments, and finding them again.
+
+use scenario::plan::Seed;
+use serde_json::json;
+use store::{ExperimentId, Lane, NewExperiment, RunId, RunKind, RunState, Settings, StoreError};
+use uuid::Uuid;
+
+use crate::harness::{World, at, scenario};
+
+#[tokio::test]
+async fn what_was_submitted_is_read_back() {
+    let world = World::new().await;
+    let settings = Settings {
+        agent: Some("noop".to_owned()),
+        parameters: vec![("rate".to_owned(), json!(0.1)), ("deep".to_owned(), json!({"a": [1, null]}))],
+        replicas: Some(3),
+        min_pass_rate: Some(0.3),
+        rerun_of: Some("default-r1".to_owned()),
+    };
+    let new = NewExperiment { settings, ..world.experiment().await };
+    let owner = Lane::Own(world.uuid());
+    let run = store::NewRun { lane: owner, ..world.run(1200) };
+    let id = world.store.submit(&new, &run, at(5)).await.expect("submitted");
+
+    let experiment = world.store.experiment(new.id).await.expect("the experiment");
+    assert_eq!((experiment.id, &experiment.spec, &experiment.source), (new.id, &new.spec, &new.source));
+    assert_eq!(
+        (experiment.seed, &experiment.settings, experiment.created_at),
+        (Seed::new(u64::MAX), &new.settings, at(5))
+    );
+    let kept = world.store.run(id).await.expect("the run");
+    assert_eq!((kept.id, kept.kind, kept.state, kept.lane), (id, RunKind::Acted, RunState::Open, owner));
+    assert_eq!((kept.total, kept.ended, kept.score, kept.ended_at), (1200, 0, None, None));
+    let scenarios = world.store.scenarios(id).await.expect("scenarios");
+    let planned: Vec<_> = run.jobs.into_iter().map(|job| job.scenario).collect();
+    assert!(scenarios.iter().all(|stored| stored.result.is_none() && stored.source.is_none()));
+    assert_eq!(
+        scenarios.into_iter().map(|stored| stored.scenario).collect::<Vec<_>>(),
+        planned,
+        "in the order of the plan"
+    );
+}
+
+#[tokio::test]
+async fn nothing_of_a_refused_submission_is_kept() {
+    let world = World::new().await;
+    let mut run = world.run(2);
+    run.jobs[1].scenario = scenario(0);
+    let new = world.experiment().await;
+    world.store.submit(&new, &run, at(0)).await.expect_err("two jobs of one scenario");
+    let empty = world.store.submit(&new, &world.run(0), at(0)).await;
+    assert!(matches!(empty, Err(StoreError::Conflict(message)) if message.contains("never end")));
+    let gone =
+        NewExperiment { spec: store::SpecVersion { digest: "beef".to_owned(), ..new.spec.clone() }, ..new.clone() };
+    let gone = world.store.submit(&gone, &world.run(1), at(0)).await;
+    assert!(matches!(gone, Err(StoreError::NotFound(message)) if message.contains("submit it again")));
+    assert_eq!(world.store.experiments(10, None).await.expect("experiments"), []);
+    assert_eq!(world.store.open_runs().await.expect("runs"), []);
+}
+
+#[tokio::test]
+async fn an_experiment_runs_again_beside_its_older_runs() {
+    let world = World::new().await;
+    let first = world.submitted(1).await;
+    let digest = world.spec().await.digest;
+    let again = world.store.submit_again(first.experiment, &digest, &world.run(2), at(1)).await.expect("again");
+    assert_eq!(again, RunId { number: 2, ..first });
+    let runs: Vec<_> =
+        world.store.runs(first.experiment).await.expect("runs").iter().map(|run| (run.id.number, run.total)).collect();
+    assert_eq!(runs, [(2, 2), (1, 1)], "newest first");
+    let open: Vec<_> = world.store.open_runs().await.expect("open").iter().map(|run| run.id).collect();
+    assert_eq!(open, [first, again], "oldest first");
+    let nobody = ExperimentId(Uuid::from_u128(99));
+    let missing = world.store.submit_again(nobody, &digest, &world.run(1), at(1)).await;
+    assert!(matches!(missing, Err(StoreError::NotFound(message)) if message.contains(&nobody.to_string())));
+}
+
+async fn submit_as(world: &World, id: &str, created: i64) -> ExperimentId {
+    let id = id.parse().expect("an id");
+    let new = NewExperiment { id, ..world.experiment().await };
+    world.store.submit(&new, &world.run(1), at(created)).await.expect("submitted");
+    id
+}
+
+#[tokio::test]
+async fn people_name_experiments_by_a_part_of_the_id() {
+    let world = World::new().await;
+    let nothing = world.store.find_experiment("latest").await;
+    assert!(matches!(nothing, Err(StoreError::NotFound(_))));
+    let older = submit_as(&world, "aaaa0000-0000-7000-8000-00000000beef", 2).await;
+    let newer = submit_as(&world, "aaaa1111-0000-7000-8000-00000000cafe", 3).await;
+    let oldest = submit_as(&world, "cafe1111-0000-7000-8000-000000000001", 1).await;
+    for (name, id) in [
+        ("latest", newer),
+        ("aaaa0", older),
+        ("AAAA0", older),
+        ("beef", older),
+        ("0001", oldest),
+        (&newer.to_string(), newer),
+    ] {
+        assert_eq!(world.store.find_experiment(name).await.expect(name).id, id, "{name}");
+    }
+    for name in ["aaaa", "cafe"] {
+        assert!(
+            matches!(world.store.find_experiment(name).await, Err(StoreError::Conflict(_))),
+            "{name} is not enough"
+        );
+    }
+    for name in ["", "aaa", "%", "____", "%%%%%", "aaaa%", "a_aa0", "dddd", "0000'", "7000"] {
+        assert!(matches!(world.store.find_experiment(name).await, Err(StoreError::NotFound(_))), "`{name}` names none");
+    }
+}
+
+#[tokio::test]
+async fn experiments_are_listed_newest_first() {
+    let world = World::new().await;
+    let first = submit_as(&world, "aaaa0000-0000-7000-8000-000000000001", 1).await;
+    let second = submit_as(&world, "aaaa0000-0000-7000-8000-000000000002", 1).await;
+    let list = async |most, spec| {
+        let listed = world.store.experiments(most, spec).await.expect("experiments");
+        listed.into_iter().map(|experiment| experiment.id).collect::<Vec<_>>()
+    };
+    assert_eq!(list(u64::MAX, None).await, [second, first]);
+    assert_eq!(list(1, Some("ledger")).await, [second]);
+    assert_eq!(list(1, Some("other")).await, []);
+}
