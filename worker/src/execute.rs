@@ -1,0 +1,135 @@
+//! One job, from its claim to what came of running it.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+
+use engine::attempt::{Attempt, Keep};
+use engine::backend::Identity;
+use engine::error::EngineError;
+use engine::event::{Event, Events};
+use futures::FutureExt as _;
+use scenario::evidence::Evidence;
+use scenario::result::{RowStatus, ScenarioResult};
+use serde_json::json;
+use store::Held;
+use tokio::time::Instant;
+
+use crate::Shared;
+use crate::config::KeepSandbox;
+use crate::heartbeat::Heartbeat;
+use crate::library::{Opened, Unopened};
+use crate::notice::{About, Notice};
+use crate::record::record;
+use crate::stop::Stop;
+
+/// One job that is being done.
+pub(crate) struct Execution {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) held: Held,
+    pub(crate) stop: Arc<Stop>,
+    pub(crate) about: About,
+    /// Its run, once that was opened.
+    pub(crate) opened: OnceLock<Arc<Opened>>,
+}
+
+/// How a job that we failed goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Another attempt could go better.
+    Worthwhile,
+    /// Another attempt would end the same.
+    Pointless,
+}
+
+impl Execution {
+    /// A job that was claimed.
+    pub(crate) fn new(shared: Arc<Shared>, held: Held, stop: Arc<Stop>) -> Self {
+        let about = About { run: held.run, scenario: held.scenario.id.to_string(), attempt: held.lease.epoch };
+        Self { shared, held, stop, about, opened: OnceLock::new() }
+    }
+
+    /// Does the job: runs the scenario, judges it, keeps what came of it. Its lease was asked for at this time.
+    pub(crate) async fn run(self, asked: Instant) {
+        let heartbeat =
+            Heartbeat::start(Arc::clone(&self.shared), self.held.lease.clone(), asked, Arc::clone(&self.stop));
+        let worked = AssertUnwindSafe(self.work()).catch_unwind().await;
+        if let Err(panic) = worked {
+            self.failed(format!("the worker panicked: {}", words_of(&*panic)), Again::Worthwhile, 0).await;
+        }
+        drop(heartbeat);
+    }
+
+    async fn work(&self) {
+        self.shared.observer.tell(Notice::Claimed { job: self.about.clone() });
+        self.shared.journal.note(&self.about, "claimed", json!({ "worker": self.shared.config.worker.to_string() }));
+        let opened = match self.shared.library.open(self.held.run).await {
+            Ok(opened) => self.opened.get_or_init(|| opened),
+            Err(error @ Unopened::Unusable(_)) => return self.failed(error.to_string(), Again::Pointless, 0).await,
+            Err(error) => return self.failed(error.to_string(), Again::Worthwhile, 0).await,
+        };
+        if self.stop.why().is_some() {
+            return self.stopped().await;
+        }
+        let started = Instant::now();
+        let ran = self.run_scenario(opened).await;
+        let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match ran {
+            Ok(evidence) => {
+                let result = ScenarioResult::judge(&opened.spec, &self.held.scenario, &evidence);
+                self.complete(Some(&evidence), ScenarioResult { wall_ms, ..result }).await;
+            }
+            Err(error) => {
+                // When nobody asked for the end, it is a failure like others.
+                let may_help = error.is_retryable() || matches!(error, EngineError::Cancelled);
+                let again = if may_help { Again::Worthwhile } else { Again::Pointless };
+                self.failed(error.to_string(), again, wall_ms).await;
+            }
+        }
+    }
+
+    async fn run_scenario(&self, opened: &Opened) -> Result<Evidence, EngineError> {
+        let failed = |evidence: &Evidence| {
+            ScenarioResult::judge(&opened.spec, &self.held.scenario, evidence).status != RowStatus::Pass
+        };
+        let attempt = Attempt {
+            spec: &opened.spec,
+            scenario: &self.held.scenario,
+            bundle: &opened.bundle,
+            secrets: &opened.secrets,
+            identity: Identity {
+                experiment: self.held.run.experiment.to_string(),
+                scenario: self.held.scenario.id.to_string(),
+                job: self.held.lease.job.0,
+                attempt: self.held.lease.epoch,
+            },
+            permissions: self.shared.config.permissions.clone(),
+            agent: opened.agent,
+            keep: match self.shared.config.keep {
+                KeepSandbox::Never => Keep::Never,
+                KeepSandbox::OnFailure => Keep::When(&failed),
+                KeepSandbox::Always => Keep::Always,
+            },
+        };
+        self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await
+    }
+
+    /// Events go to the journal, and to whoever watches.
+    fn events(&self) -> Events {
+        let (shared, about) = (Arc::clone(&self.shared), self.about.clone());
+        Events::to(move |event: Event| {
+            let (kind, body) = record(&event);
+            shared.journal.note(&about, kind, body);
+            shared.observer.tell(Notice::Happened { job: about.clone(), event });
+        })
+    }
+}
+
+/// What somebody said who panicked.
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a word")
+}

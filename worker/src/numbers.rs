@@ -1,0 +1,65 @@
+//! How the numbers of a run are made from its results.
+
+use scenario::plan::Plan;
+use scenario::result::ScenarioResult;
+use scenario::score::{ExperimentScore, ScoreOptions, score};
+use scenario::spec::Spec;
+use scenario::spec::sections::Scoring;
+use store::{Experiment, RunId, Store, StoreError};
+
+use crate::library::read_spec;
+
+/// How the numbers of a run are made from its results.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    plan: Plan,
+    scoring: Scoring,
+    options: ScoreOptions,
+}
+
+impl Numbers {
+    /// How the numbers of a stored run are made. A spec that cannot be read any more has the usual bars.
+    pub async fn of(store: &Store, run: RunId) -> Result<Self, StoreError> {
+        let experiment = store.experiment(run.experiment).await?;
+        let content = store.spec(&store.run(run).await?.digest).await?;
+        match read_spec(&content) {
+            Ok(spec) => Self::read(store, run, &experiment, &spec).await,
+            Err(_) => Self::with(store, run, &experiment, Scoring::default()).await,
+        }
+    }
+
+    /// How the numbers of a run of this spec are made.
+    pub(crate) async fn read(
+        store: &Store,
+        run: RunId,
+        experiment: &Experiment,
+        spec: &Spec,
+    ) -> Result<Self, StoreError> {
+        Self::with(store, run, experiment, spec.scoring.clone()).await
+    }
+
+    async fn with(store: &Store, run: RunId, experiment: &Experiment, scoring: Scoring) -> Result<Self, StoreError> {
+        let scenarios = store.scenarios(run).await?.into_iter().map(|stored| stored.scenario).collect();
+        let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
+        let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
+        Ok(Self { plan, scoring, options })
+    }
+
+    /// The plan, as it was kept.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What the caller asks of the run besides the spec.
+    #[must_use]
+    pub fn options(&self) -> ScoreOptions {
+        self.options
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn score(&self, results: &[ScenarioResult]) -> ExperimentScore {
+        score(&self.plan, &self.scoring, results, self.options)
+    }
+}

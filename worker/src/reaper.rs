@@ -1,0 +1,89 @@
+//! Finds jobs whose workers are gone, and gives them back.
+//!
+//! A worker is *gone* when its lease was not renewed in time, or when its owner's lock in our own data directory is free.
+//! What it left in Docker is *stray*, and a sweep removes it; a sweep asks the locks and not the store.
+
+use std::sync::Arc;
+
+use scenario::result::ScenarioResult;
+use scenario::verdict::ErrorKind;
+use serde_json::json;
+use store::{Completion, Failure, Held, Kept, StoreError};
+
+use crate::Shared;
+use crate::ending::backoff;
+use crate::heartbeat::later;
+use crate::notice::{About, Notice};
+use crate::numbers::Numbers;
+
+/// What people are told about a job whose worker is gone.
+const LOST: &str = "its worker was not heard of any more";
+
+/// Gives back the jobs of workers that are gone. `is_ours` says which jobs are being done by ourselves.
+pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    let mut lost = shared.store.expired(now).await?;
+    let own = shared.config.worker;
+    for held in shared.store.held().await? {
+        let is_neighbour = held.worker.data_dir == own.data_dir && held.worker.owner != own.owner;
+        if is_neighbour && lost.iter().all(|one| one.lease != held.lease) && shared.peers.is_gone(held.worker.owner) {
+            lost.push(held);
+        }
+    }
+    for held in lost.iter().filter(|held| held.lane == shared.config.lane && !is_ours(held)) {
+        if let Err(error) = give_back(shared, held).await {
+            // The other jobs, and those that wait, are not to blame.
+            let message = format!("the job of `{}` could not be given back: {error}", held.scenario.id);
+            shared.observer.tell(Notice::Problem(message));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a job back for another attempt, or ends it when there were enough.
+async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    let about = About { run: held.run, scenario: held.scenario.id.to_string(), attempt: held.lease.epoch };
+    let after = backoff(shared.config.backoff, held.failures);
+    let may_retry = held.failures + 1 < shared.config.attempts;
+    let retried = if may_retry {
+        shared.store.retry(&held.lease, Failure::Lost, LOST, later(now, after), now).await?
+    } else {
+        Kept::Stale
+    };
+    if retried == Kept::Kept {
+        shared.journal.note(&about, "lost", json!({ "worker": held.worker.to_string() }));
+        shared.observer.tell(Notice::Retrying { job: about, message: LOST.to_owned(), after });
+        return Ok(());
+    }
+    end(shared, held, about, may_retry).await
+}
+
+/// Ends a job that will not be tried again: its attempts are used up, or it is not wanted any more.
+async fn end(shared: &Arc<Shared>, held: &Held, about: About, cancelled: bool) -> Result<(), StoreError> {
+    if !cancelled {
+        shared.journal.note(&about, "lost", json!({ "worker": held.worker.to_string() }));
+        shared.journal.written().await;
+    }
+    let numbers = Numbers::of(&shared.store, held.run).await?;
+    let score = |results: &[ScenarioResult]| numbers.score(results);
+    let now = shared.clock.now();
+    let (kept, notice) = if cancelled {
+        let kept = shared.store.give_up(&held.lease, held.run, LOST, now, &score).await?;
+        (kept, Notice::GivenUp { job: about, message: LOST.to_owned() })
+    } else {
+        let message = format!("{LOST}, {} times", held.failures + 1);
+        let result = ScenarioResult::failed_to_run(&held.scenario, ErrorKind::Infrastructure, message);
+        let completion = Completion { evidence: None, result: &result, at: now };
+        let kept = shared.store.complete(&held.lease, held.run, completion, &score).await?;
+        (kept, Notice::Ended { job: about, result: Box::new(result) })
+    };
+    if kept != Kept::Stale {
+        shared.observer.tell(notice);
+    }
+    if kept == Kept::RunEnded {
+        shared.library.forget(held.run).await;
+        shared.observer.tell(Notice::RunEnded { run: held.run });
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! How many jobs fit on the machine at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use store::{Demand, Lease};
+use tokio::task;
+
+use crate::config::Config;
+use crate::stop::{Stop, Why};
+
+/// The jobs that are being done, by the tasks that do them, and what they take from the machine.
+///
+/// A job can be here twice: when its lease was lost, and it was claimed again before its first task has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    taken: HashMap<task::Id, Taken>,
+}
+
+/// A job that is being done.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// Under which lease.
+    pub(crate) lease: Lease,
+    /// What it takes.
+    pub(crate) demand: Demand,
+    /// What ends it.
+    pub(crate) stop: Arc<Stop>,
+}
+
+/// What there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Nothing.
+    None,
+    /// A job that takes no more than this.
+    For(Demand),
+    /// Any job, because there is no other.
+    Any,
+}
+
+impl Slots {
+    /// What there is room for.
+    pub(crate) fn room(&self, config: &Config) -> Room {
+        if self.taken.len() >= config.slots.max(1) {
+            return Room::None;
+        }
+        if self.taken.is_empty() {
+            return Room::Any;
+        }
+        let used = |part: fn(&Demand) -> u64| {
+            self.taken.values().fold(0_u64, |sum, taken| sum.saturating_add(part(&taken.demand)))
+        };
+        Room::For(Demand {
+            cpu_milli: config.budget.cpu_milli.saturating_sub(used(|demand| demand.cpu_milli)),
+            memory: config.budget.memory.saturating_sub(used(|demand| demand.memory)),
+        })
+    }
+
+    /// Takes room for a job.
+    pub(crate) fn take(&mut self, task: task::Id, taken: Taken) {
+        self.taken.insert(task, taken);
+    }
+
+    /// Gives the room of a job back.
+    pub(crate) fn free(&mut self, task: task::Id) {
+        self.taken.remove(&task);
+    }
+
+    /// Ends all jobs.
+    pub(crate) fn stop_all(&self, why: Why) {
+        for taken in self.taken.values() {
+            taken.stop.ask(why);
+        }
+    }
+
+    /// Whether a job is being done here under this lease.
+    pub(crate) fn has(&self, lease: &Lease) -> bool {
+        self.taken.values().any(|taken| taken.lease == *lease)
+    }
+
+    /// How many jobs are being done.
+    pub(crate) fn len(&self) -> usize {
+        self.taken.len()
+    }
+}

@@ -1,0 +1,92 @@
+//! What a worker looks after now and then: jobs of others that are gone, what dead processes left, and the disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use store::StoreError;
+
+use crate::Worker;
+use crate::heartbeat::later;
+use crate::notice::Notice;
+use crate::reaper::reap;
+
+/// How often the disk is looked at.
+const LOOK_AT_DISK: Duration = Duration::from_secs(10);
+
+/// When something was last looked at; `None` when it never was.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    for_the_gone: Option<Timestamp>,
+    for_strays: Option<Timestamp>,
+    at_disk: Option<(Timestamp, DiskRoom)>,
+}
+
+/// Whether there is room on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DiskRoom {
+    /// There is.
+    Enough,
+    /// There is not.
+    TooLittle,
+}
+
+impl Worker {
+    /// Gives jobs back whose workers are gone.
+    pub(crate) async fn look_for_the_gone(&mut self) -> Result<(), StoreError> {
+        if self.is_due(self.looked.for_the_gone, self.shared.config.poll) {
+            self.looked.for_the_gone = Some(self.shared.clock.now());
+            reap(&self.shared, |held| self.slots.has(&held.lease)).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what dead processes left, beside everything else and one sweep at a time.
+    pub(crate) fn sweep(&mut self) {
+        while self.sweeping.try_join_next().is_some() {}
+        if !self.sweeping.is_empty() || !self.is_due(self.looked.for_strays, self.shared.config.sweep) {
+            return;
+        }
+        self.looked.for_strays = Some(self.shared.clock.now());
+        let shared = Arc::clone(&self.shared);
+        self.sweeping.spawn(async move {
+            if let Err(error) = shared.sandboxes.sweep().await {
+                shared.observer.tell(Notice::Problem(format!("what dead processes left is still there: {error}")));
+            }
+        });
+    }
+
+    /// Whether there is room on the disk to start a job. Watchers are told when there is none any more.
+    pub(crate) async fn disk_room(&mut self) -> DiskRoom {
+        let before = self.looked.at_disk;
+        if let Some((at, room)) = before
+            && !self.is_due(Some(at), LOOK_AT_DISK)
+        {
+            return room;
+        }
+        let watermark = self.shared.config.watermark;
+        let room = match self.shared.sandboxes.make_room(watermark).await {
+            Ok(space) if space.free < watermark => {
+                if before.is_none_or(|(_, room)| room == DiskRoom::Enough) {
+                    let (free, needed) = (space.free >> 20, watermark >> 20);
+                    let message = format!("only {free} MiB of disk are free, and {needed} MiB are needed");
+                    self.shared.observer.tell(Notice::Problem(message));
+                }
+                DiskRoom::TooLittle
+            }
+            Ok(_) => DiskRoom::Enough,
+            Err(error) => {
+                self.shared.observer.tell(Notice::Problem(format!("the disk could not be looked at: {error}")));
+                DiskRoom::Enough
+            }
+        };
+        self.looked.at_disk = Some((self.shared.clock.now(), room));
+        room
+    }
+
+    /// Whether it is time to look again. A clock that was set back is no reason to wait for longer.
+    fn is_due(&self, last: Option<Timestamp>, period: Duration) -> bool {
+        let now = self.shared.clock.now();
+        last.is_none_or(|last| now < last || later(last, period) <= now)
+    }
+}

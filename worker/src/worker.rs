@@ -1,0 +1,209 @@
+//! A worker's life: look, start what fits, wait, look again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{ClaimRequest, Held, StoreError};
+use tokio::task::{self, JoinSet};
+use tokio::time::Instant;
+
+use crate::control::{Control, Order};
+use crate::execute::Execution;
+use crate::heartbeat::expiry;
+use crate::notice::Notice;
+use crate::slots::{Room, Slots, Taken};
+use crate::stop::{Stop, Why};
+use crate::upkeep::{DiskRoom, Looked};
+use crate::{Parts, Shared};
+
+/// How long the last sweep may take once everything else has ended.
+const LAST_SWEEP: Duration = Duration::from_secs(30);
+
+/// How often in a row the store may fail before a worker that is to empty its queue ends.
+const PATIENCE: u32 = 10;
+
+/// Takes jobs and does them.
+///
+/// One that is dropped leaves its jobs to whoever finds that they are not renewed any more; ask its [`Control`] to end it
+/// in good order.
+#[derive(Debug)]
+pub struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    jobs: JoinSet<()>,
+    pub(crate) slots: Slots,
+    pub(crate) sweeping: JoinSet<()>,
+    control: Control,
+    pub(crate) looked: Looked,
+}
+
+/// What a look came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticked {
+    /// How many jobs were started.
+    pub started: usize,
+    /// How many are being done.
+    pub running: usize,
+    /// Whether jobs wait for room on the disk.
+    pub blocked: bool,
+}
+
+impl Worker {
+    /// A worker that has not looked yet.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(parts)),
+            jobs: JoinSet::new(),
+            slots: Slots::default(),
+            sweeping: JoinSet::new(),
+            control: Control::default(),
+            looked: Looked::default(),
+        }
+    }
+
+    /// Looks once: what has ended, who is gone, what is new.
+    pub async fn tick(&mut self) -> Result<Ticked, StoreError> {
+        while let Some(ended) = self.jobs.try_join_next_with_id() {
+            self.collect(ended);
+        }
+        self.obey();
+        self.look_for_the_gone().await?;
+        self.sweep();
+        let mut started = 0;
+        let mut blocked = false;
+        while self.control.order() == Order::Work {
+            let room = match self.slots.room(&self.shared.config) {
+                Room::None => break,
+                Room::For(demand) => Some(demand),
+                Room::Any => None,
+            };
+            if self.disk_room().await == DiskRoom::TooLittle {
+                blocked = true;
+                break;
+            }
+            let request = ClaimRequest {
+                lane: self.shared.config.lane,
+                worker: self.shared.config.worker,
+                token: self.shared.ids.token(),
+                now: self.shared.clock.now(),
+                until: expiry(&self.shared),
+                room,
+            };
+            let asked = Instant::now();
+            let Some(held) = self.shared.store.claim(&request).await? else { break };
+            self.start(held, asked);
+            started += 1;
+        }
+        Ok(Ticked { started, running: self.slots.len(), blocked })
+    }
+
+    /// Waits until another look is worth it: a job ended, one that waits for its time is ready, or some time has passed.
+    pub async fn wait(&mut self) {
+        let pause = self.pause().await;
+        tokio::select! {
+            Some(ended) = self.jobs.join_next_with_id() => self.collect(ended),
+            () = self.control.changed() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
+    /// Works until no job of its lane is left, neither waiting nor being done, by whomever; or until it is asked to end, or
+    /// the disk has no room for more.
+    ///
+    /// A store that does not answer for a moment is no reason to end.
+    pub async fn run_until_empty(&mut self) -> Result<(), StoreError> {
+        let mut failures = 0;
+        loop {
+            match self.is_done().await {
+                Ok(true) => return Ok(()),
+                Ok(false) => failures = 0,
+                Err(error) if failures == PATIENCE => return Err(error),
+                Err(error) => {
+                    failures += 1;
+                    self.shared.observer.tell(Notice::Problem(format!("{error}; trying again")));
+                }
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Looks once; whether nothing is left to do.
+    async fn is_done(&mut self) -> Result<bool, StoreError> {
+        let ticked = self.tick().await?;
+        let closed = self.control.order() != Order::Work || ticked.blocked;
+        Ok(ticked.running == 0 && (closed || self.is_empty().await?))
+    }
+
+    /// What can be asked of it while it works.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Waits for what is being done, and for everything to be written down. It can be asked for more meanwhile.
+    pub async fn finish(mut self) {
+        loop {
+            self.obey();
+            tokio::select! {
+                ended = self.jobs.join_next_with_id() => match ended {
+                    Some(ended) => self.collect(ended),
+                    None => break,
+                },
+                () = self.control.changed() => {}
+            }
+        }
+        let swept = async { while self.sweeping.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(LAST_SWEEP, swept).await;
+        self.sweeping.shutdown().await;
+        self.shared.journal.written().await;
+    }
+
+    fn start(&mut self, held: Held, asked: Instant) {
+        let stop = Arc::new(Stop::default());
+        let taken = Taken { lease: held.lease.clone(), demand: held.demand, stop: Arc::clone(&stop) };
+        let execution = Execution::new(Arc::clone(&self.shared), held, stop);
+        let task = self.jobs.spawn(execution.run(asked));
+        self.slots.take(task.id(), taken);
+    }
+
+    fn obey(&self) {
+        match self.control.order() {
+            Order::Work | Order::Drain => {}
+            Order::Release => self.slots.stop_all(Why::Released),
+            Order::Cancel => self.slots.stop_all(Why::Cancelled),
+        }
+    }
+
+    fn collect(&mut self, ended: Result<(task::Id, ()), task::JoinError>) {
+        let task = match ended {
+            Ok((task, ())) => task,
+            Err(error) => {
+                // Its lease runs out, and then it is tried again.
+                self.shared.observer.tell(Notice::Problem(format!("a job ended in an unexpected way: {error}")));
+                error.id()
+            }
+        };
+        self.slots.free(task);
+    }
+
+    /// Whether no job of the lane is left. One that is being done by another worker may have to be done again.
+    async fn is_empty(&self) -> Result<bool, StoreError> {
+        let (store, lane) = (&self.shared.store, self.shared.config.lane);
+        Ok(store.next_ready(lane).await?.is_none() && store.held().await?.iter().all(|held| held.lane != lane))
+    }
+
+    async fn pause(&self) -> Duration {
+        let poll = self.shared.config.poll;
+        // Without room for another job it does not matter when one is ready: the next look is when one ends.
+        if self.slots.room(&self.shared.config) == Room::None {
+            return poll;
+        }
+        let now = self.shared.clock.now();
+        match self.shared.store.next_ready(self.shared.config.lane).await {
+            Ok(Some(ready)) if ready > now => {
+                Duration::try_from(ready.duration_since(now)).unwrap_or(poll).max(Duration::from_millis(1)).min(poll)
+            }
+            _ => poll,
+        }
+    }
+}

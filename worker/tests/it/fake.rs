@@ -1,0 +1,272 @@
+//! Sandboxes that do what they are told, and remember what they saw.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::attempt::{Attempt, Keep};
+use engine::backend::{Identity, Space, Swept};
+use engine::error::EngineError;
+use engine::event::{Event, Events, Phase};
+use scenario::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use worker::Sandboxes;
+
+/// What a sandbox does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// The agent succeeds.
+    Pass,
+    /// The agent succeeds, and prints a lot.
+    PassLoudly,
+    /// The agent succeeds, and a lot happens meanwhile.
+    PassEventfully,
+    /// The agent fails.
+    Fail,
+    /// We fail, and another attempt could go better.
+    Break,
+    /// We fail, and another attempt would not go better.
+    BreakForGood,
+    /// We panic.
+    Panic,
+    /// Says that it was cancelled, which nobody asked for.
+    CancelItself,
+    /// The agent succeeds once the gate is open; it can be stopped before.
+    Wait,
+    /// The same, but it cannot be stopped, and prints a lot.
+    WaitStubbornly,
+    /// Waits to be stopped, and then for the gate.
+    StopSlowly,
+    /// Waits to be stopped, and then fails.
+    BreakWhenStopped,
+}
+
+/// What was seen of an attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) identity: Identity,
+    pub(crate) secrets: BTreeMap<String, String>,
+    /// The content of `data.txt` beside the spec.
+    pub(crate) data: Option<String>,
+    pub(crate) kept: Kept,
+}
+
+/// Whether the sandbox would have been kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Never,
+    Always,
+    When { passed: bool, failed: bool },
+}
+
+/// Sandboxes that do what they are told.
+#[derive(Debug)]
+pub(crate) struct Fake {
+    acts: Mutex<HashMap<String, VecDeque<Act>>>,
+    otherwise: Mutex<Act>,
+    seen: Mutex<Vec<Seen>>,
+    stopped: Mutex<Vec<Identity>>,
+    running: AtomicUsize,
+    peak: AtomicUsize,
+    gate: watch::Sender<bool>,
+    pub(crate) free: AtomicU64,
+    pub(crate) sweeps: AtomicUsize,
+    /// How many have begun to stop slowly.
+    pub(crate) stopping: AtomicUsize,
+}
+
+/// Counts a sandbox as long as it is there.
+struct Counted<'a>(&'a Fake);
+
+impl<'a> Counted<'a> {
+    fn new(fake: &'a Fake) -> Self {
+        let running = fake.running.fetch_add(1, Ordering::SeqCst) + 1;
+        fake.peak.fetch_max(running, Ordering::SeqCst);
+        Self(fake)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Fake {
+    pub(crate) fn new() -> Self {
+        Self {
+            acts: Mutex::default(),
+            otherwise: Mutex::new(Act::Pass),
+            seen: Mutex::default(),
+            stopped: Mutex::default(),
+            running: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+            gate: watch::Sender::new(false),
+            free: AtomicU64::new(u64::MAX),
+            sweeps: AtomicUsize::new(0),
+            stopping: AtomicUsize::new(0),
+        }
+    }
+
+    /// What the attempts of a scenario do, one after the other.
+    pub(crate) fn script(&self, scenario: &str, acts: impl IntoIterator<Item = Act>) {
+        self.acts.lock().unwrap().insert(scenario.to_owned(), acts.into_iter().collect());
+    }
+
+    /// What all others do.
+    pub(crate) fn otherwise(&self, act: Act) {
+        *self.otherwise.lock().unwrap() = act;
+    }
+
+    /// Lets those that wait go on.
+    pub(crate) fn open_gate(&self) {
+        self.gate.send_replace(true);
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The attempts of a scenario that were seen.
+    pub(crate) fn attempts_of(&self, scenario: &str) -> Vec<u32> {
+        self.seen()
+            .into_iter()
+            .filter(|seen| seen.identity.scenario == scenario)
+            .map(|seen| seen.identity.attempt)
+            .collect()
+    }
+
+    /// Those that were stopped before their time.
+    pub(crate) fn stopped(&self) -> Vec<Identity> {
+        self.stopped.lock().unwrap().clone()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// How many there were at once, at most.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+
+    fn next_act(&self, scenario: &str) -> Act {
+        let scripted = self.acts.lock().unwrap().get_mut(scenario).and_then(VecDeque::pop_front);
+        scripted.unwrap_or_else(|| *self.otherwise.lock().unwrap())
+    }
+
+    fn see(&self, attempt: &Attempt<'_>) {
+        let kept = match attempt.keep {
+            Keep::Never => Kept::Never,
+            Keep::Always => Kept::Always,
+            Keep::When(is_wanted) => {
+                Kept::When { passed: is_wanted(&evidence(0, 0)), failed: is_wanted(&evidence(1, 0)) }
+            }
+        };
+        let data = attempt.bundle.read("data.txt").ok().map(|data| String::from_utf8(data).unwrap());
+        let seen = Seen { identity: attempt.identity.clone(), secrets: attempt.secrets.clone(), data, kept };
+        self.seen.lock().unwrap().push(seen);
+    }
+
+    async fn wait_for_gate(&self) {
+        let mut gate = self.gate.subscribe();
+        gate.wait_for(|open| *open).await.unwrap();
+    }
+
+    async fn act(&self, act: Act, cancel: &CancellationToken) -> Result<Evidence, EngineError> {
+        match act {
+            Act::Pass | Act::PassEventfully => Ok(evidence(0, 0)),
+            Act::PassLoudly => Ok(evidence(0, 100_000)),
+            Act::Fail => Ok(evidence(1, 0)),
+            Act::Break => Err(broken()),
+            Act::BreakForGood => Err(EngineError::UnfitEngine("the engine is unfit".to_owned())),
+            Act::Panic => panic!("the sandbox panics as it was told to"),
+            Act::CancelItself => Err(EngineError::Cancelled),
+            Act::Wait => tokio::select! {
+                () = cancel.cancelled() => Err(EngineError::Cancelled),
+                () = self.wait_for_gate() => Ok(evidence(0, 0)),
+            },
+            Act::WaitStubbornly => {
+                self.wait_for_gate().await;
+                Ok(evidence(0, 100_000))
+            }
+            Act::StopSlowly => {
+                cancel.cancelled().await;
+                self.stopping.fetch_add(1, Ordering::SeqCst);
+                self.wait_for_gate().await;
+                Err(EngineError::Cancelled)
+            }
+            Act::BreakWhenStopped => {
+                cancel.cancelled().await;
+                Err(broken())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Sandboxes for Fake {
+    async fn run(
+        &self,
+        attempt: &Attempt<'_>,
+        events: &Events,
+        cancel: &CancellationToken,
+    ) -> Result<Evidence, EngineError> {
+        let _counted = Counted::new(self);
+        self.see(attempt);
+        let act = self.next_act(&attempt.identity.scenario);
+        let name = attempt.identity.name();
+        for phase in [Phase::Prepare, Phase::Act, Phase::Probe] {
+            events.tell(Event::PhaseStarted(phase));
+            if phase == Phase::Prepare {
+                events.tell(Event::SandboxCreated { name: name.clone() });
+            }
+            events.tell(Event::PhaseEnded(phase, Duration::from_millis(1)));
+            // Others get their turn, as they do with real sandboxes.
+            tokio::task::yield_now().await;
+        }
+        if act == Act::PassEventfully {
+            (0..2000).for_each(|number| events.tell(Event::Note(format!("something happened: {number}"))));
+        }
+        let acted = self.act(act, cancel).await;
+        if cancel.is_cancelled() {
+            self.stopped.lock().unwrap().push(attempt.identity.clone());
+        }
+        events.tell(Event::PhaseStarted(Phase::Destroy));
+        events.tell(Event::SandboxDestroyed { name });
+        events.tell(Event::PhaseEnded(Phase::Destroy, Duration::from_millis(1)));
+        acted
+    }
+
+    async fn sweep(&self) -> Result<Swept, EngineError> {
+        self.sweeps.fetch_add(1, Ordering::SeqCst);
+        Ok(Swept::default())
+    }
+
+    async fn make_room(&self, _watermark: u64) -> Result<Space, EngineError> {
+        Ok(Space { free: self.free.load(Ordering::SeqCst), evicted: Vec::new() })
+    }
+}
+
+fn broken() -> EngineError {
+    EngineError::Files { operation: "write a file".to_owned(), cause: io::Error::other("the disk is broken") }
+}
+
+/// What is observed when the check's command ends with this code, and the agent printed so many bytes.
+fn evidence(code: i32, printed: usize) -> Evidence {
+    let command = CommandAnswer {
+        exit: Some(Exit::Code(code)),
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        image_changes: Vec::new(),
+    };
+    let mut evidence = Evidence::default();
+    evidence.agent.exit = Some(Exit::Code(0));
+    evidence.agent.stdout.head = "x".repeat(printed);
+    evidence.answers.insert("fine".to_owned(), vec![Answer::Command(command)]);
+    evidence
+}

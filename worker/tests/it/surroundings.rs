@@ -1,0 +1,85 @@
+//! A clock that is moved by hand, ids that count, and others whose life is told.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use scenario::spec::Spec;
+use uuid::Uuid;
+use worker::{Clock, Ids, Peers, Secrets};
+
+/// A clock that stands still unless it is moved.
+#[derive(Debug)]
+pub(crate) struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    pub(crate) fn new() -> Self {
+        Self(AtomicI64::new(1_800_000_000_000))
+    }
+
+    pub(crate) fn advance(&self, time: Duration) {
+        self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn set_back(&self, time: Duration) {
+        self.0.fetch_sub(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.0.load(Ordering::SeqCst)).unwrap()
+    }
+}
+
+/// Ids that count.
+#[derive(Debug, Default)]
+pub(crate) struct CountingIds(AtomicU64);
+
+impl Ids for CountingIds {
+    fn id(&self) -> Uuid {
+        Uuid::from_u128(u128::from(self.0.fetch_add(1, Ordering::SeqCst)) + 1)
+    }
+
+    fn token(&self) -> String {
+        format!("token {}", self.id())
+    }
+}
+
+/// Processes of which we say that they are gone.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPeers(Mutex<HashSet<Uuid>>);
+
+impl KnownPeers {
+    pub(crate) fn gone(&self, owner: Uuid) {
+        self.0.lock().unwrap().insert(owner);
+    }
+}
+
+impl Peers for KnownPeers {
+    fn is_gone(&self, owner: Uuid) -> bool {
+        self.0.lock().unwrap().contains(&owner)
+    }
+}
+
+/// Secrets that are there, but for a spec whose secrets are missing.
+#[derive(Debug, Default)]
+pub(crate) struct FixedSecrets {
+    /// The id of the spec whose secrets are missing.
+    pub(crate) missing_for: Mutex<Option<String>>,
+    /// How often it panics instead of answering.
+    pub(crate) panics: AtomicU64,
+}
+
+impl Secrets for FixedSecrets {
+    fn resolve(&self, spec: &Spec) -> Result<BTreeMap<String, String>, String> {
+        let panics = self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        assert!(panics.is_err(), "secrets panic as they were told to");
+        if self.missing_for.lock().unwrap().as_deref() == Some(spec.id.as_str()) {
+            return Err("the secret `KEY` is not set".to_owned());
+        }
+        Ok(BTreeMap::from([("KEY".to_owned(), "value".to_owned())]))
+    }
+}
