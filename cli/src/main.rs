@@ -1,16 +1,33 @@
 //! The `touchstone` command.
 
+mod backend;
+mod beside;
+mod clock;
 mod commands;
+mod documents;
 mod exit_code;
+mod home;
+mod json_text;
 mod output;
+mod reference;
+mod report_format;
+mod search;
 mod secrets;
+mod session;
+mod signals;
 mod source;
+mod standing;
+mod stored_report;
+mod times;
+mod verdict_lines;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{confine, explain, images, init, plan, schema, try_one, validate};
+use commands::{
+    cancel, confine, explain, gc, images, init, list, plan, rerun, rescore, run, schema, show, sweep, try_one, validate,
+};
 use output::Output;
 
 /// Puts AI agents to the test: a world, a task, an agent, and what must be true afterwards.
@@ -32,6 +49,14 @@ enum Command {
     Explain(explain::Explain),
     Init(init::Init),
     Try(try_one::Try),
+    Run(run::Run),
+    Rerun(rerun::Rerun),
+    List(list::List),
+    Show(show::Show),
+    Rescore(rescore::Rescore),
+    Cancel(cancel::Cancel),
+    Sweep(sweep::Sweep),
+    Gc(gc::Gc),
     Images(images::Images),
     Confine(confine::Confine),
 }
@@ -46,6 +71,14 @@ fn main() -> ExitCode {
         Command::Explain(command) => command.run(&mut output),
         Command::Init(command) => command.run(&mut output),
         Command::Try(command) => command.run(&mut output),
+        Command::Run(command) => command.run(&mut output),
+        Command::Rerun(command) => command.run(&mut output),
+        Command::List(command) => command.run(&mut output),
+        Command::Show(command) => command.run(&mut output),
+        Command::Rescore(command) => command.run(&mut output),
+        Command::Cancel(command) => command.run(&mut output),
+        Command::Sweep(command) => command.run(&mut output),
+        Command::Gc(command) => command.run(&mut output),
         Command::Images(command) => command.run(&mut output),
         Command::Confine(command) => command.run(),
     };

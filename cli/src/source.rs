@@ -4,18 +4,18 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use scenario::spec::code::Code;
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::yaml::Span;
-use scenario::spec::{Bundle, Loaded, MAX_BUNDLE_FILES, load, path};
-use walkdir::WalkDir;
+use scenario::spec::{Bundle, Loaded, load, path};
+use store::SpecContent;
 
+use crate::beside;
 use crate::output::CommandError;
+use crate::search::{self, Pattern, SPEC_FILE};
 
-/// The name of a spec inside its folder.
-const SPEC_FILE: &str = "spec.yaml";
-/// A folder that holds this file is passed over when specs are searched for.
-const SKIP_FILE: &str = ".touchstone-skip";
 /// How much of a file is read: one byte more than a spec may have, so that the loader sees that it is too large.
 const MOST_BYTES: u64 = 1024 * 1024 + 1;
 
@@ -29,8 +29,19 @@ pub(crate) struct Source {
     bundle: Option<Bundle>,
     /// The folder whose files belong to the spec.
     pub(crate) folder: Option<PathBuf>,
+    /// How it was found.
+    pub(crate) found: Found,
     /// What was wrong before the text could be read.
     problem: Option<(Code, String)>,
+}
+
+/// How a spec was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It was named: its file, its folder, or standard input.
+    Named,
+    /// It was in a folder that was searched, or matched a pattern.
+    Searched,
 }
 
 impl Source {
@@ -46,38 +57,90 @@ impl Source {
     }
 }
 
+/// What a spec says, as it is kept: its text, and the files beside it, sorted by path.
+pub(crate) fn content(source: &Source) -> Result<SpecContent, CommandError> {
+    let folder = source.folder.as_deref();
+    let mut files = folder.map_or_else(|| Ok(Vec::new()), beside::files).map_err(|problem| {
+        CommandError::Usage(format!("the files beside `{}` cannot be read: {problem}", source.name))
+    })?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(SpecContent { text: source.text.clone(), files })
+}
+
 /// Whether there is an error among the findings.
 pub(crate) fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
 }
 
-/// The specs that the paths name: files, folders (searched for specs), and `-` for standard input. A path that cannot
-/// be read does not keep the others from being read.
+/// The specs that the paths name: files, folders (searched for specs), patterns that the shell did not expand, and `-`
+/// for standard input. A file that is named twice is taken once. A path that cannot be read does not keep the others
+/// from being read.
 pub(crate) fn sources(paths: &[PathBuf]) -> (Vec<Source>, Result<(), CommandError>) {
-    let mut sources = Vec::new();
+    let mut sources: IndexMap<PathBuf, Source> = IndexMap::new();
     let mut problems = Vec::new();
     for path in paths {
-        match at(path) {
-            Ok(found) => sources.extend(found),
-            Err(problem) => problems.push(problem),
+        let (files, found) = match files(path) {
+            Ok(files) => files,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        for file in files {
+            match sources.entry(identity(&file)) {
+                Entry::Occupied(mut known) if found == Found::Named => known.get_mut().found = Found::Named,
+                Entry::Occupied(_) => {}
+                Entry::Vacant(new) => match read(&file) {
+                    Ok(source) => drop(new.insert(Source { found, ..source })),
+                    Err(problem) => problems.push(problem),
+                },
+            }
         }
     }
     let result = if problems.is_empty() { Ok(()) } else { Err(CommandError::Usage(problems.join("; "))) };
-    (sources, result)
+    (sources.into_values().collect(), result)
 }
 
-fn at(path: &Path) -> Result<Vec<Source>, String> {
-    if path.as_os_str() == "-" {
-        return from_stdin().map(|source| vec![source]);
+/// The files that a path names.
+fn files(path: &Path) -> Result<(Vec<PathBuf>, Found), String> {
+    if !is_stdin(path) && path.is_dir() {
+        let found = search::in_folder(path)?;
+        if found.is_empty() {
+            return Err(format!(
+                "there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file",
+                path.display()
+            ));
+        }
+        return Ok((found, if search::is_bundle(path) { Found::Named } else { Found::Searched }));
     }
-    if !path.is_dir() {
-        return from_file(path).map(|source| vec![source]);
-    }
-    let found = search(path)?;
+    let pattern = if path.symlink_metadata().is_ok() { None } else { Pattern::new(path) };
+    let Some(pattern) = pattern else { return Ok((vec![path.to_owned()], Found::Named)) };
+    let found = pattern?.find()?;
     if found.is_empty() {
-        return Err(format!("there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file", path.display()));
+        return Err(format!("no spec matches `{}`", path.display()));
     }
-    found.iter().map(|file| from_file(file)).collect()
+    Ok((found, Found::Searched))
+}
+
+/// What tells a file from others, however its folder is written.
+fn identity(file: &Path) -> PathBuf {
+    match (file.file_name(), folder_of(file).canonicalize()) {
+        (Some(name), Ok(folder)) if !is_stdin(file) => folder.join(name),
+        _ => file.to_owned(),
+    }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+fn read(file: &Path) -> Result<Source, String> {
+    if is_stdin(file) { from_stdin() } else { from_file(file) }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 fn from_stdin() -> Result<Source, String> {
@@ -95,11 +158,8 @@ fn from_file(path: &Path) -> Result<Source, String> {
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
     let is_bundle = path.file_name().is_some_and(|name| name == SPEC_FILE);
-    let folder = path.parent().map_or_else(
-        || PathBuf::from("."),
-        |parent| if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() },
-    );
-    let bundle = is_bundle.then(|| bundle(&folder));
+    let folder = folder_of(path);
+    let bundle = is_bundle.then(|| beside::bundle(&folder));
     let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
     let source = from_bytes(name, bytes, bundle);
     Ok(Source { folder: is_bundle.then_some(folder), ..source })
@@ -108,7 +168,7 @@ fn from_file(path: &Path) -> Result<Source, String> {
 fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {
     if bytes.len() as u64 >= MOST_BYTES {
         let problem = Some((Code::YamlTooLarge, format!("the spec is longer than {} bytes", MOST_BYTES - 1)));
-        return Source { name, text: String::new(), bundle: None, folder: None, problem };
+        return Source { name, text: String::new(), bundle: None, folder: None, found: Found::Named, problem };
     }
     let (text, not_text) = match String::from_utf8(bytes) {
         Ok(text) => (text, None),
@@ -125,49 +185,92 @@ fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String
         Some(Err(problem)) => (None, Some((Code::InvalidBundle, problem))),
         None => (None, None),
     };
-    Source { name, text, bundle, folder: None, problem: not_text.or(too_large) }
+    Source { name, text, bundle, folder: None, found: Found::Named, problem: not_text.or(too_large) }
 }
 
-/// The files beside a spec; the message when they cannot be taken.
-fn bundle(folder: &Path) -> Result<Bundle, String> {
-    let mut files = Vec::new();
-    for entry in WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry.map_err(|error| format!("the spec's folder cannot be read: {error}"))?;
-        let name = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
-        if entry.file_type().is_symlink() {
-            return Err(format!("`{name}` in the spec's folder is a link; only files are taken"));
-        }
-        if entry.file_type().is_file() {
-            let size = entry.metadata().map_err(|error| format!("`{name}` cannot be read: {error}"))?.len();
-            files.push((name, size));
-        }
-        if files.len() > MAX_BUNDLE_FILES {
-            break;
-        }
-    }
-    Bundle::new(files)
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
-/// The specs of a folder: `spec.yaml` of each folder that has one, and every other YAML file outside such folders.
-fn search(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    if folder.join(SPEC_FILE).is_file() {
-        return Ok(vec![folder.join(SPEC_FILE)]);
-    }
-    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", folder.display());
-    let mut entries: Vec<_> =
-        fs::read_dir(folder).map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.path();
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let kind = entry.file_type().map_err(unreadable)?;
-        if kind.is_dir() && !hidden && !path.join(SKIP_FILE).exists() {
-            found.extend(search(&path)?);
-        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    use super::{Found, sources};
+
+    /// A tree with a spec of its own folder, one in a folder that is passed over, and one that stands alone.
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in ["a/spec.yaml", "a/data/more.yaml", "a/other.yaml", "b.yaml", "b.txt", "skip/c.yaml", ".git/d.yaml"]
         {
-            found.push(path);
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            fs::write(path, "x: 1").expect("written");
+        }
+        fs::write(folder.path().join("skip/.touchstone-skip"), "").expect("written");
+        folder
+    }
+
+    fn found(folder: &Path, paths: &[&str]) -> (Vec<(String, Found)>, String) {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| folder.join(path)).collect();
+        let (sources, result) = sources(&paths);
+        let name = |name: &str| {
+            let path = Path::new(name);
+            path.strip_prefix(folder).unwrap_or(path).display().to_string()
+        };
+        let found = sources.iter().map(|source| (name(&source.name), source.found)).collect();
+        (found, result.err().map(|error| error.to_string()).unwrap_or_default())
+    }
+
+    #[track_caller]
+    fn check(paths: &[&str], expected: &[(&str, Found)]) {
+        let tree = tree();
+        let (found, problem) = found(tree.path(), paths);
+        let expected: Vec<_> = expected.iter().map(|(name, found)| ((*name).to_owned(), *found)).collect();
+        assert_eq!((found, problem.as_str()), (expected, ""), "{paths:?}");
+    }
+
+    #[test]
+    fn what_is_named_is_told_from_what_is_found() {
+        use Found::{Named, Searched};
+        check(&["a/spec.yaml"], &[("a/spec.yaml", Named)]);
+        check(&["a"], &[("a/spec.yaml", Named)]);
+        check(&["b.txt"], &[("b.txt", Named)]);
+        check(&["skip"], &[("skip/c.yaml", Searched)]);
+        check(&[""], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
+    }
+
+    #[test]
+    fn patterns_match_specs_and_folders_of_specs() {
+        use Found::Searched;
+        check(&["*"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
+        check(&["**"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
+        check(&["**/*.yaml"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
+        check(&["[a]"], &[("a/spec.yaml", Searched)]);
+        check(&["?/spec.yaml"], &[("a/spec.yaml", Searched)]);
+        check(&["skip/*.yaml"], &[("skip/c.yaml", Searched)]);
+        check(&["a/*.yaml"], &[("a/other.yaml", Searched), ("a/spec.yaml", Searched)]);
+        check(&[".g*/*"], &[(".git/d.yaml", Searched)]);
+    }
+
+    #[test]
+    fn a_file_is_taken_once_and_being_named_counts() {
+        use Found::{Named, Searched};
+        check(&["*", "a/../a/spec.yaml", "a"], &[("a/spec.yaml", Named), ("b.yaml", Searched)]);
+        check(&["b.yaml", "*.yaml", "./b.yaml"], &[("b.yaml", Named)]);
+    }
+
+    #[test]
+    fn a_file_whose_name_looks_like_a_pattern_is_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("[x]*.yaml"), "x: 1").expect("written");
+        assert_eq!(found(folder.path(), &["[x]*.yaml"]).0, [("[x]*.yaml".to_owned(), Found::Named)]);
+    }
+
+    #[test]
+    fn a_pattern_without_a_match_does_not_hide_the_others() {
+        let tree = tree();
+        let (found, problem) = found(tree.path(), &["z*", "*.txt", "a", "[", "nowhere/*"]);
+        assert_eq!(found, [("a/spec.yaml".to_owned(), Found::Named)]);
+        for wanted in ["no spec matches `", "/z*`", "/*.txt`", "[` is no pattern: ", "cannot search `"] {
+            assert!(problem.contains(wanted), "{wanted}: {problem}");
         }
     }
-    Ok(found)
 }

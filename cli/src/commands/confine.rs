@@ -31,7 +31,8 @@ impl Confine {
         self.restrict().map_err(|reason| CommandError::Usage(format!("cannot confine the script: {reason}")))?;
         let Some((program, arguments)) = self.command.split_first() else { return Ok(Exit::Usage) };
         // Only returns when it fails.
-        Err(CommandError::Write(Command::new(program).args(arguments).exec()))
+        let error = Command::new(program).args(arguments).exec();
+        Err(CommandError::Usage(format!("cannot start `{}`: {error}", program.display())))
     }
 
     fn restrict(&self) -> Result<(), String> {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::{Table, presets};
-use scenario::plan::{self, PlanOptions, expand};
-use scenario::spec::render;
+use scenario::plan::{self, PlanError, PlanOptions, expand, parameter};
+use scenario::spec::{Spec, render};
 use scenario::untrusted;
 
 use super::validate::count;
@@ -16,7 +16,7 @@ use crate::source::{Source, has_error, sources};
 /// Show the scenarios that specs expand to, with their ids and seeds.
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// Spec files, folders to search for specs, or `-` for standard input.
+    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// Use this seed instead of the specs' own.
@@ -25,6 +25,9 @@ pub(crate) struct Plan {
     /// Run each cell so often instead of `parallelism.replicas`.
     #[arg(long)]
     replicas: Option<usize>,
+    /// Give a parameter of the matrix this value in every cell; several times for several parameters or values.
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
     /// How to show the plan.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -40,13 +43,12 @@ enum Format {
 
 impl Plan {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let options = PlanOptions { seed: self.seed, replicas: self.replicas };
         let (sources, readable) = sources(&self.paths);
         readable?;
         let mut plans = Vec::new();
         let mut exit = Exit::Passed;
         for source in &sources {
-            match plan(source, options, output)? {
+            match self.plan(source, output)? {
                 Some(plan) => plans.push((source, plan)),
                 None => exit = Exit::InvalidSpec,
             }
@@ -61,19 +63,25 @@ impl Plan {
         }
         Ok(exit)
     }
-}
 
-/// The plan of one spec; shows what is wrong when there is none.
-fn plan(source: &Source, options: PlanOptions, output: &mut Output) -> Result<Option<plan::Plan>, CommandError> {
-    let loaded = source.load();
-    if has_error(&loaded.diagnostics) {
-        for diagnostic in &loaded.diagnostics {
-            let shown = render::text(diagnostic, &source.name, &source.text, output.style());
-            output.line(format!("{shown}\n"))?;
+    /// The plan of one spec; shows what is wrong when there is none.
+    fn plan(&self, source: &Source, output: &mut Output) -> Result<Option<plan::Plan>, CommandError> {
+        let loaded = source.load();
+        if has_error(&loaded.diagnostics) {
+            for diagnostic in &loaded.diagnostics {
+                let shown = render::text(diagnostic, &source.name, &source.text, output.style());
+                output.line(format!("{shown}\n"))?;
+            }
         }
+        let Some(spec) = &loaded.spec else { return Ok(None) };
+        let planned = self.options(spec).and_then(|options| expand(spec, options));
+        planned.map(Some).map_err(|error| CommandError::Usage(format!("{}: {error}", source.name)))
     }
-    let Some(spec) = &loaded.spec else { return Ok(None) };
-    expand(spec, options).map(Some).map_err(|error| CommandError::Usage(format!("{}: {error}", source.name)))
+
+    fn options(&self, spec: &Spec) -> Result<PlanOptions, PlanError> {
+        let parameters = self.parameters.iter().map(|text| parameter(spec, text)).collect::<Result<_, _>>()?;
+        Ok(PlanOptions { seed: self.seed, replicas: self.replicas, parameters })
+    }
 }
 
 fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), CommandError> {

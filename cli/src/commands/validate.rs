@@ -14,7 +14,7 @@ use crate::source::{Source, has_error, sources};
 /// Check specs without running anything, and show everything that is wrong with them.
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Spec files, folders to search for specs, or `-` for standard input.
+    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// How to show what was found.

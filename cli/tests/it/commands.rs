@@ -30,6 +30,25 @@ fn a_plan_can_be_asked_for_with_other_seeds_and_replicas() {
 }
 
 #[test]
+fn parameters_can_be_given_instead_of_the_matrix() {
+    let (code, stdout, stderr) = run(&[
+        "plan",
+        "specs/language-matrix",
+        "--param",
+        "count=100",
+        "--param",
+        "language=awk",
+        "--param",
+        "language=ruby",
+    ]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(stdout);
+    let (code, _, stderr) = run(&["plan", "specs/language-matrix", "--param", "langage=awk"]);
+    assert_eq!(code, 2);
+    insta::assert_snapshot!(stderr);
+}
+
+#[test]
 fn a_plan_of_a_broken_spec_shows_what_is_wrong() {
     let (code, stdout, _) = run(&["plan", "specs/invalid/unknown-key.yaml"]);
     assert!(code == 3 && stdout.contains("error[unknown-key]"), "{stdout}");

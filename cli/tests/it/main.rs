@@ -3,8 +3,17 @@
 mod boundaries;
 mod commands;
 mod generated;
+mod history;
+mod place;
+mod rescore_command;
+mod run_command;
+mod run_crash;
+mod run_examples;
+mod run_honest;
+mod run_many;
+mod run_together;
+mod seeded;
 mod try_command;
-mod try_examples;
 mod validate;
 
 use std::path::{Path, PathBuf};

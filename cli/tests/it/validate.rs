@@ -59,6 +59,33 @@ fn a_folder_that_is_named_is_searched_even_if_it_would_be_passed_over() {
 }
 
 #[test]
+fn patterns_that_the_shell_did_not_expand_are_searched() {
+    let (code, stdout, stderr) = run(&["validate", "specs/check-*", "specs/*/spec.yaml", "specs/check-sql"]);
+    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
+    assert!(stdout.starts_with("specs/check-command-exit/spec.yaml: ok"), "{stdout}");
+    let all = run(&["validate", "specs"]).1;
+    let mut lines: [Vec<_>; 2] = [stdout.lines().collect(), all.lines().collect()];
+    lines.iter_mut().for_each(|lines| lines.sort_unstable());
+    assert_eq!(lines[0], lines[1], "each is taken once");
+    let (code, stdout, stderr) = run(&["validate", "specs/chekc-*"]);
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    assert!(stderr.contains("no spec matches `specs/chekc-*`"), "{stderr}");
+}
+
+#[test]
+fn two_specs_with_one_id_are_two_specs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "version: 1\nid: x\nbase: debian\ntask: {prompt: x}\nagent: {type: noop}\n\
+                invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+    let files = ["a.yaml", "b.yaml"].map(|name| folder.path().join(name));
+    for file in &files {
+        fs::write(file, text).expect("written");
+    }
+    let (code, stdout, _) = run(&["validate", &format!("{}/?.yaml", folder.path().display())]);
+    assert!(code == 0 && stdout.contains("2 specs: 2 valid"), "{stdout}");
+}
+
+#[test]
 fn a_folder_with_a_link_is_refused() {
     let (code, stdout, _) = run(&["validate", "specs/invalid/invalid-bundle"]);
     assert_eq!(code, 3);

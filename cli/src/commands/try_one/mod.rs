@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use engine::attempt::{AgentChoice, Attempt, HostChecks, Permissions};
+use engine::attempt::{AgentChoice, Attempt, HostChecks, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
-use engine::backend::{Backend, Identity};
+use engine::backend::{Backend, Identity, Reach};
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
@@ -23,15 +23,16 @@ use scenario::result::{RowStatus, ScenarioResult};
 use scenario::spec::{Spec, render};
 use scenario::untrusted;
 use scenario::verdict::ErrorKind;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::secrets;
+use crate::signals::{Asked, Signals};
 use crate::source::{Source, has_error, sources};
-use show::{MOST_LINE, lines, tell};
+use crate::verdict_lines::{MOST_LINE, lines};
+use show::tell;
 
 /// Run one scenario of a spec in a sandbox, show what came of it, and keep nothing.
 #[derive(Debug, Args)]
@@ -106,6 +107,7 @@ impl Try {
                 OtherAgent::Noop => AgentChoice::Noop,
                 OtherAgent::Oracle => AgentChoice::Oracle,
             }),
+            keep: Keep::Never,
         };
         let tried = runtime.block_on(self.try_it(&attempt, output))?;
         // Whatever still runs in the background has no say any more.
@@ -120,7 +122,7 @@ impl Try {
     }
 
     fn choose(&self, spec: &Spec) -> Result<Scenario, CommandError> {
-        let options = PlanOptions { seed: self.seed, replicas: None };
+        let options = PlanOptions { seed: self.seed, ..PlanOptions::default() };
         let plan = expand(spec, options).map_err(|error| CommandError::Usage(error.to_string()))?;
         let wanted = |scenario: &&Scenario| self.scenario.as_ref().is_none_or(|id| scenario.id.as_str() == id);
         plan.scenarios.iter().find(wanted).cloned().ok_or_else(|| {
@@ -149,20 +151,16 @@ impl Try {
         let running = self.attempt_it(attempt, &events, &cancel);
         tokio::pin!(running);
         let mut signals = Signals::listen()?;
-        let mut interrupted: Option<tokio::time::Instant> = None;
         let ran = loop {
             tokio::select! {
                 ran = &mut running => break ran,
                 Some(event) = receiver.recv() => tell(&event, output),
-                () = signals.next() => match interrupted {
-                    None => {
-                        interrupted = Some(tokio::time::Instant::now());
+                asked = signals.next() => match asked {
+                    Asked::Once => {
                         output.note("interrupted: cleaning up");
                         cancel.cancel();
                     }
-                    // One signal may arrive twice, when it is sent to a process and to its group.
-                    Some(first) if first.elapsed() < TWICE => {}
-                    Some(_) => {
+                    Asked::Again => {
                         output.note("interrupted again: the next run cleans up");
                         return Ok(None);
                     }
@@ -200,7 +198,7 @@ impl Try {
             DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };
         let backend = DockerBackend::connect(owner, settings).await?;
         // What an earlier try left behind, because it was killed, goes first. If it cannot, that is no reason not to run.
-        if let Err(error) = backend.sweep().await {
+        if let Err(error) = backend.sweep(Reach::Gone).await {
             events.tell(Event::Note(format!("what an earlier run left behind is still there: {error}")));
         }
         run_scenario(&backend, attempt, events, cancel).await
@@ -218,29 +216,6 @@ impl Try {
             output.line(line)?;
         }
         Ok(())
-    }
-}
-
-/// Within this time a second signal is the first one again.
-const TWICE: Duration = Duration::from_secs(1);
-
-/// The signals that ask the command to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    /// Waits for the next one.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }
 

@@ -1,20 +1,12 @@
-//! What a person sees of a try: progress while it runs, and what came of it.
+//! What a person sees of a try while it runs.
 
 use std::time::Duration;
 
 use engine::event::{Event, Phase};
-use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::untrusted;
-use scenario::verdict::Outcome;
 
 use crate::output::Output;
-
-/// How long a line of foreign text may be.
-pub(super) const MOST_LINE: usize = 2000;
-/// How many changed paths are shown.
-const SHOWN_PATHS: usize = 5;
-/// How many lines of the agent's errors are shown.
-const SHOWN_LINES: usize = 5;
+use crate::verdict_lines::MOST_LINE;
 
 /// What a person wants to know while it runs.
 pub(super) fn tell(event: &Event, output: &mut Output) {
@@ -33,6 +25,7 @@ pub(super) fn tell(event: &Event, output: &mut Output) {
             output.note(format!("act: {} ({exit})", seconds(after)));
         }
         Event::LimitFired(fired) => output.note(format!("limit {}: {}", fired.limit, fired.detail)),
+        Event::SandboxKept { name } => output.note(format!("the sandbox {name} was kept")),
         Event::Note(note) => output.note(untrusted::line(note, MOST_LINE)),
         Event::PhaseStarted(_)
         | Event::PhaseEnded(Phase::Act, _)
@@ -42,63 +35,4 @@ pub(super) fn tell(event: &Event, output: &mut Output) {
         | Event::Probed { .. }
         | Event::SandboxDestroyed { .. } => {}
     }
-}
-
-/// The result for a person: every invariant, what else counts against it, and the verdict.
-pub(super) fn lines(result: &ScenarioResult) -> Vec<String> {
-    let mut lines = Vec::new();
-    for invariant in &result.invariants {
-        let word = match invariant.verdict.outcome {
-            Outcome::Passed => "pass ",
-            Outcome::Failed => "FAIL ",
-            Outcome::Errored(_) => "ERROR",
-        };
-        let gate = if invariant.gate { ", gate" } else { "" };
-        let name = &invariant.name;
-        lines.push(format!("{word} {name} ({:.2}, weight {}{gate})", invariant.verdict.score, invariant.weight));
-        let message = untrusted::visible(&untrusted::cut(&invariant.verdict.message, MOST_LINE * 4));
-        lines.extend(message.lines().map(|line| format!("      {line}")));
-        lines.extend(image_note(invariant));
-    }
-    lines.extend(last_words(result));
-    let broken = result.forbidden.iter().filter(|rule| rule.violated);
-    lines.extend(
-        broken.map(|rule| format!("FAIL  forbidden {}: {}", rule.rule, untrusted::line(&rule.details, MOST_LINE))),
-    );
-    lines.extend(result.limits.iter().map(|fired| format!("FAIL  limit {}: {}", fired.limit, fired.detail)));
-    lines.extend(result.offences.iter().map(|offence| format!("FAIL  {}", untrusted::line(offence, MOST_LINE))));
-    lines.extend(
-        result
-            .error
-            .iter()
-            .map(|error| format!("ERROR {}", untrusted::visible(&untrusted::cut(&error.to_string(), MOST_LINE * 4)))),
-    );
-    let status = match result.status {
-        RowStatus::Pass => "passed",
-        RowStatus::Fail => "FAILED",
-        RowStatus::Error => "could not be judged",
-    };
-    let seconds = Duration::from_millis(result.wall_ms).as_secs_f64();
-    lines.push(format!("{} {status}, score {:.3}, {seconds:.1} s", result.scenario.id, result.composite));
-    lines
-}
-
-/// What a check that ran on a changed image is worth.
-fn image_note(invariant: &InvariantResult) -> Option<String> {
-    let changes = invariant.verdict.details.get("image_changes")?.as_array()?;
-    let paths: Vec<_> = changes.iter().filter_map(serde_json::Value::as_str).take(SHOWN_PATHS).collect();
-    let more = if changes.len() > paths.len() { ", …" } else { "" };
-    let paths = untrusted::line(&paths.join(", "), MOST_LINE);
-    Some(format!("      note: ran on an image that the agent changed ({paths}{more}); `verify: fresh` would not"))
-}
-
-/// The end of what the agent printed as errors, when it ended badly and did not pass.
-fn last_words(result: &ScenarioResult) -> Vec<String> {
-    let ended_badly = result.exit_code.is_some_and(|code| code != 0) && result.status != RowStatus::Pass;
-    let said: Vec<_> = result.agent_stderr.lines().rev().take(SHOWN_LINES).collect();
-    if !ended_badly || said.is_empty() {
-        return Vec::new();
-    }
-    let lines = said.iter().rev().map(|line| format!("      {}", untrusted::line(line, MOST_LINE)));
-    std::iter::once("the agent's last words:".to_owned()).chain(lines).collect()
 }

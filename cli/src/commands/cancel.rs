@@ -1,0 +1,121 @@
+//! `touchstone cancel`: ends a run early.
+
+use clap::Args;
+use engine::owner::{Life, life_of};
+use scenario::result::ScenarioResult;
+use store::{Held, Kept, Run, RunState};
+use tokio::runtime::Runtime;
+use worker::{Clock as _, Numbers};
+
+use super::validate::count;
+use crate::clock::SystemClock;
+use crate::exit_code::Exit;
+use crate::home::{DataDirOption, Home};
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+use crate::standing::Standing;
+
+/// End a run before all of its scenarios have been run.
+///
+/// Scenarios that wait are not run any more, and those that are being run are stopped. What has ended already stays.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// EXPERIMENT or EXPERIMENT#RUN; without a run, the newest one is meant.
+    #[arg(value_name = "REFERENCE")]
+    reference: Reference,
+    /// Why, for whoever looks at it later.
+    #[arg(long, value_name = "TEXT", default_value = "cancelled by hand")]
+    reason: String,
+    #[command(flatten)]
+    data_dir: DataDirOption,
+}
+
+/// What cancelling came to.
+struct Cancelled {
+    ended: bool,
+    /// Scenarios that their workers stop.
+    stopping: usize,
+    /// Scenarios that were being run by processes that are gone.
+    given_up: usize,
+}
+
+impl Cancel {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        if self.reference.scenario.is_some() {
+            return Err(CommandError::Usage("a run is cancelled as a whole; leave `/SCENARIO` away".to_owned()));
+        }
+        Runtime::new()?.block_on(self.cancel(output))
+    }
+
+    async fn cancel(&self, output: &mut Output) -> Result<Exit, CommandError> {
+        let home = self.data_dir.open().await?;
+        let (_, run) = self.reference.find(&home.store).await?;
+        let cancelled = end(&home, &run, &self.reason).await?;
+        let after = home.store.run(run.id).await?;
+        let id = run.id;
+        if cancelled.given_up > 0 {
+            output.line(format!(
+                "{} given up: the process that ran it is gone; `touchstone sweep` removes what it left",
+                was(cancelled.given_up)
+            ))?;
+        }
+        if cancelled.stopping > 0 {
+            output.line(format!(
+                "{} being run: stopped at the next heartbeat of its worker",
+                if cancelled.stopping == 1 {
+                    "1 scenario is".to_owned()
+                } else {
+                    format!("{} scenarios are", cancelled.stopping)
+                }
+            ))?;
+        }
+        let scenarios = home.store.scenarios(id).await?;
+        let judged = scenarios.iter().filter(|stored| stored.result.is_some()).count();
+        let word = if cancelled.ended { "cancelled" } else { "is being cancelled" };
+        let total = usize::try_from(after.total).unwrap_or(usize::MAX);
+        output.line(format!("{id} {word}: {judged} of {} had ended", count(total, "scenario")))?;
+        Ok(Exit::Passed)
+    }
+}
+
+fn was(number: usize) -> String {
+    if number == 1 { "1 scenario was".to_owned() } else { format!("{number} scenarios were") }
+}
+
+async fn end(home: &Home, run: &Run, reason: &str) -> Result<Cancelled, CommandError> {
+    let ended_already = || {
+        let id = run.id;
+        CommandError::Usage(format!("the run `{id}` has ended already; `touchstone show {id}` shows it"))
+    };
+    if run.state != RunState::Open {
+        return Err(ended_already());
+    }
+    let numbers = Numbers::of(&home.store, run.id).await?;
+    let score = |results: &[ScenarioResult]| numbers.score(results);
+    let orphaned = Standing::of(run, &home.data_dir) == Standing::Interrupted;
+    let kept = home.store.cancel(run.id, reason, SystemClock.now(), &score).await?;
+    let mut cancelled = Cancelled { ended: kept == Kept::RunEnded, stopping: 0, given_up: 0 };
+    if kept == Kept::Stale {
+        return Err(ended_already());
+    }
+    for held in home.store.held().await?.iter().filter(|held| held.run == run.id) {
+        if !orphaned && !is_gone(home, held) {
+            cancelled.stopping += 1;
+            continue;
+        }
+        match home.store.give_up(&held.lease, run.id, reason, SystemClock.now(), &score).await? {
+            Kept::Stale => {}
+            kept => {
+                cancelled.given_up += 1;
+                cancelled.ended |= kept == Kept::RunEnded;
+            }
+        }
+    }
+    Ok(cancelled)
+}
+
+/// Whether a job's worker worked in this data directory, and is gone.
+fn is_gone(home: &Home, held: &Held) -> bool {
+    held.worker.data_dir == home.data_dir.id()
+        && life_of(&home.data_dir, held.worker.owner).is_ok_and(|life| life == Life::Gone)
+}

@@ -1,0 +1,211 @@
+//! `touchstone gc`: removes what is old.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use engine::backend::Backend as _;
+use engine::data_dir::DataDir;
+use engine::owner::{Life, life_of};
+use jiff::Timestamp;
+use store::{ExperimentId, Garbage, Lane, Store};
+use tokio::runtime::Runtime;
+use walkdir::WalkDir;
+use worker::{Clock as _, bundle_folder};
+
+use super::validate::count;
+use crate::backend::connect;
+use crate::clock::SystemClock;
+use crate::exit_code::Exit;
+use crate::home::DataDirOption;
+use crate::output::{CommandError, Output};
+use crate::times::{length, second, size};
+
+/// Remove old experiments with their evidence, and everything that nothing uses any more.
+///
+/// Experiments that have not ended stay, those of processes that still live, and the newest ones. With them go the versions of specs that no other
+/// experiment uses, the unpacked files of such specs, and evidence that belongs to no experiment. What killed processes left
+/// in Docker is removed by `touchstone sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Remove experiments that were submitted longer ago than this.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = length)]
+    older_than: Duration,
+    /// Never remove the newest ones, of which so many stay.
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    keep: u32,
+    /// Only say what would be removed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove images with baked-in packages too that were not used for that long; needs Docker.
+    #[arg(long)]
+    images: bool,
+    #[command(flatten)]
+    data_dir: DataDirOption,
+}
+
+/// What can be removed.
+struct Refuse {
+    experiments: Vec<ExperimentId>,
+    /// Experiments that are not kept, and still have evidence.
+    orphans: Vec<ExperimentId>,
+    /// Unpacked files of specs that nothing uses.
+    bundles: Vec<PathBuf>,
+    /// The versions of specs that nothing will use.
+    specs: Vec<String>,
+    bytes: u64,
+}
+
+impl Gc {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        Runtime::new()?.block_on(self.collect(output))
+    }
+
+    async fn collect(&self, output: &mut Output) -> Result<Exit, CommandError> {
+        let home = self.data_dir.open().await?;
+        let before = self.before()?;
+        let garbage = Garbage { before, keep: self.keep.into() };
+        let refuse = refuse(&home.store, &home.data_dir, garbage).await?;
+        if self.dry_run {
+            return self.list(&home.store, &refuse, output).await;
+        }
+        let removed = home.store.collect(&refuse.experiments).await?;
+        // Asked again: somebody may have submitted an old spec meanwhile.
+        let used: HashSet<_> = home.store.digests().await?.into_iter().map(|(_, digest)| digest).collect();
+        for folder in refuse.bundles.iter().filter(|folder| !used.iter().any(|digest| folder.ends_with(digest))) {
+            remove(folder)?;
+        }
+        output.line(format!(
+            "removed {}, {}, {} and {}: {} of files",
+            number(removed.experiments, "experiment"),
+            count(refuse.orphans.len(), "orphaned folder"),
+            number(removed.specs, "version") + " of specs",
+            count(refuse.bundles.len(), "unpacked bundle"),
+            size(refuse.bytes)
+        ))?;
+        if self.images {
+            self.evict(&home.data_dir, output).await?;
+        }
+        Ok(Exit::Passed)
+    }
+
+    fn before(&self) -> Result<Timestamp, CommandError> {
+        let too_long = |_| CommandError::Usage("--older-than is longer than time itself".to_owned());
+        SystemClock.now().checked_sub(self.older_than).map_err(too_long)
+    }
+
+    /// Says what would be removed.
+    async fn list(&self, store: &Store, refuse: &Refuse, output: &mut Output) -> Result<Exit, CommandError> {
+        for id in &refuse.experiments {
+            let experiment = store.experiment(*id).await?;
+            let spec = &experiment.spec;
+            output.line(format!(
+                "experiment {id} {} v{} {}",
+                spec.spec_id,
+                spec.version,
+                second(experiment.created_at)
+            ))?;
+        }
+        for id in &refuse.orphans {
+            output.line(format!("orphaned   {}", store.evidence_folder(*id).display()))?;
+        }
+        for digest in &refuse.specs {
+            output.line(format!("spec       {digest}"))?;
+        }
+        for folder in &refuse.bundles {
+            output.line(format!("bundle     {}", folder.display()))?;
+        }
+        output.line(format!(
+            "would remove {}, {}, {} and {}: {} of files",
+            count(refuse.experiments.len(), "experiment"),
+            count(refuse.orphans.len(), "orphaned folder"),
+            count(refuse.specs.len(), "version") + " of specs",
+            count(refuse.bundles.len(), "unpacked bundle"),
+            size(refuse.bytes)
+        ))?;
+        if self.images {
+            output.line("images are not looked at in a dry run")?;
+        }
+        Ok(Exit::Passed)
+    }
+
+    async fn evict(&self, data_dir: &DataDir, output: &mut Output) -> Result<(), CommandError> {
+        let backend = connect(data_dir).await?;
+        let evicted = backend.evict(self.older_than).await;
+        let evicted = evicted
+            .map_err(|error| CommandError::Infrastructure(format!("not all images could be removed: {error}")))?;
+        for image in &evicted {
+            output.line(format!("image      {image}"))?;
+        }
+        output.line(format!("removed {}", count(evicted.len(), "image")))
+    }
+}
+
+async fn refuse(store: &Store, data_dir: &DataDir, garbage: Garbage) -> Result<Refuse, CommandError> {
+    // Listed before the rows are read: what is unpacked meanwhile is not in the list.
+    let unpacked = unpacked(data_dir)?;
+    let mut experiments = Vec::new();
+    for experiment in store.garbage(garbage).await? {
+        if !is_in_use(store, data_dir, experiment).await? {
+            experiments.push(experiment);
+        }
+    }
+    let going: HashSet<_> = experiments.iter().copied().collect();
+    let uses = store.digests().await?;
+    let staying = uses.into_iter().filter(|(experiment, _)| !going.contains(experiment));
+    let staying: HashSet<String> = staying.map(|(_, digest)| digest).collect();
+    let specs = store.kept_specs().await?.into_iter().filter(|digest| !staying.contains(digest)).collect();
+    let bundles = data_dir.path().join("bundles");
+    let unused = unpacked.iter().filter(|digest| !staying.contains(*digest));
+    let bundles: Vec<_> = unused.map(|digest| bundle_folder(&bundles, digest)).collect();
+    let orphans = store.orphans().await?;
+    let evidence = experiments.iter().chain(&orphans).map(|id| bytes(&store.evidence_folder(*id)));
+    let bytes = evidence.chain(bundles.iter().map(|folder| bytes(folder))).sum();
+    Ok(Refuse { experiments, orphans, bundles, specs, bytes })
+}
+
+/// Whether a process that ran the experiment still lives: it is about to report what came of it.
+async fn is_in_use(store: &Store, data_dir: &DataDir, experiment: ExperimentId) -> Result<bool, CommandError> {
+    let runs = store.runs(experiment).await?;
+    Ok(runs.iter().any(|run| match run.lane {
+        Lane::Shared => false,
+        Lane::Own(owner) => life_of(data_dir, owner).is_ok_and(|life| life != Life::Gone),
+    }))
+}
+
+/// The digests of specs whose files are unpacked.
+fn unpacked(data_dir: &DataDir) -> Result<Vec<String>, CommandError> {
+    let folder = data_dir.path().join("bundles");
+    let unreadable =
+        |error: io::Error| CommandError::Infrastructure(format!("cannot list `{}`: {error}", folder.display()));
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(unreadable)?,
+    };
+    let names: Result<Vec<_>, _> = entries.map(|entry| Ok(entry?.file_name())).collect();
+    let mut names: Vec<_> = names.map_err(unreadable)?.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn remove(folder: &Path) -> Result<(), CommandError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(CommandError::Infrastructure(format!("cannot remove `{}`: {error}", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many bytes the files of a folder have.
+fn bytes(folder: &Path) -> u64 {
+    let files = WalkDir::new(folder).into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
+fn number(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}

@@ -1,0 +1,153 @@
+//! `touchstone list`: the experiments that are kept.
+
+use clap::{Args, ValueEnum};
+use comfy_table::{Table, presets};
+use jiff::Timestamp;
+use scenario::result::RowStatus;
+use scenario::score::{ExperimentVerdict, Metrics};
+use serde_json::{Value as Json, json};
+use store::{Experiment, Run};
+use tokio::runtime::Runtime;
+use worker::{Clock as _, Numbers};
+
+use crate::clock::SystemClock;
+use crate::exit_code::Exit;
+use crate::home::{DataDirOption, Home};
+use crate::json_text;
+use crate::output::{CommandError, Output};
+use crate::standing::Standing;
+use crate::times::{age, second};
+
+/// List the experiments that are kept, newest first.
+///
+/// What is shown of an experiment is its newest run; `touchstone show ID` shows all of it.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// How many experiments to show.
+    #[arg(long, default_value_t = 20)]
+    limit: u32,
+    /// Only experiments of the spec with this id.
+    #[arg(long, value_name = "ID")]
+    spec: Option<String>,
+    /// How to show them.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    data_dir: DataDirOption,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table.
+    Text,
+    /// One JSON array.
+    Json,
+}
+
+/// An experiment, and the numbers of its newest run.
+struct Row {
+    experiment: Experiment,
+    run: Run,
+    standing: Standing,
+    passed: usize,
+    /// `None` while nothing has been judged.
+    pass_rate: Option<f64>,
+}
+
+impl List {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let rows = Runtime::new()?.block_on(self.rows())?;
+        match self.format {
+            Format::Json => output.line(json_text::pretty(&rows.iter().map(object).collect()))?,
+            Format::Text if rows.is_empty() => output.line(self.nothing())?,
+            Format::Text => output.line(table(&rows, SystemClock.now()).to_string())?,
+        }
+        Ok(Exit::Passed)
+    }
+
+    async fn rows(&self) -> Result<Vec<Row>, CommandError> {
+        let home = self.data_dir.open().await?;
+        let mut rows = Vec::new();
+        for experiment in home.store.experiments(self.limit.into(), self.spec.as_deref()).await? {
+            let Some(run) = home.store.runs(experiment.id).await?.into_iter().next() else { continue };
+            rows.push(row(&home, experiment, run).await?);
+        }
+        Ok(rows)
+    }
+
+    fn nothing(&self) -> String {
+        match &self.spec {
+            Some(spec) => format!("no experiments of `{spec}`; `touchstone list` without --spec shows all of them"),
+            None => "no experiments yet; `touchstone run SPEC` makes one".to_owned(),
+        }
+    }
+}
+
+async fn row(home: &Home, experiment: Experiment, run: Run) -> Result<Row, CommandError> {
+    let (passed, metrics) = match &run.score {
+        Some(score) => (score.passed, score.metrics.clone()),
+        None => so_far(home, &run).await?,
+    };
+    let pass_rate = metrics.pass_rate_interval.map(|_| metrics.pass_rate);
+    let standing = Standing::of(&run, &home.data_dir);
+    Ok(Row { experiment, run, standing, passed, pass_rate })
+}
+
+/// How many scenarios of an open run have passed so far, and its other numbers.
+async fn so_far(home: &Home, run: &Run) -> Result<(usize, Metrics), CommandError> {
+    let stored = home.store.scenarios(run.id).await?;
+    let results: Vec<_> = stored.into_iter().filter_map(|stored| stored.result).collect();
+    let score = Numbers::of(&home.store, run.id).await?.score(&results);
+    Ok((results.iter().filter(|result| result.status == RowStatus::Pass).count(), score.metrics))
+}
+
+fn table(rows: &[Row], now: Timestamp) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::ASCII_BORDERS_ONLY_CONDENSED)
+        .set_header(["id", "spec", "started", "age", "state", "verdict", "passed", "rate"]);
+    for row in rows {
+        let Row { experiment, run, standing, passed, pass_rate } = row;
+        table.add_row([
+            experiment.id.to_string(),
+            format!("{} v{}", experiment.spec.spec_id, experiment.spec.version),
+            second(experiment.created_at),
+            age(experiment.created_at, now),
+            standing.to_string(),
+            run.verdict.map_or("-", verdict_word).to_owned(),
+            format!("{passed}/{}", run.total),
+            pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.2}")),
+        ]);
+    }
+    table
+}
+
+/// The word for a verdict, for a person.
+pub(super) fn verdict_word(verdict: ExperimentVerdict) -> &'static str {
+    match verdict {
+        ExperimentVerdict::Pass => "pass",
+        ExperimentVerdict::Fail => "FAIL",
+        ExperimentVerdict::Error => "error",
+        ExperimentVerdict::Pending => "-",
+    }
+}
+
+fn object(row: &Row) -> Json {
+    let Row { experiment, run, standing, passed, pass_rate } = row;
+    json!({
+        "id": experiment.id.to_string(),
+        "spec_id": experiment.spec.spec_id,
+        "spec_version": experiment.spec.version,
+        "source": experiment.source,
+        "created_at": second(experiment.created_at),
+        "run": run.id.number,
+        "kind": run.kind.to_string(),
+        "state": standing.to_string(),
+        "verdict": run.verdict,
+        "total": run.total,
+        "ended": run.ended,
+        "passed": passed,
+        "pass_rate": pass_rate,
+        "ended_at": run.ended_at.map(second),
+    })
+}

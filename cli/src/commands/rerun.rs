@@ -1,0 +1,70 @@
+//! `touchstone rerun`: the same spec, seed and parameters once more.
+
+use clap::Args;
+use scenario::report::Reports;
+use store::{ExperimentId, NewExperiment, RunId, Settings};
+use worker::{Clock as _, Ids as _, RandomIds};
+
+use super::run::exit;
+use crate::clock::SystemClock;
+use crate::documents::DocumentOptions;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+use crate::session::{Keeping, LAST, Session, WorkOptions, new_run};
+use crate::stored_report::spec_of;
+
+/// Run a scenario or a whole experiment again: the same spec, seed and parameters, as they were kept.
+///
+/// A scenario (EXPERIMENT/SCENARIO) becomes an experiment of its own; an experiment gets a new run, beside those that it has.
+#[derive(Debug, Args)]
+pub(crate) struct Rerun {
+    /// EXPERIMENT/SCENARIO or EXPERIMENT; the experiment's id, the beginning or end of it, or `latest`.
+    what: Reference,
+    #[command(flatten)]
+    documents: DocumentOptions,
+    #[command(flatten)]
+    work: WorkOptions,
+}
+
+impl Rerun {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let documents = self.documents.check()?;
+        let runtime = tokio::runtime::Runtime::new()?;
+        let (finish, reports) = runtime.block_on(async {
+            let session = Session::begin(self.work.clone(), Keeping::History, self.work.permissions()?).await?;
+            let run = self.submit(&session).await?;
+            let finish = session.work(&[run], output).await?;
+            let reports = session.reports(&[run]).await?;
+            session.end().await;
+            Ok::<_, CommandError>((finish, reports))
+        })?;
+        runtime.shutdown_timeout(LAST);
+        let reports = Reports { reports, skipped: Vec::new(), note: finish.note().map(ToOwned::to_owned) };
+        documents.publish(&reports, exit(finish, &reports), output)
+    }
+
+    async fn submit(&self, session: &Session) -> Result<RunId, CommandError> {
+        let store = &session.store;
+        let (experiment, run) = self.what.find(store).await?;
+        let spec = spec_of(store, &run).await?;
+        session.check(&experiment, &spec)?;
+        let stored = store.scenarios(run.id).await?;
+        let now = SystemClock.now();
+        if self.what.scenario.is_none() {
+            let scenarios = stored.into_iter().map(|one| one.scenario).collect();
+            let again = new_run(session.lane, &spec, scenarios);
+            return Ok(store.submit_again(experiment.id, &run.digest, &again, now).await?);
+        }
+        let scenario = self.what.scenario(&stored)?.scenario.clone();
+        let rerun_of = Some(format!("{}/{}", run.id, scenario.id));
+        let again = NewExperiment {
+            id: ExperimentId(RandomIds.id()),
+            spec: store::SpecVersion { digest: run.digest.clone(), ..experiment.spec },
+            source: experiment.source,
+            seed: experiment.seed,
+            settings: Settings { rerun_of, ..experiment.settings },
+        };
+        Ok(store.submit(&again, &new_run(session.lane, &spec, vec![scenario]), now).await?)
+    }
+}

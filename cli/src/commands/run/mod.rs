@@ -1,0 +1,185 @@
+//! `touchstone run`: specs, run for real, and kept.
+
+mod plan;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use engine::attempt::AgentChoice;
+use scenario::report::{Report, Reports};
+use store::{NewExperiment, RunId, Settings};
+use worker::{Clock as _, Ids as _, RandomIds};
+
+use crate::clock::SystemClock;
+use crate::documents::DocumentOptions;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+use crate::session::{Finish, Keeping, LAST, Session, WorkOptions, new_run};
+use crate::stored_report::spec_of;
+use plan::Planned;
+
+/// Run specs in sandboxes, judge what the agents left, and keep all of it.
+///
+/// Each spec becomes one experiment, and each of its scenarios is run in a sandbox of its own, several at once. What came
+/// of it is shown, and kept in the data directory: see `touchstone list` and `touchstone show`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Spec files, folders (searched for specs), patterns such as 'specs/check-*', or - for standard input.
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    paths: Vec<PathBuf>,
+    /// Finish an experiment that was left because its process was killed: its id, the beginning or end of it, or `latest`.
+    #[arg(long, value_name = "EXPERIMENT", conflicts_with_all = ["replicas", "param", "seed", "filter", "agent", "ephemeral"])]
+    resume: Option<Reference>,
+    /// Run each cell so often, instead of what the spec says.
+    #[arg(long, value_name = "N")]
+    replicas: Option<usize>,
+    /// Use this value of a parameter instead of the matrix's: NAME=VALUE. Can be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// Use this seed instead of the spec's own.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run only scenarios whose id, cell, spec, suite or tag matches; `*` and `?` stand for anything. Can be given several
+    /// times.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Vec<String>,
+    /// Who acts instead of the specs' own agents.
+    #[arg(long, value_enum)]
+    agent: Option<OtherAgent>,
+    /// A pass rate that every cell must reach, besides what its spec asks for: from 0 to 1.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    min_pass_rate: Option<f64>,
+    /// Keep nothing: no history, no evidence.
+    #[arg(long)]
+    ephemeral: bool,
+    #[command(flatten)]
+    documents: DocumentOptions,
+    #[command(flatten)]
+    work: WorkOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OtherAgent {
+    /// Does nothing.
+    Noop,
+    /// Solves the task with `task.solution`.
+    Oracle,
+}
+
+impl OtherAgent {
+    fn choice(self) -> AgentChoice {
+        match self {
+            Self::Noop => AgentChoice::Noop,
+            Self::Oracle => AgentChoice::Oracle,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Noop => "noop",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let documents = self.documents.check()?;
+        let plans = match &self.resume {
+            Some(_) => plan::Plans::default(),
+            None => match plan::plans(&self, output)? {
+                Some(plans) => plans,
+                None => return Ok(Exit::InvalidSpec),
+            },
+        };
+        let runtime = tokio::runtime::Runtime::new()?;
+        let (finish, reports) = runtime.block_on(self.work(&plans, output))?;
+        // Whatever still runs in the background has no say any more.
+        runtime.shutdown_timeout(LAST);
+        let note = finish.note().map(ToOwned::to_owned);
+        let reports = Reports { reports, skipped: plans.skipped, note };
+        documents.publish(&reports, exit(finish, &reports), output)
+    }
+
+    async fn work(&self, plans: &plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
+        let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
+        let session = Session::begin(self.work.clone(), keeping, self.work.permissions()?).await?;
+        let runs = match &self.resume {
+            Some(reference) => vec![resume(&session, reference).await?],
+            None => {
+                tell_what_was_left(&session, output).await?;
+                self.submit(&session, &plans.planned).await?
+            }
+        };
+        let finish = session.work(&runs, output).await?;
+        let reports = session.reports(&runs).await?;
+        session.end().await;
+        Ok((finish, reports))
+    }
+
+    /// Keeps all experiments, with a job for each scenario.
+    async fn submit(&self, session: &Session, planned: &[Planned]) -> Result<Vec<RunId>, CommandError> {
+        let mut runs = Vec::new();
+        for one in planned {
+            let now = SystemClock.now();
+            let spec = session.store.keep_spec(one.spec.id.as_str(), &one.content, now).await?;
+            let experiment = NewExperiment {
+                id: store::ExperimentId(RandomIds.id()),
+                spec,
+                source: one.source.clone(),
+                seed: one.plan.seed,
+                settings: Settings {
+                    agent: self.agent.map(|agent| agent.word().to_owned()),
+                    parameters: one.parameters.clone(),
+                    replicas: self.replicas,
+                    min_pass_rate: self.min_pass_rate,
+                    rerun_of: None,
+                },
+            };
+            let run = new_run(session.lane, &one.spec, one.plan.scenarios.clone());
+            runs.push(session.store.submit(&experiment, &run, now).await?);
+        }
+        Ok(runs)
+    }
+}
+
+/// Takes over an experiment that was left.
+async fn resume(session: &Session, reference: &Reference) -> Result<RunId, CommandError> {
+    if reference.scenario.is_some() {
+        return Err(CommandError::Usage("a run is finished as a whole; leave `/SCENARIO` away".to_owned()));
+    }
+    let (experiment, run) = reference.find(&session.store).await?;
+    if run.state != store::RunState::Open {
+        return Err(CommandError::Usage(format!("{} has ended: there is nothing to finish", run.id)));
+    }
+    session.check(&experiment, &spec_of(&session.store, &run).await?)?;
+    session.take_over(&run).await?;
+    Ok(run.id)
+}
+
+/// Tells of experiments that were left because their processes were killed.
+async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<(), CommandError> {
+    for run in session.left_behind().await? {
+        let (id, ended, total) = (run.id, run.ended, run.total);
+        output.note(format!(
+            "the experiment {id} was left unfinished ({ended} of {total} scenarios ended): finish it with `touchstone run --resume {id}`, or end it with `touchstone cancel {id}`"
+        ));
+    }
+    Ok(())
+}
+
+/// The exit code of a command that worked on runs.
+pub(crate) fn exit(finish: Finish, reports: &Reports) -> Exit {
+    match (finish, reports.exit_code()) {
+        (Finish::Interrupted | Finish::Abandoned, _) => Exit::Interrupted,
+        (_, 0) => Exit::Passed,
+        (_, 1) => Exit::Failed,
+        (Finish::FailedFast, _) if reports.reports.iter().any(|report| report.score.failed > 0) => Exit::Failed,
+        _ => Exit::Infrastructure,
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(|| "write a number from 0 to 1".to_owned())
+}

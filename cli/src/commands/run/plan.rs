@@ -1,0 +1,112 @@
+//! What is to be run: specs that are valid and can be run here, and their scenarios.
+
+use engine::attempt::Permissions;
+use scenario::plan::{Filter, Plan, PlanOptions, expand, parameter};
+use scenario::report::Skipped;
+use scenario::spec::{Spec, render};
+use serde_json::Value as Json;
+use store::SpecContent;
+
+use super::Run;
+use crate::output::{CommandError, Output};
+use crate::secrets;
+use crate::source::{Found, Source, content, has_error, sources};
+
+/// What is to be run, and what is not.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    /// What is to be run.
+    pub(super) planned: Vec<Planned>,
+    /// What is not.
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// A spec that is to be run.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// What messages call it.
+    pub(super) source: String,
+    /// The spec.
+    pub(super) spec: Spec,
+    /// What it says, to be kept.
+    pub(super) content: SpecContent,
+    /// Parameters that were given.
+    pub(super) parameters: Vec<(String, Json)>,
+    /// Its scenarios.
+    pub(super) plan: Plan,
+}
+
+/// Reads and plans all specs before anything is run; `None` when one is not valid, after saying why.
+pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, CommandError> {
+    let (sources, readable) = sources(&run.paths);
+    readable?;
+    let filters: Vec<_> =
+        run.filter.iter().map(|text| Filter::new(text)).collect::<Result<_, _>>().map_err(CommandError::Usage)?;
+    let Some(specs) = read(&sources, output)? else { return Ok(None) };
+    let permissions = run.work.permissions()?;
+    let mut plans = Plans::default();
+    let mut problems = Vec::new();
+    for (source, spec) in sources.iter().zip(specs) {
+        match plan(run, source, spec, &filters, &permissions) {
+            Ok(Some(planned)) => plans.planned.push(planned),
+            // Not asked for.
+            Ok(None) => {}
+            Err(Refused::Unsupported(reason)) if source.found == Found::Searched => {
+                plans.skipped.push(Skipped { spec: source.name.clone(), reason });
+            }
+            Err(Refused::Unsupported(reason)) => {
+                return Err(CommandError::Infrastructure(format!("{}: {reason}", source.name)));
+            }
+            Err(Refused::Wrong(problem)) => problems.push(format!("{}: {problem}", source.name)),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(CommandError::Usage(problems.join("\n")));
+    }
+    if plans.planned.is_empty() && plans.skipped.is_empty() {
+        return Err(CommandError::Usage(format!("no scenario matches {}", run.filter.join(", "))));
+    }
+    Ok(Some(plans))
+}
+
+/// Why a spec is not run.
+enum Refused {
+    /// This version or machine cannot.
+    Unsupported(String),
+    /// The command asks for something that the spec has not.
+    Wrong(String),
+}
+
+fn plan(
+    run: &Run,
+    source: &Source,
+    spec: Spec,
+    filters: &[Filter],
+    permissions: &Permissions,
+) -> Result<Option<Planned>, Refused> {
+    let wrong = |error: &dyn std::fmt::Display| Refused::Wrong(error.to_string());
+    let parameters: Vec<_> =
+        run.param.iter().map(|text| parameter(&spec, text)).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
+    let options = PlanOptions { seed: run.seed, replicas: run.replicas, parameters: parameters.clone() };
+    let whole = expand(&spec, options).map_err(|error| wrong(&error))?;
+    let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
+    if let Some(reason) = engine::unsupported(&spec, run.agent.map(super::OtherAgent::choice), permissions) {
+        return Err(Refused::Unsupported(reason));
+    }
+    secrets::resolve(&spec).map_err(Refused::Wrong)?;
+    let content = content(source).map_err(|error| wrong(&error))?;
+    Ok(Some(Planned { source: source.name.clone(), spec, content, parameters, plan }))
+}
+
+/// Reads all specs; `None` when one is not valid, after showing every finding.
+fn read(sources: &[Source], output: &mut Output) -> Result<Option<Vec<Spec>>, CommandError> {
+    let mut specs = Vec::new();
+    for source in sources {
+        let loaded = source.load();
+        for diagnostic in loaded.diagnostics.iter().filter(|_| has_error(&loaded.diagnostics)) {
+            output.line(format!("{}\n", render::text(diagnostic, &source.name, &source.text, output.style())))?;
+        }
+        specs.push(loaded.spec);
+    }
+    Ok(specs.into_iter().collect())
+}

@@ -1,0 +1,120 @@
+//! One scenario: its verdicts, its attempts, and where its evidence came from.
+
+use scenario::evidence::{Evidence, ImageRecord, WorkspaceChanges};
+use scenario::plan::parameter_text;
+use scenario::untrusted;
+use serde_json::{Value as Json, json};
+use store::{RunState, StoredScenario};
+
+use super::{Shown, attempts};
+use crate::json_text;
+use crate::output::{CommandError, Output};
+use crate::stored_report::with_output;
+use crate::verdict_lines::{MOST_LINE, lines};
+
+/// How many changed paths are shown.
+const SHOWN_PATHS: usize = 5;
+
+/// Prints a scenario for a person.
+pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut Output) -> Result<(), CommandError> {
+    for line in head(shown, scenario) {
+        output.line(line)?;
+    }
+    let store = &shown.home.store;
+    match with_output(store, scenario.clone()).await? {
+        Some(result) => {
+            for note in &result.notes {
+                output.line(format!("note: {}", untrusted::line(note, MOST_LINE)))?;
+            }
+            for line in lines(&result) {
+                output.line(line)?;
+            }
+        }
+        None if shown.run.state == RunState::Open => output.line("it has not ended")?,
+        None => output.line("it was not run: its run was ended before")?,
+    }
+    output.line("")?;
+    for attempt in attempts::of(store, &shown.run).await?.iter().filter(|one| is_of(one, scenario)) {
+        output.line(attempts::line(attempt))?;
+    }
+    if let Some((job, attempt)) = scenario.source
+        && let Some(evidence) = store.evidence(job, attempt).await?
+    {
+        for line in provenance(&evidence) {
+            output.line(line)?;
+        }
+    }
+    output.line(format!("run it again: touchstone rerun {}", shown.name(scenario)))
+}
+
+/// Prints a scenario for a program.
+pub(super) async fn json(shown: &Shown, scenario: &StoredScenario, output: &mut Output) -> Result<(), CommandError> {
+    let store = &shown.home.store;
+    let attempts = attempts::of(store, &shown.run).await?;
+    let attempts: Vec<_> = attempts.iter().filter(|one| is_of(one, scenario)).map(attempts::object).collect();
+    let evidence = match scenario.source {
+        Some((job, attempt)) => store.evidence_text(job, attempt).await?,
+        None => None,
+    };
+    let evidence: Option<Json> = evidence.as_deref().map(serde_json::from_str).transpose().map_err(|error| {
+        CommandError::Infrastructure(format!("the evidence of `{}` is no JSON: {error}", shown.name(scenario)))
+    })?;
+    let result = with_output(store, scenario.clone()).await?;
+    output.line(json_text::pretty(&json!({ "result": result, "attempts": attempts, "evidence": evidence })))
+}
+
+fn is_of(attempt: &store::StoredAttempt, scenario: &StoredScenario) -> bool {
+    attempt.scenario == scenario.scenario.id.as_str()
+}
+
+fn head(shown: &Shown, stored: &StoredScenario) -> Vec<String> {
+    let scenario = &stored.scenario;
+    let mut lines = vec![
+        format!("scenario    {}", shown.name(stored)),
+        format!("spec        {} v{}", shown.experiment.spec.spec_id, shown.experiment.spec.version),
+    ];
+    let parameters: Vec<_> =
+        scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value))).collect();
+    if !parameters.is_empty() {
+        lines.push(format!("parameters  {}", untrusted::line(&parameters.join(" "), MOST_LINE)));
+    }
+    lines.push(format!("replica     {}", scenario.replica));
+    lines.push(format!("seed        {}", scenario.seed));
+    lines.push(String::new());
+    lines
+}
+
+/// What the agent changed, and what its sandbox was made from.
+fn provenance(evidence: &Evidence) -> Vec<String> {
+    let world = &evidence.world;
+    let mut lines = vec![format!("workspace: {}", changes(&evidence.workspace))];
+    if world.backend.is_empty() {
+        return lines;
+    }
+    lines.push(format!("sandbox: {}, made by {} with {}", world.sandbox, world.backend, world.runtime));
+    lines.extend(world.images.iter().map(image));
+    lines
+}
+
+/// `2 added (a, b), 1 modified (c)`.
+fn changes(changes: &WorkspaceChanges) -> String {
+    let WorkspaceChanges { added, removed, modified, incomplete } = changes;
+    let mut parts = Vec::new();
+    for (word, paths) in [("added", added), ("modified", modified), ("removed", removed)] {
+        if !paths.is_empty() {
+            let first: Vec<_> = paths.iter().take(SHOWN_PATHS).map(String::as_str).collect();
+            let more = if paths.len() > first.len() { ", …" } else { "" };
+            parts.push(format!("{} {word} ({}{more})", paths.len(), untrusted::line(&first.join(", "), MOST_LINE)));
+        }
+    }
+    match (parts.is_empty(), incomplete) {
+        (true, false) => "nothing was changed".to_owned(),
+        (_, true) => format!("{}, and more that is not listed", parts.join(", ")),
+        (false, false) => parts.join(", "),
+    }
+}
+
+fn image(image: &ImageRecord) -> String {
+    let asked = if image.is_stand_in() { format!(" instead of {}", image.reference) } else { String::new() };
+    untrusted::line(&format!("image: {}{asked} ({})", image.name, image.digest), MOST_LINE)
+}

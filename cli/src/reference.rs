@@ -1,0 +1,87 @@
+//! What people call experiments and scenarios: `EXPERIMENT`, `EXPERIMENT#RUN`, `EXPERIMENT/SCENARIO`.
+
+use std::str::FromStr;
+
+use store::{Experiment, Run, Store, StoredScenario};
+
+use crate::output::CommandError;
+
+/// What a person calls an experiment, one of its runs, or a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference {
+    experiment: String,
+    run: Option<u32>,
+    /// The scenario's id.
+    pub(crate) scenario: Option<String>,
+}
+
+impl FromStr for Reference {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (experiment, scenario) = match text.split_once('/') {
+            Some((experiment, scenario)) => (experiment, Some(scenario.to_owned())),
+            None => (text, None),
+        };
+        let (experiment, run) = match experiment.split_once('#') {
+            Some((experiment, run)) => {
+                let number = run.parse().ok().filter(|number| *number > 0);
+                (experiment, Some(number.ok_or_else(|| format!("`{run}` is no number of a run: they count from 1"))?))
+            }
+            None => (experiment, None),
+        };
+        if experiment.is_empty() || scenario.as_deref() == Some("") {
+            return Err("write EXPERIMENT, EXPERIMENT#RUN or EXPERIMENT/SCENARIO".to_owned());
+        }
+        Ok(Self { experiment: experiment.to_owned(), run, scenario })
+    }
+}
+
+impl Reference {
+    /// The experiment, and the run that is meant: the newest one unless another is named.
+    pub(crate) async fn find(&self, store: &Store) -> Result<(Experiment, Run), CommandError> {
+        let experiment = store.find_experiment(&self.experiment).await?;
+        let mut runs = store.runs(experiment.id).await?.into_iter();
+        let run = match self.run {
+            Some(number) => runs.find(|run| run.id.number == number),
+            None => runs.next(),
+        };
+        let id = experiment.id;
+        let run = run.ok_or_else(|| CommandError::Usage(format!("the experiment `{id}` has no such run")))?;
+        Ok((experiment, run))
+    }
+
+    /// The scenario that is named, among those of a run.
+    pub(crate) fn scenario<'a>(&self, scenarios: &'a [StoredScenario]) -> Result<&'a StoredScenario, CommandError> {
+        let wanted = self.scenario.as_deref().unwrap_or_default();
+        scenarios.iter().find(|stored| stored.scenario.id.as_str() == wanted).ok_or_else(|| {
+            let ids: Vec<_> = scenarios.iter().take(20).map(|stored| stored.scenario.id.as_str()).collect();
+            let more = if scenarios.len() > ids.len() { ", …" } else { "" };
+            CommandError::Usage(format!("the run has no scenario `{wanted}`; it has {}{more}", ids.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reference;
+
+    fn parsed(text: &str) -> Option<(String, Option<u32>, Option<String>)> {
+        let reference: Reference = text.parse().ok()?;
+        Some((reference.experiment, reference.run, reference.scenario))
+    }
+
+    #[test]
+    fn experiments_runs_and_scenarios_can_be_named() {
+        let is = |experiment: &str, run, scenario: Option<&str>| {
+            Some((experiment.to_owned(), run, scenario.map(ToOwned::to_owned)))
+        };
+        assert_eq!(parsed("latest"), is("latest", None, None));
+        assert_eq!(parsed("abcd#2"), is("abcd", Some(2), None));
+        assert_eq!(parsed("abcd/default-r0"), is("abcd", None, Some("default-r0")));
+        assert_eq!(parsed("abcd#3/python-r1"), is("abcd", Some(3), Some("python-r1")));
+        for wrong in ["", "/x", "abcd/", "abcd#0", "abcd#x", "#1"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+}

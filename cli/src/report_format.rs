@@ -1,0 +1,43 @@
+//! The renderings of a report.
+
+use clap::ValueEnum;
+use scenario::report::{self, Report, Reports};
+
+/// How wide a table may be.
+const WIDTH: u16 = 120;
+
+/// How a report is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people: a table.
+    Text,
+    /// For programs.
+    Json,
+    /// JUnit XML: one test case for each scenario.
+    Junit,
+    /// For a comment on a pull request.
+    Markdown,
+}
+
+impl ReportFormat {
+    /// The report in this format, without a line break at its end.
+    pub(crate) fn render(self, report: &Report) -> String {
+        let text = match self {
+            Self::Text => report::terminal(report, WIDTH),
+            Self::Json => report::json(report),
+            Self::Junit => report::junit(report),
+            Self::Markdown => report::markdown(report),
+        };
+        text.trim_end_matches('\n').to_owned()
+    }
+
+    /// Several reports in this format.
+    pub(crate) fn render_all(self, reports: &Reports, width: u16) -> String {
+        match self {
+            Self::Text => report::terminal_all(reports, width),
+            Self::Json => report::json_all(reports),
+            Self::Junit => report::junit_all(reports),
+            Self::Markdown => report::markdown_all(reports),
+        }
+    }
+}

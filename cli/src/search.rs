@@ -1,0 +1,111 @@
+//! Which spec files a folder or a pattern holds.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use walkdir::{DirEntry, WalkDir};
+
+/// The name of a spec inside its folder.
+pub(crate) const SPEC_FILE: &str = "spec.yaml";
+/// A folder that holds this file is passed over when specs are searched for.
+const SKIP_FILE: &str = ".touchstone-skip";
+
+/// The specs of a folder: `spec.yaml` of each folder that has one, and every other YAML file outside such folders.
+pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    if is_bundle(folder) {
+        return Ok(vec![folder.join(SPEC_FILE)]);
+    }
+    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", folder.display());
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.path();
+        let kind = entry.file_type().map_err(unreadable)?;
+        if kind.is_dir() && !is_passed_over(&path) {
+            found.extend(in_folder(&path)?);
+        } else if kind.is_file() && is_yaml(&path) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the folder is a spec with its files.
+pub(crate) fn is_bundle(folder: &Path) -> bool {
+    folder.join(SPEC_FILE).is_file()
+}
+
+fn is_passed_over(folder: &Path) -> bool {
+    is_hidden(folder) || folder.join(SKIP_FILE).exists()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A path with `*`, `?` or `[`, which the shell did not expand. `**` stands for any number of folders.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    /// The folder in front of the first step with such a character.
+    base: PathBuf,
+    matcher: GlobMatcher,
+    /// How many steps below the base a match can be.
+    depth: usize,
+    /// Whether a step begins with a dot; otherwise hidden folders are passed over.
+    names_hidden: bool,
+}
+
+impl Pattern {
+    /// Reads a path as a pattern; `None` when it has no such character.
+    pub(crate) fn new(path: &Path) -> Option<Result<Self, String>> {
+        let is_wild = |step: &Component<'_>| step.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        let steps: Vec<_> = path.components().collect();
+        let first = steps.iter().position(is_wild)?;
+        let base: PathBuf = steps[..first].iter().collect();
+        let wild: Vec<_> = steps[first..].iter().map(|step| step.as_os_str().to_string_lossy()).collect();
+        let glob = GlobBuilder::new(&wild.join("/")).literal_separator(true).build();
+        Some(glob.map_err(|error| format!("`{}` is no pattern: {}", path.display(), error.kind())).map(|glob| Self {
+            base: if base.as_os_str().is_empty() { PathBuf::from(".") } else { base },
+            matcher: glob.compile_matcher(),
+            depth: if wild.iter().any(|step| step.contains("**")) { usize::MAX } else { wild.len() },
+            names_hidden: wild.iter().any(|step| step.starts_with('.')),
+        }))
+    }
+
+    /// The specs that match: files, and what is in folders that match.
+    pub(crate) fn find(&self) -> Result<Vec<PathBuf>, String> {
+        let mut found = Vec::new();
+        let walk = WalkDir::new(&self.base).min_depth(1).max_depth(self.depth).sort_by_file_name();
+        for entry in walk.into_iter().filter_entry(|entry| entry.depth() == 0 || self.enters(entry)) {
+            let entry = entry.map_err(|error| format!("cannot search `{}`: {error}", self.base.display()))?;
+            let path = entry.path();
+            if !self.matcher.is_match(path.strip_prefix(&self.base).unwrap_or(path)) {
+                continue;
+            }
+            if path.is_dir() {
+                found.extend(in_folder(path)?);
+            } else if path.is_file() && is_yaml(path) {
+                found.push(path.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether an entry is looked at, and a folder gone into. The files of a spec are no specs.
+    fn enters(&self, entry: &DirEntry) -> bool {
+        let path = entry.path();
+        let of_a_spec = entry.depth() > 1
+            && path.file_name().is_some_and(|name| name != SPEC_FILE)
+            && path.parent().is_some_and(is_bundle);
+        let passed_over = path.is_dir() && (path.join(SKIP_FILE).exists() || (is_hidden(path) && !self.names_hidden));
+        !of_a_spec && !passed_over
+    }
+}

@@ -1,0 +1,184 @@
+//! Works on runs of one's own until they have ended: what `run` and `rerun` share.
+
+mod finish;
+mod jobs;
+mod machine;
+mod options;
+mod progress;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::attempt::Permissions;
+use engine::backend::Backend;
+use engine::backend::docker::{DockerBackend, DockerSettings};
+use engine::data_dir::DataDir;
+use engine::owner::{self, Life, Owner};
+use scenario::report::Report;
+use scenario::spec::Spec;
+use store::{Experiment, Lane, Run, RunId, Store, WorkerId};
+use uuid::Uuid;
+use worker::{Config, Numbers, OnBackend, OwnersOf, Parts, RandomIds};
+
+use crate::clock::SystemClock;
+use crate::output::{CommandError, Output};
+use crate::secrets;
+use crate::stored_report;
+pub(crate) use finish::{Finish, LAST};
+pub(crate) use jobs::new_run;
+pub(crate) use options::WorkOptions;
+
+/// A process that works on runs of its own.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// What is kept.
+    pub(crate) store: Store,
+    /// Who may take the jobs of its runs: itself.
+    pub(crate) lane: Lane,
+    data_dir: DataDir,
+    backend: Arc<dyn Backend>,
+    config: Config,
+    options: WorkOptions,
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// In the data directory.
+    History,
+    /// In a folder that goes with the process.
+    Nothing,
+}
+
+impl Session {
+    /// Takes an owner's lock, connects to what makes sandboxes, and opens the store.
+    pub(crate) async fn begin(
+        options: WorkOptions,
+        keeping: Keeping,
+        permissions: Permissions,
+    ) -> Result<Self, CommandError> {
+        let data_dir = options.data_dir.resolve()?;
+        let owner = Owner::register(data_dir.clone())
+            .map_err(|error| CommandError::Infrastructure(format!("the data directory cannot be used: {error}")))?;
+        let (id, scratch) = (owner.id(), owner.scratch());
+        let folder = match keeping {
+            Keeping::History => data_dir.path().to_owned(),
+            Keeping::Nothing => scratch.clone(),
+        };
+        let store = Store::open(&folder).await?;
+        let settings =
+            DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
+        let backend = DockerBackend::connect(owner, settings).await.map_err(infrastructure)?;
+        let config = config(&options, &data_dir, id, folder, scratch, permissions);
+        Ok(Self { store, lane: Lane::Own(id), data_dir, backend: Arc::new(backend), config, options })
+    }
+
+    /// Runs that processes of this data directory left, because they were killed.
+    pub(crate) async fn left_behind(&self) -> Result<Vec<Run>, CommandError> {
+        let runs = self.store.open_runs().await?;
+        Ok(runs.into_iter().filter(|run| self.is_left(run)).collect())
+    }
+
+    fn is_left(&self, run: &Run) -> bool {
+        match run.lane {
+            Lane::Shared => false,
+            Lane::Own(owner) => owner::life_of(&self.data_dir, owner).is_ok_and(|life| life == Life::Gone),
+        }
+    }
+
+    /// Finds out whether a stored spec can be run here and now, before a run of it is begun or taken over: otherwise its
+    /// scenarios would end as errors for good.
+    pub(crate) fn check(&self, experiment: &Experiment, spec: &Spec) -> Result<(), CommandError> {
+        let agent = worker::chosen_agent(experiment).map_err(CommandError::Infrastructure)?;
+        if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions) {
+            return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
+        }
+        secrets::resolve(spec)
+            .map(drop)
+            .map_err(|problem| CommandError::Usage(format!("{}: {problem}", experiment.spec.spec_id)))
+    }
+
+    /// Takes over a run that was left: what had ended stays, and the rest will be run.
+    pub(crate) async fn take_over(&self, run: &Run) -> Result<(), CommandError> {
+        if !self.is_left(run) || !self.store.adopt(run.id, run.lane, self.lane).await? {
+            return Err(CommandError::Usage(format!("{} is being worked on by another process", run.id)));
+        }
+        let numbers = Numbers::of(&self.store, run.id).await?;
+        let now = worker::Clock::now(&SystemClock);
+        for held in self.store.held().await?.into_iter().filter(|held| held.run == run.id) {
+            let message = "its process ended";
+            if self.store.release(&held.lease, message, now).await? == store::Kept::Stale {
+                self.store.give_up(&held.lease, run.id, message, now, &|results| numbers.score(results)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a worker is made from.
+    fn parts(&self, observer: worker::Observer) -> Parts {
+        Parts {
+            config: self.config.clone(),
+            store: self.store.clone(),
+            sandboxes: Arc::new(OnBackend(Arc::clone(&self.backend))),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            peers: Arc::new(OwnersOf(self.data_dir.clone())),
+            secrets: Arc::new(FromSpec),
+            observer,
+        }
+    }
+
+    /// Works on these runs until they have ended, telling of progress. Ctrl-C ends them, and cleans up.
+    pub(crate) async fn work(&self, runs: &[RunId], output: &mut Output) -> Result<Finish, CommandError> {
+        finish::work(self, runs, output).await
+    }
+
+    /// Ends the connections to the store.
+    pub(crate) async fn end(&self) {
+        self.store.close().await;
+    }
+
+    /// The reports of runs.
+    pub(crate) async fn reports(&self, runs: &[RunId]) -> Result<Vec<Report>, CommandError> {
+        let mut reports = Vec::new();
+        for run in runs {
+            let experiment = self.store.experiment(run.experiment).await?;
+            let run = self.store.run(*run).await?;
+            reports.push(stored_report::report(&self.store, &experiment, &run).await?);
+        }
+        Ok(reports)
+    }
+}
+
+fn config(
+    options: &WorkOptions,
+    data_dir: &DataDir,
+    owner: Uuid,
+    folder: PathBuf,
+    scratch: PathBuf,
+    permissions: Permissions,
+) -> Config {
+    let worker = WorkerId { data_dir: data_dir.id(), owner };
+    let slots = options.max_concurrent.map_or_else(machine::usual_slots, std::num::NonZeroUsize::get);
+    Config {
+        slots,
+        budget: machine::budget(options.max_concurrent.is_some()),
+        keep: options.keep(),
+        permissions,
+        ..Config::new(Lane::Own(owner), worker, folder, scratch)
+    }
+}
+
+fn infrastructure(error: engine::error::EngineError) -> CommandError {
+    CommandError::Infrastructure(error.to_string())
+}
+
+/// Secrets from where their specs say that they are.
+#[derive(Debug)]
+struct FromSpec;
+
+impl worker::Secrets for FromSpec {
+    fn resolve(&self, spec: &Spec) -> Result<std::collections::BTreeMap<String, String>, String> {
+        secrets::resolve(spec)
+    }
+}

@@ -1,0 +1,89 @@
+//! How runs are worked on: what `run` and `rerun` can be told.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use engine::attempt::{HostChecks, Permissions};
+use scenario::spec::types::Timespan;
+use worker::KeepSandbox;
+
+use crate::home::DataDirOption;
+use crate::output::CommandError;
+
+/// How runs are worked on.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkOptions {
+    /// How many scenarios run at once; without it two for each core, as far as memory and processors allow.
+    #[arg(long, value_name = "N")]
+    pub(super) max_concurrent: Option<NonZeroUsize>,
+    /// How long all of it may take, such as 10m; what has not ended then is cancelled.
+    #[arg(long, value_name = "TIME", value_parser = timespan)]
+    pub(super) timeout: Option<Duration>,
+    /// Cancel the rest once a scenario did not pass.
+    #[arg(long)]
+    pub(super) fail_fast: bool,
+    /// Keep sandboxes, to look into them.
+    #[arg(long, value_enum, value_name = "WHEN")]
+    keep_sandbox: Option<Keep>,
+    /// What makes sandboxes.
+    #[arg(long, value_enum, default_value_t = BackendName::Docker)]
+    backend: BackendName,
+    /// Let `custom` checks with `runs_in: host` run on this machine.
+    #[arg(long)]
+    allow_host_checks: bool,
+    /// Never pull an image.
+    #[arg(long, env = "TOUCHSTONE_NO_PULL", value_parser = BoolishValueParser::new())]
+    pub(super) no_pull: bool,
+    /// What starts containers: `runc` or `crun`; the engine's own choice without it.
+    #[arg(long, env = "TOUCHSTONE_RUNTIME")]
+    pub(super) runtime: Option<String>,
+    /// Tell of every step.
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+    #[command(flatten)]
+    pub(super) data_dir: DataDirOption,
+}
+
+/// When a sandbox is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Keep {
+    /// When its scenario did not pass.
+    OnFailure,
+    /// Always.
+    Always,
+}
+
+/// What makes sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BackendName {
+    /// A Docker engine on this machine.
+    Docker,
+}
+
+impl WorkOptions {
+    /// Which sandboxes stay.
+    pub(super) fn keep(&self) -> KeepSandbox {
+        match self.keep_sandbox {
+            None => KeepSandbox::Never,
+            Some(Keep::OnFailure) => KeepSandbox::OnFailure,
+            Some(Keep::Always) => KeepSandbox::Always,
+        }
+    }
+
+    /// What the machine's owner allows.
+    pub(crate) fn permissions(&self) -> Result<Permissions, CommandError> {
+        if !self.allow_host_checks {
+            return Ok(Permissions::default());
+        }
+        let own = std::env::current_exe()?.display().to_string();
+        Ok(Permissions { host_checks: Some(HostChecks { confine: vec![own, "confine".to_owned()] }) })
+    }
+}
+
+fn timespan(text: &str) -> Result<Duration, String> {
+    Timespan::parse(text)
+        .map(Timespan::get)
+        .ok_or_else(|| "write a number and a unit, such as 90s, 10m or 1h".to_owned())
+}

@@ -1,0 +1,56 @@
+//! The report of a run that is kept.
+
+use scenario::report::{Header, Report};
+use scenario::result::ScenarioResult;
+use scenario::spec::Spec;
+use store::{Experiment, Run, Store, StoreError, StoredScenario};
+use worker::{Numbers, read_spec};
+
+use crate::output::CommandError;
+
+/// The report of a run, with what its agents printed.
+pub(crate) async fn report(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, CommandError> {
+    let spec = spec_of(store, run).await?;
+    let numbers = Numbers::of(store, run.id).await?;
+    let mut results = Vec::new();
+    for stored in store.scenarios(run.id).await? {
+        results.extend(with_output(store, stored).await?);
+    }
+    Ok(Report::new(header(experiment, run), &spec, numbers.plan(), results, numbers.options()))
+}
+
+/// The spec by which a run was judged.
+pub(crate) async fn spec_of(store: &Store, run: &Run) -> Result<Spec, CommandError> {
+    read_spec(&store.spec(&run.digest).await?).map_err(CommandError::Infrastructure)
+}
+
+/// Which experiment a report is about.
+pub(crate) fn header(experiment: &Experiment, run: &Run) -> Header {
+    Header {
+        experiment_id: experiment.id.to_string(),
+        run: run.id.number,
+        spec_file: experiment.source.clone(),
+        ran_at: run.created_at,
+        parameters: experiment.settings.parameters.clone(),
+        replicas: experiment.settings.replicas,
+    }
+}
+
+/// The result of a scenario with what its agent printed, which is in its evidence.
+pub(crate) async fn with_output(store: &Store, stored: StoredScenario) -> Result<Option<ScenarioResult>, StoreError> {
+    let Some(mut result) = stored.result else { return Ok(None) };
+    let Some((job, attempt)) = stored.source else { return Ok(Some(result)) };
+    match store.evidence(job, attempt).await {
+        Ok(Some(evidence)) => {
+            result.agent_output = evidence.agent.stdout.text();
+            result.agent_stderr = evidence.agent.stderr.text();
+        }
+        Ok(None) => {}
+        // The verdicts are there all the same.
+        Err(error @ (StoreError::Evidence { .. } | StoreError::Files { .. })) => {
+            result.notes.push(format!("what the agent printed is not here: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(Some(result))
+}

@@ -1,0 +1,142 @@
+//! Whatever kills `touchstone run`, and whenever: nothing that was accepted is lost or done twice, and nothing stays behind.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use store::RunState;
+
+use crate::place::{Place, THERE, spec};
+
+/// Lines of a run after which it is killed: every phase of a scenario, its beginning and its end.
+const POINTS: [&str; 12] = [
+    ": started",
+    ": prepare …",
+    "is there",
+    ": prepare took",
+    ": the agent acts",
+    ": the agent ended",
+    ": probe …",
+    ": looked at",
+    ": destroy …",
+    "is gone",
+    "pass  trial/default-r0",
+    "pass  trial/default-r2",
+];
+/// Milliseconds after the start at which it is killed, whatever it is doing.
+const MOMENTS: [u64; 5] = [1, 15, 40, 90, 200];
+/// How many crashes are tried at once.
+const AT_ONCE: usize = 2;
+
+fn three() -> String {
+    spec("sleep 0.2; touch out", &format!("parallelism: {{replicas: 3}}\n{THERE}"))
+}
+
+/// What came of each scenario, whatever process it ran in.
+fn verdicts(report: &Json) -> BTreeMap<String, String> {
+    let rows = report["experiments"][0]["scenarios"].as_array().expect("rows");
+    let verdicts: BTreeMap<_, _> = rows
+        .iter()
+        .map(|row| {
+            let seen = [&row["status"], &row["seed"], &row["parameters"], &row["composite_score"], &row["invariants"]];
+            (row["scenario_id"].to_string(), serde_json::to_string(&seen).expect("JSON"))
+        })
+        .collect();
+    assert_eq!(verdicts.len(), rows.len(), "no scenario is there twice");
+    verdicts
+}
+
+/// Finishes what a killed process left; what came of it.
+fn finish(place: &Place, point: &str) -> Json {
+    let (code, stdout, stderr) = place.run(&["run", "--no-pull", "--resume", "latest", "--format", "json"]);
+    assert_eq!(code, 0, "{point}: {stdout}{stderr}");
+    serde_json::from_str(&stdout).expect("JSON")
+}
+
+/// Each scenario has one result, and one attempt that led to it; nothing is left.
+fn check(place: &Place, point: &str) {
+    let (state, attempts) = place.only_run();
+    assert_eq!(state, RunState::Finished, "{point}");
+    let mut judged = BTreeMap::new();
+    for (scenario, outcome) in attempts {
+        *judged.entry(scenario).or_insert(0) += u32::from(outcome == store::AttemptOutcome::Judged);
+    }
+    assert_eq!(judged.len(), 3, "{point}");
+    assert!(judged.values().all(|count| *count == 1), "{point}: {judged:?}");
+    assert_eq!(place.left(), Vec::<String>::new(), "{point}");
+}
+
+/// Kills a run after a line, finishes it, and compares with one that nobody killed.
+fn crash_after(line: &str, expected: &BTreeMap<String, String>) {
+    let place = Place::new(&three());
+    let mut run = place.start(&["--max-concurrent", "2"]);
+    assert!(run.wait_for(line), "no line with `{line}`: {}", run.told);
+    run.kill();
+    // The last line may come after everything was kept.
+    if place.only_run().0 == RunState::Open {
+        assert_eq!(&verdicts(&finish(&place, line)), expected, "{line}");
+    } else {
+        assert_eq!(place.run(&["sweep"]).0, 0);
+    }
+    check(&place, line);
+}
+
+#[test]
+fn a_run_that_is_killed_in_any_phase_is_finished_with_the_same_verdicts() {
+    let place = Place::new(&three());
+    let (code, report, stderr) = place.report(&[]);
+    assert_eq!(code, 0, "{stderr}");
+    let expected = verdicts(&report);
+    assert_eq!(expected.len(), 3);
+    let waiting = Mutex::new(POINTS.to_vec());
+    let work = || {
+        while let Some(point) = waiting.lock().map(|mut points| points.pop()).expect("points") {
+            crash_after(point, &expected);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(work);
+        }
+    });
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_begins_was_accepted_whole_or_not_at_all() {
+    for moment in MOMENTS {
+        let place = Place::new(&three());
+        let run = place.start(&[]);
+        // Not a wait for something: the point is that any moment will do.
+        std::thread::sleep(Duration::from_millis(moment));
+        run.kill();
+        let point = format!("after {moment} ms");
+        let accepted = place.data().join("touchstone.db").exists() && !place.runs().is_empty();
+        if accepted && place.only_run().0 == RunState::Open {
+            finish(&place, &point);
+            check(&place, &point);
+        } else if !accepted {
+            // Nothing was promised; the next run has it all, and cleans up.
+            assert_eq!(place.run_spec(&[]).0, 0, "{point}");
+            check(&place, &point);
+        }
+    }
+}
+
+#[test]
+fn the_next_run_tells_of_one_that_was_left_and_removes_what_it_made() {
+    let place = Place::new(&spec("sleep 30; touch out", THERE));
+    let mut run = place.start(&[]);
+    assert!(run.wait_for("the agent acts"));
+    run.kill();
+    assert!(!place.left().is_empty(), "a crash leaves its sandbox");
+    let (code, _, stderr) = place.run_spec(&["--agent", "noop"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("was left unfinished (0 of 1 scenarios ended)") && stderr.contains("--resume"), "{stderr}");
+    assert_eq!(place.left(), Vec::<String>::new());
+    let left: Vec<_> = place.runs().into_iter().filter(|(run, _)| run.state == RunState::Open).collect();
+    let id = left[0].0.id.to_string();
+    let (code, stdout, stderr) = place.run(&["cancel", &id]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(place.runs().iter().all(|(run, _)| run.state != RunState::Open), "it can be given up");
+}
