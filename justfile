@@ -16,7 +16,7 @@ lint:
 test *arguments:
     scripts/test "$@"
 
-# Validate and plan the examples, and run one.
+# Validate and plan the examples, and run the README's.
 examples:
     scripts/examples
 
@@ -32,6 +32,22 @@ bench:
 bench-sandbox:
     scripts/images
     cargo bench -p engine --bench sandbox
+
+# Time a job in the queue, with more and more jobs that were done before it.
+bench-store:
+    cargo bench --profile release -p store --bench queue
+
+# Time `touchstone run` beside the Docker calls and the engine that it is made of; the figures are in docs/benchmarks.md.
+bench-run:
+    scripts/bench-run
+
+# Time what the worker and its store add to each scenario; the figures are in docs/benchmarks.md.
+bench-worker:
+    cargo bench --profile release -p worker --bench keeping
+
+# Run many scenarios in one process, and watch its memory and what it leaves behind.
+soak count="2000":
+    scripts/soak {{count}}
 
 # Property tests with many random cases.
 explore cases="10000":

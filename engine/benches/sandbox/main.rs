@@ -4,13 +4,17 @@
 //! Docker calls from the same run, because the engine's own speed is not ours and changes with the machine's mood.
 
 mod ours;
+mod phases;
 mod raw;
+mod side_by_side;
 mod table;
 
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use ours::Ours;
+use engine::backend::docker::DockerSettings;
+use ours::{Ours, TRIVIAL};
+use phases::{KINDS, Phases, cycle};
 use raw::Raw;
 use table::{Series, per_minute};
 
@@ -31,10 +35,10 @@ fn main() -> io::Result<()> {
 
 async fn measure(cycles: usize) -> io::Result<()> {
     let raw = Raw::connect().await;
-    let ours = Ours::connect().await;
+    let ours = Ours::connect(DockerSettings { creating: 8, destroying: 8, ..DockerSettings::default() }).await;
     // The first cycle of each pays for caches.
     raw.cycle().await;
-    ours.cycle(ours::TRIVIAL).await;
+    cycle(&ours, TRIVIAL).await;
     phases(&raw, &ours, cycles).await?;
     throughput(&raw, &ours, cycles).await?;
     probes(&ours).await?;
@@ -45,11 +49,11 @@ async fn measure(cycles: usize) -> io::Result<()> {
 /// One after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits all of them.
 async fn phases(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
     let mut raw_series = Series::new("raw: create, start, remove");
-    let mut kinds: Vec<_> = ours::KINDS.iter().map(|(name, yaml)| (ours::Phases::new(name), *yaml)).collect();
+    let mut kinds: Vec<_> = KINDS.iter().map(|(name, yaml)| (Phases::new(name), *yaml)).collect();
     for _ in 0..cycles {
         raw_series.add(raw.cycle().await);
         for (phases, yaml) in &mut kinds {
-            phases.add(&ours.cycle(yaml).await);
+            phases.add(&cycle(ours, yaml).await);
         }
     }
     say("\n## One after the other (ms)\n\n| | p50 | p95 | min |\n|---|---|---|---|")?;
@@ -73,7 +77,7 @@ async fn throughput(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
     for width in WIDTHS {
         let total = cycles.max(width * 4);
         let raw_rate = per_minute(total, width, || raw.cycle()).await;
-        let our_rate = per_minute(total, width, || ours.cycle(ours::TRIVIAL)).await;
+        let our_rate = per_minute(total, width, || cycle(ours, TRIVIAL)).await;
         say(&format!("| {width} | {raw_rate:.0} | {our_rate:.0} | {:.0} % |", our_rate / raw_rate * 100.0))?;
     }
     Ok(())
@@ -87,7 +91,7 @@ async fn probes(ours: &Ours) -> io::Result<()> {
         ("a command probe", "{type: command_exit, command: 'true'}"),
     ] {
         let mut series = Series::new(name);
-        for took in ours.probes(check).await {
+        for took in phases::probes(ours, check).await {
             series.add(took);
         }
         say(&series.row())?;

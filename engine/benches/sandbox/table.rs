@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use tokio::time::Instant;
-
 use crate::milliseconds;
+use crate::side_by_side::side_by_side;
 
 /// Times of one kind.
 #[derive(Debug, Clone)]
@@ -46,7 +44,5 @@ impl Series {
 
 /// How many cycles a minute there are when so many run side by side.
 pub(crate) async fn per_minute<F: Future>(total: usize, width: usize, cycle: impl Fn() -> F) -> f64 {
-    let started = Instant::now();
-    futures::stream::iter(0..total).map(|_| cycle()).buffer_unordered(width).for_each(|_| async {}).await;
-    total as f64 / started.elapsed().as_secs_f64() * 60.0
+    total as f64 / side_by_side(total, width, cycle).await.as_secs_f64() * 60.0
 }
