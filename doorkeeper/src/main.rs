@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         Err(ending) => {
             // There is nobody else to tell when standard error is closed.
             let _ = writeln!(std::io::stderr(), "doorkeeper: {ending}");
-            ExitCode::FAILURE
+            ending.exit_code()
         }
     }
 }

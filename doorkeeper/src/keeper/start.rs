@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
 use std::{io, path::PathBuf};
 
 use doorkeeper::protocol::{DecodeError, Decoder, Message, VERSION};
@@ -43,6 +44,19 @@ pub(crate) enum Ending {
     WorkerGone,
     /// Somebody outside asked it to end.
     Terminated,
+}
+
+/// The exit code of a doorkeeper that somebody outside asked to end: what a shell says of a program that SIGTERM ended.
+const TERMINATED: u8 = 143;
+
+impl Ending {
+    /// What the worker can tell it by.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Terminated => ExitCode::from(TERMINATED),
+            _ => ExitCode::FAILURE,
+        }
+    }
 }
 
 impl fmt::Display for Ending {

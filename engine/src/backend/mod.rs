@@ -256,7 +256,7 @@ pub enum End {
     OutOfMemory,
     /// Its PID 1 ended in another way.
     Ended,
-    /// It did not end, or somebody removed it: nothing that an agent can do.
+    /// It did not end, or somebody outside ended or removed it: nothing that an agent can do.
     Unknown,
 }
 

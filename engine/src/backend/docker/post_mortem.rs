@@ -15,8 +15,11 @@ use crate::backend::{End, PostMortem};
 const GLANCE: Duration = Duration::from_millis(50);
 /// How long an end may take to be known to the engine.
 const SETTLING: Duration = Duration::from_secs(2);
-/// The exit code of a container that was killed.
+/// The exit code of a container that was killed. The kernel lets nobody inside a container kill its PID 1 but for want of
+/// memory, and then says so.
 const KILLED: i64 = 137;
+/// The exit code of a doorkeeper that was asked to end, as the engine does when it stops. No agent may send it a signal.
+const TERMINATED: i64 = 143;
 /// How many lines of a container's output are looked at.
 const LAST_LINES: &str = "20";
 
@@ -55,10 +58,11 @@ fn post_mortem(state: &ContainerState, output: &str) -> PostMortem {
     let out_of_memory = state.oom_killed == Some(true);
     let (end, mut description) = match (state.running, state.exit_code) {
         (Some(true), _) => (End::Unknown, "the container is running".to_owned()),
+        (_, Some(code)) if out_of_memory => (End::OutOfMemory, format!("the container ended with exit code {code}")),
+        (_, Some(KILLED | TERMINATED)) => (End::Unknown, "somebody outside ended the container".to_owned()),
         (_, Some(code)) => (End::Ended, format!("the container ended with exit code {code}")),
         _ => (End::Unknown, "the container is not running".to_owned()),
     };
-    let end = if out_of_memory && end == End::Ended { End::OutOfMemory } else { end };
     if out_of_memory {
         description.push_str(" because its memory was used up");
     }
@@ -89,6 +93,8 @@ mod tests {
         assert_eq!(post_mortem(&state(false, 137, true), "").end, End::OutOfMemory);
         assert_eq!(post_mortem(&state(false, 1, false), "").end, End::Ended);
         assert_eq!(post_mortem(&state(true, 0, true), "").end, End::Unknown);
+        assert_eq!(post_mortem(&state(false, 137, false), "").end, End::Unknown, "nobody inside can kill PID 1");
+        assert_eq!(post_mortem(&state(false, 143, false), "").end, End::Unknown, "nor ask it to end");
         let said = post_mortem(&state(false, 1, false), "boo").description;
         assert_eq!(said, "the container ended with exit code 1; it printed: boo");
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use engine::error::EngineError;
 use engine::event::Event;
-use scenario::evidence::{Answer, Limit};
-use scenario::result::RowStatus;
+use scenario::evidence::{Answer, Evidence, Limit};
+use scenario::result::{RowStatus, ScenarioResult};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -47,36 +47,44 @@ async fn a_process_that_takes_too_much_memory_is_named(harness: &mut Harness) {
     assert!(evidence.limits[0].detail.contains("MiB"), "{:?}", evidence.limits);
 }
 
-/// A doorkeeper that is ended while the agent acts, as the kernel does when nothing else is left to end.
+/// A doorkeeper that is killed while the agent acts: by the kernel when nothing else is left to end, or by somebody outside.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sandbox_that_dies_while_the_agent_acts_is_a_fail() {
+async fn a_sandbox_that_dies_is_a_fail_when_its_memory_was_used_up_and_an_error_otherwise() {
     let harness = Harness::docker().await;
-    for (before, limits) in [(take(120), vec![Limit::Memory]), ("true".to_owned(), Vec::new())] {
-        harness.events.lock().expect("events").clear();
-        let sketch = Sketch::acting(&format!("{before}; touch now; sleep 50"))
-            .with("resources: {memory: 64Mi, disk: 4Mi}")
-            .must_succeed("asked", "true");
-        let yaml = sketch.yaml();
-        let ending = async {
-            let mut name = None;
-            super::until("there is a sandbox", || {
-                name = created(&harness);
-                name.is_some()
-            })
-            .await;
-            let name = name.expect("a name");
-            let docker = |words: &[&str]| std::process::Command::new("docker").args(words).output().expect("docker");
-            let looks = || docker(&["exec", &name, "test", "-e", "/workspace/now"]).status.success();
-            super::until("it is time", looks).await;
-            docker(&["kill", &name]);
-        };
-        let ((result, evidence), ()) = tokio::join!(harness.run(&yaml), ending);
-        assert_eq!((result.status, fired(&evidence)), (RowStatus::Fail, limits), "{evidence:#?}");
-        let died = evidence.offences.iter().any(|offence| offence.contains("the sandbox ended while the agent acted"));
-        assert!(died || !evidence.limits.is_empty(), "{evidence:#?}");
-        let Answer::Unavailable { reason, .. } = answer(&evidence, "asked") else { panic!("{evidence:#?}") };
-        assert!(reason.contains("the sandbox ended"), "{reason}");
+    let (result, evidence) = killed(&harness, &take(120), "kill").await.expect("evidence");
+    assert_eq!((result.status, fired(&evidence)), (RowStatus::Fail, vec![Limit::Memory]), "{evidence:#?}");
+    let Answer::Unavailable { reason, .. } = answer(&evidence, "asked") else { panic!("{evidence:#?}") };
+    assert!(reason.contains("the sandbox ended"), "{reason}");
+    for how in ["kill", "stop"] {
+        let error = killed(&harness, "true", how).await.expect_err("an error");
+        assert!(error.is_retryable(), "{how}: {error}");
+        assert!(error.to_string().contains("somebody outside ended the container"), "{how}: {error}");
     }
+    harness.assert_nothing_is_left();
+}
+
+/// Runs an agent whose sandbox is ended from outside while it acts.
+async fn killed(harness: &Harness, before: &str, how: &str) -> Result<(ScenarioResult, Evidence), EngineError> {
+    harness.events.lock().expect("events").clear();
+    let sketch = Sketch::acting(&format!("{before}; touch now; sleep 50"))
+        .with("resources: {memory: 64Mi, disk: 4Mi}")
+        .must_succeed("asked", "true");
+    let yaml = sketch.yaml();
+    let ending = async {
+        let mut name = None;
+        super::until("there is a sandbox", || {
+            name = created(harness);
+            name.is_some()
+        })
+        .await;
+        let name = name.expect("a name");
+        let docker = |words: &[&str]| std::process::Command::new("docker").args(words).output().expect("docker");
+        let looks = || docker(&["exec", &name, "test", "-e", "/workspace/now"]).status.success();
+        super::until("it is time", looks).await;
+        docker(&[how, &name]);
+    };
+    let cancel = CancellationToken::new();
+    tokio::join!(harness.try_run(&yaml, &cancel), ending).0
 }
 
 /// The name of the sandbox that was made.
