@@ -1,5 +1,6 @@
 //! The `touchstone` command.
 
+mod acting;
 mod backend;
 mod beside;
 mod clock;

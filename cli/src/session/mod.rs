@@ -11,15 +11,16 @@ use std::sync::Arc;
 
 use engine::attempt::Permissions;
 use engine::backend::Backend;
-use engine::backend::docker::{DockerBackend, DockerSettings};
+use engine::backend::docker::DockerSettings;
 use engine::data_dir::DataDir;
-use engine::owner::{self, Life, Owner};
+use engine::owner::{self, Life};
 use scenario::report::Report;
 use scenario::spec::Spec;
 use store::{Experiment, Lane, Run, RunId, Store, WorkerId};
 use uuid::Uuid;
 use worker::{Config, Numbers, OnBackend, OwnersOf, Parts, RandomIds};
 
+use crate::backend;
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
 use crate::secrets;
@@ -58,8 +59,7 @@ impl Session {
         permissions: Permissions,
     ) -> Result<Self, CommandError> {
         let data_dir = options.data_dir.resolve()?;
-        let owner = Owner::register(data_dir.clone())
-            .map_err(|error| CommandError::Infrastructure(format!("the data directory cannot be used: {error}")))?;
+        let owner = backend::own(&data_dir)?;
         let (id, scratch) = (owner.id(), owner.scratch());
         let folder = match keeping {
             Keeping::History => data_dir.path().to_owned(),
@@ -68,7 +68,7 @@ impl Session {
         let store = Store::open(&folder).await?;
         let settings =
             DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
-        let backend = DockerBackend::connect(owner, settings).await.map_err(infrastructure)?;
+        let backend = backend::connect_as(owner, settings).await?;
         let config = config(&options, &data_dir, id, folder, scratch, permissions);
         Ok(Self { store, lane: Lane::Own(id), data_dir, backend: Arc::new(backend), config, options })
     }
@@ -167,10 +167,6 @@ fn config(
         permissions,
         ..Config::new(Lane::Own(owner), worker, folder, scratch)
     }
-}
-
-fn infrastructure(error: engine::error::EngineError) -> CommandError {
-    CommandError::Infrastructure(error.to_string())
 }
 
 /// Secrets from where their specs say that they are.

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use engine::attempt::{HostChecks, Permissions};
+use engine::attempt::Permissions;
 use scenario::spec::types::Timespan;
 use worker::KeepSandbox;
 
+use crate::acting::permissions;
 use crate::home::DataDirOption;
 use crate::output::CommandError;
 
@@ -74,11 +75,7 @@ impl WorkOptions {
 
     /// What the machine's owner allows.
     pub(crate) fn permissions(&self) -> Result<Permissions, CommandError> {
-        if !self.allow_host_checks {
-            return Ok(Permissions::default());
-        }
-        let own = std::env::current_exe()?.display().to_string();
-        Ok(Permissions { host_checks: Some(HostChecks { confine: vec![own, "confine".to_owned()] }) })
+        Ok(permissions(self.allow_host_checks)?)
     }
 }
 

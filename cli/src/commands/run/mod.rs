@@ -4,12 +4,12 @@ mod plan;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use engine::attempt::AgentChoice;
+use clap::Args;
 use scenario::report::{Report, Reports};
 use store::{NewExperiment, RunId, Settings};
 use worker::{Clock as _, Ids as _, RandomIds};
 
+use crate::acting::OtherAgent;
 use crate::clock::SystemClock;
 use crate::documents::DocumentOptions;
 use crate::exit_code::Exit;
@@ -57,30 +57,6 @@ pub(crate) struct Run {
     documents: DocumentOptions,
     #[command(flatten)]
     work: WorkOptions,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OtherAgent {
-    /// Does nothing.
-    Noop,
-    /// Solves the task with `task.solution`.
-    Oracle,
-}
-
-impl OtherAgent {
-    fn choice(self) -> AgentChoice {
-        match self {
-            Self::Noop => AgentChoice::Noop,
-            Self::Oracle => AgentChoice::Oracle,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Noop => "noop",
-            Self::Oracle => "oracle",
-        }
-    }
 }
 
 impl Run {

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use store::SpecContent;
 
 use super::Run;
+use crate::acting::OtherAgent;
 use crate::output::{CommandError, Output};
 use crate::secrets;
 use crate::source::{Found, Source, content, has_error, sources};
@@ -90,7 +91,7 @@ fn plan(
     let options = PlanOptions { seed: run.seed, replicas: run.replicas, parameters: parameters.clone() };
     let whole = expand(&spec, options).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
-    if let Some(reason) = engine::unsupported(&spec, run.agent.map(super::OtherAgent::choice), permissions) {
+    if let Some(reason) = engine::unsupported(&spec, run.agent.map(OtherAgent::choice), permissions) {
         return Err(Refused::Unsupported(reason));
     }
     secrets::resolve(&spec).map_err(Refused::Wrong)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use engine::attempt::{AgentChoice, Attempt, HostChecks, Keep, Permissions};
+use engine::attempt::{Attempt, Keep};
 use engine::backend::docker::{DockerBackend, DockerSettings};
 use engine::backend::{Backend, Identity, Reach};
 use engine::bundle::BundleFolder;
@@ -26,6 +26,7 @@ use scenario::verdict::ErrorKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::acting::{OtherAgent, permissions};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::secrets;
@@ -66,14 +67,6 @@ pub(crate) struct Try {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OtherAgent {
-    /// Does nothing.
-    Noop,
-    /// Solves the task with `task.solution`.
-    Oracle,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
     Text,
@@ -102,11 +95,8 @@ impl Try {
             bundle: &bundle,
             secrets: &secrets,
             identity: identity(&scenario),
-            permissions: self.permissions()?,
-            agent: self.agent.map(|agent| match agent {
-                OtherAgent::Noop => AgentChoice::Noop,
-                OtherAgent::Oracle => AgentChoice::Oracle,
-            }),
+            permissions: permissions(self.allow_host_checks)?,
+            agent: self.agent.map(OtherAgent::choice),
             keep: Keep::Never,
         };
         let tried = runtime.block_on(self.try_it(&attempt, output))?;
@@ -130,14 +120,6 @@ impl Try {
             let wanted = self.scenario.as_deref().unwrap_or_default();
             CommandError::Usage(format!("the spec has no scenario `{wanted}`; it has {}", ids.join(", ")))
         })
-    }
-
-    fn permissions(&self) -> Result<Permissions, CommandError> {
-        if !self.allow_host_checks {
-            return Ok(Permissions::default());
-        }
-        let own = std::env::current_exe()?.display().to_string();
-        Ok(Permissions { host_checks: Some(HostChecks { confine: vec![own, "confine".to_owned()] }) })
     }
 
     /// Runs the scenario, telling of its progress; Ctrl-C ends it, and cleans up.
