@@ -19,6 +19,18 @@ use crate::{json, number};
 /// The beginning or end of an id that names it has at least so many characters.
 const SHORTEST: usize = 4;
 
+/// All columns of an experiment.
+const COLUMNS: [Experiments; 8] = [
+    Experiments::Id,
+    Experiments::SpecId,
+    Experiments::Version,
+    Experiments::Digest,
+    Experiments::Source,
+    Experiments::Seed,
+    Experiments::Settings,
+    Experiments::CreatedAt,
+];
+
 /// An experiment that is to be kept and run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewExperiment {
@@ -100,16 +112,7 @@ impl Store {
         let spec = &experiment.spec;
         let insert = Query::insert()
             .into_table(Experiments::Table)
-            .columns([
-                Experiments::Id,
-                Experiments::SpecId,
-                Experiments::Version,
-                Experiments::Digest,
-                Experiments::Source,
-                Experiments::Seed,
-                Experiments::Settings,
-                Experiments::CreatedAt,
-            ])
+            .columns(COLUMNS)
             .values_panic([
                 experiment.id.to_string().into(),
                 spec.spec_id.as_str().into(),
@@ -178,17 +181,5 @@ impl Store {
 }
 
 fn select() -> SelectStatement {
-    Query::select()
-        .columns([
-            Experiments::Id,
-            Experiments::SpecId,
-            Experiments::Version,
-            Experiments::Digest,
-            Experiments::Source,
-            Experiments::Seed,
-            Experiments::Settings,
-            Experiments::CreatedAt,
-        ])
-        .from(Experiments::Table)
-        .to_owned()
+    Query::select().columns(COLUMNS).from(Experiments::Table).to_owned()
 }
