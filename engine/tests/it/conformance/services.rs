@@ -1,7 +1,5 @@
 //! Services beside a sandbox: reached by name, asked by checks, and walled in.
 
-use std::time::Duration;
-
 use engine::error::EngineError;
 use engine::event::Event;
 use scenario::evidence::{Answer, Limit};
@@ -162,24 +160,30 @@ async fn a_service_that_somebody_else_removes_is_an_error_and_no_fail(harness: &
     let service = json!([{"name": "db", "image": POSTGRES, "env": {"POSTGRES_PASSWORD": "secret"}}]);
     let query = json!({"type": "sql", "service": "db", "query": "SELECT 1", "equals": 1});
     let sketch = Sketch::acting("sleep 3").with(&format!("services: {service}")).must("asked", query);
-    let events = std::sync::Arc::clone(&harness.events);
-    let remove = tokio::spawn(async move {
-        loop {
-            let names = events.lock().expect("events").iter().fold((None, false), |(name, acts), event| match event {
-                Event::SandboxCreated { name } => (Some(name.clone()), acts),
-                Event::AgentStarted => (name, true),
-                _ => (name, acts),
-            });
-            if let (Some(name), true) = names {
-                return output("docker", &["rm", "--force", "--volumes", &format!("{name}-db")]);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    });
-    let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("an error");
-    remove.await.expect("removed");
+    let remove = async {
+        let mut acting = None;
+        super::until("the agent acts", || {
+            acting = sandbox_with_a_busy_agent(harness);
+            acting.is_some()
+        })
+        .await;
+        output("docker", &["rm", "--force", "--volumes", &format!("{}-db", acting.expect("a name"))]);
+    };
+    let (yaml, cancel) = (sketch.yaml(), CancellationToken::new());
+    let (ran, ()) = tokio::join!(harness.try_run(&yaml, &cancel), remove);
+    let error = ran.expect_err("an error");
     assert!(error.is_retryable() && error.to_string().contains("somebody removed its container"), "{error}");
     harness.assert_nothing_is_left();
+}
+
+/// The name of the sandbox, once its agent acts.
+fn sandbox_with_a_busy_agent(harness: &Harness) -> Option<String> {
+    let events = harness.events.lock().expect("events");
+    let name = events.iter().find_map(|event| match event {
+        Event::SandboxCreated { name } => Some(name.clone()),
+        _ => None,
+    });
+    name.filter(|_| events.contains(&Event::AgentStarted))
 }
 
 async fn a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit(harness: &mut Harness) {
