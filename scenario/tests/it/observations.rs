@@ -53,7 +53,8 @@ impl Subject {
         );
         let counted = (usage(), self.changes(), any::<u64>(), any::<u64>(), vec(self.text(), 0..2));
         let whole = |((world, agent, marker_key, answers, journals), doings, counted)| {
-            let (audit, leaks, limits, offences, image_changes) = doings;
+            let (audit, leaks, limits, offences, image_changes): (Option<Vec<AuditEvent>>, _, _, _, _) = doings;
+            let audit = audit.map(|events| events.into_iter().map(Into::into).collect());
             let (usage, workspace, tool_calls, tool_errors, notes) = counted;
             Evidence {
                 world,
@@ -71,6 +72,7 @@ impl Subject {
                 tool_calls,
                 tool_errors,
                 notes,
+                ..Evidence::default()
             }
         };
         (observed, doings, counted).prop_map(whole).boxed()
@@ -133,7 +135,8 @@ impl Subject {
         let rated =
             (score, self.text()).prop_map(|(score, reason)| Ok(json!({"score": score, "reason": reason}).to_string()));
         let reply = prop_oneof![8 => rated, 1 => self.text().prop_map(Ok), 1 => self.text().prop_map(Err)];
-        (reply, usage()).prop_map(|(reply, usage)| Answer::Judge(JudgeAnswer { reply, usage }))
+        (reply, usage(), any::<bool>())
+            .prop_map(|(reply, usage, cached)| Answer::Judge(JudgeAnswer { reply, usage, cached }))
     }
 
     fn files(&self, path: &str) -> BoxedStrategy<Answer> {
@@ -219,7 +222,7 @@ impl Subject {
 
     fn agent(&self) -> impl Strategy<Value = AgentRecord> + use<> {
         (option::of(exit()), self.captured(), self.captured(), any::<u64>())
-            .prop_map(|(exit, stdout, stderr, wall_ms)| AgentRecord { exit, stdout, stderr, wall_ms })
+            .prop_map(|(exit, stdout, stderr, wall_ms)| AgentRecord { exit, stdout, stderr, wall_ms, started_at: None })
     }
 
     fn event(&self) -> BoxedStrategy<AuditEvent> {

@@ -27,7 +27,9 @@ pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};
 pub use forbidden::{Deny, Forbidden};
 pub use invariant::{Invariant, Severity};
 pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEnd};
-pub use model::{Advance, Exhausted, Model, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant};
+pub use model::{
+    Advance, Exhausted, Matching, Model, ModelLimits, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant,
+};
 pub use network::{Egress, Ingress, IngressRule, IngressSource, Network, Policy};
 pub(crate) use parallelism::MOST_CELLS;
 pub use parallelism::{Matrix, Parallelism, Parameters};

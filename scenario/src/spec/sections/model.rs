@@ -1,8 +1,8 @@
 //! `model`: the model gateway that the agent talks to.
 
-use crate::spec::section::{choice, section};
+use crate::spec::section::{by_default, choice, section};
 use crate::spec::template::Text;
-use crate::spec::types::{BundlePath, Filled, Label, SecretName, Timespan, Value, Whole};
+use crate::spec::types::{BundlePath, Dollars, Filled, Label, SecretName, Timespan, Value, Whole};
 
 /// A number of tokens.
 type Tokens = Whole<0, 1_000_000_000>;
@@ -35,8 +35,12 @@ section! {
         require_all_turns: bool = false,
         /// Where `proxy` and `record` forward to.
         upstream: Option<Upstream>,
-        /// The file of the spec's folder that `replay` reads.
+        /// The file of the spec's folder that `replay` reads and `record` writes.
         recording: Option<BundlePath>,
+        /// How `replay` finds the answer to a request.
+        matching: Matching = Matching::Strict,
+        /// What the agent may use of the model; beyond it, the agent is stopped.
+        limits: ModelLimits = by_default(),
     }
 }
 
@@ -51,6 +55,28 @@ choice! {
         Record = "record",
         /// From a recording.
         Replay = "replay",
+    }
+}
+
+choice! {
+    /// How `replay` finds the answer to a request.
+    pub enum Matching {
+        /// The recorded request with the same content; each answers once, in their order.
+        Strict = "strict",
+        /// The next one of the recording, whatever is asked.
+        Fifo = "fifo",
+    }
+}
+
+section! {
+    /// What the agent may use of the model. The limit that fires stops the agent and fails the scenario by its name.
+    pub struct ModelLimits {
+        /// Calls.
+        max_calls: Option<Whole<1, 1_000_000>>,
+        /// Tokens of requests and answers together.
+        max_tokens: Option<Whole<1, 1_000_000_000>>,
+        /// Cost in US dollars, by the price table. A model without a price cannot be used with this limit.
+        max_cost_usd: Option<Dollars>,
     }
 }
 
@@ -130,8 +156,10 @@ section! {
 section! {
     /// Where calls are forwarded to.
     pub struct Upstream {
-        /// The provider's address, such as `https://api.example.com/v1`.
-        base_url: Filled,
+        /// The name of a provider in this machine's configuration, which has its address, key and model.
+        alias: Option<Label>,
+        /// The provider's address, such as `https://api.example.com/v1`, instead of an alias.
+        base_url: Option<Filled>,
         /// The secret that holds the key. It is added outside the sandbox; the agent never has it.
         api_key: Option<SecretName>,
         /// The shape of the provider's API.

@@ -15,7 +15,7 @@ section! {
     pub struct Network {
         /// What may be reached outside.
         egress: Egress = by_default(),
-        /// What may reach the sandbox. Accepted for compatibility: nothing outside can reach a sandbox.
+        /// What may reach the sandbox from the machine that runs it: ports that are opened on its loopback.
         ingress: Option<Ingress>,
         /// Real names that lead to services of the sandbox.
         dns_overrides: Table<HostName, HostName> = Table::default(),

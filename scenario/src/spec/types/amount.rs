@@ -132,6 +132,11 @@ amount! {
     Temperature, 0.0, 2.0, "a number from 0 to 2"
 }
 
+amount! {
+    /// An amount of US dollars.
+    Dollars, 0.0, 1_000_000.0, "a number of dollars from 0 to 1000000"
+}
+
 impl Fraction {
     /// All of it.
     pub const ONE: Self = Self(1.0);

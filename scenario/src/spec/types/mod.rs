@@ -11,7 +11,7 @@ mod table;
 mod value;
 mod word;
 
-pub use amount::{Cpu, Fraction, Temperature, Weight, Whole};
+pub use amount::{Cpu, Dollars, Fraction, Temperature, Weight, Whole};
 pub use command::{Command, OneOrMany};
 pub use duration::Timespan;
 pub use filled::Filled;

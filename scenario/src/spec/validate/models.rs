@@ -43,9 +43,21 @@ fn check_mode(rules: &mut Rules<'_>, model: &Model) {
             None,
         );
     }
+    if let Some(upstream) = &model.upstream {
+        match (&upstream.alias, &upstream.base_url) {
+            (None, None) => {
+                rules.at("upstream").report(Code::MissingKey, "an upstream needs `alias` or `base_url`", None)
+            }
+            (Some(_), Some(_)) => rules.at("upstream").one_of(&["alias", "base_url"]),
+            _ => {}
+        }
+    }
     match (&model.recording, model.mode) {
         (None, ModelMode::Replay) => {
             rules.report(Code::MissingKey, "the key `recording` is missing: what is replayed?", None)
+        }
+        (None, ModelMode::Record) => {
+            rules.report(Code::MissingKey, "the key `recording` is missing: where is it kept?", None)
         }
         (Some(path), ModelMode::Replay) => rules.at("recording").needs_file(path.as_str()),
         _ => {}
@@ -54,6 +66,7 @@ fn check_mode(rules: &mut Rules<'_>, model: &Model) {
         ("turns", !scripted && !model.turns.is_empty()),
         ("match", !scripted && !model.rules.is_empty()),
         ("upstream", !forwards && model.upstream.is_some()),
+        ("recording", model.recording.is_some() && !matches!(model.mode, ModelMode::Record | ModelMode::Replay)),
     ];
     for (key, unused) in unused {
         if unused {

@@ -2,6 +2,7 @@
 
 use super::rules::Rules;
 use crate::spec::code::Code;
+use crate::spec::sections::Policy;
 use crate::spec::types::ServiceName;
 
 pub(super) fn check(rules: &mut Rules<'_>) {
@@ -11,9 +12,9 @@ pub(super) fn check(rules: &mut Rules<'_>) {
 
 fn check_network(rules: &mut Rules<'_>) {
     let spec = rules.spec;
-    if spec.network.ingress.is_some() {
-        let message = "`ingress` is accepted for compatibility and opens nothing: nothing outside can reach a sandbox";
-        rules.at("ingress").report_key(Code::NoEffect, message, None);
+    if spec.network.ingress.as_ref().is_some_and(|ingress| ingress.default == Policy::Allow) {
+        let message = "`default: allow` opens nothing by itself: list the ports under `allow`";
+        rules.at("ingress").at("default").report(Code::NoEffect, message, None);
     }
     for (host, target) in spec.network.dns_overrides.iter() {
         let mut overrides = rules.at("dns_overrides");

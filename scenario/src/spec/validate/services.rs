@@ -6,6 +6,9 @@ use super::routes;
 use super::rules::Rules;
 use crate::spec::code::Code;
 
+/// Names that lead to the sandbox itself, or to gateways of ours.
+const RESERVED: [&str; 5] = ["egress", "localhost", "model", "sandbox", "touchstone"];
+
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     let mut names = HashSet::new();
@@ -14,6 +17,10 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         let mut rules = rules.index(index);
         if !names.insert(service.name()) {
             rules.at("name").report(Code::DuplicateName, format!("there are two services `{}`", service.name()), None);
+        }
+        if RESERVED.contains(&service.name().as_str()) {
+            let message = format!("the name `{}` is taken: it leads to the sandbox or to a gateway", service.name());
+            rules.at("name").report(Code::InvalidValue, message, Some("choose another name"));
         }
         let mut ports = HashSet::new();
         for (at, port) in service.common.ports.iter().enumerate() {
