@@ -208,7 +208,7 @@ const FILL: [&str; 6] = [
 fn planned(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
     let cell = CellId::of(&parameters);
-    Scenario { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters }
+    Scenario { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters, variants: Vec::new() }
 }
 
 fn request(token: &str) -> ClaimRequest {

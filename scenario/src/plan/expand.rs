@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::parameters::{self, Cell};
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
+use super::variants;
 use crate::spec::Spec;
 use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::MOST_CELLS;
@@ -72,6 +73,7 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     if total == 0 {
         return Err(PlanError::Empty);
     }
+    let variant_counts = variants::counts(spec);
     let mut seen = HashSet::new();
     let mut scenarios = Vec::with_capacity(total);
     for parameters in cells {
@@ -79,10 +81,19 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
         if !seen.insert(cell.clone()) {
             return Err(PlanError::Repeated(Json::from_iter(parameters).to_string()));
         }
+        let mut variants = variants::choose(seed.derive(&["variants", cell.as_str()]), &variant_counts, replicas);
         for replica in 0..u32::try_from(replicas).unwrap_or(u32::MAX) {
             let id = ScenarioId::of(&cell, replica);
             let seed = seed.derive(&["scenario", id.as_str()]);
-            scenarios.push(Scenario { id, cell: cell.clone(), replica, seed, parameters: parameters.clone() });
+            let variants = variants.next().unwrap_or_default();
+            scenarios.push(Scenario {
+                id,
+                cell: cell.clone(),
+                replica,
+                seed,
+                parameters: parameters.clone(),
+                variants,
+            });
         }
     }
     Ok(Plan { spec_id: spec.id.to_string(), seed, scenarios })

@@ -8,6 +8,7 @@ mod parameters;
 mod scenario;
 mod seed;
 mod values;
+mod variants;
 
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
 pub use filter::Filter;

@@ -33,6 +33,10 @@ pub struct Scenario {
     pub seed: Seed,
     /// The cell's parameters.
     pub parameters: IndexMap<String, Json>,
+    /// Which variant each turn of a scripted model has: first those of `turns`, then those of `match`. It is empty when no
+    /// turn has variants, and a turn without an entry has its first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<usize>,
 }
 
 macro_rules! id {
@@ -121,7 +125,7 @@ impl Scenario {
     pub(crate) fn only<'a>(_: &crate::spec::Spec, parameters: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
         let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let cell = CellId::of(&parameters);
-        Self { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters }
+        Self { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters, variants: Vec::new() }
     }
 }
 

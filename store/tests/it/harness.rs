@@ -131,7 +131,14 @@ fn list(folder: &Path, found: &mut Vec<String>) {
 pub(crate) fn scenario(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
     let cell = CellId::of(&parameters);
-    Scenario { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(u64::from(number)), parameters }
+    Scenario {
+        id: ScenarioId::of(&cell, 0),
+        cell,
+        replica: 0,
+        seed: Seed::new(u64::from(number)),
+        parameters,
+        variants: Vec::new(),
+    }
 }
 
 /// A request for whatever comes first, with a lease of ten seconds.

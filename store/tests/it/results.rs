@@ -55,7 +55,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         |(parameters, replica, seed)| {
             let parameters: IndexMap<_, _> = parameters.into_iter().collect();
             let cell = CellId::of(&parameters);
-            Scenario { id: ScenarioId::of(&cell, replica), cell, replica, seed: Seed::new(seed), parameters }
+            Scenario {
+                id: ScenarioId::of(&cell, replica),
+                cell,
+                replica,
+                seed: Seed::new(seed),
+                parameters,
+                variants: Vec::new(),
+            }
         },
     )
 }
