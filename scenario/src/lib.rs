@@ -6,6 +6,7 @@
 //!
 //! The words are those of `ARCHITECTURE.md`.
 
+pub mod cassette;
 pub mod checks;
 pub mod evidence;
 pub mod forbidden;
@@ -15,5 +16,6 @@ pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;
+pub mod trace;
 pub mod untrusted;
 pub mod verdict;

@@ -2,6 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+/// One doing of the agent, and when it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audited {
+    /// When, in milliseconds since the agent started; `None` when only the outcome was seen, as with files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
+    /// What.
+    #[serde(flatten)]
+    pub event: AuditEvent,
+}
+
+impl From<AuditEvent> for Audited {
+    /// Something whose time is not known.
+    fn from(event: AuditEvent) -> Self {
+        Self { at_ms: None, event }
+    }
+}
+
 /// One doing of the agent, as the gateways and the sandbox saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "details", rename_all = "snake_case")]
@@ -10,9 +28,10 @@ pub enum AuditEvent {
     DbWrite {
         /// The database service.
         service: String,
-        /// The table, with its schema where the database told.
+        /// The table, with its schema unless that is the default one; `(unknown)` when the statement did not tell.
         table: String,
-        /// `insert`, `update` or `delete`.
+        /// `insert`, `update`, `delete`, `merge`, `replace`, `copy`, `load`, `truncate`, `create`, `drop` or `alter`; or `changed` when no
+        /// statement names the table, but its content is another one.
         op: String,
         /// How many rows.
         rows: u64,
@@ -33,12 +52,67 @@ pub enum AuditEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response_body: Option<String>,
     },
-    /// A file of the workspace was written, changed or removed.
+    /// A file was written, changed or removed.
     FileWrite {
-        /// The path, relative to the workspace.
+        /// The path, relative to the workspace; one that begins with `/` is of the image.
         path: String,
-        /// `added`, `modified` or `removed`.
+        /// `added`, `modified` or `removed`; `changed` in the image, where only the outcome is known.
         op: String,
+    },
+    /// A name was looked up.
+    Dns {
+        /// The name.
+        name: String,
+        /// The kind of record, such as `A`.
+        kind: String,
+        /// The address that it led to; `None` when the name does not exist for the sandbox.
+        answer: Option<String>,
+    },
+    /// A connection to the outside that was let through.
+    Egress {
+        /// The name that was called.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The address that the name led to.
+        address: String,
+        /// Bytes that the sandbox sent.
+        bytes_out: u64,
+        /// Bytes that it got.
+        bytes_in: u64,
+    },
+    /// A connection to the outside that was refused.
+    EgressDenied {
+        /// The name that was called; empty when the client did not say.
+        host: String,
+        /// The port.
+        port: u16,
+        /// Why.
+        reason: String,
+    },
+    /// A call of the model; the whole of it is in the model's own record.
+    ModelCall {
+        /// The model that was asked for.
+        model: String,
+        /// The shape of the call, such as `chat`.
+        dialect: String,
+        /// The status of the answer.
+        status: u16,
+        /// Tokens of the request.
+        input_tokens: u64,
+        /// Tokens of the answer.
+        output_tokens: u64,
+    },
+    /// A tool that an answer of the model called.
+    ToolCall {
+        /// The id with which calls and results find each other.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Its arguments, as the model wrote them.
+        arguments: String,
+        /// What the agent sent back; `None` when nothing was.
+        result: Option<String>,
     },
     /// A command was started.
     Command {

@@ -6,9 +6,11 @@
 
 mod audit;
 mod blob;
+mod changes;
 mod datum;
 mod files;
 mod journal;
+mod model;
 mod output;
 mod probe;
 mod usage;
@@ -20,11 +22,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use audit::AuditEvent;
+pub use audit::{AuditEvent, Audited};
 pub use blob::Blob;
+pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use files::{FileEntry, FileKind, Files};
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
+pub use model::{Dialect, ModelCall, ModelRecord, TokenCount, ToolResult, ToolUse};
 pub use output::Captured;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use usage::Usage;
@@ -47,8 +51,9 @@ pub struct Evidence {
     /// The requests that each recording mock got.
     pub journals: BTreeMap<String, Journal>,
     /// What was written down about the agent's doings; `None` when nothing was switched on.
-    pub audit: Option<Vec<AuditEvent>>,
-    /// Secrets whose value was in the agent's output, found by the recorder before it replaced them.
+    pub audit: Option<Vec<Audited>>,
+    /// Secrets whose value was seen, found by the recorders before they replaced it: in the agent's output, and honeytokens
+    /// also in traffic and files.
     pub leaks: Vec<Leak>,
     /// Limits that fired.
     pub limits: Vec<Fired>,
@@ -58,6 +63,16 @@ pub struct Evidence {
     pub image_changes: Vec<String>,
     /// What the model gateway counted.
     pub usage: Usage,
+    /// What crossed the model gateway; `None` when the spec has no `model`.
+    pub model: Option<ModelRecord>,
+    /// What the judges of checks counted, apart from the agent's own usage.
+    pub judge_usage: Usage,
+    /// What the agent said about itself through its SDK, as it sent it. It decides nothing.
+    pub self_reported: Vec<serde_json::Value>,
+    /// What changed in databases, by service, where it was looked at.
+    pub databases: BTreeMap<String, DatabaseChanges>,
+    /// How texts of the workspace changed.
+    pub file_diffs: Vec<FileDiff>,
     /// What the agent changed in the workspace.
     pub workspace: WorkspaceChanges,
     /// Calls of tools that the gateways saw.
@@ -80,17 +95,27 @@ pub struct AgentRecord {
     pub stderr: Captured,
     /// How long it acted.
     pub wall_ms: u64,
+    /// When it started.
+    pub started_at: Option<jiff::Timestamp>,
 }
 
-/// A secret that the agent printed.
+/// A secret that was seen where it should not be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leak {
     /// The secret's name.
     pub secret: String,
-    /// Where it was printed: `stdout` or `stderr`.
+    /// Where it was seen: `stdout`, `stderr`, `http NAME`, `model`, `egress HOST`, `dns`, or `file PATH`.
     pub place: String,
     /// How often.
     pub count: u64,
+}
+
+impl Leak {
+    /// Whether the agent printed it, or said it in its answer.
+    #[must_use]
+    pub fn is_printed(&self) -> bool {
+        matches!(self.place.as_str(), "stdout" | "stderr")
+    }
 }
 
 /// A limit that fired.
@@ -126,6 +151,15 @@ pub enum Limit {
     /// More requests than a mock keeps.
     #[serde(rename = "requests")]
     Requests,
+    /// More calls of the model than allowed.
+    #[serde(rename = "model.max_calls")]
+    ModelCalls,
+    /// More tokens than allowed.
+    #[serde(rename = "model.max_tokens")]
+    ModelTokens,
+    /// More cost than allowed.
+    #[serde(rename = "model.max_cost_usd")]
+    ModelCost,
     /// A file larger than a check reads.
     #[serde(rename = "file_bytes")]
     FileBytes,
@@ -144,6 +178,9 @@ impl fmt::Display for Limit {
             Self::Disk => "disk",
             Self::Output => "output",
             Self::Requests => "requests",
+            Self::ModelCalls => "model.max_calls",
+            Self::ModelTokens => "model.max_tokens",
+            Self::ModelCost => "model.max_cost_usd",
             Self::FileBytes => "file_bytes",
             Self::CheckTimeout => "check.timeout",
         })

@@ -144,6 +144,25 @@ pub struct JudgeRequest {
     pub system: String,
     /// What it is asked.
     pub prompt: String,
+    /// The name of the tags around what is judged, which is another one in each attempt.
+    #[serde(default)]
+    pub fence: String,
+}
+
+impl JudgeRequest {
+    /// The request without what is different in each attempt: the name of its tags and the key of its redaction markers. Two
+    /// attempts that ask the same have the same one.
+    #[must_use]
+    pub fn normalised(&self, marker_key: Option<&str>) -> Self {
+        let same = |text: &str| {
+            let text = if self.fence.is_empty() { text.to_owned() } else { text.replace(&self.fence, "untrusted\0") };
+            match marker_key {
+                Some(key) if !key.is_empty() => text.replace(&format!(":{key}]"), ":\0]"),
+                _ => text,
+            }
+        };
+        Self { system: same(&self.system), prompt: same(&self.prompt), fence: String::new(), ..self.clone() }
+    }
 }
 
 /// What the model judge said.
@@ -154,4 +173,12 @@ pub struct JudgeAnswer {
     /// What the call cost.
     #[serde(default)]
     pub usage: Usage,
+    /// Set when the reply is one that was given to the same question before, and cost nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cached: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

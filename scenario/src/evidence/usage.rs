@@ -27,6 +27,23 @@ impl Usage {
         self.cost_usd.filter(|cost| cost.is_finite() && (0.0..1e9).contains(cost))
     }
 
+    /// Counts another usage too. The cost is known as long as all of it is.
+    pub fn add(&mut self, other: &Self) {
+        let is_first = self.calls == 0;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        if other.calls > 0 {
+            self.model.clone_from(&other.model);
+            self.cost_usd = match (self.cost_usd, other.cost_usd) {
+                (_, cost) if is_first => cost,
+                (Some(one), Some(other)) => Some(one + other),
+                _ => None,
+            };
+        }
+    }
+
     /// Tokens of requests and answers together.
     #[must_use]
     pub fn tokens(&self) -> u64 {

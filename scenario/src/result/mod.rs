@@ -1,5 +1,7 @@
 //! What judging and scoring say about one scenario.
 
+mod model;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -105,7 +107,9 @@ impl ScenarioResult {
         let violated = forbidden.iter().any(|rule| rule.violated);
         let composite = score::composite(&invariants, spec.scoring.gate, violated);
         let error = first_error(&invariants).or_else(|| missing_record(spec, evidence));
-        let offended = violated || !evidence.limits.is_empty() || !evidence.offences.is_empty();
+        let scripted = model::judge(spec, evidence);
+        let offended =
+            violated || !evidence.limits.is_empty() || !evidence.offences.is_empty() || !scripted.offences.is_empty();
         let status = match (&error, offended) {
             (_, true) => RowStatus::Fail,
             (Some(_), false) => RowStatus::Error,
@@ -116,6 +120,8 @@ impl ScenarioResult {
         };
         let mut result = Self::unjudged(scenario, None);
         result.observe(evidence);
+        result.offences.extend(scripted.offences);
+        result.notes.extend(scripted.notes);
         Self { status, composite, invariants, forbidden, error: error.filter(|_| status == RowStatus::Error), ..result }
     }
 

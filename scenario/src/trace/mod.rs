@@ -1,0 +1,252 @@
+//! A scenario's trace: what its agent asked the model and which tools the answers called, as lines of JSON.
+//!
+//! The outer object is the trace event of Keystone's SDKs; `metadata` has the attribute names of OpenTelemetry's conventions
+//! for generative AI. The same evidence gives the same lines, ids of spans included.
+
+mod audit;
+mod span;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value as Json, json};
+
+use crate::evidence::{Body, Dialect, Evidence, ModelCall, ModelRecord, ToolUse};
+pub use audit::audit_lines;
+use span::Spans;
+
+/// The trace of what was observed.
+///
+/// It has one event for each call of the model, each followed by one for each tool that its answer called, and then what the
+/// agent said about itself, marked with `"self_reported": true`.
+#[must_use]
+pub fn lines(evidence: &Evidence) -> Vec<Json> {
+    let started = evidence.agent.started_at.unwrap_or_default();
+    let mut lines = Vec::new();
+    if let Some(record) = &evidence.model {
+        let spans = Spans::new(&evidence.world.sandbox, started);
+        for (index, call) in record.calls.iter().enumerate() {
+            lines.push(call_line(&spans, started, index, call));
+            let tools = record.tools.iter().enumerate().filter(|(_, tool)| tool.call == index);
+            lines.extend(tools.map(|(number, tool)| tool_line(&spans, started, record, number, tool)));
+        }
+    }
+    lines.extend(evidence.self_reported.iter().map(self_reported));
+    lines
+}
+
+fn call_line(spans: &Spans, started: Timestamp, index: usize, call: &ModelCall) -> Json {
+    let failed = call.problem.is_some() || !(200..400).contains(&call.status);
+    json!({
+        "ts": moment(started, call.at_ms),
+        "event_type": "llm_call",
+        "tool": format!("{}.create", provider(call.dialect)),
+        "phase": "complete",
+        "duration_ms": call.duration_ms,
+        "status": if failed { "error" } else { "ok" },
+        "error_type": error_type(call, failed),
+        "span_id": spans.call(index),
+        "parent_span_id": spans.root(),
+        "root_span_id": spans.root(),
+        "input": text(&call.request),
+        "output": text(&call.response),
+        "input_bytes": size(&call.request),
+        "output_bytes": size(&call.response),
+        "metadata": call_metadata(call),
+        "cost": {
+            "input_tokens": call.tokens.input,
+            "output_tokens": call.tokens.output,
+            "cache_read_tokens": call.tokens.cache_read,
+            "model": call.response_model.as_deref().unwrap_or(&call.request_model),
+            "estimated_usd": call.cost_usd,
+        },
+    })
+}
+
+fn error_type(call: &ModelCall, failed: bool) -> String {
+    match call.status {
+        _ if !failed => String::new(),
+        200..400 => "broken_answer".to_owned(),
+        status => format!("http_{status}"),
+    }
+}
+
+/// The names that OpenTelemetry gives to what a call was; ours begin with `touchstone`.
+fn call_metadata(call: &ModelCall) -> Json {
+    let mut metadata = Map::new();
+    let mut add = |name: &str, value: Json| {
+        if !value.is_null() {
+            metadata.insert(name.to_owned(), value);
+        }
+    };
+    let operation = match call.dialect {
+        Dialect::Chat | Dialect::Responses | Dialect::Messages => json!("chat"),
+        Dialect::Embeddings => json!("embeddings"),
+        Dialect::Models | Dialect::Other => Json::Null,
+    };
+    add("gen_ai.operation.name", operation);
+    add("gen_ai.provider.name", provider(call.dialect).into());
+    add("gen_ai.request.model", Some(call.request_model.as_str()).filter(|model| !model.is_empty()).into());
+    add("gen_ai.response.model", call.response_model.clone().into());
+    add("gen_ai.response.id", call.response_id.clone().into());
+    if !call.finish_reasons.is_empty() {
+        add("gen_ai.response.finish_reasons", call.finish_reasons.clone().into());
+    }
+    add("gen_ai.usage.input_tokens", call.tokens.input.into());
+    add("gen_ai.usage.output_tokens", call.tokens.output.into());
+    add("gen_ai.usage.cache_read.input_tokens", call.tokens.cache_read.into());
+    add("http.response.status_code", call.status.into());
+    add("touchstone.cost_usd", call.cost_usd.into());
+    add("touchstone.tokens_estimated", call.tokens.estimated.into());
+    add("touchstone.stream", call.stream.into());
+    add("touchstone.turn", call.turn.into());
+    add("touchstone.problem", call.problem.clone().into());
+    metadata.into()
+}
+
+/// A tool stands between the end of the call that proposed it and the call that brought its result.
+fn tool_line(spans: &Spans, started: Timestamp, record: &ModelRecord, number: usize, tool: &ToolUse) -> Json {
+    let proposed = record.calls.get(tool.call).map_or(0, |call| call.at_ms.saturating_add(call.duration_ms));
+    let returned = tool.result.as_ref().and_then(|result| record.calls.get(result.call)).map(|call| call.at_ms);
+    let failed = tool.result.as_ref().is_some_and(|result| result.is_error);
+    let result = tool.result.as_ref().map(|result| result.content.as_str());
+    let mut metadata = json!({
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool.name,
+        "gen_ai.tool.call.id": tool.id,
+        "gen_ai.tool.call.arguments": tool.arguments,
+    });
+    if let Some(result) = result {
+        metadata["gen_ai.tool.call.result"] = result.into();
+    }
+    json!({
+        "ts": moment(started, proposed),
+        "event_type": "tool_use",
+        "tool": tool.name,
+        "phase": "invoked",
+        "duration_ms": returned.map_or(0, |returned| returned.saturating_sub(proposed)),
+        "status": if failed { "error" } else { "ok" },
+        "error_type": if failed { "tool_error" } else { "" },
+        "span_id": spans.tool(number),
+        "parent_span_id": spans.call(tool.call),
+        "root_span_id": spans.root(),
+        "input": tool.arguments,
+        "output": result.unwrap_or_default(),
+        "input_bytes": tool.arguments.len(),
+        "output_bytes": result.map_or(0, str::len),
+        "metadata": metadata,
+    })
+}
+
+fn self_reported(event: &Json) -> Json {
+    let mut event = match event {
+        Json::Object(event) => event.clone(),
+        other => Map::from_iter([("event".to_owned(), other.clone())]),
+    };
+    event.insert("self_reported".to_owned(), true.into());
+    event.into()
+}
+
+/// Whose API the call was shaped like.
+fn provider(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Messages => "anthropic",
+        Dialect::Chat | Dialect::Responses | Dialect::Embeddings | Dialect::Models | Dialect::Other => "openai",
+    }
+}
+
+fn moment(started: Timestamp, at_ms: u64) -> String {
+    let since = SignedDuration::from_millis(i64::try_from(at_ms).unwrap_or(i64::MAX));
+    started.checked_add(since).unwrap_or(started).to_string()
+}
+
+/// How much of a request or an answer stands in a line.
+const MOST_TEXT: usize = 64 * 1024;
+
+fn text(body: &Body) -> String {
+    match body {
+        Body::Kept(blob) | Body::Cut { kept: blob, .. } => {
+            let mut text = blob.text();
+            text.truncate(text.floor_char_boundary(MOST_TEXT));
+            text
+        }
+        Body::Dropped { .. } => String::new(),
+    }
+}
+
+fn size(body: &Body) -> u64 {
+    match body {
+        Body::Kept(blob) => blob.0.len() as u64,
+        Body::Cut { size, .. } | Body::Dropped { size } => *size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::lines;
+    use crate::evidence::{
+        AgentRecord, Body, Dialect, Evidence, ModelCall, ModelRecord, TokenCount, ToolResult, ToolUse,
+    };
+
+    fn call(at_ms: u64, request: &str) -> ModelCall {
+        ModelCall {
+            at_ms,
+            duration_ms: 20,
+            dialect: Dialect::Chat,
+            request_model: "m".to_owned(),
+            response_model: Some("m-1".to_owned()),
+            status: 200,
+            request: Body::Kept(request.into()),
+            response: Body::Kept("{}".into()),
+            tokens: TokenCount { input: 5, output: 2, cache_read: 1, estimated: false },
+            cost_usd: Some(0.5),
+            finish_reasons: vec!["tool_calls".to_owned()],
+            response_id: Some("r".to_owned()),
+            turn: Some(0),
+            ..ModelCall::default()
+        }
+    }
+
+    fn evidence() -> Evidence {
+        let result = ToolResult { call: 1, content: "ok".to_owned(), is_error: true };
+        let tool = ToolUse {
+            id: "call_0_0".to_owned(),
+            name: "read".to_owned(),
+            arguments: "{}".to_owned(),
+            call: 0,
+            result: Some(result),
+        };
+        let refused = ModelCall { status: 401, problem: Some("no key".to_owned()), ..ModelCall::default() };
+        let calls = vec![call(100, "{\"a\":1}"), call(200, "{}"), refused];
+        let model = ModelRecord { calls, tools: vec![tool], ..ModelRecord::default() };
+        let self_reported = vec![json!({"event_type": "tool_call"}), json!("odd")];
+        let started = "2026-01-02T03:04:05Z".parse::<Timestamp>().expect("a time");
+        let agent = AgentRecord { started_at: Some(started), ..AgentRecord::default() };
+        Evidence { agent, model: Some(model), self_reported, ..Evidence::default() }
+    }
+
+    fn traced() -> Vec<serde_json::Value> {
+        lines(&evidence())
+    }
+
+    #[test]
+    fn a_trace_has_calls_their_tools_and_what_the_agent_said() {
+        insta::assert_json_snapshot!(traced());
+    }
+
+    #[test]
+    fn spans_are_linked_and_the_same_each_time() {
+        let lines = traced();
+        assert_eq!(lines, traced());
+        assert_eq!(lines[1]["parent_span_id"], lines[0]["span_id"]);
+        assert_eq!(lines[0]["parent_span_id"], lines[0]["root_span_id"]);
+        assert_ne!(lines[0]["span_id"], lines[2]["span_id"]);
+        assert_eq!(lines[1]["duration_ms"], 80, "from the answer to the request with the result");
+    }
+
+    #[test]
+    fn evidence_without_a_model_has_no_lines_of_it() {
+        assert_eq!(lines(&Evidence::default()), [json!(null); 0]);
+    }
+}
