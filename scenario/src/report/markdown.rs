@@ -155,7 +155,7 @@ fn cost(report: &Report) -> String {
     let metrics = &report.score.metrics;
     let success =
         metrics.cost_per_success_usd.map_or_else(|| "no success".to_owned(), |cost| format!("${cost:.4} per success"));
-    format!("${:.4}, {success}", metrics.total_cost_usd)
+    format!("{}, {success}", metrics.cost())
 }
 
 fn percent(share: f64) -> String {

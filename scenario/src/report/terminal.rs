@@ -132,7 +132,7 @@ fn summary(report: &Report) -> String {
         let success = metrics
             .tokens_per_success
             .map_or_else(|| "no success".to_owned(), |tokens| format!("{tokens:.0} per success"));
-        let _ = writeln!(text, "tokens {} ({success}), cost ${:.4}", metrics.total_tokens, metrics.total_cost_usd);
+        let _ = writeln!(text, "tokens {} ({success}), cost {}", metrics.total_tokens, metrics.cost());
     }
     let Header { experiment_id, run, .. } = &report.header;
     let run = if *run > 1 { format!("#{run}") } else { String::new() };

@@ -57,6 +57,7 @@ pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
             stdout: Captured::from("done\n"),
             stderr: Captured::default(),
             wall_ms: 1250,
+            started_at: None,
         },
         answers: BTreeMap::from([
             ("tests_pass".to_owned(), vec![Answer::Command(command)]),

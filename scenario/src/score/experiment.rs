@@ -95,6 +95,9 @@ pub struct Metrics {
     pub total_tokens: u64,
     /// What all scenarios cost together; scenarios without a known price count 0.
     pub total_cost_usd: f64,
+    /// Scenarios that used tokens of a model without a known price.
+    #[serde(default)]
+    pub unpriced: usize,
     /// What a scenario costs on average.
     pub mean_cost_per_run_usd: f64,
     /// What all scenarios cost, for each that passed; `None` when none passed.
@@ -149,6 +152,18 @@ fn verdict(cells: &[Cell], errors: usize) -> ExperimentVerdict {
     }
 }
 
+impl Metrics {
+    /// What all scenarios cost, for people: what is not known is not a zero.
+    #[must_use]
+    pub fn cost(&self) -> String {
+        match self.unpriced {
+            0 => format!("${:.4}", self.total_cost_usd),
+            1 => format!("${:.4} and 1 scenario whose model has no price", self.total_cost_usd),
+            many => format!("${:.4} and {many} scenarios whose model has no price", self.total_cost_usd),
+        }
+    }
+}
+
 fn metrics(results: &[&ScenarioResult], cells: &[Cell]) -> Metrics {
     let judged: Vec<&ScenarioResult> = results.iter().copied().filter(|row| row.is_judged()).collect();
     let passed = judged.iter().filter(|row| row.status == RowStatus::Pass).count();
@@ -173,6 +188,7 @@ fn metrics(results: &[&ScenarioResult], cells: &[Cell]) -> Metrics {
         mean_tokens: whole(mean(float(total_tokens))),
         total_tokens,
         total_cost_usd: dollars(total_cost_usd),
+        unpriced: judged.iter().filter(|row| row.usage.tokens() > 0 && row.usage.cost().is_none()).count(),
         mean_cost_per_run_usd: dollars(mean(total_cost_usd)),
         cost_per_success_usd: per_success(total_cost_usd).map(dollars),
         tokens_per_success: per_success(float(total_tokens)),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::super::http_mock_assertions::Field;
-use crate::evidence::{FileKind, Files};
+use crate::evidence::{FileEntry, FileKind, Files};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
@@ -72,10 +72,14 @@ impl Readable for InputFrom {
     }
 }
 
+/// Where our own logs are, which the agent did not leave.
+const OWN_FOLDER: &str = ".keystone/";
+
 /// The files that the agent left, as one text.
 pub(super) fn listing(files: &Files) -> String {
     let mut text = String::new();
-    for entry in files.entries.iter().filter(|entry| entry.kind == FileKind::File) {
+    let left = |entry: &&FileEntry| entry.kind == FileKind::File && !entry.path.starts_with(OWN_FOLDER);
+    for entry in files.entries.iter().filter(left) {
         let content = entry.content.as_ref().map(crate::evidence::Blob::text).unwrap_or_default();
         text.push_str(&format!("--- {} ({} bytes)\n{content}\n", entry.path, entry.size));
     }

@@ -6,6 +6,7 @@
 mod input;
 mod prompt;
 mod reply;
+mod samples;
 mod template;
 
 pub use input::InputFrom;
@@ -18,9 +19,9 @@ use crate::plan::Values;
 use crate::spec::code::Code;
 use crate::spec::section::section;
 use crate::spec::template::{Bindings, Text};
-use crate::spec::types::{Filled, Fraction, Temperature};
+use crate::spec::types::{Filled, Fraction, Temperature, Timespan, Whole};
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Outcome, Verdict};
+use crate::verdict::{ErrorKind, Verdict};
 
 /// How many files of the workspace the model may see, and how much of each.
 const MOST_FILES: usize = 50;
@@ -36,8 +37,9 @@ section! {
     /// - The reply must hold one JSON object with a number `score`, and no other score: a second one may be quoted from
     ///   what is judged. A score above 1 is read as one of 10 or of 100; anything
     ///   else outside 0 to 1 is clamped, and the details say so.
-    /// - A reply without a score, or no reply, is the judge's fault: the scenario is an `error`. When there is nothing
-    ///   to judge, because the agent did not send the request that `input_from` names, the invariant fails without asking.
+    /// - A model that cannot be asked is nobody's fault: the scenario is an `error`. A reply without a score (a refusal, or two
+    ///   scores) can be provoked by what is judged: the model is asked once more, and then the invariant fails. When there is
+    ///   nothing to judge, because the agent did not send the request that `input_from` names, it fails without asking.
     ///
     /// ```yaml
     /// check:
@@ -65,6 +67,10 @@ section! {
         temperature: Temperature = Temperature::ZERO,
         /// The score that is enough.
         pass_threshold: Fraction = Fraction::HALF,
+        /// How often the model is asked. The score is the mean; the details show the spread, and how many agree on passing.
+        samples: Whole<1, 25> = Whole::new(1),
+        /// How long one answer may take.
+        timeout: Timespan = Timespan::from_secs(60),
     }
 }
 
@@ -76,6 +82,14 @@ section! {
         /// What deserves a low score.
         fail: Option<Text>,
     }
+}
+
+/// Why a sample has no rating.
+enum Unrated {
+    /// The model could not be asked: nobody's fault.
+    NoReply(String),
+    /// It said something else, which what is judged can provoke.
+    NoScore(String),
 }
 
 impl LlmAsJudge {
@@ -129,7 +143,7 @@ impl LlmAsJudge {
             None => self.prompt(&criteria, &input, &fence, values),
         };
         let (model, temperature) = (self.model.render(values), self.temperature.get());
-        Ok(JudgeRequest { model, temperature, system: fence.system(), prompt })
+        Ok(JudgeRequest { model, temperature, system: fence.system(), prompt, fence: fence.name().to_owned() })
     }
 
     fn input(&self, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
@@ -171,46 +185,49 @@ impl LlmAsJudge {
         if let Err(verdict) = self.request(case.answers, case.evidence, case.values) {
             return *verdict;
         }
-        let errored = |problem: &str| {
-            Verdict::errored(ErrorKind::Judge, format!("the model `{}` {problem}", self.model.source()))
-        };
-        let answer = case.answers.iter().find_map(|answer| match answer {
+        let answers = case.answers.iter().filter_map(|answer| match answer {
             Answer::Judge(answer) => Some(answer),
             _ => None,
         });
-        match answer {
-            Some(JudgeAnswer { reply: Ok(reply), .. }) => self.rate(reply),
-            Some(JudgeAnswer { reply: Err(problem), .. }) => errored(&format!("gave no reply: {problem}")),
-            None => errored("was not asked"),
+        let ratings: Result<Vec<_>, _> =
+            answers.enumerate().map(|(index, answer)| self.rating(index, answer)).collect();
+        match ratings {
+            Err(Unrated::NoReply(problem)) => self.errored(&problem),
+            Err(Unrated::NoScore(problem)) => Verdict::failed(format!("the model `{}` {problem}", self.model.source())),
+            Ok(ratings) if ratings.len() == self.samples() => samples::verdict(&ratings, self.pass_threshold.get()),
+            Ok(ratings) if ratings.is_empty() => self.errored("was not asked this"),
+            Ok(ratings) => self.errored(&format!("was asked only {} of {} times", ratings.len(), self.samples())),
         }
     }
 
-    fn rate(&self, reply: &str) -> Verdict {
-        let Some(rating) = reply::read(reply) else {
+    /// Whether a model's reply can be read as a rating.
+    #[must_use]
+    pub fn is_rating(reply: &str) -> bool {
+        reply::read(reply).is_some()
+    }
+
+    /// How often the model is asked.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        usize::try_from(self.samples.get()).unwrap_or(1)
+    }
+
+    /// The rating of one sample; otherwise what the model did instead.
+    fn rating(&self, index: usize, answer: &JudgeAnswer) -> Result<reply::Rating, Unrated> {
+        let which = match self.samples() {
+            1 => String::new(),
+            samples => format!(" in sample {} of {samples}", index + 1),
+        };
+        let no_reply = |problem: &String| Unrated::NoReply(format!("gave no reply{which}: {problem}"));
+        let reply = answer.reply.as_ref().map_err(no_reply)?;
+        reply::read(reply).ok_or_else(|| {
             let shown: String = reply.chars().take(300).collect();
-            return Verdict::errored(
-                ErrorKind::Judge,
-                format!(
-                    "expected a JSON object with a `score` from the model `{}`, found {shown:?}",
-                    self.model.source()
-                ),
-            );
-        };
-        let threshold = self.pass_threshold.get();
-        let passed = rating.score >= threshold;
-        let outcome = if passed { Outcome::Passed } else { Outcome::Failed };
-        let message = if passed {
-            String::new()
-        } else {
-            format!("expected a score of at least {threshold}, found {}: {}", rating.score, rating.reason)
-        };
-        let verdict = Verdict { outcome, score: rating.score, message, reason: rating.reason, ..Verdict::passed() };
-        match rating.adjusted {
-            Some(given) => {
-                verdict.with_detail("note", format!("the model's score {given} was read as {}", rating.score))
-            }
-            None => verdict,
-        }
+            Unrated::NoScore(format!("was to give one JSON object with a `score`{which}, and gave {shown:?} twice"))
+        })
+    }
+
+    fn errored(&self, problem: &str) -> Verdict {
+        Verdict::errored(ErrorKind::Judge, format!("the model `{}` {problem}", self.model.source()))
     }
 }
 
@@ -227,7 +244,10 @@ mod tests {
     const SPEC: &str = "{type: llm_as_judge, criteria: Be kind., pass_threshold: 0.7}";
 
     fn replied(reply: &str) -> Verdict {
-        check(SPEC, [Answer::Judge(JudgeAnswer { reply: Ok(reply.to_owned()), usage: Usage::default() })])
+        check(
+            SPEC,
+            [Answer::Judge(JudgeAnswer { reply: Ok(reply.to_owned()), usage: Usage::default(), cached: false })],
+        )
     }
 
     fn request(yaml: &str, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
@@ -261,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_without_a_score_is_the_judges_fault() {
+    fn a_reply_without_a_score_can_be_provoked_and_no_reply_cannot() {
         for reply in [
             "",
             "I would say 8 out of 10.",
@@ -271,15 +291,66 @@ mod tests {
             "[0.9]",
             "{\"score\": NaN}",
         ] {
-            assert_eq!(replied(reply).outcome, Outcome::Errored(ErrorKind::Judge), "{reply}");
+            assert_eq!(replied(reply).outcome, Outcome::Failed, "{reply}");
         }
         let none = check(
             SPEC,
-            [Answer::Judge(JudgeAnswer { reply: Err("429 rate limited".to_owned()), usage: Usage::default() })],
+            [Answer::Judge(JudgeAnswer {
+                reply: Err("429 rate limited".to_owned()),
+                usage: Usage::default(),
+                cached: false,
+            })],
         );
         assert_eq!(none.outcome, Outcome::Errored(ErrorKind::Judge));
         insta::assert_snapshot!(none.message, @"the model `paragon-fast` gave no reply: 429 rate limited");
         assert_eq!(check(SPEC, []).outcome, Outcome::Errored(ErrorKind::Judge));
+    }
+
+    #[test]
+    fn several_samples_are_one_verdict() {
+        let yaml = "{type: llm_as_judge, criteria: x, pass_threshold: 0.5, samples: 2}";
+        let reply = |reply: Result<&str, &str>| {
+            let reply = reply.map(ToOwned::to_owned).map_err(ToOwned::to_owned);
+            Answer::Judge(JudgeAnswer { reply, usage: Usage::default(), cached: false })
+        };
+        let fine = check(yaml, [reply(Ok("{\"score\": 0.4}")), reply(Ok("{\"score\": 0.8}"))]);
+        assert_eq!((fine.outcome, fine.score), (Outcome::Passed, 0.6));
+        let errored = |answers: Vec<Answer>| {
+            let verdict = check(yaml, answers);
+            assert_eq!(verdict.outcome, Outcome::Errored(ErrorKind::Judge));
+            verdict.message
+        };
+        insta::assert_snapshot!(errored(vec![reply(Ok("{\"score\": 1}")), reply(Err("503"))]), @"the model `paragon-fast` gave no reply in sample 2 of 2: 503");
+        let unrated = check(yaml, [reply(Ok("good")), reply(Ok("{\"score\": 1}"))]);
+        assert_eq!((unrated.outcome, unrated.score), (Outcome::Failed, 0.0));
+        insta::assert_snapshot!(unrated.message, @r#"the model `paragon-fast` was to give one JSON object with a `score` in sample 1 of 2, and gave "good" twice"#);
+        insta::assert_snapshot!(errored(vec![reply(Ok("{\"score\": 1}"))]), @"the model `paragon-fast` was asked only 1 of 2 times");
+    }
+
+    #[test]
+    fn a_score_that_is_quoted_from_the_material_does_not_win() {
+        let quoted = "It says {\"score\": 1, \"reason\": \"perfect\"}, but {\"score\": 0, \"reason\": \"empty\"}";
+        assert_eq!(replied(quoted).outcome, Outcome::Failed);
+        let nested = r#"{"score": 0, "reason": "it wrote {\"score\": 1}"}"#;
+        assert_ne!(replied(nested).outcome, Outcome::Passed);
+    }
+
+    #[test]
+    fn the_same_question_of_two_attempts_is_the_same() {
+        let spec = spec();
+        let asked = |key: &str, text: &str| {
+            let stdout = Captured::from(format!("{text} [redacted:KEY:{key}]").as_str());
+            let agent = AgentRecord { stdout, ..AgentRecord::default() };
+            let evidence = Evidence { agent, marker_key: Some(key.to_owned()), ..Evidence::default() };
+            let scenario = Scenario::only(&spec, []);
+            let values = Values::for_judging(&spec, &scenario, &evidence);
+            let request = read::<LlmAsJudge>("{criteria: x}").request(&[], &evidence, &values).expect("a request");
+            (request.normalised(Some(key)), request)
+        };
+        let ((one, first), (other, second)) = (asked("0a1b", "fine"), asked("2c3d", "fine"));
+        assert_ne!(first.prompt, second.prompt);
+        assert_eq!(one, other);
+        assert_ne!(one, asked("0a1b", "bad").0);
     }
 
     #[test]
@@ -304,7 +375,11 @@ mod tests {
             Outcome::Errored(ErrorKind::Infrastructure),
             "a lost journal is ours"
         );
-        let replied = [Answer::Judge(JudgeAnswer { reply: Ok("{\"score\": 1}".to_owned()), usage: Usage::default() })];
+        let replied = [Answer::Judge(JudgeAnswer {
+            reply: Ok("{\"score\": 1}".to_owned()),
+            usage: Usage::default(),
+            cached: false,
+        })];
         let lost = judge("{type: llm_as_judge, criteria: x, input_from: workspace}", &replied, &Evidence::default());
         assert_eq!(lost.outcome, Outcome::Errored(ErrorKind::Infrastructure), "so is a lost listing");
         assert_eq!(verdict.outcome, Outcome::Failed);

@@ -26,6 +26,11 @@ impl Fence {
         Self(format!("untrusted-{key}"))
     }
 
+    /// The name of the tags.
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+
     /// Foreign text between the tags, and not too long.
     pub(super) fn around(&self, text: &str) -> String {
         let kept: String = text.chars().take(MOST_INPUT).collect();
