@@ -93,6 +93,17 @@ mod tests {
 
     proptest! {
         #[test]
+        fn no_half_of_a_secret_is_left_at_a_cut(before in 0usize..40, after in 0usize..40, piece in 1usize..9, most in 1usize..30) {
+            let secrets = [("K".to_owned(), "#1234567890%".to_owned())].into();
+            let mut capture = Capture::new(most, &Redactor::new(&secrets, "k"));
+            let printed = format!("{}#1234567890%{}", "x".repeat(before), "y".repeat(after));
+            printed.as_bytes().chunks(piece).for_each(|piece| capture.take(piece));
+            let (kept, found) = capture.finish();
+            prop_assert!(!kept.text().replace("bytes dropped", "").contains(|letter: char| "#%".contains(letter)), "{kept:?}");
+            prop_assert_eq!(found, [("K".to_owned(), 1)]);
+        }
+
+        #[test]
         fn nothing_is_lost_without_being_counted(pieces: Vec<Vec<u8>>, most in 1usize..50) {
             let pieces: Vec<Vec<u8>> = pieces.into_iter().map(|piece| piece.iter().map(|byte| byte % 26 + b'a').collect()).collect();
             let whole = pieces.concat();
