@@ -1,0 +1,103 @@
+//! Asks models for their judgement of what the agent left.
+
+mod cache;
+mod call;
+mod transport;
+
+use std::time::Duration;
+
+use scenario::checks::{Check, LlmAsJudge};
+use scenario::evidence::{JudgeAnswer, JudgeRequest, Usage};
+
+use scenario::spec::Spec;
+
+use crate::machine::Machine;
+use crate::providers::Providers;
+use cache::{Cache, Question};
+use transport::Patience;
+
+/// Whether a spec asks models for their judgement.
+#[must_use]
+pub fn are_asked(spec: &Spec) -> bool {
+    judges_of(spec).next().is_some()
+}
+
+/// Which model that a spec asks for its judgement cannot be asked here; `None` when all can. A model that depends on
+/// parameters is not looked at.
+#[must_use]
+pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
+    judges_of(spec).find_map(|(name, check)| {
+        let model = check.model.source();
+        let problem = if model.contains("{{") { None } else { providers.for_model(model).err() };
+        problem.map(|problem| format!("`invariants.{name}` asks the model `{model}`: {problem}"))
+    })
+}
+
+fn judges_of(spec: &Spec) -> impl Iterator<Item = (String, &LlmAsJudge)> {
+    spec.invariants.iter().filter_map(|(name, invariant)| match &invariant.check {
+        Check::LlmAsJudge(check) => Some((name.to_string(), check)),
+        _ => None,
+    })
+}
+
+/// What a model is asked, and how long it has.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// The request.
+    pub(crate) request: JudgeRequest,
+    /// The key of the attempt's redaction markers, which does not make it another question.
+    pub(crate) marker_key: Option<String>,
+    /// Which of several equal questions it is, from 0.
+    pub(crate) sample: usize,
+    /// How long an answer may take, with all tries.
+    pub(crate) timeout: Duration,
+}
+
+/// Asks a model, unless it was asked the same before. That it does not answer is an answer too, and never the agent's fault.
+pub(crate) async fn ask(machine: &Machine, asked: &Asked) -> JudgeAnswer {
+    ask_with(machine, asked, Patience::default()).await
+}
+
+async fn ask_with(machine: &Machine, asked: &Asked, patience: Patience) -> JudgeAnswer {
+    let upstream = match machine.providers.for_model(&asked.request.model) {
+        Ok(upstream) => upstream,
+        Err(problem) => return unanswered(problem),
+    };
+    let question = Question::new(&upstream, &asked.request, asked.marker_key.as_deref(), asked.sample);
+    let cache = machine.judgements.as_deref().map(Cache);
+    if let Some(reply) = cache.as_ref().and_then(|cache| cache.get(&question)) {
+        return JudgeAnswer { reply: Ok(reply), usage: Usage::default(), cached: true };
+    }
+    let calling = async {
+        let first = call::ask(&machine.providers, &upstream, &asked.request, patience).await?;
+        if LlmAsJudge::is_rating(&first.text) {
+            return Ok(first);
+        }
+        // By chance, or because of what is judged; asked once more, chance is no excuse.
+        let mut second = call::ask(&machine.providers, &upstream, &asked.request, patience).await?;
+        second.usage.add(&first.usage);
+        Ok(second)
+    };
+    let called = match tokio::time::timeout(asked.timeout, calling).await {
+        Ok(called) => called,
+        Err(_) => Err(format!("it took longer than {}s", asked.timeout.as_secs_f64())),
+    };
+    match called {
+        Ok(reply) => {
+            // A reply that means nothing is asked for again the next time.
+            let cache = cache.filter(|_| LlmAsJudge::is_rating(&reply.text));
+            if let Some(Err(error)) = cache.map(|cache| cache.put(&question, &reply.usage.model, &reply.text)) {
+                tracing::warn!(%error, "a judge's reply could not be kept for the next time");
+            }
+            JudgeAnswer { reply: Ok(reply.text), usage: reply.usage, cached: false }
+        }
+        Err(problem) => unanswered(problem),
+    }
+}
+
+fn unanswered(problem: String) -> JudgeAnswer {
+    JudgeAnswer { reply: Err(problem), usage: Usage::default(), cached: false }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! What the machine has for every attempt: providers of models, a way to the outside, a place for judgements.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::gateways::egress::{Internet, Outside};
+use crate::providers::Providers;
+
+/// What the machine has for every attempt.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// The providers of models, and what they cost.
+    pub providers: Arc<Providers>,
+    /// Where the egress gateway leads to.
+    pub outside: Arc<dyn Outside>,
+    /// The folder in which replies of judges are kept; `None` when each is to be asked for anew.
+    pub judgements: Option<PathBuf>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { providers: Arc::default(), outside: Arc::new(Internet), judgements: None }
+    }
+}
