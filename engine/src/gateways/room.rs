@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
+
 /// A number of bytes that requests under way may take together.
 #[derive(Debug, Clone)]
 pub struct Room {
@@ -40,6 +42,26 @@ impl Share {
             self.taken += bytes;
         }
         taken
+    }
+}
+
+/// Bytes with the memory that they take.
+struct Held {
+    bytes: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Share {
+    /// Bytes that keep the share until they have been sent.
+    #[must_use]
+    pub fn hold(self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(Held { bytes, _share: self })
     }
 }
 

@@ -1,0 +1,69 @@
+//! Errors in the shapes of the providers.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::json;
+
+/// Whose shape an error has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    OpenAi,
+    Anthropic,
+}
+
+/// An answer of ours that says why there is no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// A word for programs.
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    /// Set when asking again cannot help; the stock clients try again otherwise, after 408, 409, 429 and 5xx.
+    pub(super) is_final: bool,
+}
+
+impl Refusal {
+    /// A refusal that asking again does not change.
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), is_final: true }
+    }
+
+    /// A refusal after which a client may ask again.
+    pub(super) fn passing(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { is_final: false, ..Self::new(status, code, message) }
+    }
+
+    /// The request is not what the dialect asks for.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// The body of the answer.
+    pub(super) fn body(&self, shape: Shape) -> Bytes {
+        let kind = self.kind(shape);
+        let body = match shape {
+            Shape::OpenAi => {
+                json!({"error": {"message": self.message, "type": kind, "param": null, "code": self.code}})
+            }
+            Shape::Anthropic => {
+                let message = format!("{}: {}", self.code, self.message);
+                json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": null})
+            }
+        };
+        body.to_string().into()
+    }
+
+    /// The kind of error, as the provider calls it.
+    fn kind(&self, shape: Shape) -> &'static str {
+        match (self.status.as_u16(), shape) {
+            (401, _) => "authentication_error",
+            (404, Shape::Anthropic) => "not_found_error",
+            (413, Shape::Anthropic) => "request_too_large",
+            (429, Shape::Anthropic) => "rate_limit_error",
+            (429, Shape::OpenAi) => "requests",
+            (500.., Shape::Anthropic) => "api_error",
+            (500.., Shape::OpenAi) => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+}
