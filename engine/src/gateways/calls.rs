@@ -1,6 +1,6 @@
 //! Calls over HTTP as audit events.
 
-use scenario::evidence::AuditEvent;
+use scenario::evidence::{AuditEvent, Audited};
 
 /// How many calls are kept; the rest are counted.
 pub const KEPT_CALLS: usize = 10_000;
@@ -41,12 +41,14 @@ pub struct Call {
     pub status: u16,
     /// The body of the answer; `None` when it had none.
     pub response_body: Option<String>,
+    /// When it came, in milliseconds since the agent started.
+    pub at_ms: u64,
 }
 
 /// The calls of one sandbox, in the order of their answers.
 #[derive(Debug)]
 pub struct CallLog {
-    calls: Vec<AuditEvent>,
+    calls: Vec<Audited>,
     left: CallLimits,
     counted: u64,
     closed: bool,
@@ -85,7 +87,7 @@ impl CallLog {
 
     /// The calls that are kept.
     #[must_use]
-    pub fn calls(&self) -> &[AuditEvent] {
+    pub fn calls(&self) -> &[Audited] {
         &self.calls
     }
 
@@ -96,10 +98,12 @@ impl CallLog {
     }
 }
 
-impl From<Call> for AuditEvent {
+impl From<Call> for Audited {
     fn from(call: Call) -> Self {
-        let Call { service, host, method, path, status, response_body } = call;
-        Self::HttpCall { service: Some(service), host, method, path, status: Some(status), response_body }
+        let Call { service, host, method, path, status, response_body, at_ms } = call;
+        let (service, status) = (Some(service), Some(status));
+        let event = AuditEvent::HttpCall { service, host, method, path, status, response_body };
+        Self { at_ms: Some(at_ms), event }
     }
 }
 
@@ -117,13 +121,14 @@ mod tests {
             path: "/".to_owned(),
             status: 200,
             response_body: Some(answer.to_owned()),
+            at_ms: 0,
         }
     }
 
     fn answers(limits: CallLimits, answers: &[&str]) -> (Vec<String>, u64) {
         let mut log = CallLog::new(limits);
         answers.iter().for_each(|answer| log.record(call(answer)));
-        let kept = log.calls().iter().map(|event| match event {
+        let kept = log.calls().iter().map(|audited| match &audited.event {
             AuditEvent::HttpCall { response_body: Some(body), .. } => body.clone(),
             other => panic!("{other:?}"),
         });

@@ -11,10 +11,18 @@
 //! - **Secrets are replaced before anything is kept.** The gateway calls the hook that it was given; it knows no secrets.
 //! - **After `stop` nothing is recorded any more**, so that evidence does not change while it is read.
 
+pub mod api;
 pub mod body;
+pub(crate) mod bounded_json;
 pub mod calls;
 pub mod clock;
+pub mod dns;
+pub mod egress;
 pub mod http_mock;
+pub(crate) mod ingress;
+pub mod model;
 pub mod overflow;
 pub mod recorder;
 pub mod room;
+pub mod sightings;
+pub mod tls;

@@ -1,31 +1,35 @@
 //! Serves a spec's mocks inside its sandbox.
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use doorkeeper::protocol::Transport;
 use scenario::evidence::Exchange;
+use scenario::spec::sections::Service;
 
-use super::redacted;
+use super::{honeytokens, redacted};
 use crate::attempt::Attempt;
 use crate::door::Door;
 use crate::error::EngineError;
 use crate::gateways::clock::Clock;
 use crate::gateways::http_mock::{HttpMocks, MockContext};
+use crate::gateways::tls::Terminator;
 use crate::redact::Redactor;
-use crate::services::Addresses;
+use crate::services::{Addresses, HTTP, HTTPS};
 
-/// Serves the mocks inside the sandbox: one listener a port, unless a container wants the same port.
+/// Serves the mocks inside the sandbox: one listener for each of their ports, at their own addresses.
 pub(super) async fn serve(
     attempt: &Attempt<'_>,
     door: &Door,
     addresses: &Addresses,
     clock: &Arc<Clock>,
     redactor: &Redactor,
+    secure: Option<&Terminator>,
 ) -> Result<HttpMocks, EngineError> {
     let spec = attempt.spec;
     let mocks = spec.services.iter().filter_map(|service| Some((service.name().to_string(), service.mock()?.clone())));
+    let watch = honeytokens::are_laid(attempt).then(|| redactor.clone());
     let redactor = redactor.clone();
     let context = MockContext {
         seed: attempt.scenario.seed.get(),
@@ -34,38 +38,28 @@ pub(super) async fn serve(
         clock: Arc::clone(clock),
         redact: Arc::new(move |exchange: &mut Exchange| redacted::exchange(exchange, &redactor)),
         collect_calls: spec.effective_audit().http_calls,
+        watch,
     };
     let served = HttpMocks::new(mocks, context);
-    for (port, names) in mock_ports(attempt, addresses) {
-        let operation = format!("listen for the mocks on port {port}");
-        let crowded = spec.services.iter().any(|service| {
-            addresses.has_own_network(service.name().as_str()) && service.ports().contains(&i64::from(port))
-        });
-        if crowded {
-            for (address, name) in names {
-                let listener = door.listen(Transport::Tcp, (address, port).into()).await;
-                let listener = listener.map_err(EngineError::door(operation.clone()))?;
-                served
-                    .serve(listener.into(), HashMap::from([(address, name)]))
-                    .map_err(EngineError::files(operation.clone()))?;
-            }
-        } else {
-            let listener = door.listen_tcp(port).await.map_err(EngineError::door(operation.clone()))?;
-            served.serve(listener, names).map_err(EngineError::files(operation))?;
+    for service in spec.services.iter().filter(|service| service.mock().is_some()) {
+        let name = service.name().as_str();
+        let Some(address) = addresses.get(name) else { continue };
+        for port in ports(service, addresses.is_overridden(name)) {
+            let operation = format!("listen for the mock `{name}` on port {port}");
+            let listener = door.listen(Transport::Tcp, SocketAddr::from((address, port))).await;
+            let listener = listener.map_err(EngineError::door(operation.clone()))?;
+            let serving = match secure.filter(|_| port == HTTPS) {
+                Some(terminator) => served.serve_secure(listener.into(), name, terminator.clone()),
+                None => served.serve(listener.into(), name),
+            };
+            serving.map_err(EngineError::files(operation))?;
         }
     }
     Ok(served)
 }
 
-/// Which mocks are called at which port, by address.
-fn mock_ports(attempt: &Attempt<'_>, addresses: &Addresses) -> BTreeMap<u16, HashMap<IpAddr, String>> {
-    let mut ports: BTreeMap<u16, HashMap<IpAddr, String>> = BTreeMap::new();
-    for service in attempt.spec.services.iter().filter(|service| service.mock().is_some()) {
-        let name = service.name().to_string();
-        let Some(address) = addresses.get(&name) else { continue };
-        for port in service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()) {
-            ports.entry(port).or_default().insert(IpAddr::V4(address), name.clone());
-        }
-    }
-    ports
+/// The ports of a mock: its own, and where a name of the outside leads to it, those of HTTP and HTTPS.
+fn ports(service: &Service, overridden: bool) -> BTreeSet<u16> {
+    let own = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok());
+    own.chain([HTTP, HTTPS].into_iter().filter(|_| overridden)).collect()
 }

@@ -16,6 +16,7 @@ use super::mock::{Mock, no_room};
 use super::request;
 use crate::gateways::body::IncomingBody;
 use crate::gateways::room::{Room, Share};
+use crate::redact::{Redactor, StreamRedactor};
 
 /// A request whose head has come. It is written down whatever happens next: when the client goes away in the middle of
 /// the body, the server drops this, and what came until then is recorded.
@@ -24,6 +25,8 @@ pub(super) struct Arrival {
     limits: MockLimits,
     /// What came; taken out when it is written down.
     coming: Option<(Exchange, IncomingBody)>,
+    /// Looks for honeytokens in all of the body, also in what is not kept of it.
+    watch: Option<StreamRedactor>,
 }
 
 /// Why a body did not come whole.
@@ -40,14 +43,19 @@ enum Broken {
 
 impl Arrival {
     pub(super) fn new(mock: Arc<Mock>, parts: &Parts, limits: MockLimits, room: &Room) -> Self {
-        let coming = (request::head(parts), IncomingBody::new(limits.kept_body_bytes, room));
-        Self { mock, limits, coming: Some(coming) }
+        let head = request::head(parts);
+        let watch = mock.watch().map(|redactor| {
+            look_at(&head, &redactor);
+            redactor.stream()
+        });
+        let coming = (head, IncomingBody::new(limits.kept_body_bytes, room));
+        Self { mock, limits, coming: Some(coming), watch }
     }
 
     /// Reads the body and gives the answer, after both were written down.
     pub(super) async fn answer(mut self, method: &Method, body: Incoming, share: &mut Share) -> Answer {
         let outcome = match &mut self.coming {
-            Some((_, incoming)) => read(body, incoming, &self.limits).await,
+            Some((_, incoming)) => read(body, incoming, self.watch.as_mut(), &self.limits).await,
             None => Err(Broken::Incomplete),
         };
         match (self.coming.take(), outcome) {
@@ -63,18 +71,38 @@ impl Arrival {
 
 impl Drop for Arrival {
     fn drop(&mut self) {
+        if let Some(mut watch) = self.watch.take() {
+            watch.finish();
+        }
         if let Some((head, body)) = self.coming.take() {
             self.mock.refuse(head, body, Broken::Incomplete.answer());
         }
     }
 }
 
+/// Looks for honeytokens in the head of a request.
+fn look_at(head: &Exchange, redactor: &Redactor) {
+    redactor.look(head.path.as_bytes());
+    for (name, value) in head.query.iter().chain(&head.headers) {
+        redactor.look(name.as_bytes());
+        redactor.look(value.as_bytes());
+    }
+}
+
 /// Reads a body to its end.
-async fn read(mut body: Incoming, incoming: &mut IncomingBody, limits: &MockLimits) -> Result<(), Broken> {
+async fn read(
+    mut body: Incoming,
+    incoming: &mut IncomingBody,
+    mut watch: Option<&mut StreamRedactor>,
+    limits: &MockLimits,
+) -> Result<(), Broken> {
     let wait = limits.body_wait;
     while let Some(frame) = timeout(wait, body.frame()).await.map_err(|_| Broken::Stalled(wait))? {
         let frame = frame.map_err(|_| Broken::Incomplete)?;
         let Some(part) = frame.data_ref() else { continue };
+        if let Some(watch) = &mut watch {
+            watch.take(part);
+        }
         if !incoming.push(part) {
             return Err(Broken::NoRoom);
         }

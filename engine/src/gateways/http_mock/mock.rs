@@ -16,6 +16,7 @@ use crate::gateways::body::IncomingBody;
 use crate::gateways::calls::{Call, CallLog};
 use crate::gateways::recorder::Recorder;
 use crate::gateways::room::Share;
+use crate::redact::Redactor;
 
 /// One mock of a sandbox.
 pub(super) struct Mock {
@@ -147,6 +148,11 @@ impl Mock {
         }
     }
 
+    /// Looks for honeytokens in what this mock is asked.
+    pub(super) fn watch(&self) -> Option<Redactor> {
+        self.context.watch.as_ref().map(|redactor| redactor.at(format!("http {}", self.name)))
+    }
+
     fn keep(&self, state: &mut State, mut exchange: Exchange, body: IncomingBody, answer: &Answer) {
         if state.recorder.is_none() && self.calls.is_none() {
             return;
@@ -178,6 +184,7 @@ impl Mock {
         (self.context.redact)(&mut answered);
         let text = answered.whole_body().map(Blob::text).filter(|text| !text.is_empty() && exchange.method != "HEAD");
         Call {
+            at_ms: exchange.at_ms,
             service: self.name.clone(),
             host: exchange.header("host").map_or_else(|| self.name.clone(), host_name),
             method: answered.method,

@@ -1,7 +1,8 @@
 //! `http_mock` services: HTTP servers that answer as told, and record every request before they answer.
 //!
-//! All mocks of a sandbox live in one [`HttpMocks`]. A listener may be a wildcard one that several mocks share: the
-//! address that a client called says which is meant.
+//! All mocks of a sandbox live in one [`HttpMocks`]. Each has listeners of its own: the address that a client called says
+//! which mock is meant, whatever its `Host` header says. Where a name of the outside leads to a mock, TLS is taken off
+//! first.
 //!
 //! What is recorded: every request whose head could be read. When its body does not come whole, what came is recorded with
 //! the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for too long, 413 when
@@ -30,14 +31,14 @@ mod tests;
 #[cfg(test)]
 mod wire_tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use scenario::evidence::{AuditEvent, Exchange, Fired, Journal};
+use scenario::evidence::{Audited, Exchange, Fired, Journal};
 use scenario::spec::sections::HttpMock;
 use serde_json::Value as Json;
 
@@ -45,6 +46,8 @@ pub use limits::MockLimits;
 
 use super::calls::CallLog;
 use super::clock::Clock;
+use super::tls::Terminator;
+use crate::redact::Redactor;
 use mock::Mock;
 use server::Server;
 
@@ -67,6 +70,8 @@ pub struct MockContext {
     pub redact: Redact,
     /// Whether to collect calls for the audit.
     pub collect_calls: bool,
+    /// Looks for honeytokens in requests, whether they are recorded or not.
+    pub(crate) watch: Option<Redactor>,
 }
 
 impl Default for MockContext {
@@ -78,6 +83,7 @@ impl Default for MockContext {
             clock: Arc::default(),
             redact: Arc::new(|_| {}),
             collect_calls: false,
+            watch: None,
         }
     }
 }
@@ -120,18 +126,25 @@ impl HttpMocks {
         Self { mocks, calls, server: Server::new(limits) }
     }
 
-    /// Serves a listener. `names` says which service has which address; a request to any other address is answered with
-    /// 404 and counted. It must be called within a Tokio runtime.
+    /// Serves a mock on a listener. It must be called within a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// The listener cannot be served.
-    pub fn serve(&self, listener: TcpListener, names: HashMap<IpAddr, String>) -> io::Result<()> {
+    /// The listener cannot be served, or no mock has this name.
+    pub fn serve(&self, listener: TcpListener, name: &str) -> io::Result<()> {
+        self.listen(listener, name, None)
+    }
+
+    /// Serves a mock on a listener to which TLS may come as well.
+    pub(crate) fn serve_secure(&self, listener: TcpListener, name: &str, terminator: Terminator) -> io::Result<()> {
+        self.listen(listener, name, Some(terminator))
+    }
+
+    fn listen(&self, listener: TcpListener, name: &str, terminator: Option<Terminator>) -> io::Result<()> {
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, format!("there is no mock `{name}`"));
+        let mock = Arc::clone(self.mocks.get(name).ok_or_else(unknown)?);
         listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let mock =
-            |(address, name): (IpAddr, String)| Some((address.to_canonical(), Arc::clone(self.mocks.get(&name)?)));
-        self.server.serve(listener, names.into_iter().filter_map(mock).collect());
+        self.server.serve(tokio::net::TcpListener::from_std(listener)?, mock, terminator);
         Ok(())
     }
 
@@ -149,7 +162,7 @@ impl HttpMocks {
 
     /// The calls to all mocks, in the order of their answers; empty unless the context asks for them.
     #[must_use]
-    pub fn calls(&self) -> Vec<AuditEvent> {
+    pub fn calls(&self) -> Vec<Audited> {
         self.call_log().map_or_else(Vec::new, |log| log.calls().to_vec())
     }
 
@@ -157,12 +170,6 @@ impl HttpMocks {
     #[must_use]
     pub fn uncollected_calls(&self) -> u64 {
         self.call_log().map_or(0, |log| log.counted())
-    }
-
-    /// How many requests came to addresses that have no mock.
-    #[must_use]
-    pub fn stray_requests(&self) -> u64 {
-        self.server.strays()
     }
 
     /// Ends the records, and goes on answering: what checks call afterwards is not the agent's doing. What the agent had

@@ -1,12 +1,9 @@
 //! Listeners and connections.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
@@ -18,7 +15,6 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::answer::Answer;
 use super::arrival::Arrival;
 use super::limits::{
     ACCEPT_PAUSE, HEAD_BYTES, MockLimits, SETTLE_LOOKS, SETTLE_PAUSE, SETTLED, STOP_WAIT, STREAMS, WINDOW_BYTES,
@@ -26,9 +22,7 @@ use super::limits::{
 use super::mock::Mock;
 use super::sending::{Activity, AnswerBody, UnderWay};
 use crate::gateways::room::Room;
-
-/// Which mock has which address.
-pub(super) type Addresses = HashMap<IpAddr, Arc<Mock>>;
+use crate::gateways::tls::{Duplex, Terminator};
 
 /// What all listeners of a sandbox share.
 pub(super) struct Server {
@@ -36,8 +30,6 @@ pub(super) struct Server {
     connections: Arc<Semaphore>,
     room: Room,
     limits: MockLimits,
-    /// How many requests came to addresses without a mock.
-    strays: AtomicU64,
 }
 
 impl Server {
@@ -47,18 +39,12 @@ impl Server {
             connections: Arc::new(Semaphore::new(limits.connections)),
             room: Room::new(limits.under_way_bytes),
             limits,
-            strays: AtomicU64::new(0),
         })
     }
 
     /// Serves a listener until [`cancel`](Self::cancel).
-    pub(super) fn serve(self: &Arc<Self>, listener: TcpListener, addresses: Addresses) {
-        self.tasks.execute(accept(Arc::clone(self), listener, Arc::new(addresses)));
-    }
-
-    /// How many requests came to addresses without a mock.
-    pub(super) fn strays(&self) -> u64 {
-        self.strays.load(Ordering::Acquire)
+    pub(super) fn serve(self: &Arc<Self>, listener: TcpListener, mock: Arc<Mock>, terminator: Option<Terminator>) {
+        self.tasks.execute(accept(Arc::clone(self), listener, mock, terminator));
     }
 
     /// Waits until no connection is open, which is soon when the clients are gone.
@@ -89,25 +75,11 @@ impl Server {
     }
 
     /// Answers one request.
-    async fn answer(
-        &self,
-        mock: Option<Arc<Mock>>,
-        request: Request<Incoming>,
-        under_way: UnderWay,
-        to: IpAddr,
-    ) -> Response<AnswerBody> {
+    async fn answer(&self, mock: Arc<Mock>, request: Request<Incoming>, under_way: UnderWay) -> Response<AnswerBody> {
         let mut share = self.room.share();
         let (parts, body) = request.into_parts();
-        let answer = match mock {
-            Some(mock) => {
-                let arrival = Arrival::new(mock, &parts, self.limits, &self.room);
-                arrival.answer(&parts.method, body, &mut share).await
-            }
-            None => {
-                self.strays.fetch_add(1, Ordering::AcqRel);
-                Answer::text(StatusCode::NOT_FOUND, format!("no mock has the address {to}\n"))
-            }
-        };
+        let arrival = Arrival::new(mock, &parts, self.limits, &self.room);
+        let answer = arrival.answer(&parts.method, body, &mut share).await;
         if let Some(delay) = answer.delay {
             sleep(delay).await;
         }
@@ -115,29 +87,28 @@ impl Server {
     }
 
     /// Serves one connection until it ends, is idle for too long, or everything stops.
-    async fn connection(self: Arc<Self>, stream: TcpStream, mock: Option<Arc<Mock>>, to: IpAddr) {
+    async fn connection(self: Arc<Self>, stream: impl Duplex + 'static, mock: Arc<Mock>) {
         let activity = Activity::new();
         let service = service_fn(|request| {
-            let (server, mock, under_way) = (Arc::clone(&self), mock.clone(), activity.begin());
-            async move { Ok::<_, Infallible>(server.answer(mock, request, under_way, to).await) }
+            let (server, mock, under_way) = (Arc::clone(&self), Arc::clone(&mock), activity.begin());
+            async move { Ok::<_, Infallible>(server.answer(mock, request, under_way).await) }
         });
         let builder = builder(self.tasks.clone(), &self.limits);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::select! {
             ended = connection => if let Err(error) = ended {
-                tracing::debug!(error, %to, "a connection to a mock broke");
+                tracing::debug!(error, "a connection to a mock broke");
             },
             () = activity.idle_for(self.limits.idle_wait) => {}
         }
     }
 }
 
-/// Accepts connections. The address that a client called says which mock is meant, whatever its `Host` header says.
-async fn accept(server: Arc<Server>, listener: TcpListener, addresses: Arc<Addresses>) {
+/// Accepts connections, and takes TLS off them where it may come.
+async fn accept(server: Arc<Server>, listener: TcpListener, mock: Arc<Mock>, terminator: Option<Terminator>) {
     loop {
-        let accepted = listener.accept().await.and_then(|(stream, _)| Ok((stream.local_addr()?.ip(), stream)));
-        let (to, stream) = match accepted {
-            Ok((to, stream)) => (to.to_canonical(), stream),
+        let stream: TcpStream = match listener.accept().await {
+            Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection to a mock could not be accepted");
                 sleep(ACCEPT_PAUSE).await;
@@ -147,9 +118,15 @@ async fn accept(server: Arc<Server>, listener: TcpListener, addresses: Arc<Addre
         // Answers are small and come at once, so nothing is won by waiting for more of them.
         let _ = stream.set_nodelay(true);
         let Ok(permit) = Arc::clone(&server.connections).acquire_owned().await else { return };
-        let connection = Arc::clone(&server).connection(stream, addresses.get(&to).cloned(), to);
+        let (mock, terminator, own) = (Arc::clone(&mock), terminator.clone(), Arc::clone(&server));
         server.tasks.execute(async move {
-            connection.await;
+            match terminator {
+                None => own.connection(stream, mock).await,
+                Some(terminator) => match terminator.open(stream).await {
+                    Ok(stream) => own.connection(stream, mock).await,
+                    Err(error) => tracing::debug!(%error, "a client and a mock did not agree on TLS"),
+                },
+            }
             drop(permit);
         });
     }

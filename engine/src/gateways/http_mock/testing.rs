@@ -1,6 +1,5 @@
 //! What the tests of mocks share.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::time::Duration;
 
@@ -58,12 +57,14 @@ impl Running {
         Self::serve(mocks, &[(1, "mock")])
     }
 
-    /// Serves mocks on one wildcard listener, each at an address of its own.
+    /// Serves mocks on one port, each at an address of its own.
     pub(super) fn serve(mocks: HttpMocks, names: &[(u8, &str)]) -> Self {
-        let listener = TcpListener::bind("0.0.0.0:0").expect("a listener");
-        let port = listener.local_addr().expect("its address").port();
-        let names: HashMap<_, _> = names.iter().map(|(last, name)| (address(*last), (*name).to_owned())).collect();
-        mocks.serve(listener, names).expect("serving");
+        let mut port = 0;
+        for (last, name) in names {
+            let listener = TcpListener::bind((address(*last), port)).expect("a listener");
+            port = listener.local_addr().expect("its address").port();
+            mocks.serve(listener, name).expect("serving");
+        }
         Self { mocks, port }
     }
 

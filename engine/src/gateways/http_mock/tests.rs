@@ -266,7 +266,7 @@ async fn calls_are_collected_of_all_mocks_when_asked_for() {
     };
     let expected =
         [call("api.example.com", "GET", "/a", 200, Some(r#"{"id":1}"#)), call("mock", "HEAD", "/b", 404, None)];
-    assert_eq!(running.mocks.calls(), expected);
+    assert_eq!(running.mocks.calls().into_iter().map(|audited| audited.event).collect::<Vec<_>>(), expected);
     assert_eq!(running.mocks.uncollected_calls(), 1);
 
     let silent = Running::new(settings);
@@ -275,7 +275,7 @@ async fn calls_are_collected_of_all_mocks_when_asked_for() {
 }
 
 #[tokio::test]
-async fn two_mocks_on_one_listener_are_told_apart_by_the_address_that_was_called() {
+async fn two_mocks_on_one_port_are_told_apart_by_the_address_that_was_called() {
     let mocks = [("a", "response: from a"), ("b", "response: from b")]
         .map(|(name, answer)| (name.to_owned(), mock(&format!("record: true, routes: [{{path: /, {answer}}}]"))));
     let running = Running::serve(HttpMocks::new(mocks, MockContext::default()), &[(2, "a"), (3, "b")]);
@@ -286,9 +286,6 @@ async fn two_mocks_on_one_listener_are_told_apart_by_the_address_that_was_called
         read_all(&mut stream).await
     };
     assert_eq!((body(&ask(2).await), body(&ask(3).await), body(&ask(3).await)), ("from a", "from b", "from b"));
-    let stray = ask(4).await;
-    assert!(status(&stray) == 404 && body(&stray).contains("no mock has the address 127.0.0.4"), "{stray}");
-    assert_eq!(running.mocks.stray_requests(), 1);
     let journals = running.mocks.journals();
     assert_eq!((journals["a"].exchanges.len(), journals["b"].exchanges.len()), (1, 2));
 }
