@@ -38,6 +38,7 @@ pub(crate) struct Changes {
 struct State {
     kind: EntryKind,
     inode: u64,
+    size: u64,
     changed_ns: i64,
 }
 
@@ -49,8 +50,24 @@ impl Snapshot {
     }
 
     fn of(entries: Vec<Entry>, incomplete: bool) -> Self {
-        let state = |entry: &Entry| State { kind: entry.kind, inode: entry.inode, changed_ns: entry.changed_ns };
+        let state = |entry: &Entry| State {
+            kind: entry.kind,
+            inode: entry.inode,
+            size: entry.size,
+            changed_ns: entry.changed_ns,
+        };
         Self { entries: entries.into_iter().map(|entry| (entry.path.clone(), state(&entry))).collect(), incomplete }
+    }
+
+    /// The files, with their sizes.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let files = self.entries.iter().filter(|(_, state)| state.kind == EntryKind::File);
+        files.map(|(path, state)| (path.as_slice(), state.size))
+    }
+
+    /// The size of a file; `None` when there is none of this name.
+    pub(crate) fn file_size(&self, path: &[u8]) -> Option<u64> {
+        self.entries.get(path).filter(|state| state.kind == EntryKind::File).map(|state| state.size)
     }
 
     /// What is different in `later`. Folders are not listed as modified: their content is.

@@ -49,6 +49,13 @@ impl Credentials {
             Database::MySql => mysql(environment, port),
         }
     }
+
+    /// The user that the images of MySQL and MariaDB make beside the administrator.
+    pub(crate) fn of_declared_user(environment: &Environment, port: u16) -> Option<Self> {
+        let database = filled(environment, &["MARIADB_DATABASE", "MYSQL_DATABASE"]).map(str::to_owned);
+        let (user, password) = declared_user(environment)?;
+        Some(Self { user, password, database, port })
+    }
 }
 
 fn postgres(environment: &Environment, port: u16) -> Result<Credentials, CredentialsError> {

@@ -11,6 +11,8 @@ mod error;
 mod readiness;
 mod relay;
 mod script;
+pub(crate) mod tables;
+pub(crate) mod wire;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

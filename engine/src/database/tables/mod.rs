@@ -1,0 +1,167 @@
+//! What the tables of a database hold at one moment, and what changed between two.
+//!
+//! Small tables are kept row by row. Of larger ones a digest is made by the server, over every row. Of the largest, only
+//! what the server counts by itself is known.
+
+mod compare;
+mod mysql;
+mod others;
+mod postgres;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub(crate) use compare::{compare, differing_rows};
+pub(crate) use others::end_others;
+
+use super::{CONNECT_LIMIT, Connection, Credentials, Database, DatabaseError, Dial, read_only, within};
+
+/// How many tables are looked at.
+const MOST_TABLES: usize = 500;
+/// How long all of it may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// A table with at most this many rows is kept row by row.
+const MOST_ROWS: u64 = 200;
+/// And with at most this many bytes.
+const MOST_BYTES: u64 = 256 << 10;
+/// How much all rows that are kept can have together.
+const MOST_BYTES_IN_ALL: u64 = 4 << 20;
+/// A table that takes more on disk is not read.
+const LARGE: u64 = 64 << 20;
+/// How much the server may send in all.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
+
+/// What the tables held at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Tables {
+    /// Each table, by its name with its schema or database.
+    pub(crate) tables: BTreeMap<String, Table>,
+    /// Whether there were more tables, or less time, than it takes to look at all.
+    pub(crate) incomplete: bool,
+    /// What the server's own answers depend on, such as its casts and functions.
+    pub(crate) foundations: BTreeSet<String>,
+}
+
+/// What one table held.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Table {
+    /// How many rows, as far as that is known.
+    pub(crate) rows: u64,
+    /// What is different when the content is.
+    pub(crate) digest: String,
+    /// All rows, as the database writes them, in order; `None` when there are too many.
+    pub(crate) content: Option<Vec<String>>,
+    /// Whether only the server's own counts are known.
+    pub(crate) is_estimate: bool,
+}
+
+/// A table that is about to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Listed {
+    /// Its name, with its schema or database.
+    name: String,
+    /// What is selected from, in quotes.
+    source: String,
+    /// The text of one row, as an expression.
+    row: String,
+    /// How much it takes on disk.
+    size: u64,
+    /// How many rows the server believes it has.
+    estimate: u64,
+    /// What the server counts by itself.
+    statistics: String,
+}
+
+impl Tables {
+    /// Looks at all tables that are a user's, over a connection of our own.
+    pub(crate) async fn take(
+        database: Database,
+        credentials: &Credentials,
+        dial: Arc<dyn Dial>,
+    ) -> Result<Self, DatabaseError> {
+        within(LIMIT + CONNECT_LIMIT, async {
+            let mut connection = Connection::open(database, credentials, &*dial, CONNECT_LIMIT).await?;
+            connection.bound(MAX_ANSWER_BYTES, LIMIT);
+            for sql in settings(database).into_iter().chain(read_only(database, LIMIT)) {
+                connection.execute(&sql).await?;
+            }
+            look(&mut connection, Instant::now() + LIMIT).await
+        })
+        .await
+    }
+}
+
+/// What makes our questions mean the same whatever the agent made the server's defaults: functions of the server itself, and
+/// fresh statistics.
+fn settings(database: Database) -> Vec<String> {
+    let settings: &[&str] = match database {
+        Database::Postgres => &["SET search_path = pg_catalog, pg_temp", "SET row_security = off"],
+        Database::MySql => &[
+            "SET SESSION sql_mode = ''",
+            "SET SESSION group_concat_max_len = 1000000",
+            "/*!80000 SET SESSION information_schema_stats_expiry = 0 */",
+        ],
+    };
+    settings.iter().map(|sql| (*sql).to_owned()).collect()
+}
+
+async fn look(connection: &mut Connection, deadline: Instant) -> Result<Tables, DatabaseError> {
+    let mut listed = match connection.database() {
+        Database::Postgres => postgres::list(connection).await?,
+        Database::MySql => mysql::list(connection).await?,
+    };
+    let foundations = match connection.database() {
+        Database::Postgres => postgres::foundations(connection).await?,
+        Database::MySql => BTreeSet::new(),
+    };
+    let mut found = Tables { incomplete: listed.len() > MOST_TABLES, foundations, ..Tables::default() };
+    listed.truncate(MOST_TABLES);
+    let mut room = MOST_BYTES_IN_ALL;
+    for one in listed {
+        let is_late = Instant::now() + LIMIT / 10 > deadline;
+        let table =
+            if one.size > LARGE || is_late { estimate(&one) } else { read(connection, &one, &mut room).await? };
+        found.incomplete |= is_late;
+        found.tables.insert(one.name, table);
+    }
+    Ok(found)
+}
+
+fn estimate(listed: &Listed) -> Table {
+    let digest = format!("{} {} {}", listed.size, listed.estimate, listed.statistics);
+    Table { rows: listed.estimate, digest, content: None, is_estimate: true }
+}
+
+/// Reads a table: the server makes the digest, and gives the rows when they are few.
+async fn read(connection: &mut Connection, listed: &Listed, room: &mut u64) -> Result<Table, DatabaseError> {
+    let digest = match connection.database() {
+        Database::Postgres => postgres::DIGEST,
+        Database::MySql => mysql::DIGEST,
+    };
+    let Listed { row, source, .. } = listed;
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(octet_length(r)), 0), {digest} FROM (SELECT {row} AS r FROM {source}) AS all_rows"
+    );
+    let answer = connection.texts(&sql).await?.into_iter().next().unwrap_or_default();
+    let text = |index: usize| answer.get(index).cloned().flatten().unwrap_or_default();
+    let number = |index: usize| text(index).parse::<u64>().unwrap_or(u64::MAX);
+    let (rows, bytes) = (number(0), number(1));
+    let digest = answer.iter().skip(2).flatten().cloned().collect::<Vec<_>>().join(" ");
+    let is_small = rows <= MOST_ROWS && bytes <= MOST_BYTES && bytes <= *room;
+    let content = if is_small { Some(content(connection, listed).await?) } else { None };
+    if content.is_some() {
+        *room -= bytes;
+    }
+    Ok(Table { rows, digest, content, is_estimate: false })
+}
+
+async fn content(connection: &mut Connection, listed: &Listed) -> Result<Vec<String>, DatabaseError> {
+    let sql = format!("SELECT {} FROM {}", listed.row, listed.source);
+    let mut rows: Vec<_> =
+        connection.texts(&sql).await?.into_iter().map(|row| row.into_iter().flatten().collect::<String>()).collect();
+    rows.sort();
+    Ok(rows)
+}

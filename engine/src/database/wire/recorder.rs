@@ -1,0 +1,340 @@
+//! Passes connections on to databases, and writes down what they write.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::super::Database;
+use super::ledger::{Ledger, Writes};
+use super::mysql::MySql;
+use super::postgres::Postgres;
+use super::{Conversation, Passed, Unfollowable};
+use crate::door::Door;
+
+/// How many connections one service gets at once; more wait. It is what the databases themselves allow, and bounds what is
+/// kept of messages.
+const MOST_CONNECTIONS: usize = 128;
+/// The pause after a connection that could not be accepted, so that a lack of descriptors is no busy loop.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How much is read at once.
+const CHUNK: usize = 32 << 10;
+/// How long statements that still run when the agent has ended are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long nothing must pass on a connection that stays open.
+const QUIET: Duration = Duration::from_millis(200);
+/// The pause between looks at connections that are waited for.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Records what passes to databases, until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    services: Vec<Recorded>,
+    guards: Vec<DropGuard>,
+}
+
+/// A service whose connections are recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    /// The service.
+    pub(crate) service: String,
+    /// Which database it is.
+    pub(crate) database: Database,
+    /// The database that it was made for: tables in it are named without it.
+    pub(crate) home: Option<String>,
+    ledger: Arc<Ledger>,
+    live: Arc<Mutex<Vec<Weak<Connection>>>>,
+}
+
+/// One connection while it lives.
+#[derive(Debug)]
+struct Connection {
+    conversation: Mutex<Box<dyn Conversation>>,
+    last: Mutex<Instant>,
+}
+
+impl Recorded {
+    /// A service that nothing was recorded of yet.
+    pub(crate) fn new(service: &str, database: Database, home: Option<String>) -> Self {
+        Self { service: service.to_owned(), database, home, ledger: Arc::default(), live: Arc::default() }
+    }
+
+    /// Takes the tables that are there before the agent: no temporary one of the same name hides them.
+    pub(crate) fn know<'a>(&self, tables: impl Iterator<Item = &'a String>) {
+        self.ledger.know(tables);
+    }
+
+    /// What was written, by table and operation.
+    pub(crate) fn writes(&self) -> Writes {
+        self.ledger.writes()
+    }
+
+    /// What could not be followed.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        self.ledger.problems()
+    }
+
+    fn open(&self) -> Arc<Connection> {
+        let (home, ledger) = (self.home.clone(), Arc::clone(&self.ledger));
+        let conversation: Box<dyn Conversation> = match self.database {
+            Database::Postgres => Box::new(Postgres::new(home, ledger)),
+            Database::MySql => Box::new(MySql::new(home, ledger)),
+        };
+        let conversation = Mutex::new(conversation);
+        let connection = Arc::new(Connection { conversation, last: Mutex::new(Instant::now()) });
+        let mut live = locked(&self.live);
+        live.retain(|connection| connection.strong_count() > 0);
+        live.push(Arc::downgrade(&connection));
+        connection
+    }
+
+    /// Whether some connection still does something.
+    fn is_busy(&self) -> bool {
+        let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
+        live.iter().any(|connection| {
+            let is_quiet = locked(&connection.conversation).is_quiet();
+            !is_quiet || locked(&connection.last).elapsed() < QUIET
+        })
+    }
+
+    /// Whether some statement has no answer yet.
+    fn still_runs(&self) -> bool {
+        let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
+        live.iter().any(|connection| !locked(&connection.conversation).is_quiet())
+    }
+
+    /// Ends what is still open, as far as it is recorded.
+    fn end(&self) {
+        let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
+        live.iter().filter(|one| !locked(&one.conversation).is_quiet()).for_each(|one| locked(&one.conversation).end());
+    }
+}
+
+impl Recorder {
+    /// Passes what comes to a listener of the sandbox on to a database's port behind its own door.
+    pub(crate) fn add(
+        &mut self,
+        listener: StdListener,
+        door: Door,
+        port: u16,
+        recorded: Recorded,
+    ) -> std::io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let stop = CancellationToken::new();
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let dial = move || {
+            let door = door.clone();
+            async move { door.connect(address).await.ok() }
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(listener, dial, recorded.clone())));
+        self.guards.push(stop.drop_guard());
+        // All ports of a service are one.
+        if self.services.iter().all(|known| known.service != recorded.service) {
+            self.services.push(recorded);
+        }
+        Ok(())
+    }
+
+    /// Every service that is recorded.
+    pub(crate) fn services(&self) -> &[Recorded] {
+        &self.services
+    }
+
+    /// Forgets what was before the agent.
+    pub(crate) fn begin(&self) {
+        self.services.iter().for_each(|service| service.ledger.begin());
+    }
+
+    /// The agent has ended: waits for what it asked last, and records nothing more. Connections are still passed on, for checks.
+    pub(crate) async fn seal(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.services.iter().any(Recorded::is_busy) && Instant::now() < deadline {
+            tokio::time::sleep(LOOK).await;
+        }
+        for service in &self.services {
+            if service.still_runs() {
+                let name = &service.service;
+                service.ledger.note(format!("a statement still ran in `{name}` after the agent had ended"));
+            }
+            service.end();
+            service.ledger.seal();
+        }
+    }
+}
+
+async fn serve<Dialled>(listener: TcpListener, dial: impl Fn() -> Dialled, recorded: Recorded)
+where
+    Dialled: Future<Output = Option<TcpStream>> + Send + 'static,
+{
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        // Too many open files pass; an end of the listener does not come while we hold it.
+        let Ok((client, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let (dialled, recorded) = (dial(), recorded.clone());
+        let connection = recorded.open();
+        connections.spawn(async move {
+            let _place = place;
+            let Some(server) = dialled.await else { return };
+            if let Err(problem) = connection.follow(client, server).await {
+                let service = &recorded.service;
+                recorded.ledger.note(format!("a connection to `{service}` could not be followed: {}", problem.0));
+            }
+            locked(&connection.conversation).end();
+        });
+    }
+}
+
+impl Connection {
+    /// Passes on both ways until the server ends, or the connection cannot be followed. When the client has gone, the server
+    /// still does what it was told: so its answers are read to the end.
+    async fn follow(&self, client: TcpStream, server: TcpStream) -> Result<(), Unfollowable> {
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        let to_client = AsyncMutex::new(to_client);
+        let up = async {
+            self.up(from_client, to_server, &to_client).await?;
+            std::future::pending().await
+        };
+        tokio::select! {
+            ended = self.down(from_server, &to_client) => ended,
+            failed = up => failed,
+        }
+    }
+
+    async fn up(
+        &self,
+        mut from: OwnedReadHalf,
+        mut to: OwnedWriteHalf,
+        to_client: &AsyncMutex<OwnedWriteHalf>,
+    ) -> Result<(), Unfollowable> {
+        let mut chunk = vec![0; CHUNK];
+        while let Ok(length @ 1..) = from.read(&mut chunk).await {
+            let passed = self.take(|conversation| conversation.client_said(&chunk[..length]))?;
+            if !passed.to_client.is_empty() && to_client.lock().await.write_all(&passed.to_client).await.is_err() {
+                break;
+            }
+            if to.write_all(&passed.to_server).await.is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown().await;
+        Ok(())
+    }
+
+    async fn down(&self, mut from: OwnedReadHalf, to: &AsyncMutex<OwnedWriteHalf>) -> Result<(), Unfollowable> {
+        let mut chunk = vec![0; CHUNK];
+        let mut is_there = true;
+        while let Ok(length @ 1..) = from.read(&mut chunk).await {
+            let passed = self.take(|conversation| conversation.server_said(&chunk[..length]))?;
+            is_there = is_there && to.lock().await.write_all(&passed.to_client).await.is_ok();
+        }
+        let _ = to.lock().await.shutdown().await;
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        what: impl FnOnce(&mut dyn Conversation) -> Result<Passed, Unfollowable>,
+    ) -> Result<Passed, Unfollowable> {
+        *locked(&self.last) = Instant::now();
+        what(&mut **locked(&self.conversation))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGIN: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0app\0\0";
+    const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+    const INSERT: &[u8] = b"Q\0\0\0\x1dINSERT INTO a VALUES (1)\0";
+    const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0Z\0\0\0\x05I";
+
+    /// A recorder before a server that the test plays, and where clients go.
+    async fn recorder() -> (Recorder, TcpListener, SocketAddr) {
+        let server = TcpListener::bind("127.0.0.1:0").await.expect("a server");
+        let front = TcpListener::bind("127.0.0.1:0").await.expect("a front");
+        let (to, from) = (server.local_addr().expect("an address"), front.local_addr().expect("an address"));
+        let recorded = Recorded::new("db", Database::Postgres, Some("app".to_owned()));
+        let stop = CancellationToken::new();
+        let dial = move || async move { TcpStream::connect(to).await.ok() };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(front, dial, recorded.clone())));
+        (Recorder { services: vec![recorded], guards: vec![stop.drop_guard()] }, server, from)
+    }
+
+    async fn expect(stream: &mut TcpStream, bytes: &[u8]) {
+        let mut read = vec![0; bytes.len()];
+        stream.read_exact(&mut read).await.expect("bytes");
+        assert_eq!(read, bytes);
+    }
+
+    #[tokio::test]
+    async fn what_a_client_asked_before_it_left_is_waited_for() {
+        let (recorder, server, front) = recorder().await;
+        recorder.begin();
+        let mut client = TcpStream::connect(front).await.expect("a connection");
+        client.write_all(LOGIN).await.expect("a login");
+        let (mut behind, _) = server.accept().await.expect("a connection");
+        expect(&mut behind, LOGIN).await;
+        behind.write_all(WELCOME).await.expect("a welcome");
+        expect(&mut client, WELCOME).await;
+        client.write_all(INSERT).await.expect("a query");
+        drop(client);
+        let server = async {
+            expect(&mut behind, INSERT).await;
+            behind.write_all(INSERTED).await.expect("an answer");
+            drop(behind);
+        };
+        tokio::join!(recorder.seal(), server);
+        let writes = recorder.services()[0].writes();
+        assert_eq!(writes.iter().collect::<Vec<_>>(), [("a", "insert", 1)]);
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_does_not_end_is_noted() {
+        let (recorder, server, front) = recorder().await;
+        recorder.begin();
+        let mut client = TcpStream::connect(front).await.expect("a connection");
+        client.write_all(LOGIN).await.expect("a login");
+        let (mut behind, _) = server.accept().await.expect("a connection");
+        behind.write_all(WELCOME).await.expect("a welcome");
+        expect(&mut client, WELCOME).await;
+        client.write_all(INSERT).await.expect("a query");
+        expect(&mut behind, &[LOGIN, INSERT].concat()).await;
+        recorder.seal().await;
+        let problems = recorder.services()[0].problems();
+        assert_eq!(problems, ["a statement still ran in `db` after the agent had ended"]);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_cannot_be_followed_is_closed_and_noted() {
+        let (recorder, _server, front) = recorder().await;
+        recorder.begin();
+        let mut client = TcpStream::connect(front).await.expect("a connection");
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("a request");
+        let mut answer = Vec::new();
+        let _ = client.read_to_end(&mut answer).await;
+        assert!(answer.is_empty());
+        recorder.seal().await;
+        let problems = recorder.services()[0].problems();
+        assert!(problems[0].starts_with("a connection to `db` could not be followed"), "{problems:?}");
+    }
+}

@@ -1,0 +1,110 @@
+//! What statements do, as far as their text tells: which tables they write, and what becomes of a transaction.
+
+mod find;
+mod lexer;
+mod scan;
+mod targets;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub(super) use lexer::Dialect;
+
+/// How many statements of one text are told apart.
+const MOST_STATEMENTS: usize = 1000;
+
+/// The statements of one text, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Script {
+    /// The statements that are not empty. What the server answers beyond them belongs to a part that was not read.
+    pub(super) statements: VecDeque<Arc<Statement>>,
+}
+
+/// What one statement does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Statement {
+    /// The tables that it writes.
+    pub(super) targets: Vec<Target>,
+    /// What it does besides.
+    pub(super) effect: Effect,
+    /// Whether it may write more than its text told.
+    pub(super) unclear: bool,
+    /// Whether its answer may tell a number of rows although it writes none: `SELECT … INTO @x`, `CALL`.
+    pub(super) tells_rows: bool,
+    /// Whether MySQL ends a transaction before it, even when it fails.
+    pub(super) commits: bool,
+}
+
+impl Statement {
+    /// How much of what one connection may hold it takes.
+    pub(super) fn weight(&self) -> usize {
+        let inner = match &self.effect {
+            Effect::Prepare(_, inner) => inner.targets.len(),
+            _ => 0,
+        };
+        1 + self.targets.len() + inner
+    }
+}
+
+/// One table that a statement writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    /// What is done to it: `insert`, `update`, `delete`, `merge`, `replace`, `truncate`, `copy`, `load`, `create`, `drop` or `alter`.
+    pub(super) operation: &'static str,
+    /// The schema or database, where the text names one.
+    pub(super) schema: Option<String>,
+    /// The table; `*` for all of a schema.
+    pub(super) table: String,
+    /// Whether the number of rows that the server tells is about this table.
+    pub(super) is_main: bool,
+    /// Whether a temporary table is made, which no other session sees.
+    pub(super) temporary: bool,
+    /// Whether that one is gone at the end of the transaction.
+    pub(super) until_commit: bool,
+}
+
+/// What a statement does besides writing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Effect {
+    /// Nothing that matters here.
+    #[default]
+    None,
+    /// A transaction begins, and MySQL ends the one before.
+    Begin,
+    /// A transaction is kept.
+    Commit,
+    /// A transaction is undone.
+    Rollback,
+    /// A part of a transaction is undone.
+    RollbackTo,
+    /// Another database is meant by names without one.
+    Use(String),
+    /// A statement gets a name.
+    Prepare(String, Arc<Statement>),
+    /// A statement with a name is run.
+    Execute(String),
+    /// A procedure is called, which may answer many times.
+    Call,
+    /// What is explained is also done.
+    Explained,
+    /// A statement with a name is explained and done.
+    ExplainedExecute(String),
+    /// Rows are taken from a portal.
+    Fetch(String),
+    /// A statement's name is forgotten.
+    Deallocate(String),
+    /// Prepared statements and temporary tables are forgotten.
+    Discard,
+    /// Prepared statements are forgotten.
+    DeallocateAll,
+}
+
+impl Script {
+    /// Reads a text.
+    pub(super) fn read(dialect: Dialect, text: &[u8]) -> Self {
+        Self { statements: scan::statements(dialect, text, MOST_STATEMENTS) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
