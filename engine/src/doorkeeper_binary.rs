@@ -14,17 +14,22 @@ static PROGRAM: &[u8] = include_bytes!(env!("DOORKEEPER_BINARY"));
 
 /// Puts the program where it can be mounted from, and returns its path. Does nothing when it is there already.
 pub(crate) fn install(data_dir: &DataDir) -> io::Result<PathBuf> {
-    let digest: String = Sha256::digest(PROGRAM).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    put(data_dir, "doorkeeper", PROGRAM)
+}
+
+/// Puts a program of ours where it can be mounted from, under a name of its content.
+pub(crate) fn put(data_dir: &DataDir, name: &str, program: &[u8]) -> io::Result<PathBuf> {
+    let digest: String = Sha256::digest(program).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let folder = data_dir.path().join("doorkeeper");
-    let path = folder.join(format!("doorkeeper-{digest}"));
-    if fs::metadata(&path).is_ok_and(|found| found.len() == PROGRAM.len() as u64) {
+    let path = folder.join(format!("{name}-{digest}"));
+    if fs::metadata(&path).is_ok_and(|found| found.len() == program.len() as u64) {
         return Ok(path);
     }
     fs::create_dir_all(&folder)?;
     // Written under another name first: another process may be doing the same, and a half-written program must not be
     // started.
     let temporary = tempfile::NamedTempFile::new_in(&folder)?;
-    fs::write(temporary.path(), PROGRAM)?;
+    fs::write(temporary.path(), program)?;
     fs::set_permissions(temporary.path(), Permissions::from_mode(0o555))?;
     temporary.persist(&path).map_err(|error| error.error)?;
     Ok(path)

@@ -53,7 +53,7 @@ const DEBIAN: Recipe = Recipe {
         "ubuntu:22.04",
         "ubuntu:latest",
     ],
-    packages: &["bash", "mawk", "diffutils", "perl-base"],
+    packages: &["bash", "mawk", "diffutils", "perl-base", "libfaketime"],
     settings: &[r#"CMD ["bash"]"#, PATH],
     ..BLANK
 };
@@ -74,7 +74,7 @@ const PYTHON: Recipe = Recipe {
         "python:slim",
         "python:latest",
     ],
-    packages: &["python3", "python3-venv", "python3-pip", "perl", "diffutils", "ca-certificates"],
+    packages: &["python3", "python3-venv", "python3-pip", "perl", "diffutils", "ca-certificates", "libfaketime"],
     inside: Some(include_str!("../../images/python/setup.sh")),
     settings: &[r#"CMD ["python3"]"#, PATH, "ENV LANG=C.UTF-8"],
     ..BLANK
@@ -97,7 +97,7 @@ const POSTGRES: Recipe = Recipe {
         "postgres:alpine",
         "postgres:latest",
     ],
-    packages: &["postgresql-15"],
+    packages: &["postgresql-15", "libfaketime"],
     before: Some(include_str!("../../images/postgres/before.sh")),
     files: &[
         File {
@@ -125,7 +125,7 @@ const MARIADB: Recipe = Recipe {
     name: "touchstone/mariadb:10.11",
     description: "MariaDB 10.11, its data directory ready made",
     stands_in_for: &["mariadb:10.11", "mariadb:10", "mariadb:11", "mariadb:11.4", "mariadb:lts", "mariadb:latest"],
-    packages: &["mariadb-server-core", "mariadb-client-core"],
+    packages: &["mariadb-server-core", "mariadb-client-core", "libfaketime"],
     files: &[
         File { path: "/etc/mysql/my.cnf", mode: "644", content: include_str!("../../images/mariadb/my.cnf") },
         entrypoint(include_str!("../../images/mysql/entrypoint.sh")),
@@ -150,7 +150,7 @@ const MYSQL: Recipe = Recipe {
     // Only Debian's unstable suite has MySQL.
     suite: "sid",
     foundation: Foundation::Essential,
-    packages: &["mysql-server-core", "mysql-client-core", "bash"],
+    packages: &["mysql-server-core", "mysql-client-core", "bash", "libfaketime"],
     before: Some(include_str!("../../images/mysql/before.sh")),
     files: &[
         File { path: "/etc/mysql/my.cnf", mode: "644", content: include_str!("../../images/mysql/my.cnf") },
