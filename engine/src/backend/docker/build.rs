@@ -20,6 +20,9 @@ pub use super::bootstrapping::Failed;
 use crate::images::Recipe;
 use crate::images::bootstrap::{Bootstrap, PROGRAM, RECIPE_LABEL};
 
+/// The program that starts another in a namespace of its own.
+const UNSHARE: &str = "unshare";
+
 /// How images are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildOptions {
@@ -166,9 +169,24 @@ async fn build_image(
     Ok(built)
 }
 
+/// The program. As root it mounts folders of the host below its own, and must not leave them there when it is killed: who then
+/// tidied up would remove what is the host's. Mounts of a namespace of its own go with it.
+fn program() -> Command {
+    let has = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    };
+    if !rustix::process::geteuid().is_root() || !has(UNSHARE) || !has(PROGRAM) {
+        return Command::new(PROGRAM);
+    }
+    let mut command = Command::new(UNSHARE);
+    command.args(["--mount", "--propagation", "private", "--", PROGRAM]);
+    command
+}
+
 /// Runs the program and the import side by side. When both fail, the program's failure is the cause.
 async fn make(docker: &Docker, name: &'static str, bootstrap: &Bootstrap) -> Result<(), BuildError> {
-    let mut command = Command::new(PROGRAM);
+    let mut command = program();
     command.args(&bootstrap.arguments).envs(bootstrap.environment.iter().map(|(key, value)| (*key, value.as_str())));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (bootstrapping, output) = Bootstrapping::start(command).map_err(|error| match error.kind() {
