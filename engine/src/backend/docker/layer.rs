@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use bollard::query_parameters::InspectContainerOptionsBuilder;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::io::Errno;
 
 use super::DockerBackend;
 use super::call::call;
@@ -38,6 +39,8 @@ struct Layer {
     bytes: u64,
     entries: usize,
     incomplete: bool,
+    /// Set when there is something whose size is not in the sum.
+    unmeasured: bool,
 }
 
 impl DockerBackend {
@@ -54,7 +57,8 @@ impl DockerBackend {
     /// How many bytes were written. Only when it is to be thorough the engine is asked, which is slow.
     pub(super) async fn layer_bytes(&self, name: &str, thorough: bool) -> Result<Option<u64>, EngineError> {
         if let Some(layer) = self.read_layer(name).await? {
-            return Ok(Some(layer.bytes));
+            // What could not be measured may be anything.
+            return Ok(Some(if layer.unmeasured { u64::MAX } else { layer.bytes }));
         }
         if !thorough {
             return Ok(None);
@@ -85,15 +89,20 @@ fn read(layer_folder: &Path) -> io::Result<Layer> {
     let mut pending = vec![PathBuf::from(".")];
     while let Some(below) = pending.pop() {
         let opened = openat2(&root, &below, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS);
-        let Ok(folder) = opened else {
+        let folder = match opened {
+            Ok(folder) => folder,
             // It went, or is too deep to be named.
-            layer.incomplete = true;
-            continue;
+            Err(error) => {
+                layer.incomplete = true;
+                layer.unmeasured |= error != Errno::NOENT;
+                continue;
+            }
         };
         if layer.add_folder(&folder, &below, &mut pending).is_err() || layer.entries > MOST_ENTRIES {
             layer.incomplete = true;
         }
         if layer.entries > MOST_ENTRIES {
+            layer.unmeasured = true;
             break;
         }
     }
