@@ -1,9 +1,10 @@
 //! Finds what an agent left running in a service, such as a program that a database was told to start.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::LiveServices;
-use crate::backend::Process;
+use crate::backend::{Process, RunningService};
 use crate::error::EngineError;
 
 /// What ran in each service before the agent started.
@@ -42,27 +43,44 @@ impl Known {
     }
 }
 
+/// How often a service is looked at while something unexpected runs in it. A process that is just ending cannot be told from
+/// a stranger, because the kernel does not say any more what it ran; it is gone at one of the next looks.
+const LOOKS: u32 = 10;
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// What the agent left running in services; each is a reason to fail.
 pub(crate) async fn offences(services: &LiveServices, baseline: &Baseline) -> Result<Vec<String>, EngineError> {
     let mut offences = Vec::new();
     for (name, service) in services {
-        // A service that the agent ended has no processes; the checks that need it say so.
-        if !service.running.is_running().await? {
-            continue;
-        }
         let known = baseline.0.get(name).cloned().unwrap_or_default();
-        let processes = match service.running.processes().await {
-            Ok(processes) => processes,
-            // It may have ended just now.
-            Err(_) if !service.running.is_running().await? => continue,
-            Err(error) => return Err(error),
-        };
-        for process in processes.iter().filter(|process| !known.expects(process)) {
-            let arguments = &process.arguments;
+        let mut strangers = strangers(&*service.running, &known).await?;
+        for _ in 1..LOOKS {
+            if strangers.is_empty() {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+            strangers = self::strangers(&*service.running, &known).await?;
+        }
+        for Process { arguments, .. } in strangers {
             offences.push(format!("a process that was not there before runs in the service `{name}`: {arguments}"));
         }
     }
     Ok(offences)
+}
+
+/// The processes of a service that are not expected.
+async fn strangers(service: &dyn RunningService, known: &Known) -> Result<Vec<Process>, EngineError> {
+    // A service that the agent ended has no processes; the checks that need it say so.
+    if !service.is_running().await? {
+        return Ok(Vec::new());
+    }
+    match service.processes().await {
+        Ok(processes) => Ok(processes.into_iter().filter(|process| !known.expects(process)).collect()),
+        // It may have ended just now.
+        Err(_) if !service.is_running().await? => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// What a process is known by: the file that it runs where the kernel tells, because a name can be chosen freely.
