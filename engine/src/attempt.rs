@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jiff::Timestamp;
 use scenario::evidence::Evidence;
 use scenario::plan::{Scenario, Values};
 use scenario::spec::Spec;
@@ -10,6 +11,7 @@ use scenario::spec::sections::{AgentKind, Noop, Oracle};
 
 use crate::backend::Identity;
 use crate::bundle::BundleFolder;
+use crate::machine::Machine;
 
 /// One attempt of one scenario.
 #[derive(Debug)]
@@ -28,6 +30,10 @@ pub struct Attempt<'a> {
     pub permissions: Permissions,
     /// Who acts instead of the spec's own agent.
     pub agent: Option<AgentChoice>,
+    /// What the machine has for it.
+    pub machine: &'a Machine,
+    /// When it began.
+    pub started_at: Timestamp,
     /// Whether its sandbox is kept for a person to look into.
     pub keep: Keep<'a>,
 }

@@ -7,6 +7,7 @@ use scenario::spec::sections::{Database, SecretScope, Service, ServiceKind};
 
 use crate::attempt::Attempt;
 use crate::backend::{Image, WORKSPACE};
+use crate::run::network;
 use crate::users::User;
 
 /// Where programs are looked for when the image does not say.
@@ -20,18 +21,24 @@ const MOST_VARIABLE: usize = 120 * 1024;
 /// The environment of commands in the sandbox, by name.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// What `setup.commands` and command checks see: the image's variables, the services' addresses, secrets, `setup.env`.
-pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User) -> Environment {
+/// What `setup.commands` and command checks see: the image's variables, the services' addresses, secrets, `more` (the gateways
+/// and the clock), `setup.env`.
+pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, more: Environment) -> Environment {
     let values = attempt.values();
     let mut environment = Environment::from([
         ("PATH".to_owned(), PATH.to_owned()),
         ("HOME".to_owned(), user.home.clone()),
         ("WORKSPACE".to_owned(), WORKSPACE.to_owned()),
+        // The same everywhere, unless the image or the spec says otherwise.
+        ("TZ".to_owned(), "UTC".to_owned()),
+        ("LANG".to_owned(), "C.UTF-8".to_owned()),
     ]);
     environment.extend(image.environment.iter().cloned());
     environment.extend(addresses(attempt));
+    environment.extend(network::variables(attempt.spec));
     environment.extend(seeds(attempt));
     environment.extend(secrets(attempt));
+    environment.extend(more);
     let own = attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values)));
     environment.extend(own);
     environment
@@ -95,12 +102,18 @@ fn seeds(attempt: &Attempt<'_>) -> Environment {
     let mut environment = Environment::from(names);
     // Python takes no more than 32 bits.
     environment.insert("PYTHONHASHSEED".to_owned(), (seed & u64::from(u32::MAX)).to_string());
+    environment.insert("PERL_HASH_SEED".to_owned(), format!("0x{seed:016x}"));
+    environment.insert("PERL_PERTURB_KEYS".to_owned(), "0".to_owned());
     environment
 }
 
 fn secrets(attempt: &Attempt<'_>) -> Environment {
-    let as_variable =
-        attempt.spec.secrets.iter().filter(|secret| matches!(secret.entry().scope, None | Some(SecretScope::Env(_))));
+    // The key of the model's upstream stays outside.
+    let model = attempt.spec.model.as_ref();
+    let upstream = model.and_then(|model| model.upstream.as_ref()).and_then(|upstream| upstream.api_key.as_ref());
+    let as_variable = attempt.spec.secrets.iter().filter(|secret| {
+        matches!(secret.entry().scope, None | Some(SecretScope::Env(_))) && Some(secret.name()) != upstream
+    });
     as_variable
         .filter_map(|secret| {
             let name = secret.name().to_string();
@@ -136,6 +149,7 @@ mod tests {
     use crate::backend::{Identity, Image};
     use crate::bundle::BundleFolder;
     use crate::entropy;
+    use crate::machine::Machine;
     use crate::users::User;
 
     fn environment(prompt: &str) -> BTreeMap<String, String> {
@@ -156,6 +170,8 @@ mod tests {
             identity: Identity { experiment: String::new(), scenario: String::new(), job: entropy::uuid(), attempt: 1 },
             permissions: Permissions::default(),
             agent: None,
+            machine: &Machine::default(),
+            started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
         };
         let image = Image {
@@ -170,7 +186,7 @@ mod tests {
             ours: false,
         };
         let user = User { uid: 0, gid: 0, groups: Vec::new(), home: "/root".to_owned() };
-        of_agent(&attempt, &of_commands(&attempt, &image, &user))
+        of_agent(&attempt, &of_commands(&attempt, &image, &user, BTreeMap::new()))
     }
 
     #[test]
@@ -178,7 +194,7 @@ mod tests {
         let found = environment("do it");
         let shown: Vec<_> = found
             .iter()
-            .filter(|(name, _)| !name.ends_with("SEED"))
+            .filter(|(name, _)| !name.ends_with("SEED") && !name.starts_with("PERL"))
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         insta::assert_snapshot!(shown.join("\n"));

@@ -22,9 +22,12 @@ use crate::capture::{AGENT_BYTES, Capture};
 use crate::door::Door;
 use crate::environment::Environment;
 use crate::error::EngineError;
+use crate::gateways::bounded_json;
 
 /// How large an answer may be.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// How many values an answer may have whose output is looked up.
+const MOST_VALUES: usize = 500_000;
 /// How long a server that was ended may take to be gone.
 const PARTING: Duration = Duration::from_secs(15);
 /// The pause between tries to reach an agent that was just started.
@@ -99,11 +102,16 @@ fn keep_log(acted: &mut Acted, served: &Acted) {
 async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, String>>) -> Acted {
     let started = Instant::now();
     let mut acted = Acted::default();
-    let (exit, text, place) = match tokio::time::timeout_at(watch.deadline.at, conversation).await {
+    let ended = tokio::select! {
+        ended = conversation => Ok(ended),
+        () = tokio::time::sleep_until(watch.deadline.at) => Err(watch.deadline.fired.clone()),
+        fired = watch.world.gateways.limit_fired() => Err(fired),
+    };
+    let (exit, text, place) = match ended {
         Ok(Ok(output)) => (Some(Exit::Code(0)), output, "stdout"),
         Ok(Err(problem)) => (Some(Exit::Code(1)), problem, "stderr"),
-        Err(_) => {
-            acted.limits.push(watch.deadline.fired.clone());
+        Err(fired) => {
+            acted.limits.push(fired);
             (None, String::new(), "stdout")
         }
     };
@@ -212,7 +220,8 @@ async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(Sta
 
 /// What stands at a dotted path of a JSON answer.
 fn output(text: &str, path: &str) -> Result<String, String> {
-    let answer: Json = serde_json::from_str(text).map_err(|_| format!("the agent's answer is no JSON: {text}"))?;
+    let answer = bounded_json::parse(text.as_bytes(), MOST_VALUES)
+        .map_err(|_| format!("the agent's answer is no JSON, or has too many values: {text}"))?;
     let mut found = &answer;
     for step in path.split('.').filter(|step| !step.is_empty()) {
         let next = match found {

@@ -99,6 +99,7 @@ impl Watch<'_> {
             // The agent was not there yet.
             Err(error) => return Err(EngineError::door("start the agent")(error)),
         }
+        self.world.commands.note(&process.words, acted.record.exit, &self.world.redactor);
         acted.record.wall_ms += u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(())
     }
@@ -121,12 +122,14 @@ impl Watch<'_> {
 
     async fn follow(&self, command: &mut Command, printed: &mut Printed) -> Result<End, EngineError> {
         let written = self.written_over_image();
-        tokio::pin!(written);
+        let used_up = self.world.gateways.limit_fired();
+        tokio::pin!(written, used_up);
         loop {
             let event = tokio::select! {
                 event = command.next() => event,
                 () = tokio::time::sleep_until(self.deadline.at) => return Ok(End::Limit(self.deadline.fired.clone())),
                 fired = &mut written => return Ok(End::Limit(fired)),
+                fired = &mut used_up => return Ok(End::Limit(fired)),
             };
             match event {
                 Ok(CommandEvent::Output(Stream::Out, bytes)) => printed.stdout.take(&bytes),

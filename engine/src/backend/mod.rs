@@ -206,8 +206,11 @@ pub struct SandboxRequest {
     pub image: Image,
     /// What it may use.
     pub limits: Limits,
-    /// Names, and the addresses on its loopback that they lead to.
+    /// Names of its services, and the addresses on its loopback that they lead to: once it is kept and nobody serves names
+    /// any more, they are in its `/etc/hosts`.
     pub hosts: Vec<(String, Ipv4Addr)>,
+    /// Where names are looked up, on its loopback; `None` when there are none.
+    pub name_server: Option<Ipv4Addr>,
     /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
     pub read_only: bool,
 }
@@ -238,6 +241,22 @@ pub struct ServiceRequest {
     pub environment: BTreeMap<String, String>,
     /// Whether it gets a network of its own, because another service wants one of its ports.
     pub own_network: bool,
+    /// A script that is found before these programs of the image, under their names.
+    pub shim: Option<Shim>,
+}
+
+/// A script that is found before programs of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shim {
+    /// The programs.
+    pub programs: &'static [&'static str],
+    /// The script, which starts the program that it is named like. Its own folder is [`Shim::FOLDER`].
+    pub script: &'static str,
+}
+
+impl Shim {
+    /// The folder that is looked into first.
+    pub const FOLDER: &'static str = "/usr/local/sbin";
 }
 
 /// Why a doorkeeper is gone.

@@ -9,7 +9,7 @@ mod error;
 mod files;
 mod listener;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -46,12 +46,6 @@ impl Door {
     /// Opens a listening socket inside the sandbox.
     pub async fn listen(&self, transport: Transport, address: SocketAddr) -> Result<OwnedFd, DoorError> {
         self.descriptor(|id| Request::Listen { id, transport, address }).await
-    }
-
-    /// Opens a TCP listener on a port of every address inside the sandbox.
-    pub async fn listen_tcp(&self, port: u16) -> Result<std::net::TcpListener, DoorError> {
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-        Ok(self.listen(Transport::Tcp, address).await?.into())
     }
 
     /// Connects to a port on the sandbox's loopback.

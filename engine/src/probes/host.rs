@@ -14,13 +14,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::Prober;
-use super::script::{AUDIT_LOG, interpreted};
+use super::script::{AUDIT_LOG, TRACE_LOG, interpreted};
 use crate::attempt::HostChecks;
 use crate::backend::WORKSPACE;
 use crate::capture::{CHECK_BYTES, Capture};
 use crate::door::Door;
 use crate::error::EngineError;
-use crate::run::audit;
 
 /// How many entries of the workspace are copied out.
 const MOST_ENTRIES: u64 = 50_000;
@@ -57,9 +56,10 @@ impl Prober<'_> {
                 return Ok(Answer::Unavailable { reason, limit: Some(Limit::CheckTimeout) });
             }
         }
-        let log = scratch.join(AUDIT_LOG);
-        fs::write(&log, audit::log(self.audit, &self.world.redactor)).map_err(EngineError::files(operation))?;
-        let context = self.context(&workspace.display().to_string(), &log.display().to_string());
+        for (name, log) in [(AUDIT_LOG, &self.logs.audit), (TRACE_LOG, &self.logs.trace)] {
+            fs::write(scratch.join(name), log).map_err(EngineError::files(operation))?;
+        }
+        let context = self.context(&workspace.display().to_string(), &scratch.display().to_string());
         let running = format!("run the script `{script}`");
         let mut child =
             start(checks, &path.display().to_string(), &scratch).map_err(EngineError::files(running.clone()))?;

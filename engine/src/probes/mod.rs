@@ -10,12 +10,13 @@ mod sql;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use scenario::evidence::{Answer, AuditEvent, Limit, Probe};
+use scenario::evidence::{Answer, Limit, Probe};
 
 use crate::attempt::Attempt;
 use crate::backend::End;
 use crate::door::DoorError;
 use crate::error::EngineError;
+use crate::run::audit::Logs;
 use crate::world::World;
 
 pub(crate) use command::{Line, exit, not_started, run_on};
@@ -30,7 +31,7 @@ pub(crate) struct Prober<'a> {
     /// Paths of the image that the agent changed.
     pub(crate) image_changes: &'a [String],
     /// What was written down about the agent's doings.
-    pub(crate) audit: &'a [AuditEvent],
+    pub(crate) logs: &'a Logs,
     /// Why the sandbox cannot be asked any more, once that is so.
     pub(crate) lost: Mutex<Option<String>>,
     /// Whether something that the agent left was run by a check.

@@ -13,10 +13,11 @@ use crate::backend::{Sandbox, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::entropy;
 use crate::error::EngineError;
-use crate::run::audit;
 
 /// The name of the audit's log beside a script.
 pub(super) const AUDIT_LOG: &str = "audit.jsonl";
+/// The name of the trace beside a script.
+pub(super) const TRACE_LOG: &str = "trace.jsonl";
 
 /// A script that is ready to be run.
 struct Placed {
@@ -67,7 +68,7 @@ impl Prober<'_> {
         self.in_fresh(fresh, &self.line(&placed.words, &placed.context), timeout).await
     }
 
-    /// Puts a script of the bundle and what stands beside it, and the audit's log, into a new folder. The inner error is
+    /// Puts a script of the bundle and what stands beside it, and the logs, into a new folder. The inner error is
     /// one of the sandbox.
     async fn place(&self, door: &Door, script: &str) -> Result<Result<Placed, DoorError>, EngineError> {
         let folder = format!("/tmp/touchstone-check-{}", entropy::hex(16));
@@ -77,7 +78,8 @@ impl Prober<'_> {
         } else {
             interpreted(&format!("{folder}/{script}"))
         };
-        files.push((AUDIT_LOG.to_owned(), audit::log(self.audit, &self.world.redactor)));
+        files.push((AUDIT_LOG.to_owned(), self.logs.audit.clone()));
+        files.push((TRACE_LOG.to_owned(), self.logs.trace.clone()));
         for (path, mode) in [("/tmp", 0o1777), (WORKSPACE, 0o777)] {
             if let Err(error) = self.reopen(door, path, mode).await {
                 return Ok(Err(error));
@@ -97,7 +99,7 @@ impl Prober<'_> {
                 return Ok(Err(error));
             }
         }
-        let context = self.context(WORKSPACE, &format!("{folder}/{AUDIT_LOG}"));
+        let context = self.context(WORKSPACE, &folder);
         Ok(Ok(Placed { words, context }))
     }
 
@@ -122,8 +124,8 @@ impl Prober<'_> {
         }
     }
 
-    /// What a script reads on standard input.
-    pub(super) fn context(&self, workspace: &str, audit_log: &str) -> Vec<u8> {
+    /// What a script reads on standard input; the logs are in a folder.
+    pub(super) fn context(&self, workspace: &str, folder: &str) -> Vec<u8> {
         let spec = self.attempt.spec;
         let port = |service: &scenario::spec::sections::Service| service.ports().first().copied();
         let services: serde_json::Map<_, _> = spec
@@ -137,8 +139,8 @@ impl Prober<'_> {
             "sandbox_id": self.world.sandbox.name(),
             "workspace_path": workspace,
             "services": services,
-            "audit_log_path": audit_log,
-            "trace_path": format!("{workspace}/.keystone/trace.jsonl"),
+            "audit_log_path": format!("{folder}/{AUDIT_LOG}"),
+            "trace_path": format!("{folder}/{TRACE_LOG}"),
             "task": { "prompt": self.attempt.values().prompt() },
             "scenario_params": self.attempt.scenario.parameters,
         });

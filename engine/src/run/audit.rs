@@ -1,7 +1,9 @@
-//! The audit: what the gateways and the sandbox saw, as evidence and as a log for check scripts.
+//! The audit: what the gateways and the sandbox saw, as evidence and as logs for check scripts.
 
 use doorkeeper::protocol::EntryKind;
-use scenario::evidence::{AuditEvent, Evidence};
+use scenario::evidence::{AuditEvent, Audited, Evidence};
+use scenario::trace::{self, audit_lines};
+use serde_json::Value as Json;
 
 use super::setup::write;
 use crate::attempt::Attempt;
@@ -21,7 +23,9 @@ pub(super) fn add_file_writes(evidence: &mut Evidence, changes: &Changes, attemp
     if !attempt.spec.effective_audit().file_writes {
         return;
     }
-    let event = |op: &'static str| move |path: &String| AuditEvent::FileWrite { path: path.clone(), op: op.to_owned() };
+    let event = |op: &'static str| {
+        move |path: &String| Audited::from(AuditEvent::FileWrite { path: path.clone(), op: op.to_owned() })
+    };
     let events = (changes.added.iter().map(event("added")))
         .chain(changes.modified.iter().map(event("modified")))
         .chain(changes.removed.iter().map(event("removed")));
@@ -32,22 +36,55 @@ pub(super) fn add_file_writes(evidence: &mut Evidence, changes: &Changes, attemp
     }
 }
 
-/// Writes a copy of the log into the workspace. Where that cannot be done, the agent is to blame, and a log of its own making
+/// Adds what changed in the image, outside the workspace and folders that anything may write to.
+pub(super) fn add_image_writes(evidence: &mut Evidence, attempt: &Attempt<'_>) {
+    if attempt.spec.effective_audit().file_writes {
+        let event = |path: &String| AuditEvent::FileWrite { path: path.clone(), op: "changed".to_owned() };
+        let events: Vec<_> = evidence.image_changes.iter().map(|path| event(path).into()).collect();
+        evidence.audit.get_or_insert_default().extend(events);
+    }
+}
+
+/// The logs for check scripts, one JSON object a line.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    /// What the agent did.
+    pub(crate) audit: Vec<u8>,
+    /// What it asked its model, the tools that were called, and what it said about itself.
+    pub(crate) trace: Vec<u8>,
+}
+
+impl Logs {
+    /// Those of the evidence so far.
+    pub(crate) fn of(evidence: &Evidence, redactor: &Redactor) -> Self {
+        let lines = |lines: Vec<Json>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        Self {
+            audit: redactor.text(&lines(audit_lines(evidence))).into_bytes(),
+            trace: redactor.text(&lines(trace::lines(evidence))).into_bytes(),
+        }
+    }
+}
+
+/// Writes copies of the logs into the workspace. Where that cannot be done, the agent is to blame, and logs of its own making
 /// may stand there instead: that is an offence.
-pub(super) async fn write_log(evidence: &mut Evidence, world: &World) -> Result<(), EngineError> {
-    let Some(events) = &evidence.audit else { return Ok(()) };
+pub(super) async fn write_logs(evidence: &mut Evidence, world: &World, logs: &Logs) -> Result<(), EngineError> {
+    if logs.audit.is_empty() && logs.trace.is_empty() && evidence.audit.is_none() {
+        return Ok(());
+    }
     if let Some(problem) = occupied(world).await? {
         evidence.offences.push(problem);
         return Ok(());
     }
-    let path = format!("{WORKSPACE}/{FOLDER}/audit.jsonl");
-    match write(world, &path, EntryKind::File, 0o644, log(events, &world.redactor)).await {
-        Err(EngineError::Door { cause: DoorError::Failed(failure), .. }) => {
-            evidence.offences.push(format!("the agent left no place for the audit log: {}", failure.message));
-            Ok(())
+    for (name, log) in [("audit", &logs.audit), ("trace", &logs.trace)] {
+        let path = format!("{WORKSPACE}/{FOLDER}/{name}.jsonl");
+        match write(world, &path, EntryKind::File, 0o644, log.clone()).await {
+            Err(EngineError::Door { cause: DoorError::Failed(failure), .. }) => {
+                evidence.offences.push(format!("the agent left no place for the {name} log: {}", failure.message));
+            }
+            other => other?,
         }
-        other => other,
     }
+    Ok(())
 }
 
 /// What the agent put in the place of our folder. Writing follows links, so there must be none.
@@ -62,10 +99,4 @@ async fn occupied(world: &World) -> Result<Option<String>, EngineError> {
     let is_fit = kind.is_none_or(|kind| kind == EntryKind::Directory);
     let problem = || format!("the agent replaced the folder {WORKSPACE}/{FOLDER} of the audit log by something else");
     Ok((!is_fit).then(problem))
-}
-
-/// One event a line, for check scripts.
-pub(crate) fn log(events: &[AuditEvent], redactor: &Redactor) -> Vec<u8> {
-    let line = |event: &AuditEvent| serde_json::to_string(event).unwrap_or_default() + "\n";
-    redactor.text(&events.iter().map(line).collect::<String>()).into_bytes()
 }

@@ -1,8 +1,14 @@
 //! Runs one attempt of a scenario: prepare, act, probe, destroy.
 
 pub(crate) mod audit;
+pub(crate) mod databases;
+pub(crate) mod diffs;
 mod ending;
+pub(crate) mod gateways;
+mod honeytokens;
+mod judging;
 mod mocks;
+pub(crate) mod network;
 mod prepare;
 mod probe;
 mod redacted;
@@ -11,9 +17,11 @@ mod supported;
 
 pub use supported::unsupported;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scenario::evidence::{Evidence, Fired, Limit, World as WorldRecord};
+use jiff::Timestamp;
+use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, World as WorldRecord};
 use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +38,7 @@ use crate::redact::Redactor;
 use crate::services;
 use crate::snapshot::Snapshot;
 use crate::world::World;
+use audit::Logs;
 
 /// Runs one attempt and returns what was observed. An error is never the agent's doing.
 ///
@@ -48,14 +57,30 @@ pub async fn run_scenario(
     let sandbox = prepare::sandbox(backend, attempt, &images, events).await?;
     let sandbox: Arc<dyn Sandbox> = Arc::from(sandbox);
     // Fetching images and waiting for the engine is nobody's fault, so the clock starts now.
-    let overall = Instant::now() + attempt.spec.resources.timeout.get();
+    let times = Times { started, overall: Instant::now() + attempt.spec.resources.timeout.get() };
     record_world(&mut evidence, backend, &*sandbox, &images);
     // On the heap: all steps together are too much for a thread's stack.
-    let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), overall, started, events, &mut evidence));
+    let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), times, events, &mut evidence));
     let outcome = until_cancelled(cancel, lived).await;
     redacted::redact(&mut evidence, attempt);
     let outcome = outcome.map(|()| evidence).map_err(|error| redacted::error(error, attempt.secrets));
     Box::pin(ending::end(&*sandbox, attempt, outcome, events)).await
+}
+
+/// When things began, and when they must have ended.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// The beginning of the attempt.
+    started: Instant,
+    /// The end of `resources.timeout`.
+    overall: Instant,
+}
+
+impl Times {
+    /// The time of day.
+    fn now(&self, attempt: &Attempt<'_>) -> Timestamp {
+        attempt.started_at + self.started.elapsed()
+    }
 }
 
 /// What happens between the making of the sandbox and its end.
@@ -63,27 +88,43 @@ async fn live(
     attempt: &Attempt<'_>,
     images: &prepare::Images,
     sandbox: Arc<dyn Sandbox>,
-    overall: Instant,
-    started: Instant,
+    times: Times,
     events: &Events,
     evidence: &mut Evidence,
 ) -> Result<(), EngineError> {
-    let redactor = Redactor::new(attempt.secrets, evidence.marker_key.as_deref().unwrap_or_default());
-    let world = Box::pin(prepare::world(attempt, images, sandbox, redactor, overall, events)).await?;
-    end(events, Phase::Prepare, started);
+    let redactor = Redactor::new(&hidden(attempt), evidence.marker_key.as_deref().unwrap_or_default());
+    let world = Box::pin(prepare::world(attempt, images, sandbox, redactor, times, events)).await?;
+    let overall = times.overall;
+    end(events, Phase::Prepare, times.started);
+    let ways_in = network::let_in(attempt, world.sandbox.door(), evidence, events).await?;
+    evidence.agent.started_at = Some(times.now(attempt));
     let acted = Box::pin(act(&world, attempt, images, overall, events)).await?;
+    drop(ways_in);
     let started = begin(events, Phase::Probe);
     let lost = acted.lost;
     observe(evidence, acted, events);
     world.mocks.seal().await;
+    world.network.seal().await;
+    world.gateways.seal().await;
     collect_records(evidence, &world, attempt);
+    world.network.record(evidence);
+    world.gateways.record(evidence);
+    Box::pin(databases::collect(&world, evidence)).await?;
     if lost {
         probe::unavailable(attempt, evidence, "the sandbox ended while the agent acted", None);
     } else if let Err(error) = Box::pin(look(&world, attempt, evidence, overall, events)).await {
         blame(error, &world, attempt, evidence).await?;
     }
+    honeytokens::collect(attempt, evidence, &world.redactor);
+    judging::ask(attempt, evidence, &world.redactor).await;
     end(events, Phase::Probe, started);
     Ok(())
+}
+
+/// What must not be in the evidence: the values of secrets, and the keys of this machine's providers.
+fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
+    let keys = attempt.machine.providers.keys();
+    keys.into_iter().chain(attempt.secrets.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
 }
 
 /// Looks at all that the agent left.
@@ -95,7 +136,9 @@ async fn look(
     events: &Events,
 ) -> Result<(), EngineError> {
     look_around(world, attempt, evidence).await?;
-    probe::ask_all(world, attempt, evidence, overall, events).await
+    let logs = Logs::of(evidence, &world.redactor);
+    audit::write_logs(evidence, world, &logs).await?;
+    probe::ask_all(world, attempt, evidence, &logs, overall, events).await
 }
 
 /// What it means that nothing could be looked at: memory that the agent filled stays full after its end (files in memory,
@@ -125,7 +168,9 @@ async fn act(
     events: &Events,
 ) -> Result<Acted, EngineError> {
     let started = begin(events, Phase::Act);
+    world.network.close_up().await;
     world.clock.start();
+    world.forwards.recorder.begin();
     events.tell(Event::AgentStarted);
     let deadline = Deadline::of(attempt, overall);
     let mut acted = agent::act(world, attempt, &images.base, &deadline).await?;
@@ -188,7 +233,7 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     for fired in &acted.limits {
         events.tell(Event::LimitFired(fired.clone()));
     }
-    evidence.agent = acted.record;
+    evidence.agent = AgentRecord { started_at: evidence.agent.started_at, ..acted.record };
     evidence.leaks = acted.leaks;
     evidence.limits = acted.limits;
     evidence.offences = acted.offences;
@@ -198,9 +243,12 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
 fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>) {
     evidence.journals = world.mocks.journals();
     evidence.limits.extend(world.mocks.fired_limits());
-    let Audit { http_calls, file_writes, .. } = attempt.spec.effective_audit();
-    if http_calls || file_writes {
+    let Audit { http_calls, file_writes, commands, .. } = attempt.spec.effective_audit();
+    if http_calls || file_writes || commands {
         evidence.audit = Some(world.mocks.calls());
+    }
+    if commands {
+        evidence.audit.get_or_insert_default().extend(world.commands.events());
     }
     // Calls that were only counted could be to anybody.
     let uncollected = world.mocks.uncollected_calls();
@@ -216,9 +264,12 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     let after = Snapshot::take(world.sandbox.door()).await.map_err(EngineError::door(operation))?;
     let changes = world.before.workspace.changes(&after);
     evidence.workspace = changes.first();
+    honeytokens::search(world, &changes, attempt, &mut evidence.offences).await?;
+    let diffs = diffs::collect(world, &after, &changes).await;
+    evidence.file_diffs = diffs.map_err(EngineError::door(operation))?;
     audit::add_file_writes(evidence, &changes, attempt);
-    audit::write_log(evidence, world).await?;
     evidence.image_changes = probe::image_changes(world).await?;
+    audit::add_image_writes(evidence, attempt);
     Ok(())
 }
 

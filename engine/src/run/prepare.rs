@@ -6,19 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use doorkeeper::protocol::EntryKind;
 use scenario::checks::{Check, RunsIn, Verify};
 use scenario::spec::sections::AgentKind;
-use tokio::time::Instant;
 
-use super::{mocks, setup};
+use super::gateways::Gateways;
+use super::network::Network;
+use super::{Times, mocks, setup};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
+use crate::command_log::CommandLog;
 use crate::environment;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
+use crate::faketime::FakeClock;
 use crate::fixtures;
 use crate::gateways::clock::Clock;
+use crate::gateways::tls::Inside;
 use crate::limits::Counters;
 use crate::redact::Redactor;
-use crate::services::{self, Addresses, Baseline, Forwards};
+use crate::services::{self, Addresses, Baseline, Forwards, StartAll};
 use crate::snapshot::Snapshot;
 use crate::users;
 use crate::world::{Before, World};
@@ -62,6 +66,7 @@ pub(super) async fn sandbox(
         image: images.base.clone(),
         limits: limits(attempt),
         hosts: Addresses::of(attempt.spec).hosts(attempt.spec),
+        name_server: Some(services::addresses::DNS),
         read_only: attempt.spec.agent.as_ref().is_some_and(|agent| agent.common.read_only),
     };
     let sandbox = backend.create(request).await?;
@@ -99,12 +104,12 @@ pub(super) async fn world(
     images: &Images,
     sandbox: Arc<dyn Sandbox>,
     redactor: Redactor,
-    overall: Instant,
+    times: Times,
     events: &Events,
 ) -> Result<World, EngineError> {
     let step = Step::default();
-    let built = build(attempt, images, sandbox, redactor, &step, events);
-    match tokio::time::timeout_at(overall, built).await {
+    let built = build(attempt, images, sandbox, redactor, times, (&step, events));
+    match tokio::time::timeout_at(times.overall, built).await {
         Ok(built) => built,
         Err(_) => Err(EngineError::PrepareTimeout {
             seconds: attempt.spec.resources.timeout.get().as_secs(),
@@ -118,8 +123,8 @@ async fn build(
     images: &Images,
     sandbox: Arc<dyn Sandbox>,
     redactor: Redactor,
-    step: &Step,
-    events: &Events,
+    times: Times,
+    (step, events): (&Step, &Events),
 ) -> Result<World, EngineError> {
     step.is("services");
     let user = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
@@ -128,15 +133,47 @@ async fn build(
     let user = users::find(sandbox.door(), &user).await?;
     let addresses = Addresses::of(attempt.spec);
     let clock = Arc::new(Clock::default());
-    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &clock, &redactor).await?;
+    let network = Network::open(attempt, sandbox.door(), &addresses, &redactor, &clock).await?;
+    let secure = network.terminator(Inside::AnyHttp)?;
+    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &clock, &redactor, secure.as_ref()).await?;
     let mut forwards = Forwards::default();
-    let services = services::start_all(&*sandbox, attempt, &images.services, &addresses, &mut forwards, events).await?;
-    let environment = environment::of_commands(attempt, &images.base, &user);
+    let secure = network.terminator(Inside::Service)?;
+    let fake_clock = FakeClock::of(attempt.spec, times.now(attempt));
+    let start = StartAll {
+        addresses: &addresses,
+        images: &images.services,
+        secure: secure.as_ref(),
+        clock: fake_clock.as_ref(),
+        events,
+    };
+    let services = services::start_all(&*sandbox, attempt, &start, &mut forwards).await?;
+    let gateways = Gateways::open(attempt, sandbox.door(), &clock, &redactor, times.now(attempt)).await?;
+    let mut variables = gateways.variables().clone();
+    if let Some(clock) = &fake_clock {
+        variables.extend(clock.of_sandbox(sandbox.door()).await?);
+    }
+    let environment = environment::of_commands(attempt, &images.base, &user, variables);
     let limits = limits(attempt);
     let before = Before::default();
-    let mut world = World { sandbox, limits, services, mocks, clock, forwards, environment, user, redactor, before };
+    let commands = CommandLog::default();
+    let mut world = World {
+        sandbox,
+        limits,
+        services,
+        mocks,
+        network,
+        gateways,
+        clock,
+        forwards,
+        commands,
+        environment,
+        user,
+        redactor,
+        before,
+    };
     step.is("the workspace");
     claim_workspace(&world).await?;
+    world.network.trust(world.sandbox.door()).await?;
     step.is("fixtures");
     fixtures::apply_all(&world, attempt, events).await?;
     step.is("setup");
@@ -159,12 +196,19 @@ async fn look(world: &World, attempt: &Attempt<'_>) -> Result<Before, EngineErro
         let reason = "the workspace was full before the agent started; raise `resources.disk`".to_owned();
         return Err(EngineError::Setup { place: "setup".to_owned(), reason });
     }
+    let workspace = Snapshot::take(door).await.map_err(EngineError::door(operation))?;
     Ok(Before {
-        workspace: Snapshot::take(door).await.map_err(EngineError::door(operation))?,
+        texts: super::diffs::take(door, &workspace).await.map_err(EngineError::door(operation))?,
+        workspace,
         counters: Counters::read(door).await.map_err(EngineError::door(operation))?,
         programs: Baseline::take(&world.services).await?,
-        image_changes: if runs_in_sandbox(attempt) { Some(super::probe::image_state(world).await?) } else { None },
+        image_changes: if runs_in_sandbox(attempt) || attempt.spec.effective_audit().file_writes {
+            Some(super::probe::image_state(world).await?)
+        } else {
+            None
+        },
         written_over_image: world.sandbox.written_over_image(false).await?,
+        tables: super::databases::look(world, attempt).await?,
         image_room: door.space("/").await.map_err(EngineError::door(operation))?.free,
     })
 }

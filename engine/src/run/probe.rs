@@ -16,6 +16,8 @@ use crate::event::{Event, Events};
 use crate::probes::Prober;
 use crate::world::World;
 
+use super::audit::Logs;
+
 /// How long probing may take at least, also when the agent used all the time there was.
 const GRACE: Duration = Duration::from_secs(120);
 /// How many changed paths are kept.
@@ -30,17 +32,17 @@ pub(super) async fn ask_all(
     world: &World,
     attempt: &Attempt<'_>,
     evidence: &mut Evidence,
+    logs: &Logs,
     overall: Instant,
     events: &Events,
 ) -> Result<(), EngineError> {
     let deadline = overall.max(Instant::now() + GRACE);
     let image_changes = evidence.image_changes.clone();
-    let audit = evidence.audit.clone().unwrap_or_default();
     let prober = Prober {
         attempt,
         world,
         image_changes: &image_changes,
-        audit: &audit,
+        logs,
         lost: Mutex::default(),
         ran: AtomicBool::default(),
         kept_bytes: AtomicU64::default(),

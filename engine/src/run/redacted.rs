@@ -20,8 +20,8 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     for path in changes.added.iter_mut().chain(&mut changes.removed).chain(&mut changes.modified) {
         redactor.redact(path);
     }
-    evidence.answers.values_mut().flatten().for_each(|answer| redact_answer(answer, &redactor));
-    evidence.audit.iter_mut().flatten().for_each(|event| redact_event(event, &redactor));
+    evidence.answers.values_mut().flatten().for_each(|one| answer(one, &redactor));
+    evidence.audit.iter_mut().flatten().for_each(|audited| redact_event(&mut audited.event, &redactor));
     for fired in &mut evidence.limits {
         redactor.redact(&mut fired.detail);
     }
@@ -48,7 +48,8 @@ pub(super) fn exchange(exchange: &mut Exchange, redactor: &Redactor) {
     }
 }
 
-fn redact_answer(answer: &mut Answer, redactor: &Redactor) {
+/// Takes secrets out of an answer, where its probe did not.
+pub(super) fn answer(answer: &mut Answer, redactor: &Redactor) {
     match answer {
         Answer::Command(command) => {
             command.image_changes.iter_mut().for_each(|path| redactor.redact(path));
@@ -75,11 +76,10 @@ fn redact_datum(datum: &mut Datum, redactor: &Redactor) {
     }
 }
 
-/// Calls were recorded without secrets; paths of files were not.
+/// The recorders took secrets out of what they saw; paths of files come from nobody's recorder.
 fn redact_event(event: &mut AuditEvent, redactor: &Redactor) {
-    match event {
-        AuditEvent::FileWrite { path, .. } => redactor.redact(path),
-        AuditEvent::HttpCall { .. } | AuditEvent::DbWrite { .. } | AuditEvent::Command { .. } => {}
+    if let AuditEvent::FileWrite { path, .. } = event {
+        redactor.redact(path);
     }
 }
 

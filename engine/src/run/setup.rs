@@ -83,6 +83,7 @@ async fn commands(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineErro
         let ran = probes::run_on(world.sandbox.door(), &line, Duration::MAX, &world.redactor).await;
         let answer = ran.map_err(EngineError::door(format!("run setup.commands[{index}]")))?;
         let place = format!("setup.commands[{index}]");
+        world.commands.note(&words, answer.exit, &world.redactor);
         match answer.exit {
             Some(Exit::Code(0)) => {}
             Some(exit) => {

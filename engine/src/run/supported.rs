@@ -2,7 +2,7 @@
 
 use scenario::checks::{Check, RunsIn};
 use scenario::spec::Spec;
-use scenario::spec::sections::{AgentKind, Clock, Policy};
+use scenario::spec::sections::AgentKind;
 
 use crate::attempt::{self, AgentChoice, Attempt, Permissions};
 use crate::database::Credentials;
@@ -21,23 +21,6 @@ pub(super) fn check(attempt: &Attempt<'_>) -> Result<(), EngineError> {
 /// for databases whose password its own values do not tell.
 #[must_use]
 pub fn unsupported(spec: &Spec, agent: Option<AgentChoice>, permissions: &Permissions) -> Option<String> {
-    let not_yet = |what: &str| Some(format!("{what} cannot be run by this version"));
-    if spec.model.is_some() {
-        return not_yet("`model`: the model gateway");
-    }
-    if spec.network.egress.default == Policy::Allow || !spec.network.egress.allow.is_empty() {
-        return not_yet("`network.egress`: a way out of the sandbox");
-    }
-    if spec.determinism.clock != Clock::Real {
-        return not_yet("`determinism.clock`: a clock of the sandbox's own");
-    }
-    let audit = spec.effective_audit();
-    if audit.db_writes {
-        return not_yet("`audit.db_writes`, which `forbidden.db_writes_outside` needs too,");
-    }
-    if audit.commands {
-        return not_yet("`audit.commands`");
-    }
     actor(spec, agent).or_else(|| checks(spec, permissions))
 }
 
@@ -57,7 +40,6 @@ fn actor(spec: &Spec, agent: Option<AgentChoice>) -> Option<String> {
 fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
     let allowed = permissions.host_checks.is_some();
     spec.invariants.iter().find_map(|(name, invariant)| match &invariant.check {
-        Check::LlmAsJudge(_) => Some(format!("`invariants.{name}`: a model as judge cannot be asked by this version")),
         Check::Custom(custom) if custom.runs_in == RunsIn::Host && !allowed => Some(format!(
             "`invariants.{name}` runs a script on this machine, which is not allowed here; allow it with `--allow-host-checks`, or use `runs_in: sandbox`"
         )),
@@ -67,10 +49,14 @@ fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
 
 /// Why the services of SQL checks cannot be asked.
 fn unknown_passwords(attempt: &Attempt<'_>) -> Option<String> {
-    attempt.spec.invariants.iter().find_map(|(_, invariant)| match &invariant.check {
+    let asked = attempt.spec.invariants.iter().find_map(|(_, invariant)| match &invariant.check {
         Check::Sql(sql) => unknown_password(attempt, sql.own.service.as_str()),
         _ => None,
-    })
+    });
+    // Where writes are recorded, tables are looked at too.
+    let records = attempt.spec.effective_audit().db_writes;
+    let mut recorded = attempt.spec.services.iter().filter(|_| records);
+    asked.or_else(|| recorded.find_map(|service| unknown_password(attempt, service.name().as_str())))
 }
 
 /// Why a service cannot be asked with SQL.
@@ -108,8 +94,9 @@ mod tests {
         let nobody = spec("", "", FILE);
         assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
         assert_eq!(ask(&nobody, Some(AgentChoice::Noop)), None);
-        let open = spec(CLI, "network: {egress: {default: allow}}\n", FILE);
-        assert!(ask(&open, Some(AgentChoice::Oracle)).is_some_and(|what| what.contains("`network.egress`")));
+        let hosted = spec("agent: {type: paragon}\n", "", FILE);
+        assert!(ask(&hosted, None).is_some_and(|what| what.contains("`agent.type: paragon`")));
+        assert_eq!(ask(&hosted, Some(AgentChoice::Oracle)), None);
     }
 
     #[test]

@@ -6,34 +6,54 @@ use std::net::Ipv4Addr;
 use scenario::spec::Spec;
 use scenario::spec::sections::{Service, ServiceKind};
 
+/// Where the model gateway listens.
+pub(crate) const MODEL: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 1);
+/// Where the API gateway listens.
+pub(crate) const TOUCHSTONE: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 2);
+/// Where the egress gateway listens.
+pub(crate) const EGRESS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 3);
+/// Where names are looked up.
+pub(crate) const DNS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 53);
+
+/// The domain of services and gateways.
+pub(crate) const DOMAIN: &str = ".services.internal";
+/// Ports at which gateways listen. A container that wants one for every address would not get it.
+const GATEWAY_PORTS: [i64; 4] = [53, 80, 443, 3128];
+
 /// The addresses of a spec's services.
 ///
 /// A mock has an address of its own, so that mocks can share a port. A container shares the sandbox's network and is
-/// reached at 127.0.0.1, unless another service wants one of its ports: then it gets a network of its own, and an address
-/// from which we forward to it.
+/// reached at 127.0.0.1, unless somebody else wants one of its ports or a name of the outside leads to it: then it gets a
+/// network of its own, and an address from which we forward to it. A database whose writes are recorded has a network of its
+/// own too, behind the usual address, so that there is no way around the recorder.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     of: BTreeMap<String, Ipv4Addr>,
     own_network: BTreeSet<String>,
+    overridden: BTreeSet<String>,
 }
 
 impl Addresses {
     /// Gives every service an address.
     pub(crate) fn of(spec: &Spec) -> Self {
         let crowded = crowded(spec);
-        let is_crowded = |service: &Service| service.ports().iter().any(|port| crowded.contains(port));
+        let overridden = overridden(spec);
+        let records_writes = spec.effective_audit().db_writes;
+        let needs_room = |service: &Service| {
+            overridden.contains(service.name().as_str()) || service.ports().iter().any(|port| crowded.contains(port))
+        };
         let mut of = BTreeMap::new();
         let mut own_network = BTreeSet::new();
         for (index, service) in spec.services.iter().enumerate() {
             let name = service.name().to_string();
             let is_container = matches!(service.kind, ServiceKind::Container(_));
-            if is_container && is_crowded(service) {
+            let shares = is_container && !needs_room(service);
+            if is_container && (!shares || records_writes && service.may_be_database()) {
                 own_network.insert(name.clone());
             }
-            let address = if is_container && !is_crowded(service) { Ipv4Addr::LOCALHOST } else { own_address(index) };
-            of.insert(name, address);
+            of.insert(name, if shares { Ipv4Addr::LOCALHOST } else { own_address(index) });
         }
-        Self { of, own_network }
+        Self { of, own_network, overridden }
     }
 
     /// Where a service is reached.
@@ -46,27 +66,50 @@ impl Addresses {
         self.own_network.contains(service)
     }
 
-    /// Every name that leads somewhere: services under both of their names, and the spec's overrides.
+    /// Whether a name of the outside leads to a service.
+    pub(crate) fn is_overridden(&self, service: &str) -> bool {
+        self.overridden.contains(service)
+    }
+
+    /// Every name that leads to a service: services under both of their names, and the spec's overrides.
     pub(crate) fn hosts(&self, spec: &Spec) -> Vec<(String, Ipv4Addr)> {
         let services = self
             .of
             .iter()
-            .flat_map(|(name, address)| [(name.clone(), *address), (format!("{name}.services.internal"), *address)]);
+            .flat_map(|(name, address)| [(name.clone(), *address), (format!("{name}{DOMAIN}"), *address)]);
         let mut hosts: Vec<_> = services.collect();
         for (host, target) in spec.network.dns_overrides.iter() {
-            let target = target.as_str();
-            let service = target.strip_suffix(".services.internal").unwrap_or(target);
-            if let Some(address) = self.get(service) {
+            if let Some(address) = self.get(service_of(target.as_str())) {
                 hosts.push((host.to_string(), address));
             }
         }
         hosts
     }
+
+    /// Every name that exists without a way out: those of services, and those of gateways.
+    pub(crate) fn names(&self, spec: &Spec) -> Vec<(String, Ipv4Addr)> {
+        let mut names = self.hosts(spec);
+        let gateways = [("touchstone", TOUCHSTONE), ("egress", EGRESS)].into_iter();
+        let gateways = gateways.chain(spec.model.is_some().then_some(("model", MODEL)));
+        names.extend(gateways.map(|(name, address)| (format!("{name}{DOMAIN}"), address)));
+        names.push(("localhost".to_owned(), Ipv4Addr::LOCALHOST));
+        names
+    }
 }
 
-/// Ports that more than one service wants, with a container among them.
+/// The service that the target of an override means.
+fn service_of(target: &str) -> &str {
+    target.strip_suffix(DOMAIN).unwrap_or(target)
+}
+
+/// The services that names of the outside lead to.
+fn overridden(spec: &Spec) -> BTreeSet<String> {
+    spec.network.dns_overrides.iter().map(|(_, target)| service_of(target.as_str()).to_owned()).collect()
+}
+
+/// Ports that a container wants and somebody else too: a service, or a gateway.
 fn crowded(spec: &Spec) -> BTreeSet<i64> {
-    let mut users: BTreeMap<i64, (usize, bool)> = BTreeMap::new();
+    let mut users: BTreeMap<i64, (usize, bool)> = GATEWAY_PORTS.map(|port| (port, (1, false))).into();
     for service in &spec.services {
         let container = matches!(service.kind, ServiceKind::Container(_));
         for port in service.ports().into_iter().collect::<BTreeSet<_>>() {
@@ -87,6 +130,8 @@ fn own_address(index: usize) -> Ipv4Addr {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use scenario::spec::{Spec, load};
 
     use super::Addresses;
@@ -104,7 +149,7 @@ mod tests {
     fn containers_share_the_network_and_mocks_have_addresses() {
         let spec = spec("{name: db, image: postgres}, {name: mail, type: http_mock}, {name: chat, type: http_mock}");
         let hosts: Vec<_> =
-            Addresses::of(&spec).hosts(&spec).into_iter().map(|(name, address)| format!("{name} {address}")).collect();
+            Addresses::of(&spec).names(&spec).into_iter().map(|(name, address)| format!("{name} {address}")).collect();
         insta::assert_snapshot!(hosts.join("\n"), @r"
         chat 127.10.0.3
         chat.services.internal 127.10.0.3
@@ -113,7 +158,30 @@ mod tests {
         mail 127.10.0.2
         mail.services.internal 127.10.0.2
         api.example.com 127.10.0.2
+        touchstone.services.internal 127.20.0.2
+        egress.services.internal 127.20.0.3
+        localhost 127.0.0.1
         ");
+    }
+
+    #[test]
+    fn a_container_with_a_port_of_a_gateway_or_a_name_of_the_outside_has_a_network_of_its_own() {
+        let spec = spec(
+            "{name: web, image: x, ports: [80]}, {name: app, image: x, ports: [8080]}, {name: mail, image: y, ports: [25]}",
+        );
+        let addresses = Addresses::of(&spec);
+        assert_eq!(["web", "app", "mail"].map(|name| addresses.has_own_network(name)), [true, false, true]);
+        assert_eq!(["web", "app", "mail"].map(|name| addresses.is_overridden(name)), [false, false, true]);
+        assert_eq!(addresses.get("app"), Some(Ipv4Addr::LOCALHOST));
+    }
+
+    #[test]
+    fn a_recorded_database_has_a_network_of_its_own_behind_the_usual_address() {
+        let services = "{name: db, image: postgres}, {name: cache, image: redis}, {name: mail, type: http_mock}";
+        let spec = spec(&format!("{services}]\naudit: {{db_writes: true}}\ntags: ["));
+        let addresses = Addresses::of(&spec);
+        assert!(addresses.has_own_network("db") && !addresses.has_own_network("cache"));
+        assert_eq!(addresses.get("db"), Some(std::net::Ipv4Addr::LOCALHOST));
     }
 
     #[test]

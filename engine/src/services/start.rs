@@ -14,10 +14,18 @@ use super::readiness::wait;
 use super::{Addresses, Forwards};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, RunningService, Sandbox, ServiceRequest};
+use crate::database::wire::Recorded;
 use crate::database::{Credentials, Database, Dial};
 use crate::door::Door;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
+use crate::faketime::{self, FakeClock};
+use crate::gateways::tls::Terminator;
+
+/// The port of HTTP.
+pub(crate) const HTTP: u16 = 80;
+/// The port of HTTPS.
+pub(crate) const HTTPS: u16 = 443;
 
 /// A service's container that is running.
 #[derive(Debug)]
@@ -71,22 +79,37 @@ fn containers<'a>(attempt: &Attempt<'a>) -> impl Iterator<Item = (&'a Service, &
     })
 }
 
+/// What starting services takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartAll<'a> {
+    /// Where they are reached.
+    pub(crate) addresses: &'a Addresses,
+    /// What they are made from, by name.
+    pub(crate) images: &'a BTreeMap<String, Image>,
+    /// What takes TLS off connections, where something is served over HTTPS.
+    pub(crate) secure: Option<&'a Terminator>,
+    /// What the clocks of databases show, when not the real time.
+    pub(crate) clock: Option<&'a FakeClock>,
+    /// Who is told.
+    pub(crate) events: &'a Events,
+}
+
 /// Starts all containers side by side, and waits until each is ready.
 pub(crate) async fn start_all(
     sandbox: &dyn Sandbox,
     attempt: &Attempt<'_>,
-    images: &BTreeMap<String, Image>,
-    addresses: &Addresses,
+    start: &StartAll<'_>,
     forwards: &mut Forwards,
-    events: &Events,
 ) -> Result<LiveServices, EngineError> {
+    let addresses = start.addresses;
     let starting = containers(attempt).filter_map(|(service, container)| {
-        let image = images.get(service.name().as_str())?;
-        Some(start_one(sandbox, attempt, (service, container), image, addresses, events))
+        let image = start.images.get(service.name().as_str())?;
+        Some(start_one(sandbox, attempt, (service, container), image, start))
     });
     let live: LiveServices = try_join_all(starting).await?.into_iter().collect();
     for service in attempt.spec.services.iter().filter(|service| addresses.has_own_network(service.name().as_str())) {
-        forward(sandbox, service, &live, addresses, forwards).await?;
+        let recorded = recorded(attempt, service, &live);
+        forward(sandbox, service, &live, start, recorded.as_ref(), forwards).await?;
     }
     Ok(live)
 }
@@ -96,8 +119,7 @@ async fn start_one(
     attempt: &Attempt<'_>,
     (service, container): (&Service, &Container),
     image: &Image,
-    addresses: &Addresses,
-    events: &Events,
+    start: &StartAll<'_>,
 ) -> Result<(String, LiveService), EngineError> {
     let name = service.name().to_string();
     let values = attempt.values();
@@ -105,8 +127,17 @@ async fn start_one(
         service.common.env.iter().map(|(key, text)| (key.to_string(), text.render(&values))).collect();
     let kind = database_of(container, image);
     let credentials = kind.and_then(|kind| credentials(kind, &environment, service));
+    if kind.is_some() && credentials.is_none() && attempt.spec.effective_audit().db_writes {
+        let what =
+            format!("`audit.db_writes`: the service `{name}` names no user and password that are known, so its tables");
+        return Err(EngineError::Unsupported { what: format!("{what} cannot be looked at") });
+    }
     if kind == Some(Database::Postgres) && !image.ours {
         require_passwords(&mut environment);
+    }
+    let clock = start.clock.filter(|_| kind.is_some());
+    if let Some(clock) = clock {
+        environment.extend(clock.of_service());
     }
     let started = Instant::now();
     let request = ServiceRequest {
@@ -114,12 +145,16 @@ async fn start_one(
         image: image.clone(),
         command: container.command.as_ref().map(|command| command.render(&values)),
         environment,
-        own_network: addresses.has_own_network(&name),
+        own_network: start.addresses.has_own_network(&name),
+        shim: clock.map(|_| faketime::SHIM),
     };
     let running = sandbox.start_service(request).await?;
     let live = LiveService { running, database: kind.zip(credentials) };
     wait(&live, service, container, attempt).await?;
-    events.tell(Event::ServiceReady { service: name.clone(), after: started.elapsed() });
+    if let Some(clock) = clock {
+        clock.verify(&name, &live).await?;
+    }
+    start.events.tell(Event::ServiceReady { service: name.clone(), after: started.elapsed() });
     Ok((name, live))
 }
 
@@ -157,22 +192,67 @@ fn require_passwords(environment: &mut BTreeMap<String, String>) {
     }
 }
 
+/// The service, when what is written to it is recorded.
+fn recorded(attempt: &Attempt<'_>, service: &Service, live: &LiveServices) -> Option<Recorded> {
+    let name = service.name().as_str();
+    let (database, credentials) = live.get(name)?.database.as_ref()?;
+    let is_wanted = attempt.spec.effective_audit().db_writes;
+    is_wanted.then(|| Recorded::new(name, *database, credentials.database.clone()))
+}
+
 /// Lets the sandbox reach a service that has a network of its own.
 async fn forward(
     sandbox: &dyn Sandbox,
     service: &Service,
     live: &LiveServices,
-    addresses: &Addresses,
+    start: &StartAll<'_>,
+    recorded: Option<&Recorded>,
     forwards: &mut Forwards,
 ) -> Result<(), EngineError> {
+    let addresses = start.addresses;
     let name = service.name().as_str();
     let (Some(address), Some(live)) = (addresses.get(name), live.get(name)) else { return Ok(()) };
-    for port in service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()) {
+    let usual = live.database.as_ref().map(|(_, credentials)| credentials.port);
+    let ports: Vec<_> = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()).collect();
+    for (port, target) in ways(ports, usual, addresses.is_overridden(name)) {
         let operation = format!("listen for the service `{name}` on port {port}");
         let address = SocketAddr::new(IpAddr::V4(address), port);
         let listener = sandbox.door().listen(doorkeeper::protocol::Transport::Tcp, address).await;
         let listener = listener.map_err(EngineError::door(operation.clone()))?;
-        forwards.add(listener.into(), live.running.door().clone(), port).map_err(EngineError::files(operation))?;
+        let (listener, door) = (listener.into(), live.running.door().clone());
+        // What a service has at this port itself is its own business.
+        let terminator = start.secure.filter(|_| port == HTTPS && target != HTTPS).cloned();
+        let added = match recorded {
+            Some(recorded) => forwards.recorder.add(listener, door, target, recorded.clone()),
+            None => forwards.add(listener, door, target, terminator),
+        };
+        added.map_err(EngineError::files(operation))?;
     }
     Ok(())
+}
+
+/// The ports at which a service is reached, and which of its own each leads to. Where a name of the outside leads to it,
+/// it is at the ports of HTTP and HTTPS as well, which lead to its first one.
+fn ways(declared: Vec<u16>, usual: Option<u16>, overridden: bool) -> BTreeMap<u16, u16> {
+    // A database whose image is named by a parameter need not state its port.
+    let ports = if declared.is_empty() { usual.into_iter().collect() } else { declared };
+    let mut ways = BTreeMap::new();
+    if let (true, Some(first)) = (overridden, ports.first()) {
+        ways.extend([(HTTP, *first), (HTTPS, *first)]);
+    }
+    ways.extend(ports.into_iter().map(|port| (port, port)));
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_without_ports_is_reached_at_its_usual_one() {
+        assert_eq!(ways(Vec::new(), Some(5432), false), BTreeMap::from([(5432, 5432)]));
+        assert_eq!(ways(vec![6000], Some(5432), false), BTreeMap::from([(6000, 6000)]));
+        assert_eq!(ways(vec![6000], None, true), BTreeMap::from([(80, 6000), (443, 6000), (6000, 6000)]));
+        assert!(ways(Vec::new(), None, true).is_empty());
+    }
 }

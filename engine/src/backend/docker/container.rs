@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType, MountVolumeOptions,
@@ -42,17 +42,29 @@ const HOSTNAME: &str = "sandbox";
 const NAME_FILES: [&str; 3] = ["hosts", "hostname", "resolv.conf"];
 
 /// Writes the files that say who is where into the folder that the door is in, from where they are mounted.
-pub(super) fn write_name_files(folder: &Path, hosts: &[(String, Ipv4Addr)]) -> io::Result<()> {
-    let lines = hosts.iter().map(|(name, address)| format!("{address}\t{name}\n"));
-    let own = format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost\n");
-    let resolver = "# There is no name server; names are in /etc/hosts.\n".to_owned();
-    let contents = [own + &lines.collect::<String>(), format!("{HOSTNAME}\n"), resolver];
+pub(super) fn write_name_files(folder: &Path, name_server: Option<Ipv4Addr>) -> io::Result<()> {
+    let resolver = match name_server {
+        Some(address) => format!("nameserver {address}\noptions timeout:3 attempts:2\n"),
+        None => "# There is no name server.\n".to_owned(),
+    };
+    let contents = [hosts_file(&[]), format!("{HOSTNAME}\n"), resolver];
     for (name, content) in NAME_FILES.iter().zip(contents) {
         let path = folder.join(name);
         fs::write(&path, content)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
     }
     Ok(())
+}
+
+/// Writes names into `/etc/hosts` of a box that is there. The file is changed in its place, which is mounted.
+pub(super) fn write_hosts(folder: &Path, hosts: &[(String, Ipv4Addr)]) -> io::Result<()> {
+    fs::write(folder.join(NAME_FILES[0]), hosts_file(hosts))
+}
+
+/// What `/etc/hosts` says: the box itself, and these.
+fn hosts_file(hosts: &[(String, Ipv4Addr)]) -> String {
+    let lines = hosts.iter().map(|(name, address)| format!("{address}\t{name}\n"));
+    format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost\n") + &lines.collect::<String>()
 }
 
 /// The labels of what is made.
@@ -149,6 +161,8 @@ pub(super) struct ServiceBox<'a> {
     pub(super) labels: Labels,
     /// The labels of its volumes.
     pub(super) volume_labels: Labels,
+    /// A script on the host that is found before programs of the image, and where it is found.
+    pub(super) shims: Vec<(PathBuf, String)>,
     /// The container whose network it is in.
     pub(super) network_of: &'a str,
     /// What starts it.
@@ -159,10 +173,11 @@ impl ServiceBox<'_> {
     /// What the engine is asked to make.
     pub(super) fn body(self) -> ContainerCreateBody {
         let volume = |path: &String| memory_volume(None, path, SERVICE_VOLUME, self.volume_labels.clone());
+        let shims = self.shims.iter().map(|(script, place)| bind(script, place));
         let host_config = HostConfig {
             network_mode: Some(format!("container:{}", self.network_of)),
             cap_add: Some(SERVICE_CAPABILITIES.map(ToOwned::to_owned).to_vec()),
-            mounts: Some(self.image.volumes.iter().map(volume).collect()),
+            mounts: Some(self.image.volumes.iter().map(volume).chain(shims).collect()),
             memory: Some(as_i64(SERVICE_MEMORY)),
             memory_swap: Some(as_i64(SERVICE_MEMORY)),
             pids_limit: Some(SERVICE_PIDS),
@@ -330,6 +345,7 @@ mod tests {
             environment: Vec::new(),
             labels: super::Labels::new(),
             volume_labels: super::Labels::new(),
+            shims: Vec::new(),
             network_of: "box",
             runtime: "runc",
         }

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use super::DockerBackend;
 use super::call::{call, call_if_there};
-use super::container::{DoorkeeperBox, Labels, SOURCE, write_name_files};
+use super::container::{DoorkeeperBox, Labels, SOURCE, write_hosts, write_name_files};
 use super::inventory::Inventory;
 use super::label::labels;
 use super::service::DockerService;
@@ -54,7 +54,7 @@ struct Plan<'a> {
     kind: &'a str,
     image: &'a Image,
     limits: Limits,
-    hosts: &'a [(String, Ipv4Addr)],
+    name_server: Option<Ipv4Addr>,
     workspace: bool,
     source: Option<String>,
     read_only: bool,
@@ -79,7 +79,7 @@ impl DockerBackend {
             kind: "sandbox",
             image: &request.image,
             limits: request.limits,
-            hosts: &request.hosts,
+            name_server: request.name_server,
             workspace: true,
             source,
             read_only: request.read_only,
@@ -154,7 +154,7 @@ impl DockerBackend {
         let operation = || EngineError::files(format!("open a door in `{}`", folder.display()));
         inventory.note_folder(folder.clone());
         DirBuilder::new().mode(0o700).recursive(true).create(&folder).map_err(operation())?;
-        write_name_files(&folder, plan.hosts).map_err(operation())?;
+        write_name_files(&folder, plan.name_server).map_err(operation())?;
         DoorListener::open(folder.join("door")).map_err(operation())
     }
 
@@ -206,7 +206,7 @@ impl DockerSandbox {
                 kind: "network",
                 image: &request.image,
                 limits: HOLDER,
-                hosts: &request.hosts,
+                name_server: None,
                 workspace: false,
                 source: None,
                 read_only: false,
@@ -229,6 +229,8 @@ impl DockerSandbox {
         self.door.kill_all().await.map_err(operation())?;
         let data_dir = self.backend.0.owner.data_dir();
         let marking = || EngineError::files(format!("mark the sandbox `{}` as kept", self.name));
+        // Whoever served its names is about to go.
+        write_hosts(&self.backend.0.owner.doors().join(&self.name), &self.request.hosts).map_err(marking())?;
         // Before its worker can have gone: from then on only the mark spares it.
         kept::mark(data_dir, &self.name, &self.entrance()).map_err(marking())?;
         let doors = self.inventory.doors();
@@ -265,7 +267,7 @@ impl Sandbox for DockerSandbox {
         let number = self.fresh.fetch_add(1, Ordering::Relaxed);
         // No service can have such a name.
         let name = format!("{}_fresh-{number}", self.name);
-        let request = SandboxRequest { hosts: Vec::new(), ..self.request.clone() };
+        let request = SandboxRequest { hosts: Vec::new(), name_server: None, ..self.request.clone() };
         let source = Some(format!("{}-workspace", self.name));
         let (backend, parent) = (self.backend.clone(), Arc::clone(&self.inventory));
         let (sender, receiver) = oneshot::channel();

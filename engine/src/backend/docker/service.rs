@@ -1,5 +1,6 @@
 //! A service as a container in the network of a sandbox.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,8 +14,9 @@ use super::DockerBackend;
 use super::call::{call, call_if_there};
 use super::container::ServiceBox;
 use super::inventory::Inventory;
-use crate::backend::{Process, RunningService, SandboxRequest, ServiceRequest};
+use crate::backend::{Process, RunningService, SandboxRequest, ServiceRequest, Shim};
 use crate::door::Door;
+use crate::doorkeeper_binary;
 use crate::error::EngineError;
 
 /// How much of what a readiness command prints is kept.
@@ -47,6 +49,7 @@ impl DockerService {
             environment,
             labels: backend.labels("service", request),
             volume_labels: backend.labels("volume", request),
+            shims: shims(backend, service.shim)?,
             network_of: &network_of,
             runtime: backend.runtime_name(),
         };
@@ -79,6 +82,14 @@ impl DockerService {
         let ended = call("look at a command in a service", docker.inspect_exec(&exec.id)).await?;
         Ok((ended.exit_code.unwrap_or(-1), printed.trim().to_owned()))
     }
+}
+
+/// Puts a shim where it can be mounted from; what is mounted where.
+fn shims(backend: &DockerBackend, shim: Option<Shim>) -> Result<Vec<(PathBuf, String)>, EngineError> {
+    let Some(Shim { programs, script }) = shim else { return Ok(Vec::new()) };
+    let path = doorkeeper_binary::put(backend.0.owner.data_dir(), "shim", script.as_bytes());
+    let path = path.map_err(EngineError::files("write a script for a service"))?;
+    Ok(programs.iter().map(|program| (path.clone(), format!("{}/{program}", Shim::FOLDER))).collect())
 }
 
 #[async_trait]
