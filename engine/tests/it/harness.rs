@@ -15,6 +15,7 @@ use engine::data_dir::DataDir;
 use engine::entropy;
 use engine::error::EngineError;
 use engine::event::{Event, Events};
+use engine::machine::Machine;
 use engine::owner::Owner;
 use engine::run_scenario;
 use scenario::evidence::Evidence;
@@ -25,6 +26,12 @@ use tokio_util::sync::CancellationToken;
 
 /// How many tests use the engine at once, over all processes: more than this only makes each slower.
 const SLOTS: usize = 3;
+
+/// The time, for specs that want another.
+#[expect(clippy::disallowed_methods, reason = "a test is its own composition root")]
+fn now() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}
 
 /// A backend with a data directory of its own.
 pub(crate) struct Harness {
@@ -37,6 +44,7 @@ pub(crate) struct Harness {
     pub(crate) agent: Option<AgentChoice>,
     pub(crate) secrets: BTreeMap<String, String>,
     pub(crate) permissions: Permissions,
+    pub(crate) machine: Machine,
 }
 
 impl Harness {
@@ -56,6 +64,7 @@ impl Harness {
             agent: None,
             secrets: BTreeMap::new(),
             permissions: Permissions::default(),
+            machine: Machine::default(),
         }
     }
 
@@ -91,6 +100,8 @@ impl Harness {
             identity: identity(&scenario),
             permissions: self.permissions.clone(),
             agent: self.agent,
+            machine: &self.machine,
+            started_at: now(),
             keep,
         };
         let kept = Arc::clone(&self.events);
@@ -104,7 +115,8 @@ impl Harness {
         let image = self.backend.image(image, &Events::nowhere()).await.expect("the image");
         let identity =
             Identity { experiment: "test".to_owned(), scenario: "test".to_owned(), job: entropy::uuid(), attempt: 1 };
-        let request = SandboxRequest { identity, image, limits, hosts: Vec::new(), read_only: false };
+        let request =
+            SandboxRequest { identity, image, limits, hosts: Vec::new(), name_server: None, read_only: false };
         self.backend.create(request).await.expect("a sandbox")
     }
 

@@ -1,9 +1,13 @@
 //! Tests of the engine against real servers.
 
 mod conformance;
+mod db_writes;
 mod drift;
 mod harness;
 mod hostile;
 mod images;
+mod judging;
+mod network;
+mod sdks;
 mod servers;
 mod sql;

@@ -140,7 +140,14 @@ async fn a_sandbox_can_be_destroyed_twice_and_its_services_go_with_it(harness: &
 
 async fn redis(harness: &Harness, name: &str, own_network: bool) -> ServiceRequest {
     let image = harness.backend.image(REDIS, &Events::nowhere()).await.expect("the image");
-    ServiceRequest { name: name.to_owned(), image, command: None, environment: Default::default(), own_network }
+    ServiceRequest {
+        name: name.to_owned(),
+        image,
+        command: None,
+        environment: Default::default(),
+        own_network,
+        shim: None,
+    }
 }
 
 async fn what_a_gone_owner_left_is_swept_by_another(harness: &mut Harness) {
@@ -148,7 +155,8 @@ async fn what_a_gone_owner_left_is_swept_by_another(harness: &mut Harness) {
     let gone = connect(&harness.data_dir).await;
     let image = gone.image(DEBIAN, &Events::nowhere()).await.expect("the image");
     let identity = Identity { experiment: "e".to_owned(), scenario: "s".to_owned(), job: entropy::uuid(), attempt: 1 };
-    let request = SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), read_only: false };
+    let request =
+        SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), name_server: None, read_only: false };
     let dropped = gone.create(request).await.expect("a sandbox");
     let name = dropped.name().to_owned();
     let nothing = harness.backend.sweep(Reach::Gone).await.expect("swept");
@@ -266,11 +274,13 @@ async fn live_until_killed(folder: PathBuf) {
     let backend = connect(&data_dir).await;
     let image = backend.image(DEBIAN, &Events::nowhere()).await.expect("the image");
     let identity = Identity { experiment: "e".to_owned(), scenario: "s".to_owned(), job: entropy::uuid(), attempt: 1 };
-    let request = SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), read_only: false };
+    let request =
+        SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), name_server: None, read_only: false };
     let sandbox = backend.create(request).await.expect("a sandbox");
     let redis = backend.image(REDIS, &Events::nowhere()).await.expect("the image");
     for (name, own_network) in [("one", false), ("two", true)] {
         let request = ServiceRequest {
+            shim: None,
             name: name.to_owned(),
             image: redis.clone(),
             command: None,

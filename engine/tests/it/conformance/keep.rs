@@ -200,6 +200,7 @@ async fn what_was_made_beside_a_sandbox_is_not_kept(harness: &mut Harness) {
 async fn late_service(harness: &Harness, sandbox: &dyn Sandbox) -> Result<(), EngineError> {
     let image = harness.backend.image(REDIS, &Events::nowhere()).await.expect("the image");
     let request = ServiceRequest {
+        shim: None,
         name: "late".to_owned(),
         image,
         command: None,

@@ -1,6 +1,7 @@
 //! What every backend promises, as tests: each body takes a harness, and a backend's own module chooses it.
 
 mod cleanup;
+mod determinism;
 mod fixtures;
 mod isolation;
 mod keep;

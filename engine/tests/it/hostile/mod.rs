@@ -4,6 +4,7 @@
 //! its own, or leaves anything behind; the last is looked at by every run of the harness.
 
 mod doorkeeper;
+mod exfiltration;
 mod files;
 mod processes;
 mod streams;
