@@ -20,6 +20,10 @@ test *arguments:
 examples:
     scripts/examples
 
+# Ignore each field of the language in the example that covers it, and see that it is noticed.
+fields *fields:
+    scripts/fields "$@"
+
 # Write the spec reference and the JSON Schema again.
 generate:
     scripts/generate
@@ -32,6 +36,10 @@ bench:
 bench-sandbox:
     scripts/images
     cargo bench -p engine --bench sandbox
+
+# Time what gateways add to a request, beside a plain server; the figures are in docs/benchmarks.md.
+bench-gateway:
+    cargo bench -p engine --bench gateway
 
 # Time a job in the queue, with more and more jobs that were done before it.
 bench-store:

@@ -9,6 +9,7 @@ use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
 use engine::event::Events;
+use engine::machine::Machine;
 use engine::owner::Owner;
 use engine::run_scenario;
 use scenario::plan::{PlanOptions, expand};
@@ -66,6 +67,8 @@ impl Ours {
             },
             permissions: Permissions::default(),
             agent: None,
+            machine: &Machine::default(),
+            started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
         };
         let evidence =
