@@ -9,6 +9,7 @@ mod documents;
 mod exit_code;
 mod home;
 mod json_text;
+mod machine;
 mod output;
 mod reference;
 mod report_format;

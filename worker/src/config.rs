@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::attempt::Permissions;
+use engine::machine::Machine;
 use store::{Demand, Lane, WorkerId};
 
 /// What a worker may do, and how patient it is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Whose jobs it takes.
     pub lane: Lane,
@@ -23,6 +24,8 @@ pub struct Config {
     pub budget: Demand,
     /// What its agents' checks are allowed to do.
     pub permissions: Permissions,
+    /// What the machine has for its scenarios.
+    pub machine: Machine,
     /// Which sandboxes stay for a person to look into.
     pub keep: KeepSandbox,
     /// How often a job is tried when we fail.
@@ -63,6 +66,7 @@ impl Config {
             slots: 1,
             budget: Demand { cpu_milli: u64::MAX, memory: u64::MAX },
             permissions: Permissions::default(),
+            machine: Machine::default(),
             keep: KeepSandbox::Never,
             attempts: 3,
             backoff: Duration::from_secs(1),

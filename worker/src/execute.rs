@@ -105,6 +105,8 @@ impl Execution {
             },
             permissions: self.shared.config.permissions.clone(),
             agent: opened.agent,
+            machine: &self.shared.config.machine,
+            started_at: self.shared.clock.now(),
             keep: match self.shared.config.keep {
                 KeepSandbox::Never => Keep::Never,
                 KeepSandbox::OnFailure => Keep::When(&failed),

@@ -21,13 +21,15 @@ use crate::backend::connect;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::DataDirOption;
+use crate::machine;
 use crate::output::{CommandError, Output};
 use crate::times::{length, second, size};
 
 /// Remove old experiments with their evidence, and everything that nothing uses any more.
 ///
 /// Experiments that have not ended stay, those of processes that still live, and the newest ones. With them go the versions of specs that no other
-/// experiment uses, the unpacked files of such specs, and evidence that belongs to no experiment. What killed processes left
+/// experiment uses, the unpacked files of such specs, evidence that belongs to no experiment, and replies of judges that
+/// were kept longer ago. What killed processes left
 /// in Docker is removed by `touchstone sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
@@ -54,6 +56,8 @@ struct Refuse {
     orphans: Vec<ExperimentId>,
     /// Unpacked files of specs that nothing uses.
     bundles: Vec<PathBuf>,
+    /// Replies of judges that were kept that long ago.
+    judgements: Vec<PathBuf>,
     /// The versions of specs that nothing will use.
     specs: Vec<String>,
     bytes: u64,
@@ -78,12 +82,17 @@ impl Gc {
         for folder in refuse.bundles.iter().filter(|folder| !used.iter().any(|digest| folder.ends_with(digest))) {
             remove(folder)?;
         }
+        for reply in &refuse.judgements {
+            // Another process may have been faster.
+            let _ = fs::remove_file(reply);
+        }
         output.line(format!(
-            "removed {}, {}, {} and {}: {} of files",
+            "removed {}, {}, {}, {} and {}: {} of files",
             number(removed.experiments, "experiment"),
             count(refuse.orphans.len(), "orphaned folder"),
             number(removed.specs, "version") + " of specs",
             count(refuse.bundles.len(), "unpacked bundle"),
+            judgements(&refuse),
             size(refuse.bytes)
         ))?;
         if self.images {
@@ -119,11 +128,12 @@ impl Gc {
             output.line(format!("bundle     {}", folder.display()))?;
         }
         output.line(format!(
-            "would remove {}, {}, {} and {}: {} of files",
+            "would remove {}, {}, {}, {} and {}: {} of files",
             count(refuse.experiments.len(), "experiment"),
             count(refuse.orphans.len(), "orphaned folder"),
             count(refuse.specs.len(), "version") + " of specs",
             count(refuse.bundles.len(), "unpacked bundle"),
+            judgements(refuse),
             size(refuse.bytes)
         ))?;
         if self.images {
@@ -163,8 +173,10 @@ async fn refuse(store: &Store, data_dir: &DataDir, garbage: Garbage) -> Result<R
     let bundles: Vec<_> = unused.map(|digest| bundle_folder(&bundles, digest)).collect();
     let orphans = store.orphans().await?;
     let evidence = experiments.iter().chain(&orphans).map(|id| bytes(&store.evidence_folder(*id)));
-    let bytes = evidence.chain(bundles.iter().map(|folder| bytes(folder))).sum();
-    Ok(Refuse { experiments, orphans, bundles, specs, bytes })
+    let judgements = old_files(&machine::judgements(data_dir), garbage.before);
+    let files = bundles.iter().chain(&judgements).map(|path| bytes(path));
+    let bytes = evidence.chain(files).sum();
+    Ok(Refuse { experiments, orphans, bundles, judgements, specs, bytes })
 }
 
 /// Whether a process that ran the experiment still lives: it is about to report what came of it.
@@ -197,6 +209,23 @@ fn remove(folder: &Path) -> Result<(), CommandError> {
             Err(CommandError::Infrastructure(format!("cannot remove `{}`: {error}", folder.display())))
         }
         _ => Ok(()),
+    }
+}
+
+/// The files of a folder that were written before a time.
+fn old_files(folder: &Path, before: Timestamp) -> Vec<PathBuf> {
+    let is_old = |entry: &walkdir::DirEntry| {
+        let written = entry.metadata().ok().and_then(|file| Timestamp::try_from(file.modified().ok()?).ok());
+        entry.file_type().is_file() && written.is_some_and(|written| written < before)
+    };
+    let entries = WalkDir::new(folder).into_iter().filter_map(Result::ok);
+    entries.filter(is_old).map(walkdir::DirEntry::into_path).collect()
+}
+
+fn judgements(refuse: &Refuse) -> String {
+    match refuse.judgements.len() {
+        1 => "1 reply of judges".to_owned(),
+        replies => format!("{replies} replies of judges"),
     }
 }
 

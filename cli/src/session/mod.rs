@@ -23,7 +23,7 @@ use worker::{Config, Numbers, OnBackend, OwnersOf, Parts, RandomIds};
 use crate::backend;
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
-use crate::secrets;
+use crate::secrets::{self, Forwarded};
 use crate::stored_report;
 pub(crate) use finish::{Finish, LAST};
 pub(crate) use jobs::new_run;
@@ -40,6 +40,8 @@ pub(crate) struct Session {
     backend: Arc<dyn Backend>,
     config: Config,
     options: WorkOptions,
+    /// Values of secrets that were given.
+    forwarded: Forwarded,
 }
 
 /// Where the store is.
@@ -59,6 +61,11 @@ impl Session {
         permissions: Permissions,
     ) -> Result<Self, CommandError> {
         let data_dir = options.data_dir.resolve()?;
+        let forwarded = options.secrets.read()?;
+        let mut machine = options.models.machine(&data_dir)?;
+        if keeping == Keeping::Nothing {
+            machine.judgements = None;
+        }
         let owner = backend::own(&data_dir)?;
         let (id, scratch) = (owner.id(), owner.scratch());
         let folder = match keeping {
@@ -69,8 +76,13 @@ impl Session {
         let settings =
             DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
         let backend = backend::connect_as(owner, settings).await?;
-        let config = config(&options, &data_dir, id, folder, scratch, permissions);
-        Ok(Self { store, lane: Lane::Own(id), data_dir, backend: Arc::new(backend), config, options })
+        let config = Config { machine, ..config(&options, &data_dir, id, folder, scratch, permissions) };
+        Ok(Self { store, lane: Lane::Own(id), data_dir, backend: Arc::new(backend), config, options, forwarded })
+    }
+
+    /// What the machine's owner should know about its configuration.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.config.machine.providers.warnings()
     }
 
     /// Runs that processes of this data directory left, because they were killed.
@@ -93,7 +105,10 @@ impl Session {
         if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions) {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
-        secrets::resolve(spec)
+        if let Some(reason) = engine::judges::missing(spec, &self.config.machine.providers) {
+            return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
+        }
+        secrets::resolve(spec, &self.forwarded)
             .map(drop)
             .map_err(|problem| CommandError::Usage(format!("{}: {problem}", experiment.spec.spec_id)))
     }
@@ -123,7 +138,7 @@ impl Session {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             peers: Arc::new(OwnersOf(self.data_dir.clone())),
-            secrets: Arc::new(FromSpec),
+            secrets: Arc::new(FromSpec(self.forwarded.clone())),
             observer,
         }
     }
@@ -169,12 +184,12 @@ fn config(
     }
 }
 
-/// Secrets from where their specs say that they are.
+/// Secrets that were given, or from where their specs say that they are.
 #[derive(Debug)]
-struct FromSpec;
+struct FromSpec(Forwarded);
 
 impl worker::Secrets for FromSpec {
     fn resolve(&self, spec: &Spec) -> Result<std::collections::BTreeMap<String, String>, String> {
-        secrets::resolve(spec)
+        secrets::resolve(spec, &self.0)
     }
 }

@@ -11,7 +11,9 @@ use worker::KeepSandbox;
 
 use crate::acting::permissions;
 use crate::home::DataDirOption;
+use crate::machine::ModelOptions;
 use crate::output::CommandError;
+use crate::secrets::SecretOptions;
 
 /// How runs are worked on.
 #[derive(Debug, Clone, Args)]
@@ -44,7 +46,11 @@ pub(crate) struct WorkOptions {
     #[arg(long, short)]
     pub(super) verbose: bool,
     #[command(flatten)]
-    pub(super) data_dir: DataDirOption,
+    pub(crate) models: ModelOptions,
+    #[command(flatten)]
+    pub(crate) secrets: SecretOptions,
+    #[command(flatten)]
+    pub(crate) data_dir: DataDirOption,
 }
 
 /// When a sandbox is kept.

@@ -24,15 +24,44 @@ pub(super) struct Version {
 pub(super) fn answering(now: &Version, asked: &Version, scenario: &Scenario, evidence: Evidence) -> Evidence {
     let mut answers: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
     for (name, invariant) in now.spec.invariants.iter() {
-        let same = |check: &Check| is_same(now, &invariant.check, asked, check, scenario, &evidence);
+        let answers_to = |old: &str| evidence.answers.get(old).map_or(&[][..], Vec::as_slice);
+        let same = |old: &str, check: &Check| {
+            let (one, other) = ((now, &invariant.check), (asked, check));
+            is_same(one, other, scenario, &evidence, answers_to(old))
+        };
         let by_name = asked.spec.invariants.iter().filter(|(old, _)| *old == name);
         // An invariant may have got another name.
-        let found = by_name.chain(asked.spec.invariants.iter()).find(|(_, old)| same(&old.check));
+        let found = by_name.chain(asked.spec.invariants.iter()).find(|(name, old)| same(name.as_str(), &old.check));
         if let Some(found) = found.and_then(|(old, _)| evidence.answers.get(old.as_str())) {
-            answers.insert(name.to_string(), found.clone());
+            answers.insert(name.to_string(), wanted(&invariant.check, found));
         }
     }
     Evidence { answers, ..evidence }
+}
+
+/// Finds out whether all that the rules of this spec go by was recorded for the other.
+pub(super) fn check_records(now: &Spec, asked: &Spec) -> Result<(), CommandError> {
+    let (wanted, kept) = (now.effective_audit(), asked.effective_audit());
+    let switches = [
+        ("audit.db_writes", wanted.db_writes && !kept.db_writes),
+        ("audit.http_calls", wanted.http_calls && !kept.http_calls),
+        ("audit.file_writes", wanted.file_writes && !kept.file_writes),
+        ("audit.commands", wanted.commands && !kept.commands),
+    ];
+    let is_bait = |spec: &Spec, name: &str| {
+        spec.secrets.iter().any(|secret| secret.name().as_str() == name && secret.entry().honeytoken)
+    };
+    let new_bait = now.secrets.iter().find(|secret| {
+        let name = secret.name().as_str();
+        is_bait(now, name) && !is_bait(asked, name)
+    });
+    let missing = switches.into_iter().find(|(_, missing)| *missing).map(|(name, _)| name.to_owned());
+    match missing.or_else(|| new_bait.map(|bait| format!("the honeytoken `{}`", bait.name()))) {
+        None => Ok(()),
+        Some(what) => Err(CommandError::Usage(format!(
+            "the given spec goes by {what}, which was not recorded when it was run: run it instead"
+        ))),
+    }
 }
 
 /// Finds out whether scenarios of a run have all parameters that this spec uses.
@@ -51,21 +80,38 @@ pub(super) fn check_parameters(spec: &Spec, scenarios: &[&Scenario]) -> Result<(
     }
 }
 
-/// Whether two checks ask the same.
+/// The answers that a check wants: no more samples of a judge than it asks for.
+fn wanted(check: &Check, answers: &[Answer]) -> Vec<Answer> {
+    let Check::LlmAsJudge(judge) = check else { return answers.to_vec() };
+    let (mut samples, mut wanted): (Vec<_>, Vec<_>) =
+        answers.iter().cloned().partition(|answer| matches!(answer, Answer::Judge(_)));
+    samples.truncate(judge.samples());
+    wanted.append(&mut samples);
+    wanted
+}
+
+/// Whether two checks ask the same. What is made of the answer may be different.
 fn is_same(
-    now: &Version,
-    check: &Check,
-    asked: &Version,
-    old: &Check,
+    (now, check): (&Version, &Check),
+    (asked, old): (&Version, &Check),
     scenario: &Scenario,
     evidence: &Evidence,
+    answers: &[Answer],
 ) -> bool {
-    // What a model is asked is in the check itself.
-    if matches!((check, old), (Check::LlmAsJudge(_), _) | (_, Check::LlmAsJudge(_))) {
-        return check == old;
-    }
-    let probes = check.probes(&Values::for_judging(&now.spec, scenario, evidence));
-    probes == old.probes(&Values::for_judging(&asked.spec, scenario, evidence))
+    let values = Values::for_judging(&now.spec, scenario, evidence);
+    let old_values = Values::for_judging(&asked.spec, scenario, evidence);
+    let ask_models_the_same = match (check, old) {
+        (Check::LlmAsJudge(judge), Check::LlmAsJudge(old)) => {
+            let request = judge.request(answers, evidence, &values).ok();
+            // Without a request, the verdict is known without a model.
+            request.is_none() || request == old.request(answers, evidence, &old_values).ok()
+        }
+        (Check::LlmAsJudge(_), _) | (_, Check::LlmAsJudge(_)) => false,
+        _ => true,
+    };
+    let probes = check.probes(&values);
+    ask_models_the_same
+        && probes == old.probes(&old_values)
         && probes.iter().all(|probe| match probe {
             Probe::Script { script, .. } => file(now, script) == file(asked, script),
             Probe::Command { .. } | Probe::Files { .. } | Probe::Sql { .. } => true,
@@ -75,4 +121,71 @@ fn is_same(
 fn file<'a>(version: &'a Version, path: &str) -> Option<&'a [u8]> {
     let path = path.strip_prefix("./").unwrap_or(path);
     version.content.files.iter().find(|file| file.path == path).map(|file| file.content.as_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::evidence::{AgentRecord, Answer, Captured, Evidence, JudgeAnswer, Usage};
+    use scenario::plan::{PlanOptions, expand};
+    use scenario::result::ScenarioResult;
+    use scenario::spec::load;
+    use scenario::verdict::{ErrorKind, Outcome};
+    use store::SpecContent;
+
+    use super::{Version, answering};
+
+    fn version(prompt: &str, check: &str) -> Version {
+        let text = format!(
+            "version: 1\nid: t\nbase: x\ntask: {{prompt: {prompt}}}\nagent: {{type: noop}}\n\
+             invariants: {{kind: {{description: x, check: {{type: llm_as_judge, {check}}}}}}}\n"
+        );
+        let loaded = load(&text, None);
+        let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        Version { spec, content: SpecContent { text, files: Vec::new() } }
+    }
+
+    const ASKED: &str = "criteria: Be kind., pass_threshold: 0.5, samples: 2";
+
+    /// Judges what two samples said by another version.
+    fn rescored(prompt: &str, check: &str) -> Outcome {
+        let (asked, now) = (version("x", ASKED), version(prompt, check));
+        let scenario = expand(&asked.spec, PlanOptions::default()).expect("a plan").scenarios.remove(0);
+        let sample = |score: f64| {
+            let reply = Ok(format!("{{\"score\": {score}}}"));
+            Answer::Judge(JudgeAnswer { reply, usage: Usage::default(), cached: false })
+        };
+        let evidence = Evidence {
+            agent: AgentRecord { stdout: Captured::from("Dear Ada"), ..AgentRecord::default() },
+            marker_key: Some("0123456789abcdef".to_owned()),
+            answers: [("kind".to_owned(), vec![sample(0.6), sample(0.8)])].into(),
+            ..Evidence::default()
+        };
+        let evidence = answering(&now, &asked, &scenario, evidence);
+        ScenarioResult::judge(&now.spec, &scenario, &evidence).invariants[0].verdict.outcome
+    }
+
+    #[test]
+    fn a_judges_replies_count_as_long_as_it_was_asked_the_same() {
+        assert_eq!(rescored("x", ASKED), Outcome::Passed);
+        assert_eq!(rescored("x", "criteria: Be kind., pass_threshold: 0.9, samples: 2, timeout: 5s"), Outcome::Failed);
+        assert_eq!(
+            rescored("x", "criteria: Be kind., pass_threshold: 0.65"),
+            Outcome::Failed,
+            "the first sample alone"
+        );
+    }
+
+    #[test]
+    fn another_question_must_be_asked() {
+        let unasked = Outcome::Errored(ErrorKind::Judge);
+        for check in [
+            "criteria: Be polite., samples: 2",
+            "criteria: Be kind., model: gpt-4o, samples: 2",
+            "criteria: Be kind., temperature: 1, samples: 2",
+            "criteria: Be kind., samples: 3",
+        ] {
+            assert_eq!(rescored("x", check), unasked, "{check}");
+        }
+        assert_eq!(rescored("y", ASKED), unasked, "the task is a part of the question");
+    }
 }

@@ -23,7 +23,7 @@ use crate::reference::Reference;
 use crate::report_format::ReportFormat;
 use crate::source::{content, has_error, sources};
 use crate::stored_report::{header, with_output};
-use answers::{Version, answering, check_parameters};
+use answers::{Version, answering, check_parameters, check_records};
 use changes::Changes;
 
 /// Judge the stored evidence of a run again, without running anything.
@@ -156,6 +156,7 @@ async fn asked(store: &Store, run: &Run) -> Result<Version, CommandError> {
 async fn judge(store: &Store, version: &Version, run: &Run) -> Result<Judged, CommandError> {
     let mut judged = Judged { before: Vec::new(), now: Vec::new() };
     let asked = asked(store, run).await?;
+    check_records(&version.spec, &asked.spec)?;
     let scenarios = store.scenarios(run.id).await?;
     check_parameters(&version.spec, &scenarios.iter().map(|stored| &stored.scenario).collect::<Vec<_>>())?;
     for stored in scenarios {

@@ -1,6 +1,7 @@
 //! `touchstone run`: specs, run for real, and kept.
 
 mod plan;
+mod recording;
 
 use std::path::PathBuf;
 
@@ -81,6 +82,7 @@ impl Run {
     async fn work(&self, plans: &plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
         let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
         let session = Session::begin(self.work.clone(), keeping, self.work.permissions()?).await?;
+        session.warnings().iter().for_each(|warning| output.note(warning));
         let runs = match &self.resume {
             Some(reference) => vec![resume(&session, reference).await?],
             None => {
@@ -90,6 +92,7 @@ impl Run {
         };
         let finish = session.work(&runs, output).await?;
         let reports = session.reports(&runs).await?;
+        recording::keep(&session, &plans.planned, &runs, output).await?;
         session.end().await;
         Ok((finish, reports))
     }

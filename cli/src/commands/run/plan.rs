@@ -1,5 +1,7 @@
 //! What is to be run: specs that are valid and can be run here, and their scenarios.
 
+use std::path::PathBuf;
+
 use engine::attempt::Permissions;
 use scenario::plan::{Filter, Plan, PlanOptions, expand, parameter};
 use scenario::report::Skipped;
@@ -27,6 +29,8 @@ pub(super) struct Plans {
 pub(super) struct Planned {
     /// What messages call it.
     pub(super) source: String,
+    /// The folder that it is in.
+    pub(super) folder: Option<PathBuf>,
     /// The spec.
     pub(super) spec: Spec,
     /// What it says, to be kept.
@@ -94,9 +98,22 @@ fn plan(
     if let Some(reason) = engine::unsupported(&spec, run.agent.map(OtherAgent::choice), permissions) {
         return Err(Refused::Unsupported(reason));
     }
-    secrets::resolve(&spec).map_err(Refused::Wrong)?;
+    if let Some(reason) = missing_judge(run, &spec).map_err(|error| wrong(&error))? {
+        return Err(Refused::Unsupported(reason));
+    }
+    let forwarded = run.work.secrets.read().map_err(|error| wrong(&error))?;
+    secrets::resolve(&spec, &forwarded).map_err(Refused::Wrong)?;
     let content = content(source).map_err(|error| wrong(&error))?;
-    Ok(Some(Planned { source: source.name.clone(), spec, content, parameters, plan }))
+    Ok(Some(Planned { source: source.name.clone(), folder: source.folder.clone(), spec, content, parameters, plan }))
+}
+
+/// Which model of the spec's judges cannot be asked here.
+fn missing_judge(run: &Run, spec: &Spec) -> Result<Option<String>, CommandError> {
+    if !engine::judges::are_asked(spec) {
+        return Ok(None);
+    }
+    let machine = run.work.models.machine(&run.work.data_dir.resolve()?)?;
+    Ok(engine::judges::missing(spec, &machine.providers))
 }
 
 /// Reads all specs; `None` when one is not valid, after showing every finding.

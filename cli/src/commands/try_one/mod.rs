@@ -25,11 +25,15 @@ use scenario::untrusted;
 use scenario::verdict::ErrorKind;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use worker::Clock as _;
 
 use crate::acting::{OtherAgent, permissions};
+use crate::clock::SystemClock;
 use crate::exit_code::Exit;
+use crate::home::DataDirOption;
+use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
-use crate::secrets;
+use crate::secrets::{self, SecretOptions};
 use crate::signals::{Asked, Signals};
 use crate::source::{Source, has_error, sources};
 use crate::verdict_lines::{MOST_LINE, lines};
@@ -61,9 +65,12 @@ pub(crate) struct Try {
     /// What starts containers: `runc` or `crun`; the engine's own choice without it.
     #[arg(long, env = "TOUCHSTONE_RUNTIME")]
     runtime: Option<String>,
-    /// Where Touchstone keeps its things.
-    #[arg(long, env = "TOUCHSTONE_DATA_DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelOptions,
+    #[command(flatten)]
+    secrets: SecretOptions,
+    #[command(flatten)]
+    data_dir: DataDirOption,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,7 +93,10 @@ impl Try {
         };
         let Some(spec) = load(source, output)? else { return Ok(Exit::InvalidSpec) };
         let scenario = self.choose(&spec)?;
-        let secrets = secrets::resolve(&spec).map_err(CommandError::Usage)?;
+        let secrets = secrets::resolve(&spec, &self.secrets.read()?).map_err(CommandError::Usage)?;
+        let data_dir = self.data_dir.resolve()?;
+        let machine = self.models.machine(&data_dir)?;
+        machine.providers.warnings().iter().for_each(|warning| output.note(warning));
         let runtime = tokio::runtime::Runtime::new()?;
         let bundle = source.folder.clone().map_or_else(BundleFolder::none, BundleFolder::at);
         let attempt = Attempt {
@@ -97,9 +107,11 @@ impl Try {
             identity: identity(&scenario),
             permissions: permissions(self.allow_host_checks)?,
             agent: self.agent.map(OtherAgent::choice),
+            machine: &machine,
+            started_at: SystemClock.now(),
             keep: Keep::Never,
         };
-        let tried = runtime.block_on(self.try_it(&attempt, output))?;
+        let tried = runtime.block_on(self.try_it(&attempt, data_dir, output))?;
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(Duration::from_secs(5));
         let Some((result, evidence)) = tried else { return Ok(Exit::Interrupted) };
@@ -123,14 +135,19 @@ impl Try {
     }
 
     /// Runs the scenario, telling of its progress; Ctrl-C ends it, and cleans up.
-    async fn try_it(&self, attempt: &Attempt<'_>, output: &mut Output) -> Result<Tried, CommandError> {
+    async fn try_it(
+        &self,
+        attempt: &Attempt<'_>,
+        data_dir: DataDir,
+        output: &mut Output,
+    ) -> Result<Tried, CommandError> {
         let started = tokio::time::Instant::now();
         let cancel = CancellationToken::new();
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let events = Events::to(move |event| {
             let _ = sender.send(event);
         });
-        let running = self.attempt_it(attempt, &events, &cancel);
+        let running = self.attempt_it(attempt, data_dir, &events, &cancel);
         tokio::pin!(running);
         let mut signals = Signals::listen()?;
         let ran = loop {
@@ -170,11 +187,11 @@ impl Try {
     async fn attempt_it(
         &self,
         attempt: &Attempt<'_>,
+        data_dir: DataDir,
         events: &Events,
         cancel: &CancellationToken,
     ) -> Result<Evidence, EngineError> {
         let unusable = |cause| EngineError::Files { operation: "use the data directory".to_owned(), cause };
-        let data_dir = DataDir::resolve(self.data_dir.clone()).map_err(unusable)?;
         let owner = Owner::register(data_dir).map_err(unusable)?;
         let settings =
             DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };

@@ -1,0 +1,165 @@
+//! The values of a spec's secrets, from where the spec says they are.
+
+mod command;
+mod forwarded;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+
+use engine::entropy;
+use scenario::spec::Spec;
+use scenario::spec::sections::{SecretEntry, SecretFrom, SecretSource};
+
+pub(crate) use forwarded::{Forwarded, SecretOptions};
+
+/// How long the value of a secret has to be. It is taken out of everything that is kept, wherever it stands.
+const SHORTEST: usize = 4;
+/// How long it may be, in bytes.
+const LONGEST: usize = 64 * 1024;
+
+/// The values of all secrets; otherwise what is missing, all at once. What the spec itself says comes first, then what was
+/// given for this command, then the secret's source.
+pub(crate) fn resolve(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeMap<String, String>, String> {
+    resolve_with(spec, forwarded, &|name| env::var(name).ok())
+}
+
+/// Looks up a variable of the environment.
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+fn resolve_with(
+    spec: &Spec,
+    forwarded: &Forwarded,
+    environment: Environment<'_>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut values = BTreeMap::new();
+    let mut problems = Vec::new();
+    for secret in &spec.secrets {
+        let name = secret.name().to_string();
+        match value(secret.entry(), forwarded.get(&name), environment).and_then(fitting) {
+            Ok(value) => drop(values.insert(name, value)),
+            Err(problem) => problems.push(format!("the secret `{name}` has no value: {problem}")),
+        }
+    }
+    if problems.is_empty() { Ok(values) } else { Err(problems.join("\n")) }
+}
+
+/// A value that can be taken out of everything.
+fn fitting(value: String) -> Result<String, String> {
+    if value.chars().count() < SHORTEST {
+        return Err(format!("it is shorter than {SHORTEST} characters, and would be found by chance in what is kept"));
+    }
+    if value.len() > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    Ok(value)
+}
+
+fn value(secret: &SecretEntry, forwarded: Option<&str>, environment: Environment<'_>) -> Result<String, String> {
+    match (&secret.from, forwarded) {
+        (Some(SecretFrom::Generated), _) => return Ok(entropy::hex(32)),
+        (Some(SecretFrom::Static(value)), _) => return Ok(value.clone()),
+        (None, Some(value)) => return Ok(value.to_owned()),
+        (None, None) => {}
+    }
+    match secret.source.as_ref().unwrap_or(&SecretSource::Env(None)) {
+        SecretSource::Env(name) => {
+            let name = name.clone().unwrap_or_else(|| secret.name.to_string());
+            environment(&name).ok_or_else(|| format!("set the environment variable `{name}`"))
+        }
+        SecretSource::File(path) => {
+            let place = expanded(path, environment);
+            let content = fs::read_to_string(&place).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+            Ok(content.trim().to_owned())
+        }
+        SecretSource::Command(line) => command::output(line),
+        SecretSource::Dashboard => {
+            Err("it is kept on a server; submit the spec there, or give it with `--secrets-from`".to_owned())
+        }
+    }
+}
+
+/// A path with `~` at its beginning replaced by the home folder.
+fn expanded(path: &str, environment: Environment<'_>) -> String {
+    match (path.strip_prefix('~'), environment("HOME")) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use scenario::spec::{Spec, load};
+
+    use super::{Forwarded, resolve_with};
+
+    fn spec(secrets: &str) -> Spec {
+        let text = format!(
+            "version: 1\nid: t\nbase: x\ntask: {{prompt: x}}\nagent: {{type: noop}}\nsecrets: {secrets}\n\
+             invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+        );
+        let loaded = load(&text, None);
+        loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+    }
+
+    fn resolved(secrets: &str, forwarded: &str, home: &str) -> Result<BTreeMap<String, String>, String> {
+        let environment = |name: &str| match name {
+            "A" => Some("value of A".to_owned()),
+            "HOME" => Some(home.to_owned()),
+            _ => None,
+        };
+        resolve_with(&spec(secrets), &Forwarded::parse(forwarded).expect("lines"), &environment)
+    }
+
+    fn value(secret: &str) -> Result<String, String> {
+        resolved(&format!("[{secret}]"), "", "/none").map(|mut values| values.pop_first().expect("a value").1)
+    }
+
+    #[test]
+    fn values_come_from_every_source() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("key"), "\n in a file \n").expect("written");
+        let home = folder.path().display().to_string();
+        let secrets = format!(
+            "[A, {{name: B, source: 'env:A'}}, {{name: C, source: 'file:~/key'}}, {{name: D, source: 'file:{home}/key'}}, \
+             {{name: E, source: 'command:echo \" by command \"'}}, {{name: F, from: 'static://literal'}}]"
+        );
+        let values = resolved(&secrets, "", &home).expect("values");
+        let values: Vec<_> = values.values().map(String::as_str).collect();
+        assert_eq!(values, ["value of A", "value of A", "in a file", "in a file", "by command", "literal"]);
+    }
+
+    #[test]
+    fn a_generated_value_is_new_each_time() {
+        let one = value("{name: G, from: generated}").expect("a value");
+        assert!(one.len() == 64 && one.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_ne!(one, value("{name: G, from: generated}").expect("a value"));
+    }
+
+    #[test]
+    fn what_the_spec_says_comes_before_what_is_given_before_the_source() {
+        let secrets = "[A, {name: B, from: 'static://of the spec'}, {name: C, source: dashboard}, {name: D, source: 'file:/gone'}]";
+        let values =
+            resolved(secrets, "A=given A\nB=given B\nC=given C\nD=given D\nE=given E", "/none").expect("values");
+        let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(values, ["A=given A", "B=of the spec", "C=given C", "D=given D"]);
+    }
+
+    #[test]
+    fn all_that_is_missing_is_said_at_once() {
+        let problem = resolved(
+            "[NONE, {name: B, source: 'file:/gone'}, {name: C, source: dashboard}, {name: D, source: 'command:exit 3'}, {name: E, from: 'static://abc'}]",
+            "",
+            "/none",
+        );
+        insta::assert_snapshot!(problem.expect_err("no values"), @"
+        the secret `NONE` has no value: set the environment variable `NONE`
+        the secret `B` has no value: cannot read `/gone`: No such file or directory (os error 2)
+        the secret `C` has no value: it is kept on a server; submit the spec there, or give it with `--secrets-from`
+        the secret `D` has no value: `exit 3` ended with exit status: 3
+        the secret `E` has no value: it is shorter than 4 characters, and would be found by chance in what is kept
+        ");
+    }
+}
