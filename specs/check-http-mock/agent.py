@@ -5,25 +5,34 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 HOUSE = "http://house"
+HEADERS = {"Content-Type": "application/json", "X-Api-Version": "2"}
 
 
-def get(path):
-    with urlopen(HOUSE + path, timeout=10) as answer:
-        return json.load(answer)
+def call(path, body=None):
+    """The status, headers and JSON of the answer, and how many milliseconds it took."""
+    start = time.monotonic()
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        answer = urlopen(Request(HOUSE + path, data, HEADERS if data else {}), timeout=10)
+    except HTTPError as error:
+        answer = error
+    text = answer.read()
+    took = (time.monotonic() - start) * 1000
+    return answer.status, answer.headers, json.loads(text) if answer.status < 300 else None, took
 
 
-def report(body):
-    headers = {"Content-Type": "application/json", "X-Api-Version": "2"}
-    for _ in range(3):
-        try:
-            return urlopen(Request(f"{HOUSE}/reports", json.dumps(body).encode(), headers), timeout=10).close()
-        except HTTPError as error:
-            if error.code != 503:
-                raise
-            time.sleep(float(error.headers.get("Retry-After", 1)))
-    raise SystemExit("the service stays busy")
-
-
-readings = [{"room": room, "celsius": get(f"/rooms/{room}")["celsius"]} for room in get("/rooms?unit=celsius")]
-report({"source": "agent", "readings": readings})
-print(f"{len(readings)} rooms reported")
+_, headers, rooms, _ = call("/rooms?unit=celsius")
+report = {"source": "agent", "version": headers["ETag"], "readings": [], "slow": []}
+for name in rooms:
+    _, _, room, took = call(f"/rooms/{name}")
+    report["readings"].append({"room": room.get("room", name), "celsius": room["celsius"]})
+    report["slow"] += [name] * (took >= 100)
+status, headers, taken, took = call("/reports", report)
+while status == 503:
+    report["busy"] = {"ms": took, "retry_after": headers["Retry-After"]}
+    time.sleep(float(headers.get("Retry-After", 1)))
+    status, headers, taken, took = call("/reports", report)
+status, *_ = call("/reports", report)
+with open("receipt.txt", "w") as file:
+    file.write(f"{taken['id']} {status}\n")
+print(f"{len(rooms)} rooms reported")
