@@ -253,13 +253,15 @@ fn old_experiments_go_and_new_and_open_ones_stay() {
     assert!(
         text.contains(&format!("experiment {old} greeting v1"))
             && text
-                .contains("would remove 1 experiment, 1 orphaned folder, 1 version of specs and 1 unpacked bundle: "),
+                .contains("would remove 1 experiment, 1 orphaned folder, 1 version of specs, 1 unpacked bundle and 0 replies of judges: "),
         "{text}"
     );
     assert!(evidence.exists() && bundle.exists() && orphan.exists());
     let text = seeded.printed(&["gc", "--older-than", "1d", "--keep", "1"]);
     assert!(
-        text.starts_with("removed 1 experiment, 1 orphaned folder, 1 version of specs and 1 unpacked bundle: "),
+        text.starts_with(
+            "removed 1 experiment, 1 orphaned folder, 1 version of specs, 1 unpacked bundle and 0 replies of judges: "
+        ),
         "{text}"
     );
     assert!(text.contains(" kB of files"), "{text}");

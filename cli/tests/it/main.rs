@@ -2,14 +2,17 @@
 
 mod boundaries;
 mod commands;
+mod fields;
 mod generated;
 mod history;
+mod judge;
 mod place;
 mod rescore_command;
 mod run_command;
 mod run_crash;
 mod run_examples;
 mod run_honest;
+mod run_judges;
 mod run_many;
 mod run_together;
 mod seeded;

@@ -57,9 +57,9 @@ fn mistakes_are_said_before_anything_is_kept() {
     }
     let (code, stdout, _) = Place::new("version: 1\nid: x\n").run_spec(&[]);
     assert!(code == 3 && stdout.contains("missing"), "{stdout}");
-    let model = Place::new(&spec("touch out", &format!("model: {{mode: scripted, turns: [{{content: x}}]}}\n{THERE}")));
-    let (code, stdout, stderr) = model.run_spec(&[]);
-    assert!(code == 4 && stderr.contains("by this version"), "{code}: {stdout}{stderr}");
+    let judged = "invariants: {x: {description: x, check: {type: llm_as_judge, model: nobody-knows-it, criteria: x}}}";
+    let (code, stdout, stderr) = Place::new(&spec("touch out", judged)).run_spec(&[]);
+    assert!(code == 4 && stderr.contains("nobody-knows-it"), "{code}: {stdout}{stderr}");
     assert!(!place.data().join("touchstone.db").exists(), "nothing was kept");
 }
 

@@ -256,6 +256,7 @@ fn evidence(greeting: &str) -> Evidence {
             images: vec![image],
         },
         agent: AgentRecord {
+            started_at: None,
             exit: Some(Exit::Code(0)),
             stdout: Captured::from("greeting \u{1b}[31mred\n"),
             stderr: Captured::from("a warning\n"),
