@@ -24,5 +24,6 @@ pub mod model;
 pub mod overflow;
 pub mod recorder;
 pub mod room;
+mod settling;
 pub mod sightings;
 pub mod tls;

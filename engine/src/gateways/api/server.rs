@@ -17,9 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::answer::Answer;
-use super::limits::{ACCEPT_PAUSE, ApiLimits, HEAD_BYTES, SETTLE_LOOKS, SETTLE_PAUSE, SETTLED, STOP_WAIT};
+use super::limits::{ACCEPT_PAUSE, ApiLimits, HEAD_BYTES, STOP_WAIT};
 use super::requests::{Requests, no_room};
 use crate::gateways::room::Share;
+use crate::gateways::settling::settle;
 
 /// What all listeners of the gateway share.
 pub(super) struct Server {
@@ -48,15 +49,7 @@ impl Server {
 
     /// Waits until no connection is open, which is soon when the clients are gone.
     pub(super) async fn settle(&self) {
-        let mut quiet = 0;
-        for _ in 0..SETTLE_LOOKS {
-            let idle = self.connections.available_permits() == self.limits.connections;
-            quiet = if idle { quiet + 1 } else { 0 };
-            if quiet == SETTLED {
-                return;
-            }
-            sleep(SETTLE_PAUSE).await;
-        }
+        settle(&self.connections, self.limits.connections).await;
     }
 
     /// Tells every task to end.

@@ -29,12 +29,6 @@ pub(super) const STREAMS: u32 = 32;
 pub(super) const WINDOW_BYTES: u32 = 256 * 1024;
 /// How long `stop` waits for tasks that are in the middle of something.
 pub(super) const STOP_WAIT: Duration = Duration::from_secs(5);
-/// The pause between two looks whether all connections have ended.
-pub(super) const SETTLE_PAUSE: Duration = Duration::from_millis(1);
-/// How many looks in a row must find no connection: one may have been waiting to be accepted.
-pub(super) const SETTLED: u32 = 2;
-/// After how many looks nobody waits any longer.
-pub(super) const SETTLE_LOOKS: u32 = 1000;
 /// How long to wait after a failed `accept`, so that a lack of descriptors does not become a busy loop.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

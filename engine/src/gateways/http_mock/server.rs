@@ -16,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::arrival::Arrival;
-use super::limits::{
-    ACCEPT_PAUSE, HEAD_BYTES, MockLimits, SETTLE_LOOKS, SETTLE_PAUSE, SETTLED, STOP_WAIT, STREAMS, WINDOW_BYTES,
-};
+use super::limits::{ACCEPT_PAUSE, HEAD_BYTES, MockLimits, STOP_WAIT, STREAMS, WINDOW_BYTES};
 use super::mock::Mock;
 use super::sending::{Activity, AnswerBody, UnderWay};
 use crate::gateways::room::Room;
+use crate::gateways::settling::settle;
 use crate::gateways::tls::{Duplex, Terminator};
 
 /// What all listeners of a sandbox share.
@@ -49,15 +48,7 @@ impl Server {
 
     /// Waits until no connection is open, which is soon when the clients are gone.
     pub(super) async fn settle(&self) {
-        let mut quiet = 0;
-        for _ in 0..SETTLE_LOOKS {
-            let idle = self.connections.available_permits() == self.limits.connections;
-            quiet = if idle { quiet + 1 } else { 0 };
-            if quiet == SETTLED {
-                return;
-            }
-            sleep(SETTLE_PAUSE).await;
-        }
+        settle(&self.connections, self.limits.connections).await;
     }
 
     /// Tells every task to end.

@@ -46,12 +46,6 @@ pub(super) const HEAD_BYTES: usize = 64 * 1024;
 pub(super) const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// How long an upstream may pause.
 pub(super) const READ_WAIT: Duration = Duration::from_secs(300);
-/// The pause between two looks whether all connections have ended.
-pub(super) const SETTLE_PAUSE: Duration = Duration::from_millis(1);
-/// How many looks in a row must find no connection: one may have been waiting to be accepted.
-pub(super) const SETTLED: u32 = 2;
-/// After how many looks nobody waits any longer.
-pub(super) const SETTLE_LOOKS: u32 = 1_000;
 /// How long to wait after a failed `accept`, so that a lack of descriptors does not become a busy loop.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::gateway::Gateway;
-use super::limits::{ACCEPT_PAUSE, HEAD_BYTES, SETTLE_LOOKS, SETTLE_PAUSE, SETTLED};
+use super::limits::{ACCEPT_PAUSE, HEAD_BYTES};
+use crate::gateways::settling::settle;
 
 /// The body of an answer.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, Broken>;
@@ -136,15 +137,7 @@ impl Server {
     }
 
     async fn wait_until_idle(&self) {
-        let mut quiet = 0;
-        for _ in 0..SETTLE_LOOKS {
-            let idle = self.connections.available_permits() == self.most;
-            quiet = if idle { quiet + 1 } else { 0 };
-            if quiet == SETTLED {
-                return;
-            }
-            sleep(SETTLE_PAUSE).await;
-        }
+        settle(&self.connections, self.most).await;
     }
 
     /// Tells every task to end.
