@@ -6,10 +6,13 @@
 //!
 //! The words are those of `ARCHITECTURE.md`.
 
+pub mod address;
+pub mod alert;
 pub mod cassette;
 pub mod checks;
 pub mod evidence;
 pub mod forbidden;
+pub mod interactive;
 pub mod number;
 pub mod plan;
 pub mod report;
