@@ -33,7 +33,7 @@ pub use output::Captured;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use usage::Usage;
 pub use workspace::WorkspaceChanges;
-pub use world::{ImageRecord, World};
+pub use world::{ImageRecord, SnapshotRecord, World};
 
 /// All that was observed of one attempt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

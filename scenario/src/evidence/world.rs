@@ -14,6 +14,23 @@ pub struct World {
     pub runtime: String,
     /// The images, with the sandbox's own first.
     pub images: Vec<ImageRecord>,
+    /// The uploaded agent, when it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotRecord>,
+}
+
+/// An uploaded agent that was used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SnapshotRecord {
+    /// The id of the snapshot.
+    pub id: String,
+    /// The name of the agent.
+    pub name: String,
+    /// Which version of it this was.
+    pub version: i64,
+    /// The digest of its archive.
+    pub digest: String,
 }
 
 /// An image that was used.

@@ -9,7 +9,7 @@ use serde::Serialize as _;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Report, Reports, Row, Skipped, word};
+use super::{Report, Reports, Row, Skipped};
 use crate::result::InvariantResult;
 use crate::score::Status;
 use crate::verdict::Outcome;
@@ -50,7 +50,17 @@ fn skipped(skipped: &Skipped) -> Json {
     json!({"spec": skipped.spec, "reason": skipped.reason})
 }
 
-fn value(report: &Report) -> Json {
+/// The report as a JSON value.
+#[must_use]
+pub fn value(report: &Report) -> Json {
+    let mut value = summary(report);
+    value["scenarios"] = report.rows.iter().map(|row| scenario(report, row)).collect();
+    value
+}
+
+/// The report as a JSON value, without its scenarios.
+#[must_use]
+pub fn summary(report: &Report) -> Json {
     let score = &report.score;
     json!({
         "ran_at": report.header.ran_at.to_string(),
@@ -66,16 +76,17 @@ fn value(report: &Report) -> Json {
         "errors": score.errors,
         "metrics": score.metrics,
         "cells": score.cells,
-        "scenarios": report.rows.iter().map(|row| scenario(report, row)).collect::<Vec<_>>(),
     })
 }
 
-fn scenario(report: &Report, row: &Row) -> Json {
+/// One scenario of a report as a JSON value.
+#[must_use]
+pub fn scenario(report: &Report, row: &Row) -> Json {
     let result = &row.result;
     let mut scenario = json!({
         "scenario_id": result.scenario.id,
         "sandbox_id": result.sandbox_id,
-        "status": word(row.status),
+        "status": row.status.word(),
         "parameters": result.scenario.parameters,
         "replica": result.scenario.replica,
         "seed": result.scenario.seed,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Reports, Row, Skipped, word};
+use super::{Report, Reports, Row, Skipped};
 use crate::score::Status;
 use crate::untrusted;
 
@@ -81,7 +81,7 @@ fn case(report: &Report, row: &Row) -> TestCase {
     case.set_classname(report.spec_id.as_str());
     case.set_time(Duration::from_millis(result.wall_ms));
     for (name, value) in [
-        ("status", word(row.status).to_owned()),
+        ("status", row.status.word().to_owned()),
         ("composite_score", result.composite.to_string()),
         ("cost_usd", result.usage.cost().unwrap_or(0.0).to_string()),
         ("tokens", result.usage.tokens().to_string()),
@@ -119,7 +119,7 @@ fn status(report: &Report, row: &Row) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status.set_message(untrusted::line(&first, MOST_MESSAGE));
     status.set_type(
-        row.result.error.as_ref().map_or_else(|| word(row.status).to_owned(), |error| error.kind.to_string()),
+        row.result.error.as_ref().map_or_else(|| row.status.word().to_owned(), |error| error.kind.to_string()),
     );
     let again = untrusted::visible(&report.reproducer(row));
     status.set_description(format!("{}\n\nagain: {again}\n", lines.join("\n")));

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped, time, word};
+use super::{Report, Reports, Row, Skipped, time};
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
 
@@ -192,7 +192,7 @@ fn details(report: &Report, row: &Row) -> String {
     let mut text = format!(
         "\n<details><summary><code>{}</code> {}, score {:.3}, {}</summary>\n\n",
         result.scenario.id,
-        word(row.status),
+        row.status.word(),
         result.composite,
         time(result.wall_ms)
     );

@@ -17,7 +17,9 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-pub use json::{render as json, render_all as json_all};
+pub use json::{
+    render as json, render_all as json_all, scenario as scenario_value, summary as summary_value, value as json_value,
+};
 pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{render as markdown, render_all as markdown_all};
 pub use reports::{Reports, Skipped};
@@ -135,16 +137,6 @@ fn quote(word: &str) -> String {
     let plain = !word.is_empty()
         && word.chars().all(|character| character.is_ascii_alphanumeric() || "-_./=:@%+,".contains(character));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-/// The word for a status.
-fn word(status: Status) -> &'static str {
-    match status {
-        Status::Pass => "pass",
-        Status::Fail => "fail",
-        Status::Flaky => "flaky",
-        Status::Error => "error",
-    }
 }
 
 /// `1.2s`, `250ms`.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::{Header, Report, Reports, Row, Skipped, time, word};
+use super::{Header, Report, Reports, Row, Skipped, time};
 use crate::score::{ExperimentVerdict, Status};
 use crate::untrusted;
 
@@ -90,7 +90,7 @@ fn table(width: u16, header: &[&str]) -> Table {
 
 fn cells(name: String, row: &Row) -> [String; 5] {
     let result = &row.result;
-    [name, word(row.status).to_owned(), format!("{:.3}", result.composite), time(result.wall_ms), why(row)]
+    [name, row.status.word().to_owned(), format!("{:.3}", result.composite), time(result.wall_ms), why(row)]
 }
 
 /// The first thing that kept the scenario from passing, and how many more there are.

@@ -23,6 +23,19 @@ pub enum Status {
     Error,
 }
 
+impl Status {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Flaky => "flaky",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// What the replicas of one cell say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {

@@ -3,6 +3,7 @@
 //! Scenarios that could not be judged enter no rate, no mean and no cost.
 
 mod cells;
+mod compare;
 mod composite;
 mod experiment;
 mod statistics;
@@ -10,6 +11,7 @@ mod statistics;
 mod tests;
 
 pub use cells::{Cell, CellVerdict, Status};
+pub use compare::{ComparedMetric, Comparison, Direction};
 pub use composite::{composite, misses_gate, reaches};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, score};
 pub use statistics::{Interval, pass_hat, wilson};

@@ -4,6 +4,7 @@
 //! for generative AI. The same evidence gives the same lines, ids of spans included.
 
 mod audit;
+mod metrics;
 mod span;
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::evidence::{Body, Dialect, Evidence, ModelCall, ModelRecord, ToolUse};
 pub use audit::audit_lines;
+pub use metrics::metrics;
 use span::Spans;
 
 /// The trace of what was observed.

@@ -7,8 +7,8 @@ use proptest::sample::select;
 use scenario::checks::Check;
 use scenario::evidence::{
     AgentRecord, Answer, AuditEvent, Blob, Body, Captured, CommandAnswer, Datum, Evidence, Exchange, Exit, FileEntry,
-    FileKind, Files, Fired, ImageRecord, Journal, JudgeAnswer, Leak, Limit, Overflow, OverflowCount, Probe, SqlAnswer,
-    Usage, WorkspaceChanges, World,
+    FileKind, Files, Fired, ImageRecord, Journal, JudgeAnswer, Leak, Limit, Overflow, OverflowCount, Probe,
+    SnapshotRecord, SqlAnswer, Usage, WorkspaceChanges, World,
 };
 use scenario::number::Number;
 use scenario::plan::{Scenario, Values};
@@ -362,10 +362,8 @@ fn world() -> impl Strategy<Value = World> {
         name,
         digest,
     });
-    ("\\PC{0,8}", "docker|local", "runc|", vec(image, 0..2)).prop_map(|(sandbox, backend, runtime, images)| World {
-        sandbox,
-        backend,
-        runtime,
-        images,
-    })
+    let snapshot = ("[a-z]{0,4}", "\\PC{0,8}", any::<i64>(), "[0-9a-f]{0,8}")
+        .prop_map(|(id, name, version, digest)| SnapshotRecord { id, name, version, digest });
+    ("\\PC{0,8}", "docker|local", "runc|", vec(image, 0..2), option::of(snapshot))
+        .prop_map(|(sandbox, backend, runtime, images, snapshot)| World { sandbox, backend, runtime, images, snapshot })
 }

@@ -139,7 +139,9 @@ section! {
 }
 
 section! {
-    /// Runs an agent that was uploaded to the server.
+    /// Runs an agent that was uploaded to the server. Its files are in `/opt/agent` (also `TOUCHSTONE_AGENT_DIR`), and
+    /// its entrypoint runs in the workspace: a word of it that names one of its files is replaced by the whole path, so
+    /// `["python3", "agent.py"]` finds what was uploaded. It reads the prompt on standard input.
     ///
     /// ```yaml
     /// agent: { type: snapshot, snapshot: email-agent, tag: stable }
