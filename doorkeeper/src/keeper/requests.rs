@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::command::Command;
 use super::failure::{failed, refused};
-use super::files::{Copy, Job, Progress, Read, Walk, write};
+use super::files::{Copy, Job, Progress, Read, Remove, Walk, put, write};
 use super::network::{open_connection, open_listener};
 use super::sweep::Sweep;
 use super::{Keeper, Next};
@@ -28,6 +28,13 @@ impl Keeper {
             Request::Write { id, file } => {
                 let result = write(&file, &self.identity);
                 self.outbox.answer(id, result);
+            }
+            Request::Put { id, root, file } => {
+                let result = put(&root, &file, &self.identity);
+                self.outbox.answer(id, result);
+            }
+            Request::Remove { id, root, path, uid, gid } => {
+                self.add(id, Remove::begin(&root, path, (uid, gid)).map(|remove| Job::Remove(Box::new(remove))));
             }
             Request::Walk { id, root, path, most, recursive } => {
                 self.add(id, Walk::begin(&root, &path, most, recursive).map(Job::Walk));

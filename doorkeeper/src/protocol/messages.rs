@@ -72,6 +72,31 @@ pub enum Request {
         /// What to write.
         file: WriteFile,
     },
+    /// Write (a part of) a file below a folder, for a sandbox that somebody acts in. A file that is there keeps its
+    /// permissions. Answered by [`Event::Done`]; the numbers of failures are those of [`Request::Read`], and `EINVAL` for
+    /// what is no file or has no name.
+    Put {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// What to write. Its path is below the root.
+        file: WriteFile,
+    },
+    /// Remove a file, or a folder with all that is in it. A link is removed itself. Answered by [`Event::Done`]; the numbers
+    /// of failures are those of [`Request::Read`], and `EINVAL` for what has no name.
+    Remove {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The path below the root.
+        path: Vec<u8>,
+        /// Who removes it.
+        uid: u32,
+        /// The group of who removes it.
+        gid: u32,
+    },
     /// List what is below a path: [`Event::Entries`], then [`Event::Listed`]. Within a folder the entries are sorted, and
     /// what is below an entry follows it. The entry of the path itself comes first, unless it is the root.
     Walk {

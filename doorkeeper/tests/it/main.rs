@@ -6,6 +6,7 @@ mod copying;
 mod descriptors;
 mod ending;
 mod identity;
+mod putting;
 mod reading;
 mod sandbox;
 mod start;

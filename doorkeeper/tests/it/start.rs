@@ -38,7 +38,7 @@ fn another_version_ends_it_with_a_message() {
     assert!(!process.wait().unwrap().success());
     let mut text = String::new();
     process.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-    assert!(text.contains("the worker speaks version 77 of the protocol, and this doorkeeper 1"), "{text}");
+    assert!(text.contains("the worker speaks version 77 of the protocol, and this doorkeeper 2"), "{text}");
 }
 
 #[test]

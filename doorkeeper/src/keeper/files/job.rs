@@ -3,7 +3,7 @@
 use super::super::clock::Turn;
 use super::super::identity::Identity;
 use super::super::outbox::Outbox;
-use super::{Copy, Read, Walk};
+use super::{Copy, Read, Remove, Walk};
 
 /// How far a job came in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) enum Job {
     Walk(Walk),
     /// Copies a folder.
     Copy(Copy),
+    /// Removes something.
+    Remove(Box<Remove>),
 }
 
 impl Job {
@@ -34,6 +36,7 @@ impl Job {
             Self::Read(read) => read.step(id, outbox),
             Self::Walk(walk) => walk.step(id, &turn, outbox),
             Self::Copy(copy) => copy.step(id, &turn, identity, outbox),
+            Self::Remove(remove) => remove.step(id, &turn, identity, outbox),
         }
     }
 
@@ -42,7 +45,7 @@ impl Job {
         match self {
             Self::Read(read) => read.credit(bytes),
             Self::Walk(walk) => walk.credit(bytes),
-            Self::Copy(_) => {}
+            Self::Copy(_) | Self::Remove(_) => {}
         }
     }
 }

@@ -1,15 +1,19 @@
-//! Files of the sandbox: found within a root, read, listed, written and copied.
+//! Files of the sandbox: found within a root, read, listed, written, copied and removed.
 
 mod copy;
 mod job;
+mod put;
 mod read;
+mod remove;
 mod root;
 mod walk;
 mod write;
 
 pub(crate) use copy::Copy;
 pub(crate) use job::{Job, Progress};
+pub(crate) use put::put;
 pub(crate) use read::Read;
+pub(crate) use remove::Remove;
 pub(crate) use walk::Walk;
 pub(crate) use write::write;
 

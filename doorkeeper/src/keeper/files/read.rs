@@ -8,7 +8,7 @@ use rustix::io::retry_on_intr;
 use super::super::failure::{failed, show};
 use super::super::outbox::Outbox;
 use super::job::Progress;
-use super::root::{Last, Root};
+use super::root::{Last, open_root};
 
 /// A file that is being read.
 pub(crate) struct Read {
@@ -25,7 +25,7 @@ pub(crate) struct Read {
 impl Read {
     /// Finds and opens the file.
     pub(crate) fn begin(root: &[u8], path: Vec<u8>, limit: u64) -> Result<Self, Failure> {
-        let root = Root::open(root).map_err(|errno| failed(errno, format!("open the folder {}", show(root))))?;
+        let root = open_root(root)?;
         let file = root.find(&path, Last::Follow).and_then(|found| found.open_file());
         let file = file.map_err(|errno| root.failure("read", &path, errno))?;
         Ok(Self { file, path, left: limit, credit: u64::from(WINDOW) })

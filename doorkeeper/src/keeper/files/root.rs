@@ -177,6 +177,20 @@ impl Found {
     }
 }
 
+/// Opens a folder, or says why it cannot be opened.
+pub(super) fn open_root(path: &[u8]) -> Result<Root, Failure> {
+    Root::open(path).map_err(|errno| failed(errno, format!("open the folder {}", show(path))))
+}
+
+/// A path without its last name, and that name; `None` when it has none, or one that stands for another folder.
+pub(super) fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
+    let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let name = &path[start..end];
+    let is_name = name != b"." && name != b"..";
+    is_name.then_some((&path[..start], name))
+}
+
 /// The names in a path, without those that mean nothing.
 fn names(path: &[u8]) -> Vec<Vec<u8>> {
     let parts = path.split(|byte| *byte == b'/');

@@ -11,10 +11,9 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
 use super::super::clock::Turn;
-use super::super::failure::{failed, show};
 use super::super::outbox::Outbox;
 use super::job::Progress;
-use super::root::{Last, Root};
+use super::root::{Last, Root, open_root};
 use super::{LONGEST_PATH, kind};
 
 /// How many folders are kept open, of those that are listed in part. Others are found again.
@@ -57,7 +56,7 @@ struct Folder {
 impl Walk {
     /// Finds where to start.
     pub(crate) fn begin(root: &[u8], path: &[u8], most: u64, recursive: bool) -> Result<Self, Failure> {
-        let root = Root::open(root).map_err(|errno| failed(errno, format!("open the folder {}", show(root))))?;
+        let root = open_root(root)?;
         let mut walk = Self {
             root,
             folders: Vec::new(),

@@ -83,6 +83,8 @@ kinds! {
     12 => Request::Cancel { id }
     13 => Request::Shutdown {}
     14 => Request::Stay { id }
+    15 => Request::Put { id, root, file }
+    16 => Request::Remove { id, root, path, uid, gid }
     128 => Event::Done { id }
     129 => Event::Failed { id, failure }
     130 => Event::Started { id, pid }

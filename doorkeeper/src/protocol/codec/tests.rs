@@ -94,6 +94,14 @@ fn request() -> impl Strategy<Value = Request> {
             limit
         }),
         (id(), write_file()).prop_map(|(id, file)| Request::Write { id, file }),
+        (id(), bytes(), write_file()).prop_map(|(id, root, file)| Request::Put { id, root, file }),
+        (id(), bytes(), bytes(), any::<(u32, u32)>()).prop_map(|(id, root, path, (uid, gid))| Request::Remove {
+            id,
+            root,
+            path,
+            uid,
+            gid
+        }),
         (id(), bytes(), bytes(), any::<u64>(), any::<bool>())
             .prop_map(|(id, root, path, most, recursive)| { Request::Walk { id, root, path, most, recursive } }),
         (id(), bytes(), bytes()).prop_map(|(id, from, to)| Request::Copy { id, from, to }),
