@@ -6,6 +6,7 @@ pub mod build;
 mod cached;
 mod call;
 mod container;
+mod host_paths;
 mod image;
 mod inventory;
 mod label;
@@ -17,6 +18,10 @@ mod service;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +38,10 @@ use crate::error::EngineError;
 use crate::event::Events;
 use crate::owner::Owner;
 use call::call;
+use host_paths::HostPaths;
+
+/// Where an engine listens when nobody says otherwise.
+const SOCKET: &str = "/var/run/docker.sock";
 
 /// How a Docker engine is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +73,7 @@ struct Inner {
     settings: DockerSettings,
     runtime: String,
     doorkeeper: PathBuf,
+    host_paths: HostPaths,
     creating: Semaphore,
     destroying: Semaphore,
     /// Images that could not be pulled, and when: nobody asks again and again.
@@ -76,7 +86,10 @@ impl DockerBackend {
     /// Connects to the engine that the environment names, and finds out whether it can be used.
     pub async fn connect(owner: Owner, settings: DockerSettings) -> Result<Self, EngineError> {
         let address = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "the default socket".to_owned());
-        let unreachable = |reason: String| EngineError::NoEngine { address: address.clone(), reason };
+        let unreachable = |reason: String| {
+            let shut = shut_socket(&address).map(EngineError::UnfitEngine);
+            shut.unwrap_or_else(|| EngineError::NoEngine { address: address.clone(), reason })
+        };
         if is_remote(&address) {
             return Err(other_kernel(&address, "another machine"));
         }
@@ -88,6 +101,7 @@ impl DockerBackend {
         let runtime = runtime(&settings, &info)?;
         let doorkeeper =
             doorkeeper_binary::install(owner.data_dir()).map_err(EngineError::files("install the doorkeeper"))?;
+        let host_paths = HostPaths::find(&docker, owner.data_dir().path()).await?;
         let (creating, destroying) = (settings.creating.max(1), settings.destroying.max(1));
         Ok(Self(Arc::new(Inner {
             docker,
@@ -95,6 +109,7 @@ impl DockerBackend {
             settings,
             runtime,
             doorkeeper,
+            host_paths,
             creating: Semaphore::new(creating),
             destroying: Semaphore::new(destroying),
             unpullable: Mutex::default(),
@@ -114,6 +129,18 @@ fn same_kernel(address: &str, info: &SystemInfo) -> Result<(), EngineError> {
     let here = here.release().to_string_lossy();
     let there = info.kernel_version.as_deref().unwrap_or("unknown");
     if here == there { Ok(()) } else { Err(other_kernel(address, &format!("here {here}, there {there}"))) }
+}
+
+/// What to do when the engine's socket is there, and not open to this user.
+fn shut_socket(address: &str) -> Option<String> {
+    let path = if address.contains("://") { address.strip_prefix("unix://")? } else { SOCKET };
+    let refused = UnixStream::connect(path).err()?;
+    let group = fs::metadata(path).ok()?.gid();
+    (refused.kind() == io::ErrorKind::PermissionDenied).then(|| {
+        format!(
+            "the socket of the Docker engine, `{path}`, is not open to this user; it belongs to the group {group}: join it (in a container: `--group-add {group}`, and DOCKER_GID={group} for docker-compose.yml)"
+        )
+    })
 }
 
 /// Whether an address leads over a network.

@@ -165,6 +165,7 @@ impl DockerBackend {
         body: ContainerCreateBody,
         inventory: &Inventory,
     ) -> Result<(), EngineError> {
+        let body = self.0.host_paths.translated(body)?;
         inventory.note_container(name.to_owned());
         let options = CreateContainerOptionsBuilder::default().name(name).build();
         let created = async {
