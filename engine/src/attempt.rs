@@ -12,6 +12,7 @@ use scenario::spec::sections::{AgentKind, Noop, Oracle};
 use crate::backend::Identity;
 use crate::bundle::BundleFolder;
 use crate::machine::Machine;
+use crate::uploaded::SnapshotFiles;
 
 /// One attempt of one scenario.
 #[derive(Debug)]
@@ -36,6 +37,10 @@ pub struct Attempt<'a> {
     pub started_at: Timestamp,
     /// Whether its sandbox is kept for a person to look into.
     pub keep: Keep<'a>,
+    /// The uploaded agent, when the spec names one.
+    pub snapshot: Option<&'a SnapshotFiles>,
+    /// Under which id programs inside know their sandbox; without it, one is made.
+    pub sandbox_id: Option<&'a str>,
 }
 
 /// When a sandbox is kept, once its agent's processes have gone, instead of being removed.

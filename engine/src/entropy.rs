@@ -22,8 +22,13 @@ pub fn hex(bytes: usize) -> String {
     random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Fills these bytes.
+///
+/// # Panics
+///
+/// When the kernel gives no randomness, because a key that can be guessed is worse than none.
 #[expect(clippy::disallowed_methods, reason = "the agent must not know it")]
 #[expect(clippy::expect_used, reason = "a key that can be guessed is worse than none")]
-fn fill(bytes: &mut [u8]) {
+pub fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the kernel gives randomness");
 }

@@ -8,6 +8,7 @@ use scenario::spec::sections::{Database, SecretScope, Service, ServiceKind};
 use crate::attempt::Attempt;
 use crate::backend::{Image, WORKSPACE};
 use crate::run::network;
+use crate::uploaded;
 use crate::users::User;
 
 /// Where programs are looked for when the image does not say.
@@ -54,6 +55,9 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
         for name in PROMPT {
             environment.insert(name.to_owned(), prompt.clone());
         }
+    }
+    if attempt.snapshot.is_some() {
+        uploaded::add_variables(&mut environment);
     }
     if let Some(agent) = &attempt.spec.agent {
         environment.extend(agent.common.env.iter().map(|(name, text)| (name.to_string(), text.render(&values))));
@@ -173,6 +177,8 @@ mod tests {
             machine: &Machine::default(),
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
+            snapshot: None,
+            sandbox_id: None,
         };
         let image = Image {
             record: scenario::evidence::ImageRecord::default(),

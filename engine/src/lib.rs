@@ -38,9 +38,11 @@ pub mod providers;
 mod redact;
 mod run;
 mod services;
+pub mod session;
 mod snapshot;
+pub mod uploaded;
 mod users;
 mod world;
 
 pub use demand::{Demand, needs};
-pub use run::{run_scenario, unsupported};
+pub use run::{Uploads, run_scenario, unsupported};

@@ -16,6 +16,7 @@ use crate::run::gateways::Gateways;
 use crate::run::network::Network;
 use crate::services::{Baseline, Forwards, LiveServices};
 use crate::snapshot::Snapshot;
+use crate::uploaded::Installed;
 use crate::users::User;
 
 /// The world of one attempt while it lives.
@@ -45,6 +46,8 @@ pub(crate) struct World {
     pub(crate) user: User,
     /// Takes secrets out of what is kept.
     pub(crate) redactor: Redactor,
+    /// The uploaded agent, when it is one.
+    pub(crate) agent: Option<Installed>,
     /// What the world was like before the agent started.
     pub(crate) before: Before,
 }

@@ -70,6 +70,8 @@ impl Ours {
             machine: &Machine::default(),
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
+            snapshot: None,
+            sandbox_id: None,
         };
         let evidence =
             run_scenario(&self.backend, &attempt, events, &CancellationToken::new()).await.expect("evidence");

@@ -76,7 +76,7 @@ pub(crate) async fn act(
         _ => {
             let mut acted = Acted::default();
             let mut printed = Printed::new(&world.redactor);
-            for process in processes(attempt, &agent, image, &environment)? {
+            for process in processes(world, attempt, &agent, image, &environment)? {
                 watch.run(&process, &mut printed, &mut acted).await?;
                 if acted.lost || !acted.limits.is_empty() {
                     break;
@@ -90,6 +90,7 @@ pub(crate) async fn act(
 
 /// The processes that the agent is, one after the other.
 fn processes(
+    world: &World,
     attempt: &Attempt<'_>,
     agent: &AgentKind,
     image: &Image,
@@ -118,7 +119,11 @@ fn processes(
             let words = |line: String| vec!["sh".to_owned(), "-c".to_owned(), line];
             Ok(lines.map(|line| process(words(line.render(&values)), WORKSPACE.to_owned(), Vec::new())).collect())
         }
-        AgentKind::Noop(_) | AgentKind::Http(_) | AgentKind::Snapshot(_) | AgentKind::Paragon(_) => Ok(Vec::new()),
+        AgentKind::Snapshot(_) => {
+            let uploaded = world.agent.iter().map(|agent| agent.words.clone());
+            Ok(uploaded.map(|words| process(words, WORKSPACE.to_owned(), stdin(Stdin::Prompt))).collect())
+        }
+        AgentKind::Noop(_) | AgentKind::Http(_) | AgentKind::Paragon(_) => Ok(Vec::new()),
     }
 }
 
@@ -149,7 +154,7 @@ pub(crate) async fn kernel_limits(world: &World) -> Result<Vec<Fired>, EngineErr
 
 /// Whether the agent wrote more over the image than the disk may hold. Where only the slow way tells, the room that is left
 /// says whether it is worth it.
-async fn written_over_image(world: &World) -> Result<Option<Fired>, EngineError> {
+pub(crate) async fn written_over_image(world: &World) -> Result<Option<Fired>, EngineError> {
     let before = world.before.written_over_image.unwrap_or(0);
     let fired = |written: u64| limits::written_over_image(written.saturating_sub(before), &world.limits);
     if let Some(fired) = written_over_services(world).await {

@@ -64,6 +64,23 @@ impl Door {
         Ok(())
     }
 
+    /// Writes a file below a folder, without following a link out of it; long content travels in pieces.
+    pub async fn put(&self, root: &str, file: WriteFile) -> Result<(), DoorError> {
+        let pieces = file.content.chunks(CHUNK).map(<[u8]>::to_vec);
+        let pieces = if file.content.is_empty() { vec![Vec::new()] } else { pieces.collect() };
+        for (index, content) in pieces.into_iter().enumerate() {
+            let part = WriteFile { content, append: file.append || index > 0, path: file.path.clone(), ..file };
+            self.done(|id| Request::Put { id, root: root.into(), file: part }).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file or a folder below a folder, as a user and without following a link out of it.
+    pub async fn remove(&self, root: &str, path: &[u8], (uid, gid): (u32, u32)) -> Result<(), DoorError> {
+        let (root, path) = (root.into(), path.to_vec());
+        self.done(|id| Request::Remove { id, root, path, uid, gid }).await
+    }
+
     /// What is below a path, at most `most` entries.
     pub async fn walk(&self, root: &str, path: &[u8], most: u64, recursive: bool) -> Result<Listing, DoorError> {
         let (root, path) = (root.into(), path.to_vec());

@@ -40,6 +40,23 @@ fn judges_of(spec: &Spec) -> impl Iterator<Item = (String, &LlmAsJudge)> {
     })
 }
 
+/// Asks a model for its judgement of what was kept: as often as there are to be samples, one after the other.
+///
+/// `marker_key` is the key of the evidence's redaction markers. That it does not answer is an answer too.
+pub async fn judge_kept(
+    machine: &Machine,
+    request: JudgeRequest,
+    marker_key: Option<String>,
+    (samples, timeout): (usize, Duration),
+) -> Vec<JudgeAnswer> {
+    let mut answers = Vec::new();
+    for sample in 0..samples {
+        let asked = Asked { request: request.clone(), marker_key: marker_key.clone(), sample, timeout };
+        answers.push(ask(machine, &asked).await);
+    }
+    answers
+}
+
 /// What a model is asked, and how long it has.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {

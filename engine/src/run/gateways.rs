@@ -69,6 +69,11 @@ impl Gateways {
         }
     }
 
+    /// What programs in the sandbox reported about themselves so far.
+    pub(crate) fn reported(&self) -> Vec<serde_json::Value> {
+        self.api.reported()
+    }
+
     /// Ends the records.
     pub(super) async fn seal(&self) {
         self.api.seal().await;
@@ -108,7 +113,7 @@ fn api_settings(attempt: &Attempt<'_>, clock: &Arc<Clock>, redactor: &Redactor, 
         port: service.ports().first().and_then(|port| u16::try_from(*port).ok()).unwrap_or(0),
     });
     ApiSettings {
-        sandbox_id: format!("sb-{}", entropy::hex(6)),
+        sandbox_id: attempt.sandbox_id.map_or_else(|| format!("sb-{}", entropy::hex(6)), str::to_owned),
         token: format!("ks_sb_{}", entropy::hex(24)),
         spec_id: attempt.spec.id.to_string(),
         scenario_id: attempt.scenario.id.to_string(),

@@ -9,19 +9,19 @@ mod honeytokens;
 mod judging;
 mod mocks;
 pub(crate) mod network;
-mod prepare;
+pub(crate) mod prepare;
 mod probe;
-mod redacted;
+pub(crate) mod redacted;
 mod setup;
 mod supported;
 
-pub use supported::unsupported;
+pub use supported::{Uploads, unsupported};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, World as WorldRecord};
+use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, SnapshotRecord, World as WorldRecord};
 use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +58,7 @@ pub async fn run_scenario(
     let sandbox: Arc<dyn Sandbox> = Arc::from(sandbox);
     // Fetching images and waiting for the engine is nobody's fault, so the clock starts now.
     let times = Times { started, overall: Instant::now() + attempt.spec.resources.timeout.get() };
-    record_world(&mut evidence, backend, &*sandbox, &images);
+    record_world(&mut evidence, backend, &*sandbox, &images, attempt);
     // On the heap: all steps together are too much for a thread's stack.
     let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), times, events, &mut evidence));
     let outcome = until_cancelled(cancel, lived).await;
@@ -69,16 +69,16 @@ pub async fn run_scenario(
 
 /// When things began, and when they must have ended.
 #[derive(Debug, Clone, Copy)]
-struct Times {
+pub(crate) struct Times {
     /// The beginning of the attempt.
-    started: Instant,
+    pub(crate) started: Instant,
     /// The end of `resources.timeout`.
-    overall: Instant,
+    pub(crate) overall: Instant,
 }
 
 impl Times {
     /// The time of day.
-    fn now(&self, attempt: &Attempt<'_>) -> Timestamp {
+    pub(crate) fn now(&self, attempt: &Attempt<'_>) -> Timestamp {
         attempt.started_at + self.started.elapsed()
     }
 }
@@ -122,7 +122,7 @@ async fn live(
 }
 
 /// What must not be in the evidence: the values of secrets, and the keys of this machine's providers.
-fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
+pub(crate) fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
     let keys = attempt.machine.providers.keys();
     keys.into_iter().chain(attempt.secrets.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
 }
@@ -273,7 +273,13 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     Ok(())
 }
 
-fn record_world(evidence: &mut Evidence, backend: &dyn Backend, sandbox: &dyn Sandbox, images: &prepare::Images) {
+fn record_world(
+    evidence: &mut Evidence,
+    backend: &dyn Backend,
+    sandbox: &dyn Sandbox,
+    images: &prepare::Images,
+    attempt: &Attempt<'_>,
+) {
     let record = backend.record();
     let own = std::iter::once(&images.base).chain(images.services.values());
     let used: Vec<_> = own.map(|image| image.record.clone()).collect();
@@ -283,22 +289,33 @@ fn record_world(evidence: &mut Evidence, backend: &dyn Backend, sandbox: &dyn Sa
             evidence.notes.push(note);
         }
     }
-    evidence.world =
-        WorldRecord { sandbox: sandbox.name().to_owned(), backend: record.name, runtime: record.runtime, images: used };
+    let snapshot = attempt.snapshot.map(|snapshot| SnapshotRecord {
+        id: snapshot.id.clone(),
+        name: snapshot.name.clone(),
+        version: snapshot.version,
+        digest: snapshot.digest.clone(),
+    });
+    evidence.world = WorldRecord {
+        sandbox: sandbox.name().to_owned(),
+        backend: record.name,
+        runtime: record.runtime,
+        images: used,
+        snapshot,
+    };
 }
 
-async fn until_cancelled<T>(
+pub(crate) async fn until_cancelled<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, EngineError> {
     cancel.run_until_cancelled(work).await.unwrap_or(Err(EngineError::Cancelled))
 }
 
-fn begin(events: &Events, phase: Phase) -> Instant {
+pub(crate) fn begin(events: &Events, phase: Phase) -> Instant {
     events.tell(Event::PhaseStarted(phase));
     Instant::now()
 }
 
-fn end(events: &Events, phase: Phase, started: Instant) {
+pub(crate) fn end(events: &Events, phase: Phase, started: Instant) {
     events.tell(Event::PhaseEnded(phase, started.elapsed()));
 }

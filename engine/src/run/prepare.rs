@@ -24,20 +24,21 @@ use crate::limits::Counters;
 use crate::redact::Redactor;
 use crate::services::{self, Addresses, Baseline, Forwards, StartAll};
 use crate::snapshot::Snapshot;
+use crate::uploaded;
 use crate::users;
 use crate::world::{Before, World};
 
 /// The images that a world is made from.
 #[derive(Debug)]
-pub(super) struct Images {
+pub(crate) struct Images {
     /// That of the sandbox.
-    pub(super) base: Image,
+    pub(crate) base: Image,
     /// Those of the services, by name.
-    pub(super) services: BTreeMap<String, Image>,
+    pub(crate) services: BTreeMap<String, Image>,
 }
 
 /// Finds all images, before anything is made.
-pub(super) async fn images(
+pub(crate) async fn images(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,
     events: &Events,
@@ -55,7 +56,7 @@ pub(super) async fn images(
 }
 
 /// Makes the sandbox.
-pub(super) async fn sandbox(
+pub(crate) async fn sandbox(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,
     images: &Images,
@@ -99,7 +100,7 @@ impl Step {
 }
 
 /// Builds everything around and in the sandbox.
-pub(super) async fn world(
+pub(crate) async fn world(
     attempt: &Attempt<'_>,
     images: &Images,
     sandbox: Arc<dyn Sandbox>,
@@ -127,10 +128,7 @@ async fn build(
     (step, events): (&Step, &Events),
 ) -> Result<World, EngineError> {
     step.is("services");
-    let user = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
-    let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
-    let user = user.unwrap_or_else(|| if own_image { images.base.user.clone() } else { String::new() });
-    let user = users::find(sandbox.door(), &user).await?;
+    let user = users::find(sandbox.door(), &agents_user(attempt, images)).await?;
     let addresses = Addresses::of(attempt.spec);
     let clock = Arc::new(Clock::default());
     let network = Network::open(attempt, sandbox.door(), &addresses, &redactor, &clock).await?;
@@ -169,6 +167,7 @@ async fn build(
         environment,
         user,
         redactor,
+        agent: None,
         before,
     };
     step.is("the workspace");
@@ -176,11 +175,22 @@ async fn build(
     world.network.trust(world.sandbox.door()).await?;
     step.is("fixtures");
     fixtures::apply_all(&world, attempt, events).await?;
+    if let Some(snapshot) = attempt.snapshot {
+        step.is("the agent's files");
+        world.agent = Some(uploaded::install(&world, attempt, snapshot).await?);
+    }
     step.is("setup");
     setup::apply(&world, attempt).await?;
     step.is("the baseline");
     world.before = look(&world, attempt).await?;
     Ok(world)
+}
+
+/// Who the agent is: whom the spec names, else whom its own image names, else root.
+fn agents_user(attempt: &Attempt<'_>, images: &Images) -> String {
+    let named = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
+    let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
+    named.unwrap_or_else(|| if own_image { images.base.user.clone() } else { String::new() })
 }
 
 /// Makes the folder that is ours in the workspace.

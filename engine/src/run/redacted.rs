@@ -28,7 +28,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
 }
 
 /// An error without secrets.
-pub(super) fn error(error: EngineError, secrets: &BTreeMap<String, String>) -> EngineError {
+pub(crate) fn error(error: EngineError, secrets: &BTreeMap<String, String>) -> EngineError {
     let message = error.to_string();
     let safe = Redactor::new(secrets, "hidden").text(&message);
     if safe == message { error } else { EngineError::Redacted { message: safe, retryable: error.is_retryable() } }

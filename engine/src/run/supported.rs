@@ -10,24 +10,40 @@ use crate::error::EngineError;
 
 /// Refuses what cannot be done, with its place in the spec.
 pub(super) fn check(attempt: &Attempt<'_>) -> Result<(), EngineError> {
-    let found = unsupported(attempt.spec, attempt.agent, &attempt.permissions).or_else(|| unknown_passwords(attempt));
+    let Attempt { spec, agent, permissions, snapshot, .. } = attempt;
+    let uploads = if snapshot.is_some() { Uploads::Held } else { Uploads::None };
+    let found = unsupported(spec, *agent, permissions, uploads).or_else(|| unknown_passwords(attempt));
     match found {
         Some(what) => Err(EngineError::Unsupported { what }),
         None => Ok(()),
     }
 }
 
+/// Whether agents that were uploaded are at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uploads {
+    /// Nobody uploads agents here.
+    None,
+    /// They are kept, and found when they are needed.
+    Held,
+}
+
 /// What of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused for the same, and
 /// for databases whose password its own values do not tell.
 #[must_use]
-pub fn unsupported(spec: &Spec, agent: Option<AgentChoice>, permissions: &Permissions) -> Option<String> {
-    actor(spec, agent).or_else(|| checks(spec, permissions))
+pub fn unsupported(
+    spec: &Spec,
+    agent: Option<AgentChoice>,
+    permissions: &Permissions,
+    uploads: Uploads,
+) -> Option<String> {
+    actor(spec, agent, uploads).or_else(|| checks(spec, permissions))
 }
 
-fn actor(spec: &Spec, agent: Option<AgentChoice>) -> Option<String> {
+fn actor(spec: &Spec, agent: Option<AgentChoice>, uploads: Uploads) -> Option<String> {
     match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
-        Some(AgentKind::Snapshot(_)) => {
+        Some(AgentKind::Snapshot(_)) if uploads == Uploads::None => {
             Some("`agent.type: snapshot` needs a server that holds the snapshot".to_owned())
         }
         Some(AgentKind::Paragon(_)) => {
@@ -72,7 +88,7 @@ fn unknown_password(attempt: &Attempt<'_>, name: &str) -> Option<String> {
 mod tests {
     use scenario::spec::{Bundle, Spec, load};
 
-    use super::unsupported;
+    use super::{Uploads, unsupported};
     use crate::attempt::{AgentChoice, HostChecks, Permissions};
 
     fn spec(agent: &str, rest: &str, check: &str) -> Spec {
@@ -89,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_spec_that_can_be_run_is_told_from_one_that_cannot_without_an_attempt() {
-        let ask = |spec: &Spec, agent| unsupported(spec, agent, &Permissions::default());
+        let ask = |spec: &Spec, agent| unsupported(spec, agent, &Permissions::default(), Uploads::None);
         assert_eq!(ask(&spec(CLI, "", FILE), None), None);
         let nobody = spec("", "", FILE);
         assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
@@ -102,9 +118,17 @@ mod tests {
     #[test]
     fn a_script_on_this_machine_needs_its_owners_permission() {
         let spec = spec(CLI, "", "{type: custom, script: x.py, runs_in: host}");
-        let refused = unsupported(&spec, None, &Permissions::default());
+        let refused = unsupported(&spec, None, &Permissions::default(), Uploads::None);
         assert!(refused.is_some_and(|what| what.contains("--allow-host-checks")));
         let allowed = Permissions { host_checks: Some(HostChecks { confine: Vec::new() }) };
-        assert_eq!(unsupported(&spec, None, &allowed), None);
+        assert_eq!(unsupported(&spec, None, &allowed, Uploads::None), None);
+    }
+
+    #[test]
+    fn an_uploaded_agent_needs_somebody_who_has_it() {
+        let spec = spec("agent: {type: snapshot, snapshot: x}\n", "", FILE);
+        let ask = |uploads| unsupported(&spec, None, &Permissions::default(), uploads);
+        assert!(ask(Uploads::None).is_some_and(|what| what.contains("a server that holds the snapshot")));
+        assert_eq!(ask(Uploads::Held), None);
     }
 }

@@ -18,6 +18,8 @@ use engine::event::{Event, Events};
 use engine::machine::Machine;
 use engine::owner::Owner;
 use engine::run_scenario;
+use engine::session::Session;
+use engine::uploaded::SnapshotFiles;
 use scenario::evidence::Evidence;
 use scenario::plan::{PlanOptions, Scenario, expand};
 use scenario::result::ScenarioResult;
@@ -45,6 +47,7 @@ pub(crate) struct Harness {
     pub(crate) secrets: BTreeMap<String, String>,
     pub(crate) permissions: Permissions,
     pub(crate) machine: Machine,
+    pub(crate) snapshot: Option<SnapshotFiles>,
 }
 
 impl Harness {
@@ -65,6 +68,7 @@ impl Harness {
             secrets: BTreeMap::new(),
             permissions: Permissions::default(),
             machine: Machine::default(),
+            snapshot: None,
         }
     }
 
@@ -103,11 +107,33 @@ impl Harness {
             machine: &self.machine,
             started_at: now(),
             keep,
+            snapshot: self.snapshot.as_ref(),
+            sandbox_id: None,
         };
         let kept = Arc::clone(&self.events);
         let events = Events::to(move |event| kept.lock().expect("events").push(event));
         let evidence = run_scenario(&*self.backend, &attempt, &events, cancel).await?;
         Ok((ScenarioResult::judge(&spec, &scenario, &evidence), evidence))
+    }
+
+    /// Opens the sandbox of a spec for somebody to work in.
+    pub(crate) async fn open(&self, yaml: &str, cancel: &CancellationToken) -> Result<Session, EngineError> {
+        let (spec, scenario) = only_scenario(yaml, &self.bundle);
+        let attempt = Attempt {
+            spec: &spec,
+            scenario: &scenario,
+            bundle: &self.bundle,
+            secrets: &self.secrets,
+            identity: identity(&scenario),
+            permissions: self.permissions.clone(),
+            agent: None,
+            machine: &self.machine,
+            started_at: now(),
+            keep: Keep::Never,
+            snapshot: self.snapshot.as_ref(),
+            sandbox_id: Some("sb-0123456789ab"),
+        };
+        Session::open(&*self.backend, &attempt, &Events::nowhere(), cancel).await
     }
 
     /// Makes a bare sandbox of an image.

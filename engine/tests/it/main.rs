@@ -10,4 +10,6 @@ mod judging;
 mod network;
 mod sdks;
 mod servers;
+mod session;
 mod sql;
+mod uploaded;

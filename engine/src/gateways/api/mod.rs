@@ -14,7 +14,6 @@
 mod answer;
 mod environment;
 mod limits;
-mod metrics;
 mod path;
 mod requests;
 mod server;

@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use scenario::trace::metrics;
 use serde_json::{Map, Value as Json, json};
 
 use super::answer::Answer;
 use super::limits::ApiLimits;
-use super::metrics::metrics;
 use super::path::{Target, target};
 use super::trace_log::TraceLog;
 use super::{ApiSettings, BASE_URL};

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::StatusCode;
+use scenario::address;
 use scenario::evidence::AuditEvent;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::classify;
 use super::outside::Outside;
 use super::policy::{Policy, host_name};
 use super::upstream::{Record, Upstream};
@@ -150,8 +150,8 @@ impl Gate {
             if found.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(found) }
         };
         let found = pin.get_or_try_init(resolve).await?;
-        let allowed: Vec<_> = found.iter().copied().filter(|address| classify::refusal(*address).is_none()).collect();
-        match found.first().and_then(|address| classify::refusal(*address)) {
+        let allowed: Vec<_> = found.iter().copied().filter(|found| address::refusal(*found).is_none()).collect();
+        match found.first().and_then(|first| address::refusal(*first)) {
             Some(reason) if allowed.is_empty() => {
                 Err(Refusal::forbidden(name, format!("the name leads to {reason}, which no sandbox may reach")))
             }

@@ -2,10 +2,9 @@
 //!
 //! Names that may be reached lead to one address of the sandbox's loopback. What comes there is judged by the name that
 //! it says itself: each request of HTTP by its host, TLS by the server that its beginning names, which is then passed on
-//! as it is. The name is looked up outside, once, and connected to only where it leads to the outside (`classify.rs`).
+//! as it is. The name is looked up outside, once, and connected to only where it leads to the outside (`scenario::address`).
 //! Everything that went out and everything that did not is written down.
 
-mod classify;
 mod entrance;
 mod gate;
 mod hello;

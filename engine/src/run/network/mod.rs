@@ -87,7 +87,7 @@ impl Network {
     }
 
     /// Lets out what the spec says and no more, and forgets what was seen: from now on the agent acts.
-    pub(super) async fn close_up(&self) {
+    pub(crate) async fn close_up(&self) {
         if let Some(egress) = &self.egress {
             egress.apply(self.policy.clone()).await;
             if !self.is_kept {
@@ -135,7 +135,7 @@ impl Network {
 }
 
 /// Opens the ports of this machine that lead into the sandbox, and tells where they are. They close when dropped.
-pub(super) async fn let_in(
+pub(crate) async fn let_in(
     attempt: &Attempt<'_>,
     door: &Door,
     evidence: &mut Evidence,
