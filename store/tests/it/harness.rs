@@ -1,4 +1,4 @@
-//! A store in a folder of its own, with a clock and ids that are the same each time.
+//! A store of its own, with a clock and ids that are the same each time.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +12,13 @@ use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};
 use scenario::spec::types::Fraction;
 use scenario::verdict::{ErrorKind, Verdict};
-use sqlx::ConnectOptions as _;
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+use store::testing::TestDatabase;
 use store::{
-    ClaimRequest, Completion, Demand, ExperimentId, Held, JobId, Kept, Lane, NewExperiment, NewJob, NewRun, RunId,
-    Settings, SpecContent, SpecVersion, Store, WorkerId,
+    ClaimRequest, Completion, Demand, ExperimentId, Held, JobId, Kept, Lane, Limits, NewExperiment, NewJob, NewRun,
+    RunId, Settings, SpecContent, SpecVersion, Store, StoreError, WorkerId,
 };
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -24,10 +26,18 @@ use uuid::Uuid;
 /// More than what stands in a row.
 pub(crate) const LARGE: usize = 40 * 1024;
 
+/// Where rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
 /// A store, its folder, and ids.
 pub(crate) struct World {
     pub(crate) store: Store,
     folder: TempDir,
+    postgres: Option<TestDatabase>,
     last: AtomicU64,
 }
 
@@ -37,23 +47,74 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 }
 
 impl World {
-    pub(crate) async fn new() -> Self {
+    /// A world with a store in a file.
+    pub(crate) async fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path()).await.expect("a store");
-        Self { store, folder, last: AtomicU64::new(0) }
+        Self { store, folder, postgres: None, last: AtomicU64::new(0) }
+    }
+
+    /// A world with a store in Postgres, if there is one.
+    pub(crate) async fn postgres() -> Option<Self> {
+        // `scripts/test-postgres` starts one, which `scripts/test` tells of.
+        let database = TestDatabase::new().await?;
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::connect(&database.url(), folder.path()).await.expect("a store");
+        Some(Self { store, folder, postgres: Some(database), last: AtomicU64::new(0) })
+    }
+
+    pub(crate) async fn on(database: Database) -> Option<Self> {
+        match database {
+            Database::Sqlite => Some(Self::sqlite().await),
+            Database::Postgres => Self::postgres().await,
+        }
     }
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Another process's store in the same folder.
+    /// Another process's store in the same database.
     pub(crate) async fn other(&self) -> Store {
-        Store::open(self.folder()).await.expect("another store")
+        self.open().await.expect("another store")
     }
 
-    /// A connection that the store knows nothing of.
-    pub(crate) async fn raw(&self) -> SqliteConnection {
+    pub(crate) async fn open(&self) -> Result<Store, StoreError> {
+        match &self.postgres {
+            None => Store::open(self.folder()).await,
+            Some(database) => Store::connect(&database.url(), self.folder()).await,
+        }
+    }
+
+    /// A connection to Postgres.
+    pub(crate) async fn server(&self) -> PgConnection {
+        server(self.postgres.as_ref().expect("a world in Postgres")).await
+    }
+
+    /// The URL of its database in Postgres.
+    pub(crate) fn url(&self) -> String {
+        self.postgres.as_ref().expect("a world in Postgres").url()
+    }
+
+    /// Changes something behind the store's back.
+    pub(crate) async fn execute(&self, sql: &'static str) {
+        match &self.postgres {
+            None => sqlx::query(sql).execute(&mut self.file().await).await.map(|_| ()),
+            Some(database) => sqlx::query(sql).execute(&mut server(database).await).await.map(|_| ()),
+        }
+        .expect("changed");
+    }
+
+    /// A number that the store knows nothing of.
+    pub(crate) async fn number(&self, sql: &'static str) -> i64 {
+        match &self.postgres {
+            None => sqlx::query_scalar(sql).fetch_one(&mut self.file().await).await,
+            Some(database) => sqlx::query_scalar(sql).fetch_one(&mut server(database).await).await,
+        }
+        .expect("a number")
+    }
+
+    pub(crate) async fn file(&self) -> SqliteConnection {
         let path = self.folder().join("touchstone.db");
         SqliteConnectOptions::new().filename(path).connect().await.expect("a connection")
     }
@@ -65,7 +126,7 @@ impl World {
 
     pub(crate) async fn spec(&self) -> SpecVersion {
         let content = SpecContent { text: "id: ledger".to_owned(), files: Vec::new() };
-        self.store.keep_spec("ledger", &content, at(0)).await.expect("a spec")
+        self.store.keep_spec("", "ledger", &content, at(0)).await.expect("a spec")
     }
 
     pub(crate) fn jobs(&self, many: u32) -> Vec<NewJob> {
@@ -89,6 +150,9 @@ impl World {
             source: "ledger.yaml".to_owned(),
             seed: Seed::new(u64::MAX),
             settings: Settings::default(),
+            owner: String::new(),
+            name: String::new(),
+            secrets: None,
         }
     }
 
@@ -116,6 +180,10 @@ impl World {
         list(&self.folder().join("evidence"), &mut found);
         found
     }
+}
+
+async fn server(database: &TestDatabase) -> PgConnection {
+    PgConnection::connect(&database.url()).await.expect("a connection")
 }
 
 fn list(folder: &Path, found: &mut Vec<String>) {
@@ -150,6 +218,7 @@ pub(crate) fn request(lane: Lane, now: i64) -> ClaimRequest {
         now: at(now),
         until: at(now + 10),
         room: None,
+        limits: Limits::default(),
     }
 }
 
@@ -175,7 +244,7 @@ pub(crate) fn evidence(bytes: usize) -> Evidence {
 /// Completes a job.
 pub(crate) async fn complete(store: &Store, held: &Held, evidence: &Evidence, now: i64) -> Kept {
     let result = passed(&held.scenario);
-    let completion = Completion { evidence: Some(evidence), result: &result, at: at(now) };
+    let completion = Completion { evidence: Some(evidence), result: &result, traces: &[], at: at(now) };
     store.complete(&held.lease, held.run, completion, &summary).await.expect("a completion")
 }
 

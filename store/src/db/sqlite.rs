@@ -1,0 +1,120 @@
+//! A database in a file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sea_query::SqliteQueryBuilder;
+use sea_query_sqlx::SqlxBinder;
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, Executor, Sqlite};
+use tokio::time::Instant;
+
+use super::{Db, Row};
+use crate::error::StoreError;
+use crate::migrate;
+
+/// How long a process waits for another one that is writing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a process waits before it asks again for a file that another one is making.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How many can read at once.
+const READERS: u32 = 4;
+/// How many unused pages are given back at once.
+const PAGES: u32 = 1000;
+
+/// Opens the database in a file, making it or bringing it up to date first.
+pub(super) async fn open(path: &Path) -> Result<Db, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .foreign_keys(true)
+        .busy_timeout(PATIENCE);
+    // Making the file, and saying how unused pages are given back, is for who writes.
+    let to_write = options.clone().create_if_missing(true).auto_vacuum(SqliteAutoVacuum::Incremental);
+    let unusable = |error: sqlx::Error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    let writing = connect(&to_write, 1).await.map_err(unusable)?;
+    migrate::sqlite(&writing, path).await?;
+    let reading = connect(&options.read_only(true), READERS).await.map_err(unusable)?;
+    Ok(Db::Sqlite { reading, writing })
+}
+
+/// All rows of a query.
+pub(super) async fn fetch_all<'e, T: Row>(
+    executor: impl Executor<'e, Database = Sqlite>,
+    statement: &impl SqlxBinder,
+) -> sqlx::Result<Vec<T>> {
+    let (sql, values) = statement.build_sqlx(SqliteQueryBuilder);
+    sqlx::query_as_with::<Sqlite, T, _>(AssertSqlSafe(sql), values).fetch_all(executor).await
+}
+
+/// The row of a query, if there is one.
+pub(super) async fn fetch_optional<'e, T: Row>(
+    executor: impl Executor<'e, Database = Sqlite>,
+    statement: &impl SqlxBinder,
+) -> sqlx::Result<Option<T>> {
+    let (sql, values) = statement.build_sqlx(SqliteQueryBuilder);
+    sqlx::query_as_with::<Sqlite, T, _>(AssertSqlSafe(sql), values).fetch_optional(executor).await
+}
+
+/// Changes something; how many rows.
+pub(super) async fn execute<'e>(
+    executor: impl Executor<'e, Database = Sqlite>,
+    statement: &impl SqlxBinder,
+) -> sqlx::Result<u64> {
+    let (sql, values) = statement.build_sqlx(SqliteQueryBuilder);
+    Ok(sqlx::query_with::<Sqlite, _>(AssertSqlSafe(sql), values).execute(executor).await?.rows_affected())
+}
+
+/// Gives room that removed rows took back to the machine, in steps between which others can write.
+pub(super) async fn shrink(writing: &SqlitePool) -> sqlx::Result<()> {
+    let mut unused = i64::MAX;
+    loop {
+        let left: i64 = sqlx::query_scalar("PRAGMA freelist_count").fetch_one(writing).await?;
+        if left == 0 || left >= unused {
+            break;
+        }
+        unused = left;
+        sqlx::query(AssertSqlSafe(format!("PRAGMA incremental_vacuum({PAGES})"))).execute(writing).await?;
+    }
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writing).await?;
+    Ok(())
+}
+
+/// Connects, so many times at most. When several processes open a new file at once, SQLite refuses some of them without
+/// waiting: two of them would wait for each other.
+async fn connect(options: &SqliteConnectOptions, most: u32) -> Result<SqlitePool, sqlx::Error> {
+    let pool = SqlitePoolOptions::new().max_connections(most).acquire_timeout(PATIENCE);
+    let pool = pool.idle_timeout(None).max_lifetime(None);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match pool.clone().connect_with(options.clone()).await {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            connected => return connected,
+        }
+    }
+}
+
+/// Whether somebody else uses the file just now.
+fn is_busy(error: &sqlx::Error) -> bool {
+    /// What SQLite calls it, in the lower byte of its codes.
+    const BUSY: u32 = 5;
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == BUSY)
+}
+
+/// How SQLite goes about a statement, in its own words.
+#[cfg(test)]
+pub(crate) async fn plan(sql: String) -> String {
+    use sqlx::Row as _;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = crate::Store::open(folder.path()).await.expect("a store");
+    let Db::Sqlite { writing, .. } = &store.db else { panic!("a folder has a file") };
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+    let rows = sqlx::query(explain).fetch_all(writing).await.expect("a plan");
+    let step = |row: &sqlx::sqlite::SqliteRow| row.get::<String, _>("detail");
+    rows.iter().map(step).collect::<Vec<_>>().join("\n")
+}
