@@ -6,11 +6,18 @@ use sea_query::{Expr, ExprTrait as _, Query};
 use super::finish::count_ended;
 use super::{Kept, Summarise};
 use crate::Store;
+use crate::db::row;
 use crate::error::StoreError;
 use crate::ids::{Lane, RunId};
 use crate::number;
 use crate::runs::RunState;
 use crate::tables::{Jobs, Runs};
+use crate::wakeups::Wakeup;
+
+row! {
+    /// What became of a job.
+    StateRow { state: String }
+}
 
 impl Store {
     /// Asks for a run to be ended: jobs that wait are not done any more, and holders of the others are told at their next
@@ -33,18 +40,21 @@ impl Store {
         if tx.execute(&note).await? == 0 {
             return Ok(Kept::Stale);
         }
-        let of_run = |state: &str| {
-            Query::update()
-                .table(Jobs::Table)
-                .value(Jobs::Cancelled, true)
-                .and_where(Expr::col(Jobs::Experiment).eq(run.experiment.to_string()))
-                .and_where(Expr::col(Jobs::Run).eq(number::kept(run.number)))
-                .and_where(Expr::col(Jobs::State).eq(state))
-                .to_owned()
-        };
-        tx.execute(&of_run("running")).await?;
-        let waiting = tx.execute(of_run("queued").value(Jobs::State, "cancelled")).await?;
+        // One statement for both kinds of jobs: with two, one that is claimed or put back meanwhile would slip through.
+        let ended = Expr::case(Expr::col(Jobs::State).eq("queued"), "cancelled").finally(Expr::col(Jobs::State));
+        let jobs = Query::update()
+            .table(Jobs::Table)
+            .value(Jobs::Cancelled, true)
+            .value(Jobs::State, ended)
+            .and_where(Expr::col(Jobs::Experiment).eq(run.experiment.to_string()))
+            .and_where(Expr::col(Jobs::Run).eq(number::kept(run.number)))
+            .and_where(Expr::col(Jobs::State).is_in(["queued", "running"]))
+            .returning(Query::returning().columns([Jobs::State]))
+            .to_owned();
+        let jobs: Vec<StateRow> = tx.fetch_all(&jobs).await?;
+        let waiting = jobs.iter().filter(|job| job.state == "cancelled").count() as u64;
         let kept = count_ended(&mut tx, run, waiting, now, summarise).await?;
+        tx.tell(Wakeup::Cancelled(run.experiment)).await?;
         tx.commit().await?;
         Ok(kept)
     }
@@ -71,6 +81,7 @@ impl Store {
             .and_where(Expr::col(Jobs::Run).eq(number::kept(run.number)))
             .to_owned();
         tx.execute(&jobs).await?;
+        tx.tell(Wakeup::Jobs(to)).await?;
         tx.commit().await?;
         Ok(true)
     }

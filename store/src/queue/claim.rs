@@ -1,9 +1,8 @@
 //! Taking a job.
 
-use sea_query::{
-    Cond, Expr, ExprTrait as _, Func, LockBehavior, LockType, Order, Query, SelectStatement, UpdateStatement,
-};
+use sea_query::{Cond, Expr, ExprTrait as _, LockBehavior, LockType, Order, Query, SelectStatement, UpdateStatement};
 
+use super::busy::{Busy, busy};
 use super::{ClaimRequest, Held, Lease};
 use crate::Store;
 use crate::db::row;
@@ -34,8 +33,8 @@ row! {
 }
 
 row! {
-    /// A run of which as many jobs are being done as may be.
-    BusyRow { experiment: String, run: i64 }
+    /// What a job takes.
+    DemandRow { cpu_milli: i64, memory: i64 }
 }
 
 row! {
@@ -48,7 +47,10 @@ impl Store {
     /// no large job waits for ever.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Option<Held>, StoreError> {
         let mut tx = self.db.begin().await?;
-        let busy: Vec<BusyRow> = tx.fetch_all(&busy_runs()).await?;
+        // What is being done is counted, and then one more is taken. Two who do so at once would both take the last one that
+        // may be done, so a server lets one after the other take jobs of a lane. That is some milliseconds for a job of seconds.
+        tx.lock(&format!("claims {}", request.lane)).await?;
+        let Some(busy) = busy(&mut tx, request).await? else { return Ok(None) };
         let Some(row): Option<ClaimedRow> = tx.fetch_optional(&take(request, &busy)).await? else { return Ok(None) };
         let insert = Query::insert()
             .into_table(Attempts::Table)
@@ -103,22 +105,29 @@ impl Store {
         let row: Option<TimeRow> = self.db.fetch_optional(&select).await?;
         row.map(|row| timestamp(row.ready_at)).transpose()
     }
+
+    /// What the first job of a lane that is ready would take from a machine; `None` when none is.
+    pub async fn next_demand(&self, lane: crate::Lane, now: jiff::Timestamp) -> Result<Option<Demand>, StoreError> {
+        let select = Query::select()
+            .columns([Jobs::CpuMilli, Jobs::Memory])
+            .from(Jobs::Table)
+            .and_where(Expr::col(Jobs::State).eq("queued"))
+            .and_where(Expr::col(Jobs::Lane).eq(lane.to_string()))
+            .and_where(Expr::col(Jobs::ReadyAt).lte(millis(now)))
+            .order_by(Jobs::Priority, Order::Desc)
+            .order_by(Jobs::ReadyAt, Order::Asc)
+            .order_by(Jobs::Id, Order::Asc)
+            .limit(1)
+            .to_owned();
+        let row: Option<DemandRow> = self.db.fetch_optional(&select).await?;
+        let read =
+            |row: DemandRow| Ok(Demand { cpu_milli: number::read(row.cpu_milli)?, memory: number::read(row.memory)? });
+        row.map(read).transpose()
+    }
 }
 
-/// Runs of which as many jobs are being done as may be.
-fn busy_runs() -> SelectStatement {
-    Query::select()
-        .columns([Jobs::Experiment, Jobs::Run])
-        .from(Jobs::Table)
-        .and_where(Expr::col(Jobs::State).eq("running"))
-        .and_where(Expr::col(Jobs::AtOnce).is_not_null())
-        .group_by_columns([Jobs::Experiment, Jobs::Run])
-        .and_having(Expr::expr(Func::count(Expr::col(Jobs::Id))).gte(Func::min(Expr::col(Jobs::AtOnce))))
-        .to_owned()
-}
-
-/// The first job that is ready, and not of a run that is busy.
-fn first(request: &ClaimRequest, busy: &[BusyRow]) -> SelectStatement {
+/// The first job that is ready, and not of a run or spec that is busy.
+fn first(request: &ClaimRequest, busy: &Busy) -> SelectStatement {
     let mut first = Query::select();
     first
         .column(Jobs::Id)
@@ -131,17 +140,19 @@ fn first(request: &ClaimRequest, busy: &[BusyRow]) -> SelectStatement {
         .order_by(Jobs::Id, Order::Asc)
         .limit(1)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
-    for run in busy {
-        let same = Cond::all()
-            .add(Expr::col(Jobs::Experiment).eq(run.experiment.as_str()))
-            .add(Expr::col(Jobs::Run).eq(run.run));
+    for (experiment, run) in &busy.runs {
+        let same =
+            Cond::all().add(Expr::col(Jobs::Experiment).eq(experiment.as_str())).add(Expr::col(Jobs::Run).eq(*run));
         first.cond_where(same.not());
+    }
+    if !busy.specs.is_empty() {
+        first.and_where(Expr::col(Jobs::Experiment).not_in_subquery(busy.experiments(request.lane)));
     }
     first
 }
 
 /// Takes the first job, if there is room for it.
-fn take(request: &ClaimRequest, busy: &[BusyRow]) -> UpdateStatement {
+fn take(request: &ClaimRequest, busy: &Busy) -> UpdateStatement {
     let fits = request.room.map(|room| {
         Expr::col(Jobs::CpuMilli)
             .lte(number::kept(room.cpu_milli))
@@ -173,14 +184,14 @@ fn take(request: &ClaimRequest, busy: &[BusyRow]) -> UpdateStatement {
 mod tests {
     use jiff::Timestamp;
     use sea_query::{PostgresQueryBuilder, SqliteQueryBuilder};
-    use sqlx::{AssertSqlSafe, Row as _};
     use uuid::Uuid;
 
-    use super::{BusyRow, busy_runs, first, take};
-    use crate::db::Db;
-    use crate::queue::{ClaimRequest, WorkerId};
+    use super::{first, take};
+    use crate::Lane;
+    use crate::db::plan;
+    use crate::queue::busy::{Busy, running};
+    use crate::queue::{ClaimRequest, Limits, WorkerId};
     use crate::runs::Demand;
-    use crate::{Lane, Store};
 
     fn request() -> ClaimRequest {
         ClaimRequest {
@@ -190,42 +201,32 @@ mod tests {
             now: Timestamp::UNIX_EPOCH,
             until: Timestamp::UNIX_EPOCH,
             room: Some(Demand::default()),
+            limits: Limits::default(),
         }
-    }
-
-    /// How SQLite goes about a statement, in its own words.
-    async fn plan(sql: String) -> String {
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path()).await.expect("a store");
-        let Db::Sqlite { writing, .. } = &store.db;
-        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-        let rows = sqlx::query(explain).fetch_all(writing).await.expect("a plan");
-        let step = |row: &sqlx::sqlite::SqliteRow| row.get::<String, _>("detail");
-        rows.iter().map(step).collect::<Vec<_>>().join("\n")
     }
 
     #[tokio::test]
     async fn a_claim_takes_the_first_row_of_an_index() {
-        let busy = BusyRow { experiment: "e".to_owned(), run: 1 };
-        for busy in [vec![], vec![busy]] {
+        let busy = Busy { runs: vec![("e".to_owned(), 1)], specs: vec![("o".to_owned(), "s".to_owned())] };
+        for busy in [Busy::default(), busy] {
             let plan = plan(first(&request(), &busy).to_string(SqliteQueryBuilder)).await;
             assert!(plan.contains("jobs_ready (state=? AND lane=?)"), "{plan}");
             assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
         }
-        let plan = plan(take(&request(), &[]).to_string(SqliteQueryBuilder)).await;
+        let plan = plan(take(&request(), &Busy::default()).to_string(SqliteQueryBuilder)).await;
         assert!(plan.contains("jobs_ready (state=? AND lane=?)") && !plan.contains("SCAN"), "{plan}");
     }
 
     #[tokio::test]
     async fn only_jobs_that_are_being_done_are_counted() {
-        let plan = plan(busy_runs().to_string(SqliteQueryBuilder)).await;
-        assert!(plan.contains("(state=?)") && !plan.contains("SCAN"), "{plan}");
+        let plan = plan(running(Lane::Shared).to_string(SqliteQueryBuilder)).await;
+        assert!(plan.contains("(state=? AND lane=?)") && !plan.contains("SCAN"), "{plan}");
     }
 
     #[test]
     fn another_dialect_skips_what_others_are_taking() {
-        let claim = take(&request(), &[]).to_string(PostgresQueryBuilder);
+        let claim = take(&request(), &Busy::default()).to_string(PostgresQueryBuilder);
         assert!(claim.contains("FOR UPDATE SKIP LOCKED") && claim.contains("RETURNING"), "{claim}");
-        assert!(!take(&request(), &[]).to_string(SqliteQueryBuilder).contains("SKIP LOCKED"));
+        assert!(!take(&request(), &Busy::default()).to_string(SqliteQueryBuilder).contains("SKIP LOCKED"));
     }
 }

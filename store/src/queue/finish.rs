@@ -1,17 +1,22 @@
 //! The end of a job, and of its run: evidence, verdicts and score become visible together, or not at all.
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Query};
+use sea_query::{Expr, ExprTrait as _, LockType, Query};
 
 use super::lease::end_attempt;
 use super::{Completion, Kept, Lease, Summarise};
 use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
+use crate::evidence::{Body, Place};
+use crate::experiments::owner_of;
 use crate::ids::RunId;
+use crate::run_ends::note_run_end;
 use crate::runs::RunState;
 use crate::tables::{Jobs, Runs};
 use crate::time::millis;
+use crate::traces::{NewTrace, insert_traces};
+use crate::wakeups::Wakeup;
 use crate::{json, number, results};
 
 row! {
@@ -54,32 +59,40 @@ impl Store {
         completion: Completion<'_>,
         summarise: Summarise<'_>,
     ) -> Result<Kept, StoreError> {
-        let scenario = completion.result.scenario.id.as_str();
-        let place = (run, scenario, lease.epoch);
+        let place = (run, completion.result.scenario.id.as_str(), lease.epoch);
         let body = match completion.evidence {
-            Some(evidence) => Some(self.bodies.prepare(place, json::text(evidence)?).await?),
+            Some(evidence) => Some(Body::prepare(&self.artifacts, lease, place, json::text(evidence)?).await?),
             None => None,
         };
+        let kept = self.complete_with(lease, place, &completion, body.as_ref(), summarise).await;
+        if let (Ok(Kept::Stale) | Err(_), Some(body)) = (&kept, body) {
+            body.discard(&self.artifacts).await;
+        }
+        kept
+    }
+
+    async fn complete_with(
+        &self,
+        lease: &Lease,
+        place: Place<'_>,
+        completion: &Completion<'_>,
+        body: Option<&Body>,
+        summarise: Summarise<'_>,
+    ) -> Result<Kept, StoreError> {
+        let (run, scenario, _) = place;
         let mut tx = self.db.begin().await?;
-        let Some(ended) = end_job(&mut tx, lease, "done").await? else {
-            drop(tx);
-            if let Some(body) = body {
-                self.bodies.discard(place, body).await;
-            }
-            return Ok(Kept::Stale);
-        };
+        lock_run(&mut tx, run).await?;
+        let Some(ended) = end_job(&mut tx, lease, "done").await? else { return Ok(Kept::Stale) };
         ended.require(lease, run, Some(scenario))?;
         let outcome = if body.is_some() { "judged" } else { "infrastructure" };
         let message = completion.result.error.as_ref().map(ToString::to_string);
         end_attempt(&mut tx, lease, outcome, message.as_deref(), completion.at).await?;
-        let source = match body {
-            Some(body) => {
-                self.bodies.keep(&mut tx, lease, place, body).await?;
-                Some((lease.job, lease.epoch))
-            }
-            None => None,
-        };
+        if let Some(body) = body {
+            body.keep(&self.artifacts, &mut tx, lease, place).await?;
+        }
+        let source = body.map(|_| (lease.job, lease.epoch));
         results::write(&mut tx, run, completion.result, source, completion.at).await?;
+        write_traces(&mut tx, run, scenario, completion.traces).await?;
         let kept = count_ended(&mut tx, run, 1, completion.at, summarise).await?;
         tx.commit().await?;
         Ok(kept)
@@ -95,6 +108,7 @@ impl Store {
         summarise: Summarise<'_>,
     ) -> Result<Kept, StoreError> {
         let mut tx = self.db.begin().await?;
+        lock_run(&mut tx, run).await?;
         let Some(ended) = end_job(&mut tx, lease, "cancelled").await? else { return Ok(Kept::Stale) };
         ended.require(lease, run, None)?;
         end_attempt(&mut tx, lease, "cancelled", Some(message), now).await?;
@@ -102,6 +116,35 @@ impl Store {
         tx.commit().await?;
         Ok(kept)
     }
+}
+
+/// Locks the row of a run. Who changes a run and its jobs begins with this, so that no two wait for each other: cancelling
+/// a run goes from the run to its jobs, and the end of a job from the job to its run.
+async fn lock_run(tx: &mut Tx, run: RunId) -> Result<(), StoreError> {
+    let select = Query::select()
+        .column(Runs::Number)
+        .from(Runs::Table)
+        .and_where(Expr::col(Runs::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Runs::Number).eq(number::kept(run.number)))
+        .lock(LockType::NoKeyUpdate)
+        .to_owned();
+    tx.execute(&select).await?;
+    Ok(())
+}
+
+/// Writes down what the agent did in a scenario, as the experiment's owner's.
+async fn write_traces(tx: &mut Tx, run: RunId, scenario: &str, traces: &[NewTrace]) -> Result<(), StoreError> {
+    if traces.is_empty() {
+        return Ok(());
+    }
+    let owner = owner_of(tx, run.experiment).await?;
+    let own = |trace: &NewTrace| NewTrace {
+        owner: owner.clone(),
+        run: Some(run),
+        scenario: Some(scenario.to_owned()),
+        ..trace.clone()
+    };
+    insert_traces(tx, &traces.iter().map(own).collect::<Vec<_>>()).await
 }
 
 /// Ends a job, if the lease still holds.
@@ -117,7 +160,7 @@ async fn end_job(tx: &mut Tx, lease: &Lease, state: &str) -> Result<Option<Ended
     tx.fetch_optional(&update).await
 }
 
-/// Counts jobs that ended; the last one ends the run. The row of the run is locked by this, so there is one last one.
+/// Counts jobs that ended; the last one ends the run. The row of the run is locked, so there is one last one.
 pub(super) async fn count_ended(
     tx: &mut Tx,
     run: RunId,
@@ -134,6 +177,7 @@ pub(super) async fn count_ended(
         .to_owned();
     let missing = || StoreError::Damaged(format!("there is no run {run}"));
     let count: CountRow = tx.fetch_optional(&update).await?.ok_or_else(missing)?;
+    tx.tell(Wakeup::Experiment(run.experiment)).await?;
     if count.ended < count.total {
         return Ok(Kept::Kept);
     }
@@ -155,7 +199,7 @@ async fn close(tx: &mut Tx, run: RunId, now: Timestamp, summarise: Summarise<'_>
     write_score(tx, run, state, &summarise(&results), now).await
 }
 
-/// Writes the numbers of a run that ended.
+/// Writes the numbers of a run that ended, and that it did.
 pub(crate) async fn write_score(
     tx: &mut Tx,
     run: RunId,
@@ -174,5 +218,5 @@ pub(crate) async fn write_score(
         .and_where(Expr::col(Runs::Number).eq(number::kept(run.number)))
         .to_owned();
     tx.execute(&update).await?;
-    Ok(())
+    note_run_end(tx, run, now).await
 }

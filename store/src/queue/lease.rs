@@ -11,11 +11,17 @@ use crate::ids::RunId;
 use crate::runs::Demand;
 use crate::tables::{Attempts, Jobs, Scenarios};
 use crate::time::millis;
+use crate::wakeups::Wakeup;
 use crate::{json, number};
 
 row! {
     /// Whether a job is not wanted any more.
     BeatRow { cancelled: bool }
+}
+
+row! {
+    /// Who may take a job that was put back.
+    BackRow { lane: String }
 }
 
 row! {
@@ -124,12 +130,14 @@ impl Store {
         message: &str,
         now: Timestamp,
     ) -> Result<Kept, StoreError> {
-        update.cond_where(lease.holds()).and_where(Expr::col(Jobs::Cancelled).eq(false));
+        update
+            .cond_where(lease.holds())
+            .and_where(Expr::col(Jobs::Cancelled).eq(false))
+            .returning(Query::returning().columns([Jobs::Lane]));
         let mut tx = self.db.begin().await?;
-        if tx.execute(&update).await? == 0 {
-            return Ok(Kept::Stale);
-        }
+        let Some(BackRow { lane }) = tx.fetch_optional(&update).await? else { return Ok(Kept::Stale) };
         end_attempt(&mut tx, lease, outcome, Some(message), now).await?;
+        tx.tell(Wakeup::Jobs(lane.parse().map_err(StoreError::damaged)?)).await?;
         tx.commit().await?;
         Ok(Kept::Kept)
     }

@@ -11,11 +11,14 @@
 //! Whatever is done with the job afterwards names the lease; when somebody else has claimed the job since, nothing happens.
 //! So a worker that was thought dead cannot disturb its successor.
 
+mod busy;
 mod cancel;
 mod claim;
+mod depth;
 mod finish;
 mod lease;
 
+pub use depth::{QueueDepth, SpecDepth};
 pub(crate) use finish::write_score;
 
 use std::fmt;
@@ -33,6 +36,7 @@ use crate::error::StoreError;
 use crate::ids::{JobId, Lane, RunId};
 use crate::runs::Demand;
 use crate::tables::Jobs;
+use crate::traces::NewTrace;
 
 /// Who asks for a job, and what there is room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,17 @@ pub struct ClaimRequest {
     pub until: Timestamp,
     /// What there is room for; `None` when there is room for anything.
     pub room: Option<Demand>,
+    /// How many jobs may be done at once.
+    pub limits: Limits,
+}
+
+/// How many jobs of a lane may be done at once, by all workers together; `None` for any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Of all specs.
+    pub global: Option<u32>,
+    /// Of one spec of one owner.
+    pub per_spec: Option<u32>,
 }
 
 /// A worker: a process of ours, and the data directory in which its lock says whether it lives.
@@ -155,6 +170,8 @@ pub struct Completion<'a> {
     pub evidence: Option<&'a Evidence>,
     /// What judging says.
     pub result: &'a ScenarioResult,
+    /// What the agent did, to be kept with it: all of it, and once.
+    pub traces: &'a [NewTrace],
     /// When it ended.
     pub at: Timestamp,
 }

@@ -5,6 +5,16 @@ use uuid::Uuid;
 
 use crate::harness::{World, at, complete, evidence, request, scenario};
 
+databases![
+    a_claim_says_all_about_its_job,
+    jobs_go_by_priority_then_time_then_order,
+    lanes_never_mix,
+    what_has_no_room_waits_and_nothing_overtakes_it,
+    without_a_room_anything_is_taken,
+    no_more_of_a_run_are_done_at_once_than_may_be,
+    the_next_time_at_which_something_is_ready_is_known,
+];
+
 /// The numbers of the scenarios that are taken, one after the other.
 async fn take_all(store: &Store, request: &ClaimRequest) -> Vec<u64> {
     let mut taken = Vec::new();
@@ -14,9 +24,7 @@ async fn take_all(store: &Store, request: &ClaimRequest) -> Vec<u64> {
     taken
 }
 
-#[tokio::test]
-async fn a_claim_says_all_about_its_job() {
-    let world = World::new().await;
+async fn a_claim_says_all_about_its_job(world: World) {
     let mut run = world.run(1);
     run.jobs[0].demand = Demand { cpu_milli: 500, memory: u64::MAX >> 1 };
     let id = world.submit(&run, at(0)).await;
@@ -28,9 +36,7 @@ async fn a_claim_says_all_about_its_job() {
     assert_eq!(world.claim(0).await, None);
 }
 
-#[tokio::test]
-async fn jobs_go_by_priority_then_time_then_order() {
-    let world = World::new().await;
+async fn jobs_go_by_priority_then_time_then_order(world: World) {
     let numbered = |from: u32, priority: i64| {
         let mut run = NewRun { priority, ..world.run(2) };
         for (number, job) in (from..).zip(&mut run.jobs) {
@@ -45,9 +51,7 @@ async fn jobs_go_by_priority_then_time_then_order() {
     assert_eq!(take_all(&world.store, &request(Lane::Shared, 9)).await, [20, 21, 10, 11, 0, 1]);
 }
 
-#[tokio::test]
-async fn lanes_never_mix() {
-    let world = World::new().await;
+async fn lanes_never_mix(world: World) {
     let lanes = [Lane::Shared, Lane::Own(Uuid::from_u128(1)), Lane::Own(Uuid::from_u128(2))];
     for (number, lane) in (0..).zip(lanes) {
         let mut run = NewRun { lane, ..world.run(1) };
@@ -59,9 +63,7 @@ async fn lanes_never_mix() {
     }
 }
 
-#[tokio::test]
-async fn what_has_no_room_waits_and_nothing_overtakes_it() {
-    let world = World::new().await;
+async fn what_has_no_room_waits_and_nothing_overtakes_it(world: World) {
     let mut run = world.run(2);
     run.jobs[0].demand = Demand { cpu_milli: 2000, memory: 100 };
     world.submit(&run, at(0)).await;
@@ -72,18 +74,14 @@ async fn what_has_no_room_waits_and_nothing_overtakes_it() {
     assert_eq!(take_all(&world.store, &with(2000, 100)).await, [0, 1]);
 }
 
-#[tokio::test]
-async fn without_a_room_anything_is_taken() {
-    let world = World::new().await;
+async fn without_a_room_anything_is_taken(world: World) {
     let mut run = world.run(1);
     run.jobs[0].demand = Demand { cpu_milli: u64::MAX, memory: u64::MAX };
     world.submit(&run, at(0)).await;
     assert_eq!(take_all(&world.store, &request(Lane::Shared, 0)).await, [0]);
 }
 
-#[tokio::test]
-async fn no_more_of_a_run_are_done_at_once_than_may_be() {
-    let world = World::new().await;
+async fn no_more_of_a_run_are_done_at_once_than_may_be(world: World) {
     let mut narrow = world.run(4);
     for job in &mut narrow.jobs {
         job.at_once = Some(2);
@@ -99,9 +97,7 @@ async fn no_more_of_a_run_are_done_at_once_than_may_be() {
     assert_eq!(take_all(&world.store, &request(Lane::Shared, 3)).await, [2]);
 }
 
-#[tokio::test]
-async fn the_next_time_at_which_something_is_ready_is_known() {
-    let world = World::new().await;
+async fn the_next_time_at_which_something_is_ready_is_known(world: World) {
     assert_eq!(world.store.next_ready(Lane::Shared).await.expect("a time"), None);
     world.submit(&world.run(1), at(5)).await;
     world.submit(&NewRun { priority: 9, ..world.run(1) }, at(8)).await;
