@@ -7,6 +7,14 @@ use store::{JobId, StoreError};
 
 use crate::harness::{LARGE, World, complete, evidence};
 
+databases![
+    small_and_large_evidence_come_back,
+    an_attempt_knows_the_digest_and_size,
+    damaged_evidence_is_noticed,
+    damaged_evidence_in_a_row_is_noticed,
+    deep_documents_come_back,
+];
+
 /// Completes a job with evidence of so many bytes.
 async fn keep(world: &World, bytes: usize) -> JobId {
     world.submitted(1).await;
@@ -15,9 +23,7 @@ async fn keep(world: &World, bytes: usize) -> JobId {
     held.lease.job
 }
 
-#[tokio::test]
-async fn small_and_large_evidence_come_back() {
-    let world = World::new().await;
+async fn small_and_large_evidence_come_back(world: World) {
     let small = keep(&world, 100).await;
     assert_eq!(world.files(), Vec::<String>::new(), "small evidence stands in its row");
     let large = keep(&world, LARGE).await;
@@ -32,9 +38,7 @@ async fn small_and_large_evidence_come_back() {
     assert_eq!(world.store.evidence(small, 2).await.expect("readable"), None);
 }
 
-#[tokio::test]
-async fn an_attempt_knows_the_digest_and_size() {
-    let world = World::new().await;
+async fn an_attempt_knows_the_digest_and_size(world: World) {
     let run = world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     complete(&world.store, &held, &evidence(LARGE), 1).await;
@@ -43,9 +47,7 @@ async fn an_attempt_knows_the_digest_and_size() {
     assert_eq!((attempt.size, attempt.digest.map(|digest| digest.len())), (Some(text.len() as u64), Some(64)));
 }
 
-#[tokio::test]
-async fn damaged_evidence_is_noticed() {
-    let world = World::new().await;
+async fn damaged_evidence_is_noticed(world: World) {
     let job = keep(&world, LARGE).await;
     let file = world.files().pop().expect("a file");
     let content = fs::read(&file).expect("the file");
@@ -63,19 +65,14 @@ async fn damaged_evidence_is_noticed() {
     assert!(error.to_string().contains(&file), "{error}");
 }
 
-#[tokio::test]
-async fn damaged_evidence_in_a_row_is_noticed() {
-    let world = World::new().await;
+async fn damaged_evidence_in_a_row_is_noticed(world: World) {
     let job = keep(&world, 10).await;
-    let mut raw = world.raw().await;
-    sqlx::query("UPDATE attempts SET body = replace(body, 'x', 'y')").execute(&mut raw).await.expect("damaged");
+    world.execute("UPDATE attempts SET body = replace(body, 'x', 'y')").await;
     assert!(matches!(world.store.evidence(job, 1).await, Err(StoreError::Evidence { .. })));
 }
 
 /// The deepest document that an agent can leave in a database stands deeper still in the evidence.
-#[tokio::test]
-async fn deep_documents_come_back() {
-    let world = World::new().await;
+async fn deep_documents_come_back(world: World) {
     world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     let deep = format!("{}1.5{}", "[".repeat(127), "]".repeat(127));
