@@ -1,11 +1,9 @@
 //! Removing what is old.
 
-use std::collections::HashSet;
-use std::io;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Expr, ExprTrait as _, LockType, Order, Query, SelectStatement};
 
 use crate::Store;
 use crate::db::row;
@@ -13,7 +11,8 @@ use crate::error::StoreError;
 use crate::ids::ExperimentId;
 use crate::number;
 use crate::runs::RunState;
-use crate::tables::{Blobs, Experiments, Runs, SpecFiles, SpecVersions, Specs};
+use crate::specs::SPECS;
+use crate::tables::{Attempts, Blobs, Experiments, Jobs, Runs, Sandboxes, Snapshots, SpecFiles, SpecVersions, Specs};
 use crate::time::millis;
 
 /// What is removed.
@@ -23,6 +22,17 @@ pub struct Garbage {
     pub before: Timestamp,
     /// But never the newest ones, of which so many stay.
     pub keep: u64,
+    /// How many bytes of evidence stay at most: the oldest experiments go until no more are left.
+    pub most_bytes: Option<u64>,
+}
+
+/// How much room things take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Bytes of evidence.
+    pub evidence: u64,
+    /// Bytes of agents' bundles.
+    pub bundles: u64,
 }
 
 /// What was removed.
@@ -49,8 +59,23 @@ row! {
     SpecRow { digest: String }
 }
 
+row! {
+    /// How many bytes of evidence an experiment has.
+    SizeRow { experiment: String, bytes: i64 }
+}
+
+row! {
+    /// An experiment, and when it was submitted.
+    OldRow { id: String, created_at: i64 }
+}
+
+row! {
+    /// How many bytes a bundle has.
+    BundleRow { size: i64 }
+}
+
 impl Store {
-    /// The experiments that [`Store::collect`] would remove: old ones that have ended.
+    /// The experiments that [`Store::collect`] would remove: old ones that have ended, and that nobody pinned; oldest first.
     pub async fn garbage(&self, garbage: Garbage) -> Result<Vec<ExperimentId>, StoreError> {
         let newest = Query::select()
             .column(Experiments::Id)
@@ -59,32 +84,99 @@ impl Store {
             .order_by(Experiments::Id, Order::Desc)
             .limit(number::limit(garbage.keep))
             .to_owned();
-        let old = Query::select()
-            .column(Experiments::Id)
+        let old = garbage.most_bytes.is_none().then(|| Expr::col(Experiments::CreatedAt).lt(millis(garbage.before)));
+        let candidates = Query::select()
+            .columns([Experiments::Id, Experiments::CreatedAt])
             .from(Experiments::Table)
-            .and_where(Expr::col(Experiments::CreatedAt).lt(millis(garbage.before)))
+            .and_where_option(old)
+            .and_where(Expr::col(Experiments::Pinned).eq(false))
             .and_where(Expr::col(Experiments::Id).not_in_subquery(newest))
             .and_where(Expr::col(Experiments::Id).not_in_subquery(open()))
+            .order_by(Experiments::CreatedAt, Order::Asc)
+            .order_by(Experiments::Id, Order::Asc)
             .to_owned();
-        let rows: Vec<IdRow> = self.db.fetch_all(&old).await?;
-        rows.into_iter().map(|row| row.id.parse().map_err(StoreError::damaged)).collect()
+        let candidates: Vec<OldRow> = self.db.fetch_all(&candidates).await?;
+        let sizes = if garbage.most_bytes.is_some() { self.sizes().await? } else { HashMap::new() };
+        let mut left: u64 = sizes.values().sum();
+        let goes = |row: &OldRow| {
+            let goes = row.created_at < millis(garbage.before) || garbage.most_bytes.is_some_and(|most| left > most);
+            if goes {
+                left -= sizes.get(&row.id).copied().unwrap_or(0);
+            }
+            goes
+        };
+        candidates.into_iter().filter(goes).map(|row| row.id.parse().map_err(StoreError::damaged)).collect()
+    }
+
+    /// How much room things take.
+    pub async fn usage(&self) -> Result<Usage, StoreError> {
+        // Snapshots with the same content have one bundle.
+        let bundles = Query::select()
+            .expr_as(Expr::col(Snapshots::Size).max(), Snapshots::Size)
+            .from(Snapshots::Table)
+            .group_by_col(Snapshots::Digest)
+            .to_owned();
+        let bundles: Vec<BundleRow> = self.db.fetch_all(&bundles).await?;
+        let bundles = bundles.into_iter().map(|row| number::read::<u64>(row.size)).sum::<Result<_, _>>()?;
+        Ok(Usage { evidence: self.sizes().await?.values().sum(), bundles })
+    }
+
+    /// How many bytes of evidence each experiment has.
+    async fn sizes(&self) -> Result<HashMap<String, u64>, StoreError> {
+        let bytes = Expr::col((Attempts::Table, Attempts::Size)).sum().cast_as("bigint");
+        let select = Query::select()
+            .column((Jobs::Table, Jobs::Experiment))
+            .expr_as(bytes, "bytes")
+            .from(Attempts::Table)
+            .inner_join(Jobs::Table, Expr::col((Jobs::Table, Jobs::Id)).equals((Attempts::Table, Attempts::Job)))
+            .and_where(Expr::col((Attempts::Table, Attempts::Size)).is_not_null())
+            .group_by_col((Jobs::Table, Jobs::Experiment))
+            .to_owned();
+        let rows: Vec<SizeRow> = self.db.fetch_all(&select).await?;
+        rows.into_iter().map(|row| Ok((row.experiment, number::read(row.bytes)?))).collect()
     }
 
     /// Removes experiments with all that belongs to them unless they were begun again meanwhile, specs that nothing uses any more, and files without a row.
     pub async fn collect(&self, experiments: &[ExperimentId]) -> Result<Removed, StoreError> {
         let mut removed = Removed::default();
         for id in experiments {
-            let delete = Query::delete()
-                .from_table(Experiments::Table)
-                .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
-                .and_where(Expr::col(Experiments::Id).not_in_subquery(open()))
-                .to_owned();
-            removed.experiments += self.db.execute(&delete).await?;
+            removed.experiments += self.remove_rows(*id).await?;
         }
         removed.specs = self.remove_unused_specs().await?;
         self.remove_files_without_rows().await?;
         self.db.shrink().await?;
         Ok(removed)
+    }
+
+    /// Removes an experiment unless it was begun again; how many were removed.
+    async fn remove_rows(&self, id: ExperimentId) -> Result<u64, StoreError> {
+        let lock = Query::select()
+            .column(Experiments::Id)
+            .from(Experiments::Table)
+            .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
+            .lock(LockType::Update)
+            .to_owned();
+        let delete = Query::delete()
+            .from_table(Experiments::Table)
+            .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
+            .and_where(Expr::col(Experiments::Pinned).eq(false))
+            .and_where(Expr::col(Experiments::Id).not_in_subquery(open()))
+            .to_owned();
+        let mut tx = self.db.begin().await?;
+        // Who begins it again locks it too. Only a statement that comes after the lock sees what they did.
+        tx.execute(&lock).await?;
+        let removed = tx.execute(&delete).await?;
+        tx.commit().await?;
+        Ok(removed)
+    }
+
+    /// Removes one experiment with all that belongs to it, unless it is pinned or a run of it is open; whether it was removed.
+    pub async fn remove_experiment(&self, id: ExperimentId) -> Result<bool, StoreError> {
+        if self.remove_rows(id).await? == 0 {
+            return Ok(false);
+        }
+        self.artifacts.delete_all(&id.to_string()).await?;
+        Ok(true)
     }
 
     /// Which experiment uses which specs: the digests of all its runs, each once.
@@ -100,11 +192,19 @@ impl Store {
         rows.into_iter().map(|row| Ok((row.experiment.parse().map_err(StoreError::damaged)?, row.digest))).collect()
     }
 
-    /// The digests of all versions of specs that are kept, whether anything uses them or not.
+    /// The digests of specs that sandboxes of people use.
+    pub async fn sandbox_digests(&self) -> Result<Vec<String>, StoreError> {
+        let select = Query::select().distinct().column(Sandboxes::Digest).from(Sandboxes::Table).to_owned();
+        let rows: Vec<SpecRow> = self.db.fetch_all(&select).await?;
+        Ok(rows.into_iter().map(|row| row.digest).collect())
+    }
+
+    /// The digests of all versions of specs that go when nothing uses them.
     pub async fn kept_specs(&self) -> Result<Vec<String>, StoreError> {
         let select = Query::select()
             .column(SpecVersions::Digest)
             .from(SpecVersions::Table)
+            .and_where(is_dispensable())
             .order_by(SpecVersions::SpecId, Order::Asc)
             .order_by(SpecVersions::Version, Order::Asc)
             .to_owned();
@@ -112,21 +212,19 @@ impl Store {
         Ok(rows.into_iter().map(|row| row.digest).collect())
     }
 
-    /// Where the large evidence of an experiment is; nothing is there when it has none.
-    #[must_use]
-    pub fn evidence_folder(&self, experiment: ExperimentId) -> PathBuf {
-        self.bodies.experiment(experiment)
-    }
-
-    /// Specs that no experiment and no run uses, and contents that no spec uses.
+    /// Specs that no experiment, no run and no sandbox uses, and contents that no spec uses.
     async fn remove_unused_specs(&self) -> Result<u64, StoreError> {
         let by_experiments = || Query::select().column(Experiments::Digest).from(Experiments::Table).to_owned();
+        let by_sandboxes = || Query::select().column(Sandboxes::Digest).from(Sandboxes::Table).to_owned();
         let by_runs = || Query::select().column(Runs::Digest).from(Runs::Table).to_owned();
         let mut tx = self.db.begin().await?;
+        tx.lock(SPECS).await?;
         let versions = Query::delete()
             .from_table(SpecVersions::Table)
             .and_where(Expr::col(SpecVersions::Digest).not_in_subquery(by_experiments()))
             .and_where(Expr::col(SpecVersions::Digest).not_in_subquery(by_runs()))
+            .and_where(Expr::col(SpecVersions::Digest).not_in_subquery(by_sandboxes()))
+            .and_where(is_dispensable())
             .to_owned();
         let removed = tx.execute(&versions).await?;
         let specs = Query::delete()
@@ -137,6 +235,7 @@ impl Store {
             )
             .and_where(Expr::col(Specs::Digest).not_in_subquery(by_experiments()))
             .and_where(Expr::col(Specs::Digest).not_in_subquery(by_runs()))
+            .and_where(Expr::col(Specs::Digest).not_in_subquery(by_sandboxes()))
             .to_owned();
         tx.execute(&specs).await?;
         let blobs = Query::delete()
@@ -155,7 +254,8 @@ impl Store {
     pub async fn orphans(&self) -> Result<Vec<ExperimentId>, StoreError> {
         let select = Query::select().column(Experiments::Id).from(Experiments::Table).to_owned();
         // Listed before the rows are read: a folder that is made meanwhile is not in the list.
-        let folders = self.bodies.experiments()?;
+        let folders = self.artifacts.first_parts().await?;
+        let folders: Vec<ExperimentId> = folders.iter().filter_map(|name| name.parse().ok()).collect();
         let rows: Vec<IdRow> = self.db.fetch_all(&select).await?;
         let kept: HashSet<String> = rows.into_iter().map(|row| row.id).collect();
         Ok(folders.into_iter().filter(|experiment| !kept.contains(&experiment.to_string())).collect())
@@ -163,15 +263,15 @@ impl Store {
 
     async fn remove_files_without_rows(&self) -> Result<(), StoreError> {
         for experiment in self.orphans().await? {
-            let folder = self.bodies.experiment(experiment);
-            match tokio::fs::remove_dir_all(&folder).await {
-                // Somebody else removes what is old at the same time.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                done => done.map_err(StoreError::files("remove", folder))?,
-            }
+            self.artifacts.delete_all(&experiment.to_string()).await?;
         }
         Ok(())
     }
+}
+
+/// Whether a version of a spec goes when nothing uses it. What somebody uploaded stays until they remove it.
+fn is_dispensable() -> Expr {
+    Expr::col(SpecVersions::Owner).eq("")
 }
 
 /// Experiments with a run that has not ended.

@@ -7,13 +7,20 @@ use uuid::Uuid;
 
 use crate::harness::{LARGE, World, at, complete, evidence, passed, summary};
 
+databases![
+    the_newest_and_those_that_have_not_ended_stay,
+    all_that_belongs_to_an_experiment_goes_with_it,
+    an_experiment_that_was_begun_again_meanwhile_stays,
+    folders_without_a_row_are_removed_and_nothing_else,
+];
+
 /// An experiment with a spec of its own and large evidence, which has ended.
 async fn ended(world: &World, created: i64) -> RunId {
     let file =
         |path: &str, content: String| SpecFile { path: path.to_owned(), executable: false, content: content.into() };
     let files = vec![file("own", format!("own {created}")), file("shared", "shared".to_owned())];
     let content = SpecContent { text: format!("version: {created}"), files };
-    let spec = world.store.keep_spec("ledger", &content, at(created)).await.expect("a spec");
+    let spec = world.store.keep_spec("", "books", &content, at(created)).await.expect("a spec");
     let experiment = NewExperiment { spec, ..world.experiment().await };
     let run = world.store.submit(&experiment, &world.run(1), at(created)).await.expect("submitted");
     let held = world.claim(created).await.expect("a job");
@@ -32,11 +39,10 @@ async fn ended(world: &World, created: i64) -> RunId {
 }
 
 async fn garbage(world: &World, before: i64, keep: u64) -> Vec<ExperimentId> {
-    world.store.garbage(Garbage { before: at(before), keep }).await.expect("garbage")
+    world.store.garbage(Garbage { before: at(before), keep, most_bytes: None }).await.expect("garbage")
 }
 
 async fn rows(world: &World) -> Vec<(&'static str, i64)> {
-    let mut raw = world.raw().await;
     let mut rows = Vec::new();
     for (table, sql) in [
         ("experiments", "SELECT count(*) FROM experiments"),
@@ -51,14 +57,12 @@ async fn rows(world: &World) -> Vec<(&'static str, i64)> {
         ("spec_files", "SELECT count(*) FROM spec_files"),
         ("blobs", "SELECT count(*) FROM blobs"),
     ] {
-        rows.push((table, sqlx::query_scalar(sql).fetch_one(&mut raw).await.expect("a count")));
+        rows.push((table, world.number(sql).await));
     }
     rows
 }
 
-#[tokio::test]
-async fn the_newest_and_those_that_have_not_ended_stay() {
-    let world = World::new().await;
+async fn the_newest_and_those_that_have_not_ended_stay(world: World) {
     let (first, second, third) = (ended(&world, 1).await, ended(&world, 2).await, ended(&world, 3).await);
     let open = world.submit(&world.run(1), at(0)).await;
     assert_eq!(garbage(&world, 3, 0).await, [first.experiment, second.experiment], "before a time");
@@ -68,9 +72,7 @@ async fn the_newest_and_those_that_have_not_ended_stay() {
     assert!(!garbage(&world, 9, 0).await.contains(&open.experiment));
 }
 
-#[tokio::test]
-async fn all_that_belongs_to_an_experiment_goes_with_it() {
-    let world = World::new().await;
+async fn all_that_belongs_to_an_experiment_goes_with_it(world: World) {
     let kept = ended(&world, 1).await;
     let (before, files) = (rows(&world).await, world.files());
     // Without this spec nothing of the harness's own would be counted twice.
@@ -96,9 +98,7 @@ async fn all_that_belongs_to_an_experiment_goes_with_it() {
     assert_eq!(world.store.spec(&digest).await.expect("the spec").files.len(), 2);
 }
 
-#[tokio::test]
-async fn an_experiment_that_was_begun_again_meanwhile_stays() {
-    let world = World::new().await;
+async fn an_experiment_that_was_begun_again_meanwhile_stays(world: World) {
     let run = ended(&world, 1).await;
     let garbage = garbage(&world, 9, 0).await;
     let digest = world.store.run(run).await.expect("the run").digest;
@@ -107,9 +107,7 @@ async fn an_experiment_that_was_begun_again_meanwhile_stays() {
     assert_eq!(world.store.runs(run.experiment).await.expect("runs").len(), 2);
 }
 
-#[tokio::test]
-async fn folders_without_a_row_are_removed_and_nothing_else() {
-    let world = World::new().await;
+async fn folders_without_a_row_are_removed_and_nothing_else(world: World) {
     let kept = ended(&world, 1).await;
     let files = world.files();
     let evidence = world.folder().join("evidence");
@@ -121,9 +119,10 @@ async fn folders_without_a_row_are_removed_and_nothing_else() {
     assert_eq!(world.files(), [evidence.join("notes").display().to_string()]);
 }
 
+/// A server gives room back by itself, so this is about files only.
 #[tokio::test]
 async fn the_file_shrinks() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submitted(1).await;
     let body = serde_json::Value::String("x".repeat(4000));
     let event = NewEvent { run, scenario: String::new(), attempt: 1, at: at(0), kind: "large".to_owned(), body };
