@@ -5,9 +5,12 @@ use scenario::result::ScenarioResult;
 use scenario::score::{ExperimentScore, ScoreOptions, score};
 use scenario::spec::Spec;
 use scenario::spec::sections::Scoring;
-use store::{Experiment, RunId, Store, StoreError};
 
-use crate::library::read_spec;
+use super::read_spec;
+use crate::Store;
+use crate::error::StoreError;
+use crate::experiments::Experiment;
+use crate::ids::RunId;
 
 /// How the numbers of a run are made from its results.
 #[derive(Debug, Clone)]
@@ -29,12 +32,7 @@ impl Numbers {
     }
 
     /// How the numbers of a run of this spec are made.
-    pub(crate) async fn read(
-        store: &Store,
-        run: RunId,
-        experiment: &Experiment,
-        spec: &Spec,
-    ) -> Result<Self, StoreError> {
+    pub async fn read(store: &Store, run: RunId, experiment: &Experiment, spec: &Spec) -> Result<Self, StoreError> {
         Self::with(store, run, experiment, spec.scoring.clone()).await
     }
 

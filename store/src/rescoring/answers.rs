@@ -6,18 +6,9 @@ use scenario::checks::Check;
 use scenario::evidence::{Answer, Evidence, Probe};
 use scenario::plan::{PlanOptions, Scenario, Values, expand};
 use scenario::spec::Spec;
-use store::SpecContent;
 
-use crate::output::CommandError;
-
-/// A spec with the files beside it.
-#[derive(Debug)]
-pub(super) struct Version {
-    /// The spec.
-    pub(super) spec: Spec,
-    /// What is kept of it.
-    pub(super) content: SpecContent,
-}
+use super::Version;
+use crate::error::StoreError;
 
 /// The evidence with the answers to what this version asks, and no others: a check that asks something new cannot be
 /// judged, for what came of another question says nothing about it.
@@ -40,7 +31,7 @@ pub(super) fn answering(now: &Version, asked: &Version, scenario: &Scenario, evi
 }
 
 /// Finds out whether all that the rules of this spec go by was recorded for the other.
-pub(super) fn check_records(now: &Spec, asked: &Spec) -> Result<(), CommandError> {
+pub(super) fn check_records(now: &Spec, asked: &Spec) -> Result<(), StoreError> {
     let (wanted, kept) = (now.effective_audit(), asked.effective_audit());
     let switches = [
         ("audit.db_writes", wanted.db_writes && !kept.db_writes),
@@ -58,15 +49,15 @@ pub(super) fn check_records(now: &Spec, asked: &Spec) -> Result<(), CommandError
     let missing = switches.into_iter().find(|(_, missing)| *missing).map(|(name, _)| name.to_owned());
     match missing.or_else(|| new_bait.map(|bait| format!("the honeytoken `{}`", bait.name()))) {
         None => Ok(()),
-        Some(what) => Err(CommandError::Usage(format!(
+        Some(what) => Err(StoreError::Conflict(format!(
             "the given spec goes by {what}, which was not recorded when it was run: run it instead"
         ))),
     }
 }
 
 /// Finds out whether scenarios of a run have all parameters that this spec uses.
-pub(super) fn check_parameters(spec: &Spec, scenarios: &[&Scenario]) -> Result<(), CommandError> {
-    let plan = expand(spec, PlanOptions::default()).map_err(|error| CommandError::Usage(error.to_string()))?;
+pub(super) fn check_parameters(spec: &Spec, scenarios: &[&Scenario]) -> Result<(), StoreError> {
+    let plan = expand(spec, PlanOptions::default()).map_err(|error| StoreError::Conflict(error.to_string()))?;
     let used = plan.scenarios.first().map(|scenario| &scenario.parameters);
     let missing = used.into_iter().flat_map(|used| used.keys()).find(|name| {
         let has = |scenario: &&Scenario| scenario.parameters.contains_key(*name);
@@ -74,7 +65,7 @@ pub(super) fn check_parameters(spec: &Spec, scenarios: &[&Scenario]) -> Result<(
     });
     match missing {
         None => Ok(()),
-        Some(name) => Err(CommandError::Usage(format!(
+        Some(name) => Err(StoreError::Conflict(format!(
             "the given spec has the parameter `{name}`, which the scenarios of the run have not: run it instead"
         ))),
     }
@@ -130,9 +121,9 @@ mod tests {
     use scenario::result::ScenarioResult;
     use scenario::spec::load;
     use scenario::verdict::{ErrorKind, Outcome};
-    use store::SpecContent;
 
     use super::{Version, answering};
+    use crate::specs::SpecContent;
 
     fn version(prompt: &str, check: &str) -> Version {
         let text = format!(

@@ -3,13 +3,16 @@
 use scenario::report::{Header, Report};
 use scenario::result::ScenarioResult;
 use scenario::spec::Spec;
-use store::{Experiment, Run, Store, StoreError, StoredScenario};
-use worker::{Numbers, read_spec};
 
-use crate::output::CommandError;
+use super::{Numbers, read_spec};
+use crate::Store;
+use crate::error::StoreError;
+use crate::experiments::Experiment;
+use crate::results::StoredScenario;
+use crate::runs::Run;
 
 /// The report of a run, with what its agents printed.
-pub(crate) async fn report(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, CommandError> {
+pub async fn report(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, StoreError> {
     let spec = spec_of(store, run).await?;
     let numbers = Numbers::of(store, run.id).await?;
     let mut results = Vec::new();
@@ -20,12 +23,13 @@ pub(crate) async fn report(store: &Store, experiment: &Experiment, run: &Run) ->
 }
 
 /// The spec by which a run was judged.
-pub(crate) async fn spec_of(store: &Store, run: &Run) -> Result<Spec, CommandError> {
-    read_spec(&store.spec(&run.digest).await?).map_err(CommandError::Infrastructure)
+pub async fn spec_of(store: &Store, run: &Run) -> Result<Spec, StoreError> {
+    read_spec(&store.spec(&run.digest).await?).map_err(StoreError::Unreadable)
 }
 
 /// Which experiment a report is about.
-pub(crate) fn header(experiment: &Experiment, run: &Run) -> Header {
+#[must_use]
+pub fn header(experiment: &Experiment, run: &Run) -> Header {
     Header {
         experiment_id: experiment.id.to_string(),
         run: run.id.number,
@@ -37,7 +41,7 @@ pub(crate) fn header(experiment: &Experiment, run: &Run) -> Header {
 }
 
 /// The result of a scenario with what its agent printed, which is in its evidence.
-pub(crate) async fn with_output(store: &Store, stored: StoredScenario) -> Result<Option<ScenarioResult>, StoreError> {
+pub async fn with_output(store: &Store, stored: StoredScenario) -> Result<Option<ScenarioResult>, StoreError> {
     let Some(mut result) = stored.result else { return Ok(None) };
     let Some((job, attempt)) = stored.source else { return Ok(Some(result)) };
     match store.evidence(job, attempt).await {

@@ -1,0 +1,22 @@
+//! What is kept, read as the domain knows it: specs, numbers and reports.
+
+mod numbers;
+mod report;
+
+pub use numbers::Numbers;
+pub use report::{header, report, spec_of, with_output};
+
+use scenario::spec::{Bundle, Spec, load};
+
+use crate::specs::SpecContent;
+
+/// Reads a spec that was kept; otherwise why this version cannot.
+pub fn read_spec(content: &SpecContent) -> Result<Spec, String> {
+    let files = content.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
+    let bundle = if content.files.is_empty() { None } else { Some(Bundle::new(files)?) };
+    let loaded = load(&content.text, bundle.as_ref());
+    loaded.spec.ok_or_else(|| {
+        let first = loaded.diagnostics.first().map_or_else(String::new, |finding| finding.message.clone());
+        format!("the stored spec is not valid for this version: {first}")
+    })
+}
