@@ -1,10 +1,12 @@
 //! What a job costs in the queue, however many have been done before it.
 //!
-//! `just bench-store` runs it. Each row is a database of its own, filled with jobs that have ended; then jobs are claimed,
-//! renewed once and completed, one after the other, with 4 KB of evidence and four verdicts each.
+//! `just bench-store` runs it, on SQLite and on the Postgres of `scripts/test-postgres`. Each row is a database of its own,
+//! filled with jobs that have ended; then jobs are claimed, renewed once and completed, one after the other, with 4 KB of
+//! evidence and four verdicts each.
+
+mod place;
 
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -16,23 +18,26 @@ use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};
 use scenario::spec::types::Fraction;
 use scenario::verdict::{ErrorKind, Verdict};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use store::{
-    ClaimRequest, Completion, Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, Settings, SpecContent,
-    Store, WorkerId,
+    ClaimRequest, Completion, Demand, ExperimentId, JobId, Lane, Limits, NewExperiment, NewJob, NewRun, Settings,
+    SpecContent, Store, WorkerId,
 };
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use place::{Database, Place};
+
 /// How many jobs have ended before, one row each.
-const ENDED: [u64; 4] = [0, 10_000, 100_000, 1_000_000];
+const ENDED: [u64; 4] = [0, 1000, 100_000, 1_000_000];
 /// How many jobs are measured.
 const JOBS: u32 = 1000;
 /// How many of them are in one run, whose last one also makes its score.
 const IN_RUN: u32 = 100;
 /// How many jobs of a run that is busy wait at the head of the queue.
 const WAITING: u32 = 10_000;
+/// How many claim at once.
+const CLAIMERS: u32 = 16;
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -53,14 +58,28 @@ fn main() -> Result<(), Failed> {
 }
 
 async fn measure() -> Result<(), Failed> {
+    for database in [Database::Sqlite, Database::Postgres] {
+        if Place::of(database).await?.is_none() {
+            say("\nWithout TOUCHSTONE_TEST_DATABASE_URL there are no figures of Postgres.")?;
+            continue;
+        }
+        say(&format!("\n{database:?}\n"))?;
+        as_it_grows(database).await?;
+        behind_a_busy_run(database).await?;
+        at_once(database).await?;
+    }
+    Ok(())
+}
+
+/// What a job costs when more and more have been done before it.
+async fn as_it_grows(database: Database) -> Result<(), Failed> {
     say(
         "| ended before | claim p50 | heartbeat p50 | complete p50 | a job p50 | ratio | mean |\n|---|---|---|---|---|---|---|",
     )?;
     let mut empty = None;
     for ended in ENDED {
-        let folder = tempfile::tempdir()?;
-        let mut queue = Queue::open(folder.path()).await?;
-        queue.fill(folder.path(), ended).await?;
+        let mut queue = Queue::open(database).await?;
+        queue.fill(ended).await?;
         // The first jobs pay for caches.
         queue.work(IN_RUN).await?;
         let times = queue.work(JOBS).await?;
@@ -70,13 +89,12 @@ async fn measure() -> Result<(), Failed> {
         let steps = format!("{claim:.0} µs | {heartbeat:.0} µs | {complete:.0} µs");
         say(&format!("| {ended} | {steps} | {job:.0} µs | {ratio:.2} | {mean:.0} µs |"))?;
     }
-    behind_a_busy_run().await
+    Ok(())
 }
 
 /// The worst case of a claim: the head of the queue belongs to a run of which no more may be done at once.
-async fn behind_a_busy_run() -> Result<(), Failed> {
-    let folder = tempfile::tempdir()?;
-    let mut queue = Queue::open(folder.path()).await?;
+async fn behind_a_busy_run(database: Database) -> Result<(), Failed> {
+    let mut queue = Queue::open(database).await?;
     queue.submit(WAITING, Some(1)).await?;
     queue.store.claim(&request("busy")).await?.ok_or("no job")?;
     let times = queue.work(IN_RUN).await?;
@@ -85,6 +103,24 @@ async fn behind_a_busy_run() -> Result<(), Failed> {
     let next = micros(begun.elapsed());
     let claim = p50(times.claim);
     say(&format!("\nBehind {WAITING} jobs of a busy run: claim p50 {claim:.0} µs, next_ready {next:.0} µs."))?;
+    Ok(())
+}
+
+/// Many who claim at once: those of a lane go one after the other, so this is how many there can be in a second.
+async fn at_once(database: Database) -> Result<(), Failed> {
+    let mut queue = Queue::open(database).await?;
+    queue.submit(JOBS, None).await?;
+    let limits = Limits { global: Some(JOBS), per_spec: Some(JOBS) };
+    let mut claiming = JoinSet::new();
+    let begun = Instant::now();
+    for number in 0..CLAIMERS {
+        let (store, request) = (queue.store.clone(), ClaimRequest { limits, ..request(&number.to_string()) });
+        claiming.spawn(async move { while store.claim(&request).await.is_ok_and(|held| held.is_some()) {} });
+    }
+    claiming.join_all().await;
+    let second = f64::from(JOBS) / begun.elapsed().as_secs_f64();
+    let held = queue.store.held().await?.len();
+    say(&format!("{CLAIMERS} who claim at once, with limits: {second:.0} claims a second ({held} held)."))?;
     Ok(())
 }
 
@@ -104,13 +140,15 @@ impl Times {
 /// A store, and ids that grow.
 struct Queue {
     store: Store,
+    place: Place,
     last: u128,
 }
 
 impl Queue {
-    async fn open(folder: &Path) -> Result<Self, Failed> {
+    async fn open(database: Database) -> Result<Self, Failed> {
+        let place = Place::of(database).await?.ok_or("no such database")?;
         // Later than the ids of all jobs that the table is filled with.
-        Ok(Self { store: Store::open(folder).await?, last: 0xffff << 112 })
+        Ok(Self { store: place.open().await?, place, last: 0xffff << 112 })
     }
 
     fn uuid(&mut self) -> Uuid {
@@ -120,9 +158,10 @@ impl Queue {
 
     async fn submit(&mut self, jobs: u32, at_once: Option<u32>) -> Result<(), Failed> {
         let spec = SpecContent { text: "id: ledger".to_owned(), files: Vec::new() };
-        let spec = self.store.keep_spec("ledger", &spec, Timestamp::UNIX_EPOCH).await?;
+        let spec = self.store.keep_spec("", "ledger", &spec, Timestamp::UNIX_EPOCH).await?;
         let (source, seed, settings) = ("ledger.yaml".to_owned(), Seed::new(7), Settings::default());
-        let experiment = NewExperiment { id: ExperimentId(self.uuid()), spec, source, seed, settings };
+        let (id, owner, name) = (ExperimentId(self.uuid()), String::new(), String::new());
+        let experiment = NewExperiment { id, owner, name, spec, source, seed, settings, secrets: None };
         let job = |number| NewJob {
             id: JobId(self.uuid()),
             scenario: planned(number),
@@ -148,7 +187,8 @@ impl Queue {
                 self.store.heartbeat(&held.lease, Timestamp::MAX).await?;
                 times.heartbeat.push(begun.elapsed());
                 let result = passed(&held.scenario);
-                let completion = Completion { evidence: Some(&evidence), result: &result, at: Timestamp::UNIX_EPOCH };
+                let completion =
+                    Completion { evidence: Some(&evidence), result: &result, traces: &[], at: Timestamp::UNIX_EPOCH };
                 let begun = Instant::now();
                 self.store.complete(&held.lease, held.run, completion, &summary).await?;
                 times.complete.push(begun.elapsed());
@@ -158,52 +198,18 @@ impl Queue {
     }
 
     /// Writes jobs that have ended, a thousand in each experiment.
-    async fn fill(&mut self, folder: &Path, jobs: u64) -> Result<(), Failed> {
+    async fn fill(&mut self, jobs: u64) -> Result<(), Failed> {
         self.submit(IN_RUN, None).await?;
-        let options = SqliteConnectOptions::new().filename(folder.join("touchstone.db"));
-        let mut raw = options.pragma("foreign_keys", "OFF").pragma("cache_size", "-200000").connect().await?;
-        for statement in FILL {
-            fill_table(&mut raw, statement, jobs).await?;
-        }
-        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut raw).await?;
-        raw.close().await?;
+        self.place.fill(jobs).await?;
         // What was submitted to have something to copy is done now.
         while let Some(held) = self.store.claim(&request("fill")).await? {
             let result = passed(&held.scenario);
-            let completion = Completion { evidence: None, result: &result, at: Timestamp::UNIX_EPOCH };
+            let completion = Completion { evidence: None, result: &result, traces: &[], at: Timestamp::UNIX_EPOCH };
             self.store.complete(&held.lease, held.run, completion, &summary).await?;
         }
         Ok(())
     }
 }
-
-async fn fill_table(raw: &mut SqliteConnection, statement: &str, jobs: u64) -> Result<(), Failed> {
-    let numbers = format!("WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < {jobs})");
-    let experiment = "printf('%08x-0000-7000-8000-000000000000', n / 1000)";
-    let job = "printf('%08x-0000-7000-8000-000000000001', n)";
-    let select =
-        statement.replace("EXPERIMENT", experiment).replace("JOB", job).replace("SCENARIO", "'s-' || (n % 1000)");
-    let condition = if jobs == 0 { " AND 0" } else { "" };
-    let (into, select) = select.split_once(" SELECT ").ok_or("a statement without a select")?;
-    sqlx::query(AssertSqlSafe(format!("INSERT INTO {into} {numbers} SELECT {select}{condition}"))).execute(raw).await?;
-    Ok(())
-}
-
-/// What jobs that have ended leave, for each number `n`.
-const FILL: [&str; 6] = [
-    "experiments (id, spec_id, version, digest, source, seed, settings, created_at) SELECT EXPERIMENT, 'ledger', 1, \
-     (SELECT digest FROM specs), 'ledger.yaml', 7, '{}', 0 FROM n WHERE n % 1000 = 0",
-    "runs (experiment, number, kind, digest, state, lane, total, ended, verdict, created_at, ended_at) SELECT EXPERIMENT, \
-     1, 'acted', (SELECT digest FROM specs), 'finished', 'shared', 1000, 1000, '\"pass\"', 0, 0 FROM n WHERE n % 1000 = 0",
-    "scenarios (experiment, run, id, position, plan, status, composite, evidence_job, evidence_attempt) SELECT EXPERIMENT, \
-     1, SCENARIO, n % 1000, hex(zeroblob(100)), 'pass', 1, JOB, 1 FROM n WHERE true",
-    "verdicts (experiment, run, scenario, position, name, description, weight, gate, outcome, score, message, reason, \
-     details) SELECT EXPERIMENT, 1, SCENARIO, 0, 'ledger', '', 1, 1, 'passed', 1, '', '', 'null' FROM n WHERE true",
-    "jobs (id, experiment, run, scenario, state, lane, priority, ready_at, cpu_milli, memory, epoch, failures, cancelled, \
-     worker) SELECT JOB, EXPERIMENT, 1, SCENARIO, 'done', 'shared', 0, 0, 500, 1, 1, 0, 0, 'w' FROM n WHERE true",
-    "attempts (job, number, worker, outcome, started_at, ended_at, digest, size, body) SELECT JOB, 1, 'w', 'judged', 0, 0, \
-     hex(zeroblob(32)), 100, hex(zeroblob(100)) FROM n WHERE true",
-];
 
 fn planned(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
@@ -219,6 +225,7 @@ fn request(token: &str) -> ClaimRequest {
         now: Timestamp::UNIX_EPOCH,
         until: Timestamp::UNIX_EPOCH,
         room: Some(Demand { cpu_milli: 4000, memory: 1 << 34 }),
+        limits: Limits::default(),
     }
 }
 
