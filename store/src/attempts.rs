@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Order, Query};
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 
 use crate::Store;
 use crate::db::row;
@@ -113,27 +113,38 @@ impl AttemptRow {
 impl Store {
     /// All attempts of a run's jobs, by scenario and number.
     pub async fn attempts(&self, run: RunId) -> Result<Vec<StoredAttempt>, StoreError> {
-        let of_attempt = [
-            Attempts::Job,
-            Attempts::Number,
-            Attempts::Outcome,
-            Attempts::Message,
-            Attempts::StartedAt,
-            Attempts::EndedAt,
-            Attempts::Digest,
-            Attempts::Size,
-        ];
-        let select = Query::select()
-            .columns(of_attempt.map(|column| (Attempts::Table, column)))
-            .column((Jobs::Table, Jobs::Scenario))
-            .from(Attempts::Table)
-            .inner_join(Jobs::Table, Expr::col((Jobs::Table, Jobs::Id)).equals((Attempts::Table, Attempts::Job)))
-            .and_where(Expr::col((Jobs::Table, Jobs::Experiment)).eq(run.experiment.to_string()))
-            .and_where(Expr::col((Jobs::Table, Jobs::Run)).eq(number::kept(run.number)))
-            .order_by((Jobs::Table, Jobs::Scenario), Order::Asc)
-            .order_by((Attempts::Table, Attempts::Number), Order::Asc)
-            .to_owned();
+        let rows: Vec<AttemptRow> = self.db.fetch_all(&select(run)).await?;
+        rows.into_iter().map(AttemptRow::read).collect()
+    }
+
+    /// All attempts of one scenario of a run, by number.
+    pub async fn attempts_of(&self, run: RunId, scenario: &str) -> Result<Vec<StoredAttempt>, StoreError> {
+        let mut select = select(run);
+        select.and_where(Expr::col((Jobs::Table, Jobs::Scenario)).eq(scenario));
         let rows: Vec<AttemptRow> = self.db.fetch_all(&select).await?;
         rows.into_iter().map(AttemptRow::read).collect()
     }
+}
+
+fn select(run: RunId) -> SelectStatement {
+    let of_attempt = [
+        Attempts::Job,
+        Attempts::Number,
+        Attempts::Outcome,
+        Attempts::Message,
+        Attempts::StartedAt,
+        Attempts::EndedAt,
+        Attempts::Digest,
+        Attempts::Size,
+    ];
+    Query::select()
+        .columns(of_attempt.map(|column| (Attempts::Table, column)))
+        .column((Jobs::Table, Jobs::Scenario))
+        .from(Attempts::Table)
+        .inner_join(Jobs::Table, Expr::col((Jobs::Table, Jobs::Id)).equals((Attempts::Table, Attempts::Job)))
+        .and_where(Expr::col((Jobs::Table, Jobs::Experiment)).eq(run.experiment.to_string()))
+        .and_where(Expr::col((Jobs::Table, Jobs::Run)).eq(number::kept(run.number)))
+        .order_by((Jobs::Table, Jobs::Scenario), Order::Asc)
+        .order_by((Attempts::Table, Attempts::Number), Order::Asc)
+        .to_owned()
 }

@@ -19,6 +19,21 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A database server does not answer, refuses us, or has a database that a newer version made.
+    #[error("the database `{database}` at `{host}` cannot be used: {reason}")]
+    Server {
+        /// The server's name and port, or its socket.
+        host: String,
+        /// The database.
+        database: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A URL names no database.
+    #[error(
+        "the database URL cannot be used: {0}; give `postgres://USER:PASSWORD@HOST/DATABASE`, or the path of a SQLite file"
+    )]
+    DatabaseUrl(String),
     /// A file of ours could not be used.
     #[error("cannot {operation} `{path}`: {cause}")]
     Files {
@@ -41,6 +56,22 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A spec that is kept cannot be read by this version.
+    #[error("{0}")]
+    Unreadable(String),
+    /// An artifact could not be used.
+    #[error("cannot {operation} the artifact `{key}`: {cause}")]
+    Artifact {
+        /// What was tried.
+        operation: &'static str,
+        /// Its name.
+        key: String,
+        /// Why it failed.
+        cause: String,
+    },
+    /// What was given cannot be understood.
+    #[error("{0}")]
+    Invalid(String),
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),

@@ -1,15 +1,18 @@
 //! What happened while runs were worked on, in the order in which it was written down.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use sea_query::{Expr, ExprTrait as _, Order, Query};
 use serde_json::Value as Json;
 
 use crate::Store;
-use crate::db::row;
+use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::RunId;
 use crate::tables::Events;
 use crate::time::{millis, timestamp};
+use crate::wakeups::Wakeup;
 use crate::{json, number};
 
 /// How many rows are written with one statement.
@@ -47,35 +50,11 @@ row! {
 }
 
 impl Store {
-    /// Writes down what happened, all of it or nothing.
+    /// Writes down what happened, all of it or nothing. In a run, what has a lower number is visible earlier, so a reader
+    /// who goes on after the last number that it saw misses nothing.
     pub async fn note(&self, events: &[NewEvent]) -> Result<(), StoreError> {
         let mut tx = self.db.begin().await?;
-        for chunk in events.chunks(AT_ONCE) {
-            let mut insert = Query::insert()
-                .into_table(Events::Table)
-                .columns([
-                    Events::Experiment,
-                    Events::Run,
-                    Events::Scenario,
-                    Events::Attempt,
-                    Events::At,
-                    Events::Kind,
-                    Events::Body,
-                ])
-                .to_owned();
-            for event in chunk {
-                insert.values_panic([
-                    event.run.experiment.to_string().into(),
-                    number::kept(event.run.number).into(),
-                    event.scenario.as_str().into(),
-                    number::kept(event.attempt).into(),
-                    millis(event.at).into(),
-                    event.kind.as_str().into(),
-                    json::text(&event.body)?.into(),
-                ]);
-            }
-            tx.execute(&insert).await?;
-        }
+        note_in(&mut tx, events).await?;
         tx.commit().await
     }
 
@@ -104,5 +83,118 @@ impl Store {
                 Ok(StoredEvent { number: number::read(row.number)?, event })
             })
             .collect()
+    }
+}
+
+async fn note_in(tx: &mut Tx, events: &[NewEvent]) -> Result<(), StoreError> {
+    // A server gives numbers when rows are written, but shows rows when their transactions end, in any order. So one
+    // after the other writes down what happened in a run. All take several locks in the same order.
+    let runs: BTreeSet<RunId> = events.iter().map(|event| event.run).collect();
+    for run in runs {
+        tx.lock(&format!("events {run}")).await?;
+        tx.tell(Wakeup::Experiment(run.experiment)).await?;
+    }
+    for chunk in events.chunks(AT_ONCE) {
+        let mut insert = Query::insert()
+            .into_table(Events::Table)
+            .columns([
+                Events::Experiment,
+                Events::Run,
+                Events::Scenario,
+                Events::Attempt,
+                Events::At,
+                Events::Kind,
+                Events::Body,
+            ])
+            .to_owned();
+        for event in chunk {
+            insert.values_panic([
+                event.run.experiment.to_string().into(),
+                number::kept(event.run.number).into(),
+                event.scenario.as_str().into(),
+                number::kept(event.attempt).into(),
+                millis(event.at).into(),
+                event.kind.as_str().into(),
+                json::text(&event.body)?.into(),
+            ]);
+        }
+        tx.execute(&insert).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use scenario::plan::{CellId, Scenario, ScenarioId, Seed};
+    use tokio::time::timeout;
+    use uuid::Uuid;
+
+    use super::{NewEvent, note_in};
+    use crate::db::Db;
+    use crate::testing::TestDatabase;
+    use crate::{ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, Settings, SpecContent, Store};
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    async fn submitted(store: &Store) -> RunId {
+        let (now, cell) = (Timestamp::UNIX_EPOCH, CellId::of(&Default::default()));
+        let content = SpecContent { text: String::new(), files: Vec::new() };
+        let experiment = NewExperiment {
+            id: ExperimentId(Uuid::nil()),
+            spec: store.keep_spec("", "ledger", &content, now).await.expect("a spec"),
+            source: String::new(),
+            seed: Seed::new(1),
+            settings: Settings::default(),
+            owner: String::new(),
+            name: String::new(),
+            secrets: None,
+        };
+        let id = ScenarioId::of(&cell, 0);
+        let (parameters, variants) = (Default::default(), Vec::new());
+        let scenario = Scenario { id, cell, replica: 0, seed: Seed::new(1), parameters, variants };
+        let job = NewJob { id: JobId(Uuid::nil()), scenario, demand: Default::default(), at_once: None };
+        let run = NewRun { lane: Lane::Shared, priority: 0, jobs: vec![job] };
+        store.submit(&experiment, &run, now).await.expect("submitted")
+    }
+
+    fn event(run: RunId, kind: &str) -> NewEvent {
+        let (scenario, kind, at) = ("s".to_owned(), kind.to_owned(), Timestamp::UNIX_EPOCH);
+        NewEvent { run, scenario, attempt: 1, at, kind, body: serde_json::Value::Null }
+    }
+
+    async fn kinds(store: &Store, run: RunId) -> Vec<String> {
+        let events = store.events(run, 0, 10).await.expect("events");
+        events.into_iter().map(|stored| stored.event.kind).collect()
+    }
+
+    /// How many wait for a lock.
+    async fn waiting(store: &Store) -> i64 {
+        let Db::Postgres { pool, .. } = &store.db else { panic!("this is about Postgres") };
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        sqlx::query_scalar(waiting).fetch_one(pool).await.expect("a count")
+    }
+
+    #[tokio::test]
+    async fn what_has_a_lower_number_is_visible_earlier() {
+        let Some(database) = TestDatabase::new().await else { return };
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::connect(&database.url(), folder.path()).await.expect("a store");
+        let run = submitted(&store).await;
+        let mut first = store.db.begin().await.expect("begun");
+        note_in(&mut first, &[event(run, "first")]).await.expect("noted");
+        let (other, later) = (store.clone(), event(run, "second"));
+        let second = tokio::spawn(async move { other.note(&[later]).await });
+        // Without a lock, it would end before the first one does.
+        let waits = async { while waiting(&store).await == 0 && !second.is_finished() {} };
+        timeout(PATIENCE, waits).await.expect("in time");
+        assert!(!second.is_finished(), "it waits for the first one");
+        assert_eq!(kinds(&store, run).await, Vec::<String>::new());
+        first.commit().await.expect("committed");
+        timeout(PATIENCE, second).await.expect("in time").expect("no panic").expect("noted");
+        assert_eq!(kinds(&store, run).await, ["first", "second"]);
     }
 }

@@ -2,17 +2,18 @@
 
 use jiff::Timestamp;
 use scenario::plan::Seed;
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Expr, ExprTrait as _, LockType, Order, Query, SelectStatement};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::Store;
-use crate::db::row;
+use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::{ExperimentId, RunId};
+use crate::page::{Listed, Page};
 use crate::runs::{NewRun, RunKind, insert_run};
 use crate::specs::{SpecVersion, require_spec};
-use crate::tables::Experiments;
+use crate::tables::{ExperimentSecrets, Experiments};
 use crate::time::{millis, timestamp};
 use crate::{json, number};
 
@@ -20,7 +21,7 @@ use crate::{json, number};
 const SHORTEST: usize = 4;
 
 /// All columns of an experiment.
-const COLUMNS: [Experiments; 8] = [
+const COLUMNS: [Experiments; 11] = [
     Experiments::Id,
     Experiments::SpecId,
     Experiments::Version,
@@ -29,6 +30,9 @@ const COLUMNS: [Experiments; 8] = [
     Experiments::Seed,
     Experiments::Settings,
     Experiments::CreatedAt,
+    Experiments::Owner,
+    Experiments::Name,
+    Experiments::Pinned,
 ];
 
 /// An experiment that is to be kept and run.
@@ -36,6 +40,10 @@ const COLUMNS: [Experiments; 8] = [
 pub struct NewExperiment {
     /// Its id.
     pub id: ExperimentId,
+    /// Whose it is; '' when it is this machine's own.
+    pub owner: String,
+    /// What people call it.
+    pub name: String,
     /// What is run.
     pub spec: SpecVersion,
     /// Where the spec came from.
@@ -44,6 +52,8 @@ pub struct NewExperiment {
     pub seed: Seed,
     /// What the caller changed about it.
     pub settings: Settings,
+    /// The values of its secrets, sealed.
+    pub secrets: Option<Vec<u8>>,
 }
 
 /// What the caller changed about a spec.
@@ -60,6 +70,13 @@ pub struct Settings {
     pub min_pass_rate: Option<f64>,
     /// The scenario that this repeats.
     pub rerun_of: Option<String>,
+    /// Only scenarios that one of these patterns chooses; all without one.
+    pub filter: Vec<String>,
+    /// Jobs with a higher number are taken first.
+    pub priority: i64,
+    /// The id of the snapshot that the spec's agent was when it was submitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
 }
 
 /// An experiment that is kept.
@@ -67,6 +84,10 @@ pub struct Settings {
 pub struct Experiment {
     /// Its id.
     pub id: ExperimentId,
+    /// Whose it is; '' when it is this machine's own.
+    pub owner: String,
+    /// What people call it.
+    pub name: String,
     /// What is run.
     pub spec: SpecVersion,
     /// Where the spec came from.
@@ -75,6 +96,8 @@ pub struct Experiment {
     pub seed: Seed,
     /// What the caller changed about it.
     pub settings: Settings,
+    /// Whether it is never removed because of its age or size.
+    pub pinned: bool,
     /// When it was submitted.
     pub created_at: Timestamp,
 }
@@ -90,13 +113,29 @@ row! {
         seed: i64,
         settings: String,
         created_at: i64,
+        owner: String,
+        name: String,
+        pinned: bool,
     }
+}
+
+row! {
+    /// What an experiment runs.
+    DigestRow { digest: String }
+}
+
+row! {
+    /// Whose an experiment is.
+    OwnerRow { owner: String }
 }
 
 impl ExperimentRow {
     fn read(self) -> Result<Experiment, StoreError> {
         Ok(Experiment {
             id: self.id.parse().map_err(StoreError::damaged)?,
+            owner: self.owner,
+            name: self.name,
+            pinned: self.pinned,
             spec: SpecVersion { spec_id: self.spec_id, version: number::read(self.version)?, digest: self.digest },
             source: self.source,
             seed: Seed::new(number::read(self.seed)?),
@@ -109,35 +148,37 @@ impl ExperimentRow {
 impl Store {
     /// Keeps an experiment, its first run and a job for each scenario, all at once.
     pub async fn submit(&self, experiment: &NewExperiment, run: &NewRun, now: Timestamp) -> Result<RunId, StoreError> {
-        let spec = &experiment.spec;
-        let insert = Query::insert()
-            .into_table(Experiments::Table)
-            .columns(COLUMNS)
-            .values_panic([
-                experiment.id.to_string().into(),
-                spec.spec_id.as_str().into(),
-                number::kept(spec.version).into(),
-                spec.digest.as_str().into(),
-                experiment.source.as_str().into(),
-                number::kept(experiment.seed.get()).into(),
-                json::text(&experiment.settings)?.into(),
-                millis(now).into(),
-            ])
-            .to_owned();
-        let id = RunId { experiment: experiment.id, number: 1 };
         let mut tx = self.db.begin().await?;
-        require_spec(&mut tx, &spec.digest).await?;
-        tx.execute(&insert).await?;
-        insert_run(&mut tx, id, RunKind::Acted, &spec.digest, run, now).await?;
+        let id = submit_in(&mut tx, experiment, run, now).await?;
         tx.commit().await?;
         Ok(id)
+    }
+
+    /// Keeps an experiment that is not run yet.
+    pub async fn create_experiment(&self, experiment: &NewExperiment, now: Timestamp) -> Result<(), StoreError> {
+        let mut tx = self.db.begin().await?;
+        insert_experiment(&mut tx, experiment, now).await?;
+        tx.commit().await
+    }
+
+    /// Says whether an experiment is never removed because of its age or size.
+    pub async fn pin_experiment(&self, id: ExperimentId, pinned: bool) -> Result<(), StoreError> {
+        let update = Query::update()
+            .table(Experiments::Table)
+            .value(Experiments::Pinned, pinned)
+            .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
+            .to_owned();
+        match self.db.execute(&update).await? {
+            0 => Err(missing(id)),
+            _ => Ok(()),
+        }
     }
 
     /// The experiment with this id.
     pub async fn experiment(&self, id: ExperimentId) -> Result<Experiment, StoreError> {
         let select = select().and_where(Expr::col(Experiments::Id).eq(id.to_string())).to_owned();
         let row: Option<ExperimentRow> = self.db.fetch_optional(&select).await?;
-        row.ok_or_else(|| StoreError::NotFound(format!("there is no experiment `{id}`")))?.read()
+        row.ok_or_else(|| missing(id))?.read()
     }
 
     /// The newest experiments, newest first; those of one spec only, if one is named.
@@ -150,6 +191,30 @@ impl Store {
             .limit(number::limit(most));
         let rows: Vec<ExperimentRow> = self.db.fetch_all(&select).await?;
         rows.into_iter().map(ExperimentRow::read).collect()
+    }
+
+    /// Experiments in parts, newest first; of one owner and of one spec only, if they are named.
+    pub async fn experiments_page(
+        &self,
+        owner: Option<&str>,
+        spec_id: Option<&str>,
+        page: Page<'_>,
+    ) -> Result<Listed<Experiment>, StoreError> {
+        let after = page.key::<(i64, String)>()?.map(|(created_at, id)| {
+            Expr::tuple([Expr::col(Experiments::CreatedAt), Expr::col(Experiments::Id)])
+                .lt(Expr::tuple([created_at.into(), id.into()]))
+        });
+        let mut select = select();
+        select
+            .and_where_option(owner.map(|owner| Expr::col(Experiments::Owner).eq(owner)))
+            .and_where_option(spec_id.map(|spec_id| Expr::col(Experiments::SpecId).eq(spec_id)))
+            .and_where_option(after)
+            .order_by(Experiments::CreatedAt, Order::Desc)
+            .order_by(Experiments::Id, Order::Desc)
+            .limit(page.limit());
+        let rows: Vec<ExperimentRow> = self.db.fetch_all(&select).await?;
+        let experiments = rows.into_iter().map(ExperimentRow::read).collect::<Result<_, _>>()?;
+        page.listed(experiments, |one: &Experiment| (millis(one.created_at), one.id))
     }
 
     /// The experiment that a person means: by its id, by the beginning or end of its id, or by `latest`.
@@ -178,6 +243,76 @@ impl Store {
             ))),
         }
     }
+}
+
+/// Writes an experiment, its first run and a job for each scenario.
+pub(crate) async fn submit_in(
+    tx: &mut Tx,
+    experiment: &NewExperiment,
+    run: &NewRun,
+    now: Timestamp,
+) -> Result<RunId, StoreError> {
+    let id = RunId { experiment: experiment.id, number: 1 };
+    insert_experiment(tx, experiment, now).await?;
+    insert_run(tx, id, RunKind::Acted, &experiment.spec.digest, run, now).await?;
+    Ok(id)
+}
+
+/// Writes an experiment and its secrets.
+async fn insert_experiment(tx: &mut Tx, experiment: &NewExperiment, now: Timestamp) -> Result<(), StoreError> {
+    let spec = &experiment.spec;
+    require_spec(tx, &spec.digest).await?;
+    let insert = Query::insert()
+        .into_table(Experiments::Table)
+        .columns(COLUMNS)
+        .values_panic([
+            experiment.id.to_string().into(),
+            spec.spec_id.as_str().into(),
+            number::kept(spec.version).into(),
+            spec.digest.as_str().into(),
+            experiment.source.as_str().into(),
+            number::kept(experiment.seed.get()).into(),
+            json::text(&experiment.settings)?.into(),
+            millis(now).into(),
+            experiment.owner.as_str().into(),
+            experiment.name.as_str().into(),
+            false.into(),
+        ])
+        .to_owned();
+    tx.execute(&insert).await?;
+    let Some(sealed) = &experiment.secrets else { return Ok(()) };
+    let insert = Query::insert()
+        .into_table(ExperimentSecrets::Table)
+        .columns([ExperimentSecrets::Experiment, ExperimentSecrets::Sealed])
+        .values_panic([experiment.id.to_string().into(), sealed.clone().into()])
+        .to_owned();
+    tx.execute(&insert).await?;
+    Ok(())
+}
+
+/// Locks an experiment, so that nobody else begins a run of it before the end of the transaction; the digest of its spec.
+pub(crate) async fn lock_experiment(tx: &mut Tx, id: ExperimentId) -> Result<String, StoreError> {
+    let select = Query::select()
+        .column(Experiments::Digest)
+        .from(Experiments::Table)
+        .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
+        .lock(LockType::NoKeyUpdate)
+        .to_owned();
+    Ok(tx.fetch_optional::<DigestRow>(&select).await?.ok_or_else(|| missing(id))?.digest)
+}
+
+/// Whose an experiment is.
+pub(crate) async fn owner_of(tx: &mut Tx, id: ExperimentId) -> Result<String, StoreError> {
+    let select = Query::select()
+        .column(Experiments::Owner)
+        .from(Experiments::Table)
+        .and_where(Expr::col(Experiments::Id).eq(id.to_string()))
+        .to_owned();
+    Ok(tx.fetch_optional::<OwnerRow>(&select).await?.ok_or_else(|| missing(id))?.owner)
+}
+
+fn missing(id: ExperimentId) -> StoreError {
+    StoreError::NotFound(format!("there is no experiment `{id}`"))
 }
 
 fn select() -> SelectStatement {

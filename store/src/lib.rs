@@ -1,59 +1,108 @@
 //! The database of Touchstone: the queue, experiments, evidence and results.
 //!
 //! ```text
-//! specs ◄── spec_versions          experiments ◄── runs ◄── scenarios ◄── verdicts
-//!   ▲ ▲                                │                        ▲
-//!   │ └──── spec_files ──► blobs       │                        └── jobs ◄── attempts (evidence)
-//!   └──────────────────────────────────┘              runs ◄── events
+//! specs ◄── spec_versions          experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
+//!   ▲ ▲                                │   ▲        ▲           ▲
+//!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
+//!   ├──────────────────────────────────┘   │        └── events, traces, run_ends, score_requests
+//!   └── sandboxes                          │                  └── alert_firings ──► alerts
+//!                                          └── experiment_secrets
+//! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
+//!                workers, counters, settings
 //! ```
 //!
-//! A [`Store`] is opened in a data directory: `touchstone.db`, and `evidence/` for what is too large for a row. What it is
-//! told about the time and about ids is passed in. All changes that belong together become visible together.
+//! What people make has an owner; '' is this machine's own. Lists are read in parts: see [`Page`].
 //!
-//! `db` is the only file that knows which database it is; `migrations/` has the tables.
+//! A [`Store`] is opened in a data directory: `touchstone.db`, and `evidence/` for what is too large for a row. Its rows can
+//! be in a Postgres instead. What it is told about the time and about ids is passed in. All changes that belong together
+//! become visible together.
+//!
+//! `db` is the only module that knows which database it is; `migrations/` has the tables.
 
+mod alerts;
+mod artifacts;
 mod attempts;
+mod counters;
+mod datasets;
 mod db;
 mod error;
 mod events;
 mod evidence;
 mod experiments;
 mod gc;
+mod idempotency;
 mod ids;
 mod json;
+mod keys;
 mod migrate;
 mod number;
+mod page;
+mod prune;
 mod queue;
+mod reading;
 mod rescored;
+mod rescoring;
 mod results;
+mod run_ends;
 mod runs;
+mod sandboxes;
+mod scores;
+mod sealing;
+mod secrets;
+mod settings;
+mod snapshots;
 mod specs;
 mod tables;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod time;
+mod traces;
+mod wakeups;
+mod workers;
 
 use std::fs;
 use std::path::Path;
 
+pub use alerts::{Alert, Delivery, DeliveryState, Firing, NewAlert, NewDelivery, NewFiring};
+pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
+pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
 pub use events::{NewEvent, StoredEvent};
 pub use experiments::{Experiment, NewExperiment, Settings};
-pub use gc::{Garbage, Removed};
+pub use gc::{Garbage, Removed, Usage};
+pub use idempotency::{Begun, Once, Reply, Submitted};
 pub use ids::{ExperimentId, JobId, Lane, RunId};
-pub use queue::{Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Summarise, WorkerId};
+pub use keys::{ApiKey, NewKey, Scope};
+pub use page::{Listed, Page};
+pub use prune::{Prune, Pruned};
+pub use queue::{
+    Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, SpecDepth, Summarise, WorkerId,
+};
+pub use reading::{Numbers, header, read_spec, report, spec_of, with_output};
 pub use rescored::Rescored;
-pub use results::StoredScenario;
+pub use rescoring::{Judged, Version};
+pub use results::{FoundScenario, ScenarioFilter, StoredScenario};
+pub use run_ends::RunEnd;
 pub use runs::{Demand, NewJob, NewRun, Run, RunKind, RunState};
-pub use specs::{SpecContent, SpecFile, SpecVersion};
+pub use sandboxes::{
+    HeldSandbox, NewSandbox, Sandbox, SandboxBeat, SandboxClaim, SandboxFilter, SandboxLease, SandboxState,
+};
+pub use scores::{NewScore, NewScoreRule, Score, ScoreFilter, ScoreRequest, ScoreRule};
+pub use sealing::MasterKey;
+pub use snapshots::{NewSnapshot, Snapshot, Which, bundle_key};
+pub use specs::{SpecContent, SpecFile, SpecVersion, StoredSpecVersion};
+pub use traces::{NewTrace, StoredTrace, TraceFilter};
+pub use wakeups::{Wakeup, Wakeups};
+pub use workers::{NewWorker, Pulse, Worker};
 
 use db::Db;
-use evidence::Bodies;
 
 /// The database in a data directory. Clones are the same store.
 #[derive(Debug, Clone)]
 pub struct Store {
     db: Db,
-    bodies: Bodies,
+    artifacts: Artifacts,
 }
 
 impl Store {
@@ -61,7 +110,35 @@ impl Store {
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).map_err(StoreError::files("make", folder))?;
         let db = Db::sqlite(&folder.join("touchstone.db")).await?;
-        Ok(Self { db, bodies: Bodies::at(folder.join("evidence")) })
+        Ok(Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? })
+    }
+
+    /// The same store with its artifacts somewhere else.
+    #[must_use]
+    pub fn with_artifacts(self, artifacts: Artifacts) -> Self {
+        Self { artifacts, ..self }
+    }
+
+    /// Where its artifacts are.
+    #[must_use]
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.artifacts
+    }
+
+    /// Opens the store whose rows are where a URL says, and whose files are in a folder: `postgres://…` is a database of a
+    /// Postgres server, `sqlite:PATH` or a path is a SQLite file.
+    pub async fn connect(url: &str, folder: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(folder).map_err(StoreError::files("make", folder))?;
+        let db = match url.split_once(':') {
+            Some(("postgres" | "postgresql", _)) => Db::postgres(url).await?,
+            Some(("sqlite", path)) => Db::sqlite(Path::new(path.strip_prefix("//").unwrap_or(path))).await?,
+            // The URL may have a password, which is not told.
+            Some((scheme, rest)) if rest.starts_with("//") => {
+                return Err(StoreError::DatabaseUrl(format!("`{scheme}` is neither `postgres` nor `sqlite`")));
+            }
+            _ => Db::sqlite(Path::new(url)).await?,
+        };
+        Ok(Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? })
     }
 
     /// Ends all connections; what was kept stays.

@@ -3,26 +3,55 @@
 use std::path::Path;
 
 use sqlx::SqlStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqlitePool;
+use sqlx::{Connection as _, Executor as _};
 
 use crate::error::StoreError;
 
-/// The migrations of `migrations/sqlite`: number, name, text.
-const SQLITE: [(i64, &str, &str); 1] = [(1, "first", include_str!("../../migrations/sqlite/0001_first.sql"))];
+/// A migration: number, name, text.
+pub(crate) type Step = (i64, &'static str, &'static str);
+
+macro_rules! steps {
+    ($dialect:literal: $($number:literal $name:literal $file:literal),+ $(,)?) => {
+        &[$(($number, $name, include_str!(concat!("../../migrations/", $dialect, "/", $file)))),+]
+    };
+}
+
+/// The migrations of `migrations/sqlite`.
+const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql" };
+/// The migrations of `migrations/postgres`: the same numbers and names.
+pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql" };
 
 /// Brings a SQLite database up to date.
 pub(crate) async fn sqlite(pool: &SqlitePool, path: &Path) -> Result<(), StoreError> {
-    let migration = |(number, name, text): (i64, &'static str, &'static str)| {
-        Migration::new(number, name.into(), MigrationType::Simple, SqlStr::from_static(text), false)
-    };
-    let migrator = Migrator::with_migrations(SQLITE.into_iter().map(migration).collect());
     let unusable = |reason: String| StoreError::Unusable { path: path.to_owned(), reason };
     // Nobody else looks or writes before it is done: of several processes that open a new database, one makes it.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| unusable(error.to_string()))?;
-    // `run` does the same, but its future cannot be sent to another thread.
-    migrator.run_direct(None, &mut *tx, false).await.map_err(|error| unusable(error.to_string()))?;
+    run(SQLITE, &mut *tx).await.map_err(unusable)?;
     tx.commit().await.map_err(|error| unusable(error.to_string()))
+}
+
+/// Brings a Postgres database up to date; why not.
+pub(crate) async fn postgres(connection: &mut PgConnection) -> Result<(), String> {
+    let mut tx = connection.begin().await.map_err(|error| error.to_string())?;
+    // Of several processes that open a new database, one makes it, and the others wait for it.
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('touchstone migrations', 0))";
+    tx.execute(lock).await.map_err(|error| error.to_string())?;
+    run(POSTGRES, &mut *tx).await?;
+    tx.commit().await.map_err(|error| error.to_string())
+}
+
+async fn run(steps: &[Step], connection: &mut impl Migrate) -> Result<(), String> {
+    let migration = |&(number, name, text): &Step| {
+        Migration::new(number, name.into(), MigrationType::Simple, SqlStr::from_static(text), false)
+    };
+    let mut migrator = Migrator::with_migrations(steps.iter().map(migration).collect());
+    // The caller's transaction is the lock.
+    migrator.set_locking(false);
+    // `run` does the same, but its future cannot be sent to another thread.
+    migrator.run_direct(None, connection, false).await.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -30,17 +59,69 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::SQLITE;
+    use jiff::Timestamp;
+    use sqlx::postgres::PgConnection;
+    use sqlx::sqlite::SqliteConnectOptions;
+    use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+    use uuid::Uuid;
+
+    use super::{POSTGRES, SQLITE, Step, run};
+    use crate::{ExperimentId, SpecContent, Store};
 
     #[test]
     fn every_file_is_a_migration() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations/sqlite");
-        let mut files: Vec<_> = fs::read_dir(folder)
-            .expect("migrations")
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
-        files.sort();
-        let known: Vec<_> = SQLITE.iter().map(|(number, name, _)| format!("{number:04}_{name}.sql")).collect();
-        assert_eq!(files, known);
+        for (dialect, steps) in [("sqlite", SQLITE), ("postgres", POSTGRES)] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations").join(dialect);
+            let mut files: Vec<_> = fs::read_dir(folder)
+                .expect("migrations")
+                .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+                .collect();
+            files.sort();
+            let known: Vec<_> = steps.iter().map(|(number, name, _)| format!("{number:04}_{name}.sql")).collect();
+            assert_eq!(files, known, "{dialect}");
+        }
+        let names = |steps: &[Step]| steps.iter().map(|(number, name, _)| (*number, *name)).collect::<Vec<_>>();
+        assert_eq!(names(SQLITE), names(POSTGRES), "every dialect has the same numbers and names");
+    }
+
+    /// What a database of the first version may have.
+    const OLD: &str = "
+        INSERT INTO specs VALUES ('d1', 'a: 1', 5), ('d2', 'a: 2', 6);
+        INSERT INTO spec_versions VALUES ('ledger', 1, 'd1', 5), ('ledger', 2, 'd2', 6);
+        INSERT INTO experiments VALUES
+            ('00000000-0000-0000-0000-000000000001', 'ledger', 1, 'd1', 'ledger.yaml', 7, '{}', 5);";
+
+    /// What became of it.
+    async fn brought_up_to_date(store: Store) {
+        let newest = store.spec_version("", "ledger").await.expect("read").expect("a version");
+        assert_eq!((newest.version.version, newest.version.digest.as_str()), (2, "d2"));
+        let experiment = store.experiment(ExperimentId(Uuid::from_u128(1))).await.expect("the experiment");
+        assert_eq!((experiment.owner.as_str(), experiment.name.as_str(), experiment.pinned), ("", "", false));
+        let content = SpecContent { text: "a: 3".to_owned(), files: Vec::new() };
+        let next = store.keep_spec("", "ledger", &content, Timestamp::UNIX_EPOCH).await.expect("kept");
+        assert_eq!(next.version, 3, "it goes on counting");
+    }
+
+    #[tokio::test]
+    async fn a_file_of_the_first_version_is_brought_up_to_date() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = SqliteConnectOptions::new().filename(folder.path().join("touchstone.db")).create_if_missing(true);
+        let mut file = options.connect().await.expect("a file");
+        run(&SQLITE[..1], &mut file).await.expect("the first version");
+        file.execute(OLD).await.expect("filled");
+        file.close().await.expect("closed");
+        brought_up_to_date(Store::open(folder.path()).await.expect("a store")).await;
+    }
+
+    #[cfg(feature = "testing")]
+    #[tokio::test]
+    async fn a_server_of_the_first_version_is_brought_up_to_date() {
+        let Some(database) = crate::testing::TestDatabase::empty().await else { return };
+        let mut server = PgConnection::connect(&database.url()).await.expect("a server");
+        run(&POSTGRES[..1], &mut server).await.expect("the first version");
+        server.execute(OLD).await.expect("filled");
+        server.close().await.expect("closed");
+        let folder = tempfile::tempdir().expect("a folder");
+        brought_up_to_date(Store::connect(&database.url(), folder.path()).await.expect("a store")).await;
     }
 }

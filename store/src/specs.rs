@@ -1,15 +1,21 @@
 //! What specs say, each version once: by its id and number for people, by its digest for us.
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, OnConflict, Order, Query};
+use sea_query::{Expr, ExprTrait as _, Func, OnConflict, Order, Query, SelectStatement};
 use sha2::{Digest as _, Sha256};
 
 use crate::Store;
+use crate::counters::count;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::number;
+use crate::page::{Listed, Page};
 use crate::tables::{Blobs, SpecFiles, SpecVersions, Specs};
-use crate::time::millis;
+use crate::time::{millis, timestamp};
+
+/// Who relies on a spec that nothing uses yet shares this lock with all others who do; who removes such specs holds it
+/// alone.
+pub(crate) const SPECS: &str = "specs";
 
 /// What a spec says: its text, and the files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +48,17 @@ pub struct SpecVersion {
     pub digest: String,
 }
 
+/// A version of a spec, whose it is, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSpecVersion {
+    /// Whose.
+    pub owner: String,
+    /// The version.
+    pub version: SpecVersion,
+    /// When it was kept.
+    pub created_at: Timestamp,
+}
+
 impl SpecContent {
     /// The digest of the text and of all files, in hex.
     #[must_use]
@@ -70,11 +87,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 row! {
-    /// A version.
-    VersionRow { version: i64 }
-}
-
-row! {
     /// That a spec is kept.
     DigestRow { digest: String }
 }
@@ -89,42 +101,97 @@ row! {
     FileRow { path: String, executable: bool, content: Vec<u8> }
 }
 
+row! {
+    /// A version of an owner's spec.
+    StoredRow { owner: String, spec_id: String, version: i64, digest: String, created_at: i64 }
+}
+
+impl StoredRow {
+    fn read(self) -> Result<StoredSpecVersion, StoreError> {
+        let version = SpecVersion { spec_id: self.spec_id, version: number::read(self.version)?, digest: self.digest };
+        Ok(StoredSpecVersion { owner: self.owner, version, created_at: timestamp(self.created_at)? })
+    }
+}
+
 impl Store {
-    /// Keeps what a spec says: a new version of its id, unless the same was kept before.
+    /// Keeps what an owner's spec says: a new version of its id, unless the newest one says the same.
     pub async fn keep_spec(
         &self,
+        owner: &str,
         spec_id: &str,
         content: &SpecContent,
         now: Timestamp,
     ) -> Result<SpecVersion, StoreError> {
         let digest = content.digest();
         let mut tx = self.db.begin().await?;
-        let same = Query::select()
-            .column(SpecVersions::Version)
-            .from(SpecVersions::Table)
-            .and_where(Expr::col(SpecVersions::SpecId).eq(spec_id))
-            .and_where(Expr::col(SpecVersions::Digest).eq(digest.as_str()))
-            .to_owned();
-        if let Some(VersionRow { version }) = tx.fetch_optional(&same).await? {
-            return Ok(SpecVersion { spec_id: spec_id.to_owned(), version: number::read(version)?, digest });
+        tx.share(SPECS).await?;
+        // Two who keep a version of one spec get two numbers.
+        count(&mut tx, "spec", owner, spec_id, 0).await?;
+        let newest = tx.fetch_optional::<StoredRow>(&newest(owner, spec_id)).await?;
+        if let Some(row) = newest.filter(|row| row.digest == digest) {
+            return Ok(row.read()?.version);
         }
         keep_content(&mut tx, &digest, content, now).await?;
-        let last = Query::select()
-            .column(SpecVersions::Version)
-            .from(SpecVersions::Table)
-            .and_where(Expr::col(SpecVersions::SpecId).eq(spec_id))
-            .order_by(SpecVersions::Version, Order::Desc)
-            .limit(1)
-            .to_owned();
-        let version = tx.fetch_optional::<VersionRow>(&last).await?.map_or(1, |row| row.version + 1);
+        let version = count(&mut tx, "spec", owner, spec_id, 1).await?;
         let insert = Query::insert()
             .into_table(SpecVersions::Table)
-            .columns([SpecVersions::SpecId, SpecVersions::Version, SpecVersions::Digest, SpecVersions::CreatedAt])
-            .values_panic([spec_id.into(), version.into(), digest.as_str().into(), millis(now).into()])
+            .columns([
+                SpecVersions::Owner,
+                SpecVersions::SpecId,
+                SpecVersions::Version,
+                SpecVersions::Digest,
+                SpecVersions::CreatedAt,
+            ])
+            .values_panic([owner.into(), spec_id.into(), version.into(), digest.as_str().into(), millis(now).into()])
             .to_owned();
         tx.execute(&insert).await?;
         tx.commit().await?;
         Ok(SpecVersion { spec_id: spec_id.to_owned(), version: number::read(version)?, digest })
+    }
+
+    /// The newest version of an owner's spec.
+    pub async fn spec_version(&self, owner: &str, spec_id: &str) -> Result<Option<StoredSpecVersion>, StoreError> {
+        self.db.fetch_optional::<StoredRow>(&newest(owner, spec_id)).await?.map(StoredRow::read).transpose()
+    }
+
+    /// The newest version of each spec, by owner and id; of one owner only, if one is named.
+    pub async fn spec_versions(
+        &self,
+        owner: Option<&str>,
+        page: Page<'_>,
+    ) -> Result<Listed<StoredSpecVersion>, StoreError> {
+        const NEWER: &str = "newer";
+        let newest = Query::select()
+            .expr(Func::max(Expr::col((NEWER, SpecVersions::Version))))
+            .from_as(SpecVersions::Table, NEWER)
+            .and_where(Expr::col((NEWER, SpecVersions::Owner)).equals((SpecVersions::Table, SpecVersions::Owner)))
+            .and_where(Expr::col((NEWER, SpecVersions::SpecId)).equals((SpecVersions::Table, SpecVersions::SpecId)))
+            .to_owned();
+        let after = page.key::<(String, String)>()?.map(|(owner, spec_id)| {
+            Expr::tuple([Expr::col(SpecVersions::Owner), Expr::col(SpecVersions::SpecId)])
+                .gt(Expr::tuple([owner.into(), spec_id.into()]))
+        });
+        let select = select_versions()
+            .and_where_option(owner.map(|owner| Expr::col(SpecVersions::Owner).eq(owner)))
+            .and_where_option(after)
+            .and_where(Expr::col(SpecVersions::Version).eq(Expr::SubQuery(None, Box::new(newest.into()))))
+            .order_by(SpecVersions::Owner, Order::Asc)
+            .order_by(SpecVersions::SpecId, Order::Asc)
+            .limit(page.limit())
+            .to_owned();
+        let rows: Vec<StoredRow> = self.db.fetch_all(&select).await?;
+        let versions = rows.into_iter().map(StoredRow::read).collect::<Result<_, _>>()?;
+        page.listed(versions, |one: &StoredSpecVersion| (one.owner.clone(), one.version.spec_id.clone()))
+    }
+
+    /// Forgets all versions of an owner's spec; whether there were any. Experiments keep what they were submitted with.
+    pub async fn remove_spec(&self, owner: &str, spec_id: &str) -> Result<bool, StoreError> {
+        let delete = Query::delete()
+            .from_table(SpecVersions::Table)
+            .and_where(Expr::col(SpecVersions::Owner).eq(owner))
+            .and_where(Expr::col(SpecVersions::SpecId).eq(spec_id))
+            .to_owned();
+        Ok(self.db.execute(&delete).await? > 0)
     }
 
     /// What the spec with this digest says.
@@ -154,8 +221,33 @@ impl Store {
     }
 }
 
-/// Refuses a digest of which nothing is kept: it may have been removed since it was kept, because nothing used it yet.
+/// The newest version of an owner's spec.
+fn newest(owner: &str, spec_id: &str) -> SelectStatement {
+    select_versions()
+        .and_where(Expr::col(SpecVersions::Owner).eq(owner))
+        .and_where(Expr::col(SpecVersions::SpecId).eq(spec_id))
+        .order_by(SpecVersions::Version, Order::Desc)
+        .limit(1)
+        .to_owned()
+}
+
+fn select_versions() -> SelectStatement {
+    Query::select()
+        .columns([
+            SpecVersions::Owner,
+            SpecVersions::SpecId,
+            SpecVersions::Version,
+            SpecVersions::Digest,
+            SpecVersions::CreatedAt,
+        ])
+        .from(SpecVersions::Table)
+        .to_owned()
+}
+
+/// Refuses a digest of which nothing is kept: it may have been removed since it was kept, because nothing used it yet. One
+/// that is kept stays until the end of these changes.
 pub(crate) async fn require_spec(tx: &mut Tx, digest: &str) -> Result<(), StoreError> {
+    tx.share(SPECS).await?;
     let select = Query::select()
         .column(Specs::Digest)
         .from(Specs::Table)
@@ -180,8 +272,10 @@ async fn keep_content(tx: &mut Tx, digest: &str, content: &SpecContent, now: Tim
     if tx.execute(&insert).await? == 0 {
         return Ok(());
     }
-    for file in &content.files {
-        let blob = hex(&Sha256::digest(&file.content));
+    let mut files: Vec<_> = content.files.iter().map(|file| (hex(&Sha256::digest(&file.content)), file)).collect();
+    // Everybody writes contents in the same order, so that no two wait for each other.
+    files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (blob, file) in files {
         let insert = Query::insert()
             .into_table(Blobs::Table)
             .columns([Blobs::Digest, Blobs::Content])

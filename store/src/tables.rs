@@ -23,9 +23,9 @@ tables! {
     /// Contents.
     Blobs { Digest, Content }
     /// The versions of a spec.
-    SpecVersions { SpecId, Version, Digest, CreatedAt }
+    SpecVersions { Owner, SpecId, Version, Digest, CreatedAt }
     /// Submissions of a spec.
-    Experiments { Id, SpecId, Version, Digest, Source, Seed, Settings, CreatedAt }
+    Experiments { Id, SpecId, Version, Digest, Source, Seed, Settings, CreatedAt, Owner, Name, Pinned }
     /// Runs of an experiment.
     Runs { Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt }
     /// Scenarios of a run.
@@ -48,4 +48,52 @@ tables! {
     Attempts { Job, Number, Worker, Outcome, Message, StartedAt, EndedAt, Digest, Size, Body }
     /// What happened.
     Events { Number, Experiment, Run, Scenario, Attempt, At, Kind, Body }
+    /// The last numbers that were given.
+    Counters { Kind, Owner, Name, Last }
+    /// Who may ask for what.
+    ApiKeys { Id, Owner, Name, Scope, Hash, Sandbox, CreatedAt, LastUsedAt, RevokedAt }
+    /// Values that nobody may see.
+    Secrets { Owner, Name, Sealed }
+    /// The secrets of an experiment.
+    ExperimentSecrets { Experiment, Sealed }
+    /// Single values that belong to the whole database.
+    Settings { Name, Value }
+    /// Versions of agents.
+    Snapshots { Id, Owner, Name, Version, Tag, Digest, Size, Runtime, Entrypoint, Auth, CreatedAt }
+    /// What agents did.
+    Traces {
+        Number, Owner, Experiment, Run, Scenario, Sandbox, Agent, SelfReported, At, EventType, Tool, Phase, Status,
+        SpanId, ParentSpanId, RootSpanId, DurationMs, Body,
+    }
+    /// Records to evaluate with.
+    Datasets { Id, Owner, Name, Description, Version, CreatedAt }
+    /// The records of a dataset.
+    DatasetRecords { Number, Id, Dataset, Version, Input, Expected, Metadata, Tags }
+    /// The tags of records.
+    RecordTags { Record, Tag }
+    /// Rules that are looked at when a run ends.
+    Alerts { Id, Owner, Name, EvalId, Condition, Timeframe, Notify, WebhookUrl, SlackChannel, CreatedAt }
+    /// Rules that fired.
+    AlertFirings { Number, Alert, Experiment, Run, Reason, FiredAt }
+    /// Messages to the outside.
+    Deliveries { Id, Alert, Url, Body, State, Attempts, DueAt, LastError, CreatedAt, EndedAt }
+    /// Runs that ended.
+    RunEnds { Number, Experiment, Run, EndedAt, DueAt }
+    /// Rules by which scenarios are scored afterwards.
+    ScoreRules { Id, Owner, Name, Kind, Config, CreatedAt }
+    /// What they say.
+    Scores { Number, Rule, Experiment, Run, Scenario, Trace, Score, Passed, Message, CreatedAt }
+    /// Runs that somebody wants to be scored.
+    ScoreRequests { Number, Experiment, Run, Rules, State, Attempts, DueAt, LastError, CreatedAt }
+    /// Requests that are answered once.
+    Idempotency { Owner, Key, Fingerprint, Status, Reply, Experiment, Run, BusyUntil, CreatedAt }
+    /// Processes that do jobs.
+    Workers {
+        Id, Host, Control, Slots, CpuMilli, Memory, Running, FreeDisk, Reason, Version, StartedAt, SeenAt,
+    }
+    /// Sandboxes that people work in themselves.
+    Sandboxes {
+        Id, Owner, SpecId, Digest, State, Wanted, Worker, Token, Epoch, LeaseUntil, Metadata, Services, Secrets, Error,
+        TimeoutMs, CpuMilli, Memory, CreatedAt, ExpiresAt, EndedAt,
+    }
 }

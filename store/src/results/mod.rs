@@ -1,8 +1,10 @@
 //! What judging said about scenarios, and the verdicts on their invariants.
 
+mod find;
 mod read;
 mod write;
 
+pub use find::{FoundScenario, ScenarioFilter};
 pub(crate) use read::read_in;
 pub(crate) use write::write;
 

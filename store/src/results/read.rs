@@ -6,21 +6,25 @@ use scenario::evidence::Usage;
 use scenario::plan::Scenario;
 use scenario::result::{InvariantResult, RowStatus, ScenarioError, ScenarioResult};
 use scenario::verdict::{ErrorKind, Outcome, Verdict};
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Cond, Expr, ExprTrait as _, Order, Query, SelectStatement};
 use serde::de::DeserializeOwned;
 
-use super::{StoredScenario, unword};
+use super::{FoundScenario, StoredScenario, unword};
 use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::RunId;
 use crate::tables::{Scenarios, Verdicts};
+use crate::time::timestamp;
 use crate::{json, number};
 
 row! {
     /// A scenario.
     ScenarioRow {
+        experiment: String,
+        run: i64,
         id: String,
+        position: i64,
         plan: String,
         status: Option<String>,
         composite: Option<f64>,
@@ -43,12 +47,15 @@ row! {
         cost_usd: Option<f64>,
         evidence_job: Option<String>,
         evidence_attempt: Option<i64>,
+        ended_at: Option<i64>,
     }
 }
 
 row! {
     /// A verdict.
     VerdictRow {
+        experiment: String,
+        run: i64,
         scenario: String,
         name: String,
         description: String,
@@ -69,6 +76,13 @@ impl Store {
         let mut snapshot = self.db.snapshot().await?;
         read_all(&mut snapshot, run).await
     }
+
+    /// One scenario of a run.
+    pub async fn scenario(&self, run: RunId, id: &str) -> Result<Option<StoredScenario>, StoreError> {
+        let mut snapshot = self.db.snapshot().await?;
+        let select = scenarios(run).and_where(Expr::col(Scenarios::Id).eq(id)).to_owned();
+        Ok(read_found(&mut snapshot, &select).await?.pop().map(|found| found.stored))
+    }
 }
 
 /// The results of a run that are there, in the order of the plan.
@@ -78,19 +92,48 @@ pub(crate) async fn read_in(tx: &mut Tx, run: RunId) -> Result<Vec<ScenarioResul
 
 async fn read_all(tx: &mut Tx, run: RunId) -> Result<Vec<StoredScenario>, StoreError> {
     let rows = tx.fetch_all(&scenarios(run)).await?;
-    let verdicts = tx.fetch_all(&verdicts(run)).await?;
+    let verdicts = tx.fetch_all(&verdicts(of_run(run))).await?;
+    Ok(assemble(rows, verdicts)?.into_iter().map(|found| found.stored).collect())
+}
+
+/// The scenarios that a query finds, of whatever runs, in its order.
+pub(super) async fn read_found(tx: &mut Tx, select: &SelectStatement) -> Result<Vec<FoundScenario>, StoreError> {
+    let rows: Vec<ScenarioRow> = tx.fetch_all(select).await?;
+    let mut runs: HashMap<(&str, i64), Vec<&str>> = HashMap::new();
+    for row in &rows {
+        runs.entry((&row.experiment, row.run)).or_default().push(&row.id);
+    }
+    let of_run = |((experiment, run), ids): ((&str, i64), Vec<&str>)| {
+        Cond::all()
+            .add(Expr::col(Verdicts::Experiment).eq(experiment))
+            .add(Expr::col(Verdicts::Run).eq(run))
+            .add(Expr::col(Verdicts::Scenario).is_in(ids))
+    };
+    // Without any, the condition would hold for all.
+    let verdicts = match runs.is_empty() {
+        true => Vec::new(),
+        false => tx.fetch_all(&verdicts(runs.into_iter().map(of_run).fold(Cond::any(), Cond::add))).await?,
+    };
     assemble(rows, verdicts)
 }
 
-fn assemble(rows: Vec<ScenarioRow>, verdicts: Vec<VerdictRow>) -> Result<Vec<StoredScenario>, StoreError> {
-    let mut by_scenario: HashMap<String, Vec<InvariantResult>> = HashMap::new();
+fn assemble(rows: Vec<ScenarioRow>, verdicts: Vec<VerdictRow>) -> Result<Vec<FoundScenario>, StoreError> {
+    let mut by_scenario: HashMap<(String, i64, String), Vec<InvariantResult>> = HashMap::new();
     for row in verdicts {
-        by_scenario.entry(row.scenario.clone()).or_default().push(row.read()?);
+        let of = (row.experiment.clone(), row.run, row.scenario.clone());
+        by_scenario.entry(of).or_default().push(row.read()?);
     }
     rows.into_iter()
         .map(|row| {
-            let invariants = by_scenario.remove(&row.id).unwrap_or_default();
-            row.read(invariants)
+            let of = (row.experiment.clone(), row.run, row.id.clone());
+            let invariants = by_scenario.remove(&of).unwrap_or_default();
+            let experiment = row.experiment.parse().map_err(StoreError::damaged)?;
+            Ok(FoundScenario {
+                run: RunId { experiment, number: number::read(row.run)? },
+                position: number::read(row.position)?,
+                ended_at: row.ended_at.map(timestamp).transpose()?,
+                stored: row.read(invariants)?,
+            })
         })
         .collect()
 }
@@ -179,22 +222,75 @@ fn list<T: DeserializeOwned>(text: Option<&str>) -> Result<Vec<T>, StoreError> {
     text.map_or_else(|| Ok(Vec::new()), json::read)
 }
 
-fn scenarios(run: RunId) -> SelectStatement {
+/// All that is read of scenarios.
+pub(super) fn select() -> SelectStatement {
     Query::select()
-        .expr(Expr::cust("*"))
+        .columns([
+            Scenarios::Experiment,
+            Scenarios::Run,
+            Scenarios::Id,
+            Scenarios::Position,
+            Scenarios::Plan,
+            Scenarios::Status,
+            Scenarios::Composite,
+            Scenarios::WallMs,
+            Scenarios::ExitCode,
+            Scenarios::ErrorKind,
+            Scenarios::ErrorMessage,
+            Scenarios::Sandbox,
+            Scenarios::Forbidden,
+            Scenarios::Limits,
+            Scenarios::Offences,
+            Scenarios::Notes,
+            Scenarios::ToolCalls,
+            Scenarios::ToolErrors,
+            Scenarios::Model,
+            Scenarios::Calls,
+            Scenarios::InputTokens,
+            Scenarios::OutputTokens,
+            Scenarios::CacheReadTokens,
+            Scenarios::CostUsd,
+            Scenarios::EvidenceJob,
+            Scenarios::EvidenceAttempt,
+            Scenarios::EndedAt,
+        ])
         .from(Scenarios::Table)
+        .to_owned()
+}
+
+fn scenarios(run: RunId) -> SelectStatement {
+    select()
         .and_where(Expr::col(Scenarios::Experiment).eq(run.experiment.to_string()))
         .and_where(Expr::col(Scenarios::Run).eq(number::kept(run.number)))
         .order_by(Scenarios::Position, Order::Asc)
         .to_owned()
 }
 
-fn verdicts(run: RunId) -> SelectStatement {
+fn of_run(run: RunId) -> Cond {
+    Cond::all()
+        .add(Expr::col(Verdicts::Experiment).eq(run.experiment.to_string()))
+        .add(Expr::col(Verdicts::Run).eq(number::kept(run.number)))
+}
+
+fn verdicts(condition: Cond) -> SelectStatement {
     Query::select()
-        .expr(Expr::cust("*"))
+        .columns([
+            Verdicts::Experiment,
+            Verdicts::Run,
+            Verdicts::Scenario,
+            Verdicts::Name,
+            Verdicts::Description,
+            Verdicts::Weight,
+            Verdicts::Gate,
+            Verdicts::Outcome,
+            Verdicts::ErrorKind,
+            Verdicts::Score,
+            Verdicts::Message,
+            Verdicts::Reason,
+            Verdicts::Details,
+        ])
         .from(Verdicts::Table)
-        .and_where(Expr::col(Verdicts::Experiment).eq(run.experiment.to_string()))
-        .and_where(Expr::col(Verdicts::Run).eq(number::kept(run.number)))
+        .cond_where(condition)
         .order_by(Verdicts::Scenario, Order::Asc)
         .order_by(Verdicts::Position, Order::Asc)
         .to_owned()

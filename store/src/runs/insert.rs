@@ -8,10 +8,12 @@ use super::{NewRun, RunKind, RunState};
 use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
+use crate::experiments::lock_experiment;
 use crate::ids::{ExperimentId, Lane, RunId};
 use crate::specs::require_spec;
 use crate::tables::{Jobs, Runs, Scenarios};
 use crate::time::millis;
+use crate::wakeups::Wakeup;
 use crate::{json, number};
 
 /// How many rows are written with one statement.
@@ -37,10 +39,22 @@ impl Store {
         tx.commit().await?;
         Ok(id)
     }
+
+    /// Begins a run of an experiment, by the spec that it was submitted with. Refused while another run of it is open.
+    pub async fn begin_run(&self, experiment: ExperimentId, run: &NewRun, now: Timestamp) -> Result<RunId, StoreError> {
+        let mut tx = self.db.begin().await?;
+        let digest = lock_experiment(&mut tx, experiment).await?;
+        require_ended(&mut tx, experiment).await?;
+        let id = next_run(&mut tx, experiment).await?;
+        insert_run(&mut tx, id, RunKind::Acted, &digest, run, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
 }
 
-/// The name of an experiment's next run.
+/// The name of an experiment's next run, which nobody else gets before the end of the transaction.
 pub(crate) async fn next_run(tx: &mut Tx, experiment: ExperimentId) -> Result<RunId, StoreError> {
+    lock_experiment(tx, experiment).await?;
     let last = Query::select()
         .column(Runs::Number)
         .from(Runs::Table)
@@ -48,10 +62,23 @@ pub(crate) async fn next_run(tx: &mut Tx, experiment: ExperimentId) -> Result<Ru
         .order_by(Runs::Number, Order::Desc)
         .limit(1)
         .to_owned();
-    let last: Option<NumberRow> = tx.fetch_optional(&last).await?;
-    let missing = || StoreError::NotFound(format!("there is no experiment `{experiment}`"));
-    let NumberRow { number } = last.ok_or_else(missing)?;
-    Ok(RunId { experiment, number: number::read(number + 1)? })
+    let last: i64 = tx.fetch_optional::<NumberRow>(&last).await?.map_or(0, |row| row.number);
+    Ok(RunId { experiment, number: number::read(last + 1)? })
+}
+
+/// Refuses an experiment of which a run has not ended.
+async fn require_ended(tx: &mut Tx, experiment: ExperimentId) -> Result<(), StoreError> {
+    let open = Query::select()
+        .column(Runs::Number)
+        .from(Runs::Table)
+        .and_where(Expr::col(Runs::Experiment).eq(experiment.to_string()))
+        .and_where(Expr::col(Runs::State).eq(RunState::Open.word()))
+        .limit(1)
+        .to_owned();
+    match tx.fetch_optional::<NumberRow>(&open).await? {
+        Some(row) => Err(StoreError::Conflict(format!("run {} of `{experiment}` has not ended", row.number))),
+        None => Ok(()),
+    }
 }
 
 /// Writes a run, its scenarios and its jobs.
@@ -109,7 +136,7 @@ pub(crate) async fn insert_run(
         }
         tx.execute(&insert).await?;
     }
-    Ok(())
+    tx.tell(Wakeup::Jobs(run.lane)).await
 }
 
 /// Writes the row of a run.

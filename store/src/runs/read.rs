@@ -1,6 +1,6 @@
 //! Reading runs.
 
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Expr, ExprTrait as _, Func, Order, Query, SelectStatement};
 
 use super::{Run, RunState};
 use crate::Store;
@@ -65,6 +65,32 @@ impl Store {
         let select = select()
             .and_where(Expr::col(Runs::Experiment).eq(experiment.to_string()))
             .order_by(Runs::Number, Order::Desc)
+            .to_owned();
+        let rows: Vec<RunRow> = self.db.fetch_all(&select).await?;
+        rows.into_iter().map(RunRow::read).collect()
+    }
+
+    /// The newest run of an experiment; `None` when it was not run yet.
+    pub async fn newest_run(&self, experiment: ExperimentId) -> Result<Option<Run>, StoreError> {
+        let select = select()
+            .and_where(Expr::col(Runs::Experiment).eq(experiment.to_string()))
+            .order_by(Runs::Number, Order::Desc)
+            .limit(1)
+            .to_owned();
+        self.db.fetch_optional::<RunRow>(&select).await?.map(RunRow::read).transpose()
+    }
+
+    /// The newest run of each of these experiments that was run.
+    pub async fn newest_runs(&self, experiments: &[ExperimentId]) -> Result<Vec<Run>, StoreError> {
+        const NEWER: &str = "newer";
+        let newest = Query::select()
+            .expr(Func::max(Expr::col((NEWER, Runs::Number))))
+            .from_as(Runs::Table, NEWER)
+            .and_where(Expr::col((NEWER, Runs::Experiment)).equals((Runs::Table, Runs::Experiment)))
+            .to_owned();
+        let select = select()
+            .and_where(Expr::col(Runs::Experiment).is_in(experiments.iter().map(ToString::to_string)))
+            .and_where(Expr::col(Runs::Number).eq(Expr::SubQuery(None, Box::new(newest.into()))))
             .to_owned();
         let rows: Vec<RunRow> = self.db.fetch_all(&select).await?;
         rows.into_iter().map(RunRow::read).collect()

@@ -8,6 +8,14 @@ use tokio::task::JoinSet;
 
 use crate::harness::{World, complete, evidence, request};
 
+databases![
+    tasks_of_one_process_take_each_job_once,
+    two_processes_take_each_job_once,
+    two_that_finish_at_once_end_the_run_once,
+    cancelling_and_completing_at_once_ends_the_run_once,
+    a_reader_never_sees_half_of_a_completion,
+];
+
 /// Takes and completes jobs until there is none; which, and how often one was the last of its run.
 async fn work(store: Store, token: usize) -> (Vec<JobId>, usize) {
     let (mut done, mut ended) = (Vec::new(), 0);
@@ -43,22 +51,16 @@ async fn all_is_done_once(world: &World, stores: &[Store], tasks: usize, jobs: u
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn tasks_of_one_process_take_each_job_once() {
-    let world = World::new().await;
+async fn tasks_of_one_process_take_each_job_once(world: World) {
     all_is_done_once(&world, std::slice::from_ref(&world.store), 8, 200).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn two_processes_take_each_job_once() {
-    let world = World::new().await;
+async fn two_processes_take_each_job_once(world: World) {
     let stores = [world.store.clone(), world.other().await];
     all_is_done_once(&world, &stores, 8, 200).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn two_that_finish_at_once_end_the_run_once() {
-    let world = World::new().await;
+async fn two_that_finish_at_once_end_the_run_once(world: World) {
     let other = world.other().await;
     for _ in 0..30 {
         let run = world.submitted(2).await;
@@ -71,9 +73,7 @@ async fn two_that_finish_at_once_end_the_run_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn cancelling_and_completing_at_once_ends_the_run_once() {
-    let world = World::new().await;
+async fn cancelling_and_completing_at_once_ends_the_run_once(world: World) {
     let other = world.other().await;
     for _ in 0..30 {
         let run = world.submitted(2).await;
@@ -107,9 +107,8 @@ async fn watch(store: Store, run: store::RunId) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_reader_never_sees_half_of_a_completion() {
-    let world = Arc::new(World::new().await);
+async fn a_reader_never_sees_half_of_a_completion(world: World) {
+    let world = Arc::new(world);
     let run = world.submitted(60).await;
     let watcher = tokio::spawn(watch(world.other().await, run));
     for number in 0..60 {

@@ -5,6 +5,16 @@ use uuid::Uuid;
 
 use crate::harness::{World, at, complete, evidence, request, summary};
 
+databases![
+    a_run_that_waits_ends_at_once,
+    holders_end_a_run_that_is_being_worked_on,
+    a_run_of_which_all_was_done_is_finished_though_it_was_cancelled,
+    what_has_ended_or_never_was_cannot_be_cancelled,
+    other_runs_are_left_alone,
+    a_run_that_was_left_is_adopted_once,
+    a_run_that_has_ended_is_not_adopted,
+];
+
 async fn cancel(world: &World, run: RunId, now: i64) -> Kept {
     world.store.cancel(run, "enough", at(now), &summary).await.expect("cancelled")
 }
@@ -15,9 +25,7 @@ async fn state(world: &World, run: RunId) -> (RunState, u64, bool, Option<String
     (run.state, run.ended, run.score.is_some(), run.reason)
 }
 
-#[tokio::test]
-async fn a_run_that_waits_ends_at_once() {
-    let world = World::new().await;
+async fn a_run_that_waits_ends_at_once(world: World) {
     let run = world.submitted(3).await;
     assert_eq!(cancel(&world, run, 1).await, Kept::RunEnded);
     assert_eq!(state(&world, run).await, (RunState::Cancelled, 3, true, Some("enough".to_owned())));
@@ -26,9 +34,7 @@ async fn a_run_that_waits_ends_at_once() {
     assert_eq!(world.store.run(run).await.expect("the run").ended_at, Some(at(1)));
 }
 
-#[tokio::test]
-async fn holders_end_a_run_that_is_being_worked_on() {
-    let world = World::new().await;
+async fn holders_end_a_run_that_is_being_worked_on(world: World) {
     let run = world.submitted(4).await;
     world.finish_one(0).await;
     let (first, second) = (world.claim(0).await.expect("a job"), world.claim(0).await.expect("a job"));
@@ -52,9 +58,7 @@ async fn holders_end_a_run_that_is_being_worked_on() {
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == AttemptOutcome::Cancelled).count(), 1);
 }
 
-#[tokio::test]
-async fn a_run_of_which_all_was_done_is_finished_though_it_was_cancelled() {
-    let world = World::new().await;
+async fn a_run_of_which_all_was_done_is_finished_though_it_was_cancelled(world: World) {
     let run = world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     assert_eq!(cancel(&world, run, 1).await, Kept::Kept);
@@ -62,9 +66,7 @@ async fn a_run_of_which_all_was_done_is_finished_though_it_was_cancelled() {
     assert_eq!(state(&world, run).await, (RunState::Finished, 1, true, Some("enough".to_owned())));
 }
 
-#[tokio::test]
-async fn what_has_ended_or_never_was_cannot_be_cancelled() {
-    let world = World::new().await;
+async fn what_has_ended_or_never_was_cannot_be_cancelled(world: World) {
     let run = world.submitted(1).await;
     assert_eq!(world.finish_one(0).await, Kept::RunEnded);
     assert_eq!(cancel(&world, run, 1).await, Kept::Stale);
@@ -72,9 +74,7 @@ async fn what_has_ended_or_never_was_cannot_be_cancelled() {
     assert_eq!(cancel(&world, RunId { number: 9, ..run }, 1).await, Kept::Stale);
 }
 
-#[tokio::test]
-async fn other_runs_are_left_alone() {
-    let world = World::new().await;
+async fn other_runs_are_left_alone(world: World) {
     let (run, other) = (world.submitted(1).await, world.submitted(1).await);
     let digest = world.spec().await.digest;
     let again = world.store.submit_again(run.experiment, &digest, &world.run(1), at(0)).await.expect("again");
@@ -83,9 +83,7 @@ async fn other_runs_are_left_alone() {
     assert_eq!(state(&world, again).await.0, RunState::Open);
 }
 
-#[tokio::test]
-async fn a_run_that_was_left_is_adopted_once() {
-    let world = World::new().await;
+async fn a_run_that_was_left_is_adopted_once(world: World) {
     let (dead, alive) = (Lane::Own(Uuid::from_u128(1)), Lane::Own(Uuid::from_u128(2)));
     let run = world.submit(&NewRun { lane: dead, ..world.run(2) }, at(0)).await;
     let held = world.store.claim(&request(dead, 0)).await.expect("a claim").expect("a job");
@@ -100,9 +98,7 @@ async fn a_run_that_was_left_is_adopted_once() {
     assert!(world.store.claim(&request(alive, 2)).await.expect("a claim").is_some(), "what it held moved too");
 }
 
-#[tokio::test]
-async fn a_run_that_has_ended_is_not_adopted() {
-    let world = World::new().await;
+async fn a_run_that_has_ended_is_not_adopted(world: World) {
     let run = world.submitted(1).await;
     world.finish_one(0).await;
     assert!(!world.store.adopt(run, Lane::Shared, Lane::Own(Uuid::from_u128(1))).await.expect("an answer"));

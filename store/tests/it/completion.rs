@@ -6,9 +6,17 @@ use store::{AttemptOutcome, Completion, Failure, Kept, Lease, RunId, RunState, S
 
 use crate::harness::{LARGE, World, at, complete, evidence, passed, summary};
 
-#[tokio::test]
-async fn the_last_completion_ends_the_run() {
-    let world = World::new().await;
+databases![
+    the_last_completion_ends_the_run,
+    a_stale_completion_leaves_nothing,
+    completing_twice_leaves_the_first_as_it_is,
+    a_forged_lease_completes_nothing,
+    a_result_belongs_to_its_own_job_and_run,
+    what_could_not_be_run_has_a_result_without_evidence,
+    a_score_that_is_no_number_keeps_no_job_from_ending,
+];
+
+async fn the_last_completion_ends_the_run(world: World) {
     let run = world.submitted(2).await;
     assert_eq!(world.finish_one(1).await, Kept::Kept);
     let open = world.store.run(run).await.expect("the run");
@@ -23,9 +31,7 @@ async fn the_last_completion_ends_the_run() {
     assert_eq!(world.store.open_runs().await.expect("runs"), []);
 }
 
-#[tokio::test]
-async fn a_stale_completion_leaves_nothing() {
-    let world = World::new().await;
+async fn a_stale_completion_leaves_nothing(world: World) {
     let run = world.submitted(1).await;
     let old = world.claim(0).await.expect("a job");
     world.store.retry(&old.lease, Failure::Lost, "", at(1), at(1)).await.expect("reaped");
@@ -40,9 +46,7 @@ async fn a_stale_completion_leaves_nothing() {
     assert_eq!(stored.source, Some((new.lease.job, 2)));
 }
 
-#[tokio::test]
-async fn completing_twice_leaves_the_first_as_it_is() {
-    let world = World::new().await;
+async fn completing_twice_leaves_the_first_as_it_is(world: World) {
     world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     complete(&world.store, &held, &evidence(LARGE), 1).await;
@@ -51,9 +55,7 @@ async fn completing_twice_leaves_the_first_as_it_is() {
     assert_eq!(kept, Some(evidence(LARGE)));
 }
 
-#[tokio::test]
-async fn a_forged_lease_completes_nothing() {
-    let world = World::new().await;
+async fn a_forged_lease_completes_nothing(world: World) {
     world.submitted(1).await;
     let mut held = world.claim(0).await.expect("a job");
     held.lease = Lease { token: "guessed".to_owned(), ..held.lease };
@@ -61,9 +63,7 @@ async fn a_forged_lease_completes_nothing() {
     assert_eq!(world.files(), Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn a_result_belongs_to_its_own_job_and_run() {
-    let world = World::new().await;
+async fn a_result_belongs_to_its_own_job_and_run(world: World) {
     let run = world.submitted(2).await;
     let other = world.submitted(2).await;
     let held = world.claim(0).await.expect("a job");
@@ -71,7 +71,7 @@ async fn a_result_belongs_to_its_own_job_and_run() {
     let wrong_scenario = store::Held { scenario: crate::harness::scenario(1), ..held.clone() };
     for wrong in [wrong_run, wrong_scenario] {
         let (result, evidence) = (passed(&wrong.scenario), evidence(1));
-        let completion = Completion { evidence: Some(&evidence), result: &result, at: at(1) };
+        let completion = Completion { evidence: Some(&evidence), result: &result, traces: &[], at: at(1) };
         let refused = world.store.complete(&wrong.lease, wrong.run, completion, &summary).await;
         assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
     }
@@ -80,13 +80,11 @@ async fn a_result_belongs_to_its_own_job_and_run() {
     assert_eq!(world.store.run(run).await.expect("the run").ended, 1);
 }
 
-#[tokio::test]
-async fn what_could_not_be_run_has_a_result_without_evidence() {
-    let world = World::new().await;
+async fn what_could_not_be_run_has_a_result_without_evidence(world: World) {
     let run = world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     let result = ScenarioResult::failed_to_run(&held.scenario, ErrorKind::Infrastructure, "no engine");
-    let completion = Completion { evidence: None, result: &result, at: at(1) };
+    let completion = Completion { evidence: None, result: &result, traces: &[], at: at(1) };
     let kept = world.store.complete(&held.lease, run, completion, &summary).await.expect("a completion");
     assert_eq!(kept, Kept::RunEnded);
     let stored = &world.store.scenarios(run).await.expect("scenarios")[0];
@@ -97,16 +95,14 @@ async fn what_could_not_be_run_has_a_result_without_evidence() {
     assert_eq!(world.store.evidence(held.lease.job, 1).await.expect("readable"), None);
 }
 
-#[tokio::test]
-async fn a_score_that_is_no_number_keeps_no_job_from_ending() {
-    let world = World::new().await;
+async fn a_score_that_is_no_number_keeps_no_job_from_ending(world: World) {
     let run = world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     let mut result = passed(&held.scenario);
     result.composite = f64::NAN;
     result.invariants[0].verdict.score = f64::NAN;
     result.invariants[1].weight = f64::NAN;
-    let completion = Completion { evidence: None, result: &result, at: at(1) };
+    let completion = Completion { evidence: None, result: &result, traces: &[], at: at(1) };
     world.store.complete(&held.lease, run, completion, &summary).await.expect("a completion");
     let stored = world.store.scenarios(run).await.expect("scenarios")[0].result.clone().expect("a result");
     let numbers = (stored.composite, stored.invariants[0].verdict.score, stored.invariants[1].weight);

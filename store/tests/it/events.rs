@@ -5,6 +5,12 @@ use store::{NewEvent, RunId};
 
 use crate::harness::{World, at};
 
+databases![
+    events_come_back_in_the_order_in_which_they_were_written_down,
+    pages_follow_each_other_without_gaps,
+    events_are_noted_all_or_none,
+];
+
 fn event(run: RunId, number: u32) -> NewEvent {
     NewEvent {
         run,
@@ -16,9 +22,7 @@ fn event(run: RunId, number: u32) -> NewEvent {
     }
 }
 
-#[tokio::test]
-async fn events_come_back_in_the_order_in_which_they_were_written_down() {
-    let world = World::new().await;
+async fn events_come_back_in_the_order_in_which_they_were_written_down(world: World) {
     let (run, other) = (world.submitted(1).await, world.submitted(1).await);
     let written: Vec<_> = (0..1200).map(|number| event(run, number)).collect();
     world.store.note(&written[..1100]).await.expect("noted");
@@ -31,9 +35,7 @@ async fn events_come_back_in_the_order_in_which_they_were_written_down() {
     assert_eq!(world.store.events(other, 0, 10).await.expect("events").len(), 1);
 }
 
-#[tokio::test]
-async fn pages_follow_each_other_without_gaps() {
-    let world = World::new().await;
+async fn pages_follow_each_other_without_gaps(world: World) {
     let run = world.submitted(1).await;
     let written: Vec<_> = (0..10).map(|number| event(run, number)).collect();
     world.store.note(&written).await.expect("noted");
@@ -49,9 +51,7 @@ async fn pages_follow_each_other_without_gaps() {
     assert_eq!(world.store.events(run, u64::MAX, 3).await.expect("a page"), []);
 }
 
-#[tokio::test]
-async fn events_are_noted_all_or_none() {
-    let world = World::new().await;
+async fn events_are_noted_all_or_none(world: World) {
     let run = world.submitted(1).await;
     let mut events: Vec<_> = (0..600).map(|number| event(run, number)).collect();
     events.push(event(RunId { number: 9, ..run }, 600));

@@ -4,9 +4,14 @@ use store::{AttemptOutcome, Beat, Failure, Kept, Lease};
 
 use crate::harness::{World, at, complete, evidence, summary};
 
-#[tokio::test]
-async fn a_heartbeat_keeps_a_lease_from_expiring() {
-    let world = World::new().await;
+databases![
+    a_heartbeat_keeps_a_lease_from_expiring,
+    a_heartbeat_says_that_a_run_is_cancelled_or_a_lease_lost,
+    a_retry_waits_and_counts_while_a_release_does_neither,
+    a_lease_that_was_lost_changes_nothing,
+];
+
+async fn a_heartbeat_keeps_a_lease_from_expiring(world: World) {
     world.submitted(1).await;
     let held = world.claim(0).await.expect("a job");
     let expired = async |now| world.store.expired(at(now)).await.expect("expired");
@@ -16,9 +21,7 @@ async fn a_heartbeat_keeps_a_lease_from_expiring() {
     assert_eq!(expired(30).await, []);
 }
 
-#[tokio::test]
-async fn a_heartbeat_says_that_a_run_is_cancelled_or_a_lease_lost() {
-    let world = World::new().await;
+async fn a_heartbeat_says_that_a_run_is_cancelled_or_a_lease_lost(world: World) {
     let run = world.submitted(2).await;
     let (first, second) = (world.claim(0).await.expect("a job"), world.claim(0).await.expect("a job"));
     let beat = async |lease: &Lease| world.store.heartbeat(lease, at(50)).await.expect("a beat");
@@ -32,9 +35,7 @@ async fn a_heartbeat_says_that_a_run_is_cancelled_or_a_lease_lost() {
     assert_eq!(beat(&first.lease).await, Beat::Lost, "a job that is done is held by nobody");
 }
 
-#[tokio::test]
-async fn a_retry_waits_and_counts_while_a_release_does_neither() {
-    let world = World::new().await;
+async fn a_retry_waits_and_counts_while_a_release_does_neither(world: World) {
     let run = world.submitted(1).await;
     let first = world.claim(0).await.expect("a job");
     let retried = world.store.retry(&first.lease, Failure::Infrastructure, "no image", at(20), at(1)).await;
@@ -63,9 +64,7 @@ async fn a_retry_waits_and_counts_while_a_release_does_neither() {
     );
 }
 
-#[tokio::test]
-async fn a_lease_that_was_lost_changes_nothing() {
-    let world = World::new().await;
+async fn a_lease_that_was_lost_changes_nothing(world: World) {
     let run = world.submitted(1).await;
     let old = world.claim(0).await.expect("a job");
     world.store.retry(&old.lease, Failure::Lost, "", at(1), at(1)).await.expect("reaped");

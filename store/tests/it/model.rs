@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::{Beat, ClaimRequest, Failure, Held, JobId, Kept, Lane, Lease, NewRun, RunId, RunState};
 
-use crate::harness::{LARGE, World, at, complete, evidence, request, summary};
+use crate::harness::{Database, LARGE, World, at, complete, evidence, request, summary};
 
 /// Something that is done to the queue. Leases and runs are chosen among all that there ever were.
 #[derive(Debug, Clone)]
@@ -263,12 +263,23 @@ async fn check_attempts(world: &World, model: &Model) {
 
 #[test]
 fn the_queue_does_what_the_model_does() {
+    the_queue_does_it(Database::Sqlite);
+}
+
+#[test]
+fn the_queue_in_postgres_does_what_the_model_does() {
+    the_queue_does_it(Database::Postgres);
+}
+
+fn the_queue_does_it(database: Database) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let cases = Config::default().cases.div_ceil(16);
+    // A server takes longer for each step.
+    let cases = Config::default().cases.div_ceil(if database == Database::Sqlite { 16 } else { 64 });
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let run = |steps: Vec<Step>| {
         runtime.block_on(async {
-            let (world, mut model) = (World::new().await, Model::default());
+            let Some(world) = World::on(database).await else { return };
+            let mut model = Model::default();
             for step in &steps {
                 take(&world, &mut model, step).await;
                 check(&world, &model).await;

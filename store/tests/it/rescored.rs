@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::harness::{World, at, summary};
 
-#[tokio::test]
-async fn judging_again_makes_a_new_run_and_keeps_the_old_one() {
-    let world = World::new().await;
+databases![judging_again_makes_a_new_run_and_keeps_the_old_one, what_is_gone_cannot_be_judged_again,];
+
+async fn judging_again_makes_a_new_run_and_keeps_the_old_one(world: World) {
     let run = world.submitted(2).await;
     world.finish_one(0).await;
     world.finish_one(1).await;
@@ -41,9 +41,7 @@ async fn judging_again_makes_a_new_run_and_keeps_the_old_one() {
     assert_eq!(world.claim(99).await, None, "there is nothing to run");
 }
 
-#[tokio::test]
-async fn what_is_gone_cannot_be_judged_again() {
-    let world = World::new().await;
+async fn what_is_gone_cannot_be_judged_again(world: World) {
     let nobody = RunId { experiment: ExperimentId(Uuid::from_u128(99)), number: 1 };
     let gone = world.store.keep_rescored(nobody, "beef", &[], &summary(&[]), at(0)).await;
     assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");

@@ -11,7 +11,7 @@ use scenario::verdict::{ErrorKind, Outcome, Verdict};
 use serde_json::Value as Json;
 use store::{Completion, Demand, JobId, Lane, NewJob, NewRun};
 
-use crate::harness::{World, at, summary};
+use crate::harness::{Database, World, at, summary};
 
 /// A text with quotes, controls and whatever else there is.
 fn text() -> impl Strategy<Value = String> {
@@ -147,7 +147,7 @@ async fn comes_back(world: &World, result: ScenarioResult) -> Result<(), TestCas
     // What the agent printed is in the evidence, and not kept twice.
     let written =
         ScenarioResult { agent_output: "printed".to_owned(), agent_stderr: "printed".to_owned(), ..result.clone() };
-    let completion = Completion { evidence: None, result: &written, at: at(1) };
+    let completion = Completion { evidence: None, result: &written, traces: &[], at: at(1) };
     world.store.complete(&held.lease, run, completion, &summary).await.expect("a completion");
     let read = world.store.scenarios(run).await.expect("scenarios").remove(0).result.expect("a result");
     prop_assert_eq!(serde_json::to_string(&read).expect("JSON"), serde_json::to_string(&result).expect("JSON"));
@@ -156,8 +156,17 @@ async fn comes_back(world: &World, result: ScenarioResult) -> Result<(), TestCas
 
 #[test]
 fn results_come_back_as_they_were_written() {
+    come_back(Database::Sqlite);
+}
+
+#[test]
+fn results_come_back_from_postgres_as_they_were_written() {
+    come_back(Database::Postgres);
+}
+
+fn come_back(database: Database) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let world = runtime.block_on(World::new());
+    let Some(world) = runtime.block_on(World::on(database)) else { return };
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     runner.run(&result(), |result| runtime.block_on(comes_back(&world, result))).expect("all come back");
 }

@@ -2,20 +2,32 @@
 
 use scenario::plan::Seed;
 use serde_json::json;
-use store::{ExperimentId, Lane, NewExperiment, RunId, RunKind, RunState, Settings, StoreError};
+use store::{
+    ExperimentId, Lane, NewEvent, NewExperiment, RunId, RunKind, RunState, Settings, SpecContent, SpecFile, StoreError,
+};
 use uuid::Uuid;
 
-use crate::harness::{World, at, scenario};
+use crate::harness::{World, at, scenario, summary};
 
-#[tokio::test]
-async fn what_was_submitted_is_read_back() {
-    let world = World::new().await;
+databases![
+    texts_with_any_character_come_back,
+    what_was_submitted_is_read_back,
+    nothing_of_a_refused_submission_is_kept,
+    an_experiment_runs_again_beside_its_older_runs,
+    people_name_experiments_by_a_part_of_the_id,
+    experiments_are_listed_newest_first,
+];
+
+async fn what_was_submitted_is_read_back(world: World) {
     let settings = Settings {
         agent: Some("noop".to_owned()),
         parameters: vec![("rate".to_owned(), json!(0.1)), ("deep".to_owned(), json!({"a": [1, null]}))],
         replicas: Some(3),
         min_pass_rate: Some(0.3),
         rerun_of: Some("default-r1".to_owned()),
+        filter: vec!["rate=0.1".to_owned()],
+        priority: -3,
+        snapshot: Some("snap_1".to_owned()),
     };
     let new = NewExperiment { settings, ..world.experiment().await };
     let owner = Lane::Own(world.uuid());
@@ -41,9 +53,7 @@ async fn what_was_submitted_is_read_back() {
     );
 }
 
-#[tokio::test]
-async fn nothing_of_a_refused_submission_is_kept() {
-    let world = World::new().await;
+async fn nothing_of_a_refused_submission_is_kept(world: World) {
     let mut run = world.run(2);
     run.jobs[1].scenario = scenario(0);
     let new = world.experiment().await;
@@ -58,9 +68,7 @@ async fn nothing_of_a_refused_submission_is_kept() {
     assert_eq!(world.store.open_runs().await.expect("runs"), []);
 }
 
-#[tokio::test]
-async fn an_experiment_runs_again_beside_its_older_runs() {
-    let world = World::new().await;
+async fn an_experiment_runs_again_beside_its_older_runs(world: World) {
     let first = world.submitted(1).await;
     let digest = world.spec().await.digest;
     let again = world.store.submit_again(first.experiment, &digest, &world.run(2), at(1)).await.expect("again");
@@ -82,9 +90,7 @@ async fn submit_as(world: &World, id: &str, created: i64) -> ExperimentId {
     id
 }
 
-#[tokio::test]
-async fn people_name_experiments_by_a_part_of_the_id() {
-    let world = World::new().await;
+async fn people_name_experiments_by_a_part_of_the_id(world: World) {
     let nothing = world.store.find_experiment("latest").await;
     assert!(matches!(nothing, Err(StoreError::NotFound(_))));
     let older = submit_as(&world, "aaaa0000-0000-7000-8000-00000000beef", 2).await;
@@ -111,9 +117,7 @@ async fn people_name_experiments_by_a_part_of_the_id() {
     }
 }
 
-#[tokio::test]
-async fn experiments_are_listed_newest_first() {
-    let world = World::new().await;
+async fn experiments_are_listed_newest_first(world: World) {
     let first = submit_as(&world, "aaaa0000-0000-7000-8000-000000000001", 1).await;
     let second = submit_as(&world, "aaaa0000-0000-7000-8000-000000000002", 1).await;
     let list = async |most, spec| {
@@ -123,4 +127,29 @@ async fn experiments_are_listed_newest_first() {
     assert_eq!(list(u64::MAX, None).await, [second, first]);
     assert_eq!(list(1, Some("ledger")).await, [second]);
     assert_eq!(list(1, Some("other")).await, []);
+}
+
+/// Agents write what they like, and Postgres has no place for U+0000.
+async fn texts_with_any_character_come_back(world: World) {
+    let odd = "a\0b\u{fdd0}0\u{fdd0}\u{ffff}é😀\n'\"\\";
+    let content = SpecContent {
+        text: odd.to_owned(),
+        files: vec![SpecFile { path: odd.to_owned(), executable: false, content: odd.into() }],
+    };
+    let spec = world.store.keep_spec("", odd, &content, at(0)).await.expect("kept");
+    assert_eq!(world.store.spec(&spec.digest).await.expect("the spec"), content);
+    let new = NewExperiment { spec, source: odd.to_owned(), ..world.experiment().await };
+    let run = world.store.submit(&new, &world.run(2), at(0)).await.expect("submitted");
+    let experiment = world.store.experiment(new.id).await.expect("the experiment");
+    assert_eq!((experiment.source.as_str(), experiment.spec.spec_id.as_str()), (odd, odd));
+    assert_eq!(world.store.experiments(9, Some(odd)).await.expect("experiments").len(), 1, "it can be asked for");
+    let held = world.claim(0).await.expect("a job");
+    world.store.release(&held.lease, odd, at(1)).await.expect("released");
+    assert_eq!(world.store.attempts(run).await.expect("attempts")[0].message.as_deref(), Some(odd));
+    let body = json!({ odd: odd });
+    let event = NewEvent { run, scenario: odd.to_owned(), attempt: 1, at: at(1), kind: odd.to_owned(), body };
+    world.store.note(std::slice::from_ref(&event)).await.expect("noted");
+    assert_eq!(world.store.events(run, 0, 9).await.expect("events")[0].event, event);
+    world.store.cancel(run, odd, at(2), &summary).await.expect("cancelled");
+    assert_eq!(world.store.run(run).await.expect("the run").reason.as_deref(), Some(odd));
 }
