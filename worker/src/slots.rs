@@ -20,12 +20,21 @@ pub(crate) struct Slots {
 /// A job that is being done.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// Under which lease.
-    pub(crate) lease: Lease,
+    /// What for.
+    pub(crate) what: What,
     /// What it takes.
     pub(crate) demand: Demand,
     /// What ends it.
     pub(crate) stop: Arc<Stop>,
+}
+
+/// What a slot is taken for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A job under this lease.
+    Job(Lease),
+    /// A sandbox that somebody works in.
+    Sandbox,
 }
 
 /// What there is room for.
@@ -48,12 +57,10 @@ impl Slots {
         if self.taken.is_empty() {
             return Room::Any;
         }
-        let used = |part: fn(&Demand) -> u64| {
-            self.taken.values().fold(0_u64, |sum, taken| sum.saturating_add(part(&taken.demand)))
-        };
+        let promised = self.promised();
         Room::For(Demand {
-            cpu_milli: config.budget.cpu_milli.saturating_sub(used(|demand| demand.cpu_milli)),
-            memory: config.budget.memory.saturating_sub(used(|demand| demand.memory)),
+            cpu_milli: config.budget.cpu_milli.saturating_sub(promised.cpu_milli),
+            memory: config.budget.memory.saturating_sub(promised.memory),
         })
     }
 
@@ -67,19 +74,39 @@ impl Slots {
         self.taken.remove(&task);
     }
 
-    /// Ends all jobs.
+    /// Ends everything.
     pub(crate) fn stop_all(&self, why: Why) {
         for taken in self.taken.values() {
             taken.stop.ask(why);
         }
     }
 
-    /// Whether a job is being done here under this lease.
-    pub(crate) fn has(&self, lease: &Lease) -> bool {
-        self.taken.values().any(|taken| taken.lease == *lease)
+    /// Ends the sandboxes that people work in.
+    pub(crate) fn stop_sandboxes(&self, why: Why) {
+        for taken in self.taken.values().filter(|taken| taken.what == What::Sandbox) {
+            taken.stop.ask(why);
+        }
     }
 
-    /// How many jobs are being done.
+    /// How many sandboxes there are that people work in.
+    pub(crate) fn sandboxes(&self) -> usize {
+        self.taken.values().filter(|taken| taken.what == What::Sandbox).count()
+    }
+
+    /// What is promised to all jobs and sandboxes together.
+    pub(crate) fn promised(&self) -> Demand {
+        let sum = |part: fn(&Demand) -> u64| {
+            self.taken.values().fold(0_u64, |sum, taken| sum.saturating_add(part(&taken.demand)))
+        };
+        Demand { cpu_milli: sum(|demand| demand.cpu_milli), memory: sum(|demand| demand.memory) }
+    }
+
+    /// Whether a job is being done here under this lease.
+    pub(crate) fn has(&self, lease: &Lease) -> bool {
+        self.taken.values().any(|taken| matches!(&taken.what, What::Job(held) if held == lease))
+    }
+
+    /// How many jobs are being done, and sandboxes are there.
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }

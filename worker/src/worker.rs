@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{ClaimRequest, Held, StoreError};
+use store::{ClaimRequest, Demand, Held, HeldSandbox, Pulse, SandboxClaim, StoreError};
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
 
 use crate::control::{Control, Order};
 use crate::execute::Execution;
 use crate::heartbeat::expiry;
+use crate::interactive::{Interactive, Life};
+use crate::listening::Listening;
 use crate::notice::Notice;
-use crate::slots::{Room, Slots, Taken};
+use crate::presence::Standing;
+use crate::reason::reason;
+use crate::slots::{Room, Slots, Taken, What};
 use crate::stop::{Stop, Why};
-use crate::upkeep::{DiskRoom, Looked};
+use crate::upkeep::Looked;
 use crate::{Parts, Shared};
 
 /// How long the last sweep may take once everything else has ended.
@@ -34,14 +38,17 @@ pub struct Worker {
     pub(crate) sweeping: JoinSet<()>,
     control: Control,
     pub(crate) looked: Looked,
+    pub(crate) standing: Arc<Standing>,
+    interactive: Interactive,
+    _listening: Listening,
 }
 
 /// What a look came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticked {
-    /// How many jobs were started.
+    /// How many jobs and sandboxes were started.
     pub started: usize,
-    /// How many are being done.
+    /// How many there are.
     pub running: usize,
     /// Whether jobs wait for room on the disk.
     pub blocked: bool,
@@ -51,13 +58,18 @@ impl Worker {
     /// A worker that has not looked yet.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let (shared, control) = (Arc::new(Shared::new(parts)), Control::default());
+        let listening = Listening::start(Arc::clone(&shared), control.clone());
         Self {
-            shared: Arc::new(Shared::new(parts)),
+            shared,
             jobs: JoinSet::new(),
             slots: Slots::default(),
             sweeping: JoinSet::new(),
-            control: Control::default(),
+            control,
             looked: Looked::default(),
+            standing: Arc::default(),
+            interactive: Interactive::default(),
+            _listening: listening,
         }
     }
 
@@ -77,34 +89,79 @@ impl Worker {
                 Room::For(demand) => Some(demand),
                 Room::Any => None,
             };
-            if self.disk_room().await == DiskRoom::TooLittle {
+            if !self.disk().await.is_enough {
                 blocked = true;
                 break;
             }
-            let request = ClaimRequest {
-                lane: self.shared.config.lane,
-                worker: self.shared.config.worker,
-                token: self.shared.ids.token(),
-                now: self.shared.clock.now(),
-                until: expiry(&self.shared),
-                room,
-            };
-            let asked = Instant::now();
-            let Some(held) = self.shared.store.claim(&request).await? else { break };
-            self.start(held, asked);
+            if !self.take_sandbox(room).await? && !self.take_job(room).await? {
+                break;
+            }
             started += 1;
         }
+        self.tell_standing().await?;
         Ok(Ticked { started, running: self.slots.len(), blocked })
     }
 
-    /// Waits until another look is worth it: a job ended, one that waits for its time is ready, or some time has passed.
+    /// Takes a job that there is room for, if one is ready.
+    async fn take_job(&mut self, room: Option<Demand>) -> Result<bool, StoreError> {
+        let request = ClaimRequest {
+            lane: self.shared.config.lane,
+            worker: self.shared.config.worker,
+            token: self.shared.ids.token(),
+            now: self.shared.clock.now(),
+            until: expiry(&self.shared),
+            room,
+            limits: self.shared.config.limits,
+        };
+        let asked = Instant::now();
+        let held = self.shared.store.claim(&request).await?;
+        Ok(held.map(|held| self.start(held, asked)).is_some())
+    }
+
+    /// Takes a sandbox that somebody wants to work in and that there is room for, if there is one.
+    async fn take_sandbox(&mut self, room: Option<Demand>) -> Result<bool, StoreError> {
+        let Some(service) = &self.shared.config.service else { return Ok(false) };
+        // Sandboxes stay for long: jobs always have a slot, where there are several.
+        let most = service.sandboxes.unwrap_or_else(|| self.shared.config.slots.saturating_sub(1).max(1));
+        if self.slots.sandboxes() >= most {
+            return Ok(false);
+        }
+        let claim = SandboxClaim {
+            worker: self.shared.config.worker,
+            token: self.shared.ids.token(),
+            now: self.shared.clock.now(),
+            until: expiry(&self.shared),
+            room,
+        };
+        let asked = Instant::now();
+        let held = self.shared.store.claim_sandbox(&claim).await?;
+        Ok(held.map(|held| self.start_sandbox(held, asked)).is_some())
+    }
+
+    /// Says how the worker is, and why it takes nothing.
+    async fn tell_standing(&mut self) -> Result<(), StoreError> {
+        if self.shared.config.service.is_none() {
+            return Ok(());
+        }
+        let (config, order) = (&self.shared.config, self.control.order());
+        let next = match self.slots.room(config) {
+            Room::For(_) => self.shared.store.next_demand(config.lane, self.shared.clock.now()).await?,
+            Room::None | Room::Any => None,
+        };
+        let disk = self.looked.disk();
+        self.standing.say(Pulse {
+            running: u32::try_from(self.slots.len()).unwrap_or(u32::MAX),
+            free_disk: disk.map_or(0, |disk| disk.free),
+            reason: reason(config, order, &self.slots, disk, next),
+        });
+        Ok(())
+    }
+
+    /// Waits until another look is worth it: a job ended, one that waits for its time is ready, another process told of new
+    /// ones, or some time has passed.
     pub async fn wait(&mut self) {
         let pause = self.pause().await;
-        tokio::select! {
-            Some(ended) = self.jobs.join_next_with_id() => self.collect(ended),
-            () = self.control.changed() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
+        self.rest(pause).await;
     }
 
     /// Works until no job of its lane is left, neither waiting nor being done, by whomever; or until it is asked to end, or
@@ -140,6 +197,21 @@ impl Worker {
         self.control.clone()
     }
 
+    /// The sandboxes of this worker that people work in, and the way to ask about them.
+    #[must_use]
+    pub fn interactive(&self) -> Interactive {
+        self.interactive.clone()
+    }
+
+    /// Waits for some time, or until something was asked for.
+    pub(crate) async fn rest(&mut self, pause: Duration) {
+        tokio::select! {
+            Some(ended) = self.jobs.join_next_with_id() => self.collect(ended),
+            () = self.control.changed() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+
     /// Waits for what is being done, and for everything to be written down. It can be asked for more meanwhile.
     pub async fn finish(mut self) {
         loop {
@@ -160,15 +232,25 @@ impl Worker {
 
     fn start(&mut self, held: Held, asked: Instant) {
         let stop = Arc::new(Stop::default());
-        let taken = Taken { lease: held.lease.clone(), demand: held.demand, stop: Arc::clone(&stop) };
+        let taken = Taken { what: What::Job(held.lease.clone()), demand: held.demand, stop: Arc::clone(&stop) };
         let execution = Execution::new(Arc::clone(&self.shared), held, stop);
         let task = self.jobs.spawn(execution.run(asked));
         self.slots.take(task.id(), taken);
     }
 
+    fn start_sandbox(&mut self, held: HeldSandbox, asked: Instant) {
+        let stop = Arc::new(Stop::default());
+        let taken = Taken { what: What::Sandbox, demand: held.sandbox.new.demand, stop: Arc::clone(&stop) };
+        let (shared, interactive) = (Arc::clone(&self.shared), self.interactive.clone());
+        let task = self.jobs.spawn(Life { shared, interactive, held, stop }.run(asked));
+        self.slots.take(task.id(), taken);
+    }
+
     fn obey(&self) {
         match self.control.order() {
-            Order::Work | Order::Drain => {}
+            Order::Work => {}
+            // They could be wanted for a day.
+            Order::Drain => self.slots.stop_sandboxes(Why::Released),
             Order::Release => self.slots.stop_all(Why::Released),
             Order::Cancel => self.slots.stop_all(Why::Cancelled),
         }
