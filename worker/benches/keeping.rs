@@ -17,12 +17,15 @@ use jiff::Timestamp;
 use scenario::evidence::{Answer, Evidence, Exit, FileEntry, FileKind, Files};
 use scenario::plan::{PlanOptions, expand};
 use scenario::spec::{Spec, load};
-use store::{Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, RunState, Settings};
+use store::{Demand, Experiment, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, RunState, Settings};
 use store::{SpecContent, Store, WorkerId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use worker::{Clock, Config, Ids as _, Observer, Parts, Peers, RandomIds, Sandboxes, Secrets, Worker};
+use worker::{
+    Clock, Config, Ids as _, Lack, LiveSandbox, NoSnapshots, Observer, Parts, Peers, RandomIds, Sandboxes, Secrets,
+    Worker,
+};
 
 /// How many scenarios a run has, one row each.
 const COUNTS: [usize; 3] = [100, 1000, 10_000];
@@ -82,6 +85,7 @@ async fn measure(count: usize, width: usize) -> (Duration, Duration) {
         ids: Arc::new(RandomIds),
         peers: Arc::new(Nobody),
         secrets: Arc::new(NoSecrets),
+        snapshots: Arc::new(NoSnapshots),
         observer: Observer::nobody(),
     });
     let started = Instant::now();
@@ -98,13 +102,16 @@ async fn submit(store: &Store, lane: Lane, count: usize) -> RunId {
     let spec: Spec = load(SPEC, None).spec.expect("a spec");
     let plan = expand(&spec, PlanOptions { replicas: Some(count), ..PlanOptions::default() }).expect("a plan");
     let content = SpecContent { text: SPEC.to_owned(), files: Vec::new() };
-    let version = store.keep_spec(spec.id.as_str(), &content, Now.now()).await.expect("kept");
+    let version = store.keep_spec("", spec.id.as_str(), &content, Now.now()).await.expect("kept");
     let experiment = NewExperiment {
         id: ExperimentId(RandomIds.id()),
         spec: version,
         source: "spec.yaml".to_owned(),
         seed: plan.seed,
         settings: Settings { replicas: Some(count), ..Settings::default() },
+        owner: String::new(),
+        name: String::new(),
+        secrets: None,
     };
     let job = |scenario| NewJob { id: JobId(RandomIds.id()), scenario, demand: Demand::default(), at_once: None };
     let run = NewRun { lane, priority: 0, jobs: plan.scenarios.into_iter().map(job).collect() };
@@ -144,6 +151,15 @@ impl Sandboxes for AtOnce {
         Ok(evidence)
     }
 
+    async fn open(
+        &self,
+        _: &Attempt<'_>,
+        _: &Events,
+        _: &CancellationToken,
+    ) -> Result<Arc<dyn LiveSandbox>, EngineError> {
+        Err(EngineError::Cancelled)
+    }
+
     async fn sweep(&self) -> Result<Swept, EngineError> {
         Ok(Swept::default())
     }
@@ -178,8 +194,9 @@ impl Peers for Nobody {
 #[derive(Debug)]
 struct NoSecrets;
 
+#[async_trait]
 impl Secrets for NoSecrets {
-    fn resolve(&self, _: &Spec) -> Result<BTreeMap<String, String>, String> {
+    async fn resolve(&self, _: &Experiment, _: &Spec) -> Result<BTreeMap<String, String>, Lack> {
         Ok(BTreeMap::new())
     }
 }

@@ -8,16 +8,18 @@ use scenario::evidence::Evidence;
 use scenario::result::ScenarioResult;
 use scenario::verdict::ErrorKind;
 use serde_json::{Value as Json, json};
-use store::{Completion, Failure, Kept, StoreError};
+use store::{Completion, Failure, Kept, Numbers, StoreError};
 
 use crate::execute::{Again, Execution};
 use crate::heartbeat::later;
 use crate::notice::Notice;
-use crate::numbers::Numbers;
 use crate::stop::Why;
+use crate::traces::traces;
 
 /// How often something is tried to be kept.
 const TRIES: u32 = 6;
+/// The longest time between two tries.
+const PAUSE: Duration = Duration::from_secs(5);
 /// The longest time between two attempts.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -25,7 +27,8 @@ impl Execution {
     /// Keeps what came of the job.
     pub(crate) async fn complete(&self, evidence: Option<&Evidence>, result: ScenarioResult) {
         self.note("judged", json!({ "status": result.status, "composite": result.composite })).await;
-        let completion = Completion { evidence, result: &result, at: self.shared.clock.now() };
+        let traces = evidence.map(traces).unwrap_or_default();
+        let completion = Completion { evidence, result: &result, traces: &traces, at: self.shared.clock.now() };
         let kept = match self.numbers().await {
             Ok(numbers) => {
                 let summarise = |results: &[ScenarioResult]| numbers.score(results);
@@ -107,10 +110,12 @@ impl Execution {
         let mut tries = 1;
         loop {
             let kept = keep().await;
-            if kept.is_ok() || tries == TRIES || self.stop.why() == Some(Why::LeaseLost) {
+            // A service has as much patience as its lease.
+            let enough = tries >= TRIES && self.shared.config.service.is_none();
+            if kept.is_ok() || enough || self.stop.why() == Some(Why::LeaseLost) {
                 return kept;
             }
-            tokio::time::sleep(Duration::from_millis(100) * 2_u32.pow(tries)).await;
+            tokio::time::sleep((Duration::from_millis(100) * 2_u32.pow(tries.min(TRIES))).min(PAUSE)).await;
             tries += 1;
         }
     }

@@ -8,6 +8,7 @@ use engine::attempt::{Attempt, Keep};
 use engine::backend::Identity;
 use engine::error::EngineError;
 use engine::event::{Event, Events};
+use engine::uploaded::SnapshotFiles;
 use futures::FutureExt as _;
 use scenario::evidence::Evidence;
 use scenario::result::{RowStatus, ScenarioResult};
@@ -71,8 +72,13 @@ impl Execution {
         if self.stop.why().is_some() {
             return self.stopped().await;
         }
+        let snapshot = match self.shared.library.snapshot(opened, &self.held.scenario).await {
+            Ok(snapshot) => snapshot,
+            Err(error @ Unopened::Unusable(_)) => return self.failed(error.to_string(), Again::Pointless, 0).await,
+            Err(error) => return self.failed(error.to_string(), Again::Worthwhile, 0).await,
+        };
         let started = Instant::now();
-        let ran = self.run_scenario(opened).await;
+        let ran = self.run_scenario(opened, snapshot.as_ref()).await;
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match ran {
             Ok(evidence) => {
@@ -88,7 +94,7 @@ impl Execution {
         }
     }
 
-    async fn run_scenario(&self, opened: &Opened) -> Result<Evidence, EngineError> {
+    async fn run_scenario(&self, opened: &Opened, snapshot: Option<&SnapshotFiles>) -> Result<Evidence, EngineError> {
         let failed = |evidence: &Evidence| {
             ScenarioResult::judge(&opened.spec, &self.held.scenario, evidence).status != RowStatus::Pass
         };
@@ -112,6 +118,8 @@ impl Execution {
                 KeepSandbox::OnFailure => Keep::When(&failed),
                 KeepSandbox::Always => Keep::Always,
             },
+            snapshot,
+            sandbox_id: None,
         };
         self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await
     }
@@ -128,7 +136,7 @@ impl Execution {
 }
 
 /// What somebody said who panicked.
-fn words_of(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn words_of(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -37,7 +37,10 @@ async fn beat(shared: &Shared, lease: &Lease, asked: Instant, stop: &Stop) {
     let mut last = asked;
     let mut held_until = asked + shared.config.lease;
     loop {
-        sleep_until(last + period).await;
+        tokio::select! {
+            () = sleep_until(last + period) => {}
+            () = shared.renew.notified() => {}
+        }
         last = Instant::now();
         // A store that does not answer is no reason to stop as long as nobody else can have the job.
         let patience = held_until.max(last + period);

@@ -7,38 +7,50 @@
 //! ```
 //!
 //! A [`Worker`] is given everything that it cannot know ([`Parts`]): the store, what runs scenarios, the time, ids, who else
-//! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty.
+//! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty; a service ([`Worker::run`]) goes on, tells
+//! that it is there, and has sandboxes that people work in ([`Interactive`]).
 
 mod bundles;
 mod config;
 mod control;
+mod control_port;
 mod ending;
 mod execute;
 mod heartbeat;
+mod interactive;
 mod journal;
 mod library;
+mod listening;
 mod notice;
-mod numbers;
+mod presence;
 mod reaper;
+mod reason;
 mod record;
 mod sandboxes;
+mod scoring;
+mod service;
 mod slots;
 mod stop;
 mod surroundings;
+mod traces;
 mod upkeep;
+mod uploads;
 mod worker;
 
 use std::sync::Arc;
 
 use store::Store;
+use tokio::sync::Notify;
 
-pub use config::{Config, KeepSandbox};
+pub use config::{Config, KeepSandbox, Service};
 pub use control::Control;
-pub use library::{bundle_folder, chosen_agent, read_spec};
+pub use control_port::serve_control;
+pub use interactive::Interactive;
+pub use library::{bundle_folder, chosen_agent};
 pub use notice::{About, Notice, Observer};
-pub use numbers::Numbers;
-pub use sandboxes::{OnBackend, Sandboxes};
-pub use surroundings::{Clock, Ids, OwnersOf, Peers, RandomIds, Secrets};
+pub use sandboxes::{LiveSandbox, OnBackend, Sandboxes};
+pub use surroundings::{Clock, Ids, Lack, NoSnapshots, OwnersOf, Peers, RandomIds, Secrets, SnapshotAgent, Snapshots};
+pub use uploads::StoredSnapshots;
 pub use worker::{Ticked, Worker};
 
 use journal::Journal;
@@ -61,6 +73,8 @@ pub struct Parts {
     pub peers: Arc<dyn Peers>,
     /// The values of secrets.
     pub secrets: Arc<dyn Secrets>,
+    /// Agents that were uploaded.
+    pub snapshots: Arc<dyn Snapshots>,
     /// Who watches.
     pub observer: Observer,
 }
@@ -77,13 +91,16 @@ struct Shared {
     observer: Observer,
     library: Library,
     journal: Journal,
+    /// Told when leases are to be renewed at once: somebody may have cancelled a run.
+    renew: Notify,
 }
 
 impl Shared {
     fn new(parts: Parts) -> Self {
-        let Parts { config, store, sandboxes, clock, ids, peers, secrets, observer } = parts;
+        let Parts { config, store, sandboxes, clock, ids, peers, secrets, snapshots, observer } = parts;
         let journal = Journal::of(store.clone(), Arc::clone(&clock));
-        let library = Library::new(store.clone(), secrets, config.bundles.clone(), config.scratch.clone());
-        Self { config, store, sandboxes, clock, ids, peers, observer, library, journal }
+        let needed = (secrets, snapshots);
+        let library = Library::new(store.clone(), needed, config.bundles.clone(), config.scratch.clone());
+        Self { config, store, sandboxes, clock, ids, peers, observer, library, journal, renew: Notify::new() }
     }
 }

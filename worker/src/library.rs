@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use engine::attempt::AgentChoice;
 use engine::bundle::BundleFolder;
-use scenario::spec::{Bundle, Spec, load};
-use store::{Experiment, RunId, SpecContent, Store, StoreError};
+use engine::uploaded::SnapshotFiles;
+use scenario::plan::{PlanOptions, Scenario, expand};
+use scenario::spec::Spec;
+use store::{Experiment, Numbers, RunId, Sandbox, SpecContent, Store, StoreError, read_spec};
 use tokio::sync::Mutex;
 use tokio::task;
 
 use crate::bundles;
-use crate::numbers::Numbers;
-use crate::surroundings::Secrets;
+use crate::surroundings::{Lack, Secrets, SnapshotAgent, Snapshots};
 
 /// How many runs are remembered.
 const REMEMBERED: usize = 64;
@@ -30,8 +31,27 @@ pub(crate) struct Opened {
     pub(crate) secrets: BTreeMap<String, String>,
     /// Who acts instead of the spec's own agent.
     pub(crate) agent: Option<AgentChoice>,
+    /// Whose it is.
+    owner: String,
+    /// The uploaded agent that its spec named when it was submitted.
+    snapshot: Option<String>,
     /// How its numbers are made.
     pub(crate) numbers: Arc<Numbers>,
+}
+
+/// A sandbox that can be made for somebody to work in.
+#[derive(Debug)]
+pub(crate) struct OpenedSandbox {
+    /// The spec.
+    pub(crate) spec: Spec,
+    /// The first scenario of its plan.
+    pub(crate) scenario: Scenario,
+    /// The files beside it.
+    pub(crate) bundle: BundleFolder,
+    /// The values of its secrets.
+    pub(crate) secrets: BTreeMap<String, String>,
+    /// The uploaded agent that it names.
+    pub(crate) snapshot: Option<SnapshotFiles>,
 }
 
 /// Why a run cannot be worked on.
@@ -46,6 +66,18 @@ pub(crate) enum Unopened {
     /// The stored spec cannot be used by this version or on this machine.
     #[error("{0}")]
     Unusable(String),
+    /// Something that it needs could not be asked for.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<Lack> for Unopened {
+    fn from(lack: Lack) -> Self {
+        match lack {
+            Lack::Missing(message) => Self::Unusable(message),
+            Lack::Unavailable(message) => Self::Unavailable(message),
+        }
+    }
 }
 
 /// The runs that are being worked on.
@@ -53,6 +85,7 @@ pub(crate) enum Unopened {
 pub(crate) struct Library {
     store: Store,
     secrets: Arc<dyn Secrets>,
+    snapshots: Arc<dyn Snapshots>,
     bundles: PathBuf,
     scratch: PathBuf,
     opened: Mutex<HashMap<RunId, Arc<Opened>>>,
@@ -60,8 +93,13 @@ pub(crate) struct Library {
 
 impl Library {
     /// The runs of a store.
-    pub(crate) fn new(store: Store, secrets: Arc<dyn Secrets>, bundles: PathBuf, scratch: PathBuf) -> Self {
-        Self { store, secrets, bundles, scratch, opened: Mutex::default() }
+    pub(crate) fn new(
+        store: Store,
+        (secrets, snapshots): (Arc<dyn Secrets>, Arc<dyn Snapshots>),
+        bundles: PathBuf,
+        scratch: PathBuf,
+    ) -> Self {
+        Self { store, secrets, snapshots, bundles, scratch, opened: Mutex::default() }
     }
 
     /// Opens a run, once.
@@ -88,11 +126,42 @@ impl Library {
         let digest = self.store.run(run).await?.digest;
         let content = self.store.spec(&digest).await?;
         let spec = read_spec(&content).map_err(Unopened::Unusable)?;
-        let secrets = self.secrets.resolve(&spec).map_err(Unopened::Unusable)?;
+        let secrets = self.secrets.resolve(&experiment, &spec).await?;
         let agent = chosen_agent(&experiment).map_err(Unopened::Unusable)?;
         let bundle = self.unpack(digest, content).await?;
         let numbers = Arc::new(Numbers::read(&self.store, run, &experiment, &spec).await?);
-        Ok(Opened { spec, bundle, secrets, agent, numbers })
+        let (owner, snapshot) = (experiment.owner, experiment.settings.snapshot);
+        Ok(Opened { spec, bundle, secrets, agent, owner, snapshot, numbers })
+    }
+
+    /// The uploaded agent of a scenario, when it has one.
+    pub(crate) async fn snapshot(
+        &self,
+        opened: &Opened,
+        scenario: &Scenario,
+    ) -> Result<Option<SnapshotFiles>, Unopened> {
+        let wanted = SnapshotAgent::of(&opened.spec, scenario, &opened.secrets).filter(|_| opened.agent.is_none());
+        let Some(mut wanted) = wanted else { return Ok(None) };
+        if let Some(id) = &opened.snapshot {
+            wanted = SnapshotAgent { snapshot: id.clone(), version: None, tag: None };
+        }
+        Ok(Some(self.snapshots.find(&opened.owner, &wanted).await?))
+    }
+
+    /// Opens what a sandbox is made from.
+    pub(crate) async fn open_sandbox(&self, sandbox: &Sandbox) -> Result<OpenedSandbox, Unopened> {
+        let content = self.store.spec(&sandbox.new.digest).await?;
+        let spec = read_spec(&content).map_err(Unopened::Unusable)?;
+        let plan = expand(&spec, PlanOptions::default()).map_err(|error| Unopened::Unusable(error.to_string()))?;
+        let nothing = || Unopened::Unusable("the spec has no scenario".to_owned());
+        let scenario = plan.scenarios.into_iter().next().ok_or_else(nothing)?;
+        let secrets = self.secrets.resolve_for_sandbox(sandbox, &spec).await?;
+        let snapshot = match SnapshotAgent::of(&spec, &scenario, &secrets) {
+            Some(wanted) => Some(self.snapshots.find(&sandbox.new.owner, &wanted).await?),
+            None => None,
+        };
+        let bundle = self.unpack(sandbox.new.digest.clone(), content).await?;
+        Ok(OpenedSandbox { spec, scenario, bundle, secrets, snapshot })
     }
 
     async fn unpack(&self, digest: String, content: SpecContent) -> Result<BundleFolder, Unopened> {
@@ -103,17 +172,6 @@ impl Library {
         let unpacking = task::spawn_blocking(move || bundles::unpack(&bundles, &scratch, &digest, &content));
         Ok(BundleFolder::at(unpacking.await.map_err(io::Error::other)??))
     }
-}
-
-/// Reads a spec that was kept.
-pub fn read_spec(content: &SpecContent) -> Result<Spec, String> {
-    let files = content.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
-    let bundle = if content.files.is_empty() { None } else { Some(Bundle::new(files)?) };
-    let loaded = load(&content.text, bundle.as_ref());
-    loaded.spec.ok_or_else(|| {
-        let first = loaded.diagnostics.first().map_or_else(String::new, |finding| finding.message.clone());
-        format!("the stored spec is not valid for this version: {first}")
-    })
 }
 
 /// Who acts instead of the spec's own agent.

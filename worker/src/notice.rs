@@ -51,6 +51,18 @@ pub enum Notice {
         /// Which run.
         run: RunId,
     },
+    /// A sandbox that somebody wants to work in is there.
+    SandboxReady {
+        /// Its id.
+        sandbox: String,
+    },
+    /// A sandbox that somebody worked in is gone.
+    SandboxEnded {
+        /// Its id.
+        sandbox: String,
+        /// Why it could not be made, or broke.
+        error: Option<String>,
+    },
     /// Something that does not go as it should.
     Problem(String),
 }

@@ -1,20 +1,20 @@
-//! Finds jobs whose workers are gone, and gives them back.
+//! Finds jobs and sandboxes whose workers are gone. Jobs are given back, sandboxes have ended.
 //!
 //! A worker is *gone* when its lease was not renewed in time, or when its owner's lock in our own data directory is free.
 //! What it left in Docker is *stray*, and a sweep removes it; a sweep asks the locks and not the store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use scenario::result::ScenarioResult;
 use scenario::verdict::ErrorKind;
 use serde_json::json;
-use store::{Completion, Failure, Held, Kept, StoreError};
+use store::{Completion, Failure, Held, Kept, Numbers, Page, SandboxFilter, StoreError, WorkerId};
 
 use crate::Shared;
 use crate::ending::backoff;
 use crate::heartbeat::later;
 use crate::notice::{About, Notice};
-use crate::numbers::Numbers;
 
 /// What people are told about a job whose worker is gone.
 const LOST: &str = "its worker was not heard of any more";
@@ -36,6 +36,25 @@ pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) 
             let message = format!("the job of `{}` could not be given back: {error}", held.scenario.id);
             shared.observer.tell(Notice::Problem(message));
         }
+    }
+    Ok(())
+}
+
+/// Ends the sandboxes of workers that are gone: what was in them is lost.
+pub(crate) async fn lose_sandboxes(shared: &Shared) -> Result<(), StoreError> {
+    let now = shared.clock.now();
+    let mut lost = shared.store.lose_sandboxes(now).await?;
+    let own = shared.config.worker;
+    let active = SandboxFilter { active: true, ..SandboxFilter::default() };
+    let listed = shared.store.sandboxes(active, Page::ALL).await?;
+    let owners = listed.items.iter().filter_map(|sandbox| sandbox.worker);
+    let neighbours = owners.filter(|worker| worker.data_dir == own.data_dir && worker.owner != own.owner);
+    let neighbours: BTreeSet<_> = neighbours.map(|worker| worker.owner).collect();
+    for owner in neighbours.into_iter().filter(|owner| shared.peers.is_gone(*owner)) {
+        lost.extend(shared.store.lose_sandboxes_of(WorkerId { owner, ..own }, now).await?);
+    }
+    for sandbox in lost {
+        shared.observer.tell(Notice::SandboxEnded { sandbox, error: Some("its worker was lost".to_owned()) });
     }
     Ok(())
 }
@@ -74,7 +93,7 @@ async fn end(shared: &Arc<Shared>, held: &Held, about: About, cancelled: bool) -
     } else {
         let message = format!("{LOST}, {} times", held.failures + 1);
         let result = ScenarioResult::failed_to_run(&held.scenario, ErrorKind::Infrastructure, message);
-        let completion = Completion { evidence: None, result: &result, at: now };
+        let completion = Completion { evidence: None, result: &result, traces: &[], at: now };
         let kept = shared.store.complete(&held.lease, held.run, completion, &score).await?;
         (kept, Notice::Ended { job: about, result: Box::new(result) })
     };

@@ -1,5 +1,6 @@
-//! What runs scenarios: the engine, or a stand-in in tests.
+//! What runs scenarios and makes sandboxes: the engine, or a stand-in in tests.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -8,7 +9,9 @@ use engine::attempt::Attempt;
 use engine::backend::{Backend, Reach, Space, Swept};
 use engine::error::EngineError;
 use engine::event::Events;
+use engine::session::Session;
 use scenario::evidence::Evidence;
+use scenario::interactive::{Ask, Refusal, Reply, ServiceState};
 use tokio_util::sync::CancellationToken;
 
 /// Runs scenarios.
@@ -22,11 +25,54 @@ pub trait Sandboxes: Debug + Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Evidence, EngineError>;
 
+    /// Prepares the world of an attempt for somebody to work in. Nothing is left when this fails.
+    async fn open(
+        &self,
+        attempt: &Attempt<'_>,
+        events: &Events,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn LiveSandbox>, EngineError>;
+
     /// Removes what dead processes left.
     async fn sweep(&self) -> Result<Swept, EngineError>;
 
     /// Makes room on the disk when less than this is free; what is free then.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
+}
+
+/// A sandbox that somebody works in.
+#[async_trait]
+pub trait LiveSandbox: Debug + Send + Sync {
+    /// Answers a question.
+    async fn answer(&self, ask: Ask) -> Result<Reply, Refusal>;
+
+    /// How its services are reached, by name.
+    fn services(&self) -> BTreeMap<String, ServiceState>;
+
+    /// Waits until it cannot go on, and says why. It is still to be destroyed then.
+    async fn ended(&self) -> String;
+
+    /// Removes it. Can be called again.
+    async fn destroy(&self) -> Result<(), EngineError>;
+}
+
+#[async_trait]
+impl LiveSandbox for Session {
+    async fn answer(&self, ask: Ask) -> Result<Reply, Refusal> {
+        Self::answer(self, ask).await
+    }
+
+    fn services(&self) -> BTreeMap<String, ServiceState> {
+        Self::services(self).clone()
+    }
+
+    async fn ended(&self) -> String {
+        Self::ended(self).await
+    }
+
+    async fn destroy(&self) -> Result<(), EngineError> {
+        Self::destroy(self).await
+    }
 }
 
 /// Runs scenarios in sandboxes of a backend.
@@ -42,6 +88,15 @@ impl Sandboxes for OnBackend {
         cancel: &CancellationToken,
     ) -> Result<Evidence, EngineError> {
         engine::run_scenario(&*self.0, attempt, events, cancel).await
+    }
+
+    async fn open(
+        &self,
+        attempt: &Attempt<'_>,
+        events: &Events,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn LiveSandbox>, EngineError> {
+        Ok(Arc::new(Session::open(&*self.0, attempt, events, cancel).await?))
     }
 
     async fn sweep(&self) -> Result<Swept, EngineError> {

@@ -1,13 +1,19 @@
-//! What a worker is given instead of taking it: the time, ids, who else lives, and secrets. So its life can be tested.
+//! What a worker is given instead of taking it: the time, ids, who else lives, secrets and uploaded agents. So its life can
+//! be tested.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use async_trait::async_trait;
 use engine::data_dir::DataDir;
 use engine::entropy;
 use engine::owner::{self, Life};
+use engine::uploaded::SnapshotFiles;
 use jiff::Timestamp;
+use scenario::plan::{Scenario, Values};
 use scenario::spec::Spec;
+use scenario::spec::sections::AgentKind;
+use store::{Experiment, Sandbox};
 use uuid::Uuid;
 
 /// Says what time it is.
@@ -32,9 +38,74 @@ pub trait Peers: Debug + Send + Sync {
 }
 
 /// Knows the values of secrets.
+#[async_trait]
 pub trait Secrets: Debug + Send + Sync {
-    /// The values of a spec's secrets by name; otherwise what is missing.
-    fn resolve(&self, spec: &Spec) -> Result<BTreeMap<String, String>, String>;
+    /// The values of a spec's secrets by name, for an experiment of it.
+    async fn resolve(&self, experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Lack>;
+
+    /// The values of a spec's secrets by name, for a sandbox that somebody works in. The sandbox has its sealed ones.
+    async fn resolve_for_sandbox(&self, sandbox: &Sandbox, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+        let Sandbox { new, .. } = sandbox;
+        if spec.secrets.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        Err(Lack::Missing(format!("the secrets of sandbox {} are not known here", new.id)))
+    }
+}
+
+/// Has agents that were uploaded.
+#[async_trait]
+pub trait Snapshots: Debug + Send + Sync {
+    /// The agent of an owner that a spec names.
+    async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Lack>;
+}
+
+/// Why something that a spec needs is not at hand.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// It is not there, and will not be when it is asked for again.
+    #[error("{0}")]
+    Missing(String),
+    /// Nobody could be asked now.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// The uploaded agent that a scenario names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SnapshotAgent {
+    /// The name of the agent, or the id of one snapshot.
+    pub snapshot: String,
+    /// Which version of it; the newest without it.
+    pub version: Option<i64>,
+    /// Which tag, instead of a version.
+    pub tag: Option<String>,
+}
+
+impl SnapshotAgent {
+    /// The agent that a spec names, when it is an uploaded one.
+    #[must_use]
+    pub fn of(spec: &Spec, scenario: &Scenario, secrets: &BTreeMap<String, String>) -> Option<Self> {
+        let AgentKind::Snapshot(agent) = &spec.agent.as_ref()?.kind else { return None };
+        let values = Values::with_secrets(spec, scenario, secrets);
+        Some(Self {
+            snapshot: agent.snapshot.render(&values),
+            version: agent.version.map(|version| version.get()),
+            tag: agent.tag.as_ref().map(|tag| tag.render(&values)),
+        })
+    }
+}
+
+/// Nobody uploads agents here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSnapshots;
+
+#[async_trait]
+impl Snapshots for NoSnapshots {
+    async fn find(&self, _owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Lack> {
+        let message = format!("the agent `{}` needs a server that holds its snapshot", agent.snapshot);
+        Err(Lack::Missing(message))
+    }
 }
 
 /// Ids that nobody else has.

@@ -9,7 +9,7 @@ use store::StoreError;
 use crate::Worker;
 use crate::heartbeat::later;
 use crate::notice::Notice;
-use crate::reaper::reap;
+use crate::reaper::{lose_sandboxes, reap};
 
 /// How often the disk is looked at.
 const LOOK_AT_DISK: Duration = Duration::from_secs(10);
@@ -19,16 +19,24 @@ const LOOK_AT_DISK: Duration = Duration::from_secs(10);
 pub(crate) struct Looked {
     for_the_gone: Option<Timestamp>,
     for_strays: Option<Timestamp>,
-    at_disk: Option<(Timestamp, DiskRoom)>,
+    for_lost_sandboxes: Option<Timestamp>,
+    at_disk: Option<(Timestamp, Disk)>,
 }
 
-/// Whether there is room on the disk.
+impl Looked {
+    /// How the disk was when it was looked at last.
+    pub(crate) fn disk(&self) -> Option<Disk> {
+        self.at_disk.map(|(_, disk)| disk)
+    }
+}
+
+/// How the disk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DiskRoom {
-    /// There is.
-    Enough,
-    /// There is not.
-    TooLittle,
+pub(crate) struct Disk {
+    /// How many bytes are free.
+    pub(crate) free: u64,
+    /// Whether that is enough to start a job.
+    pub(crate) is_enough: bool,
 }
 
 impl Worker {
@@ -37,6 +45,12 @@ impl Worker {
         if self.is_due(self.looked.for_the_gone, self.shared.config.poll) {
             self.looked.for_the_gone = Some(self.shared.clock.now());
             reap(&self.shared, |held| self.slots.has(&held.lease)).await?;
+        }
+        if self.shared.config.service.is_some()
+            && self.is_due(self.looked.for_lost_sandboxes, self.shared.config.lease / 6)
+        {
+            self.looked.for_lost_sandboxes = Some(self.shared.clock.now());
+            lose_sandboxes(&self.shared).await?;
         }
         Ok(())
     }
@@ -57,31 +71,28 @@ impl Worker {
     }
 
     /// Whether there is room on the disk to start a job. Watchers are told when there is none any more.
-    pub(crate) async fn disk_room(&mut self) -> DiskRoom {
+    pub(crate) async fn disk(&mut self) -> Disk {
         let before = self.looked.at_disk;
-        if let Some((at, room)) = before
+        if let Some((at, disk)) = before
             && !self.is_due(Some(at), LOOK_AT_DISK)
         {
-            return room;
+            return disk;
         }
         let watermark = self.shared.config.watermark;
-        let room = match self.shared.sandboxes.make_room(watermark).await {
-            Ok(space) if space.free < watermark => {
-                if before.is_none_or(|(_, room)| room == DiskRoom::Enough) {
-                    let (free, needed) = (space.free >> 20, watermark >> 20);
-                    let message = format!("only {free} MiB of disk are free, and {needed} MiB are needed");
-                    self.shared.observer.tell(Notice::Problem(message));
-                }
-                DiskRoom::TooLittle
-            }
-            Ok(_) => DiskRoom::Enough,
+        let disk = match self.shared.sandboxes.make_room(watermark).await {
+            Ok(space) => Disk { free: space.free, is_enough: space.free >= watermark },
             Err(error) => {
                 self.shared.observer.tell(Notice::Problem(format!("the disk could not be looked at: {error}")));
-                DiskRoom::Enough
+                Disk { free: 0, is_enough: true }
             }
         };
-        self.looked.at_disk = Some((self.shared.clock.now(), room));
-        room
+        if !disk.is_enough && before.is_none_or(|(_, before)| before.is_enough) {
+            let (free, needed) = (disk.free >> 20, watermark >> 20);
+            let message = format!("only {free} MiB of disk are free, and {needed} MiB are needed");
+            self.shared.observer.tell(Notice::Problem(message));
+        }
+        self.looked.at_disk = Some((self.shared.clock.now(), disk));
+        disk
     }
 
     /// Whether it is time to look again. A clock that was set back is no reason to wait for longer.

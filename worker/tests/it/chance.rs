@@ -11,6 +11,8 @@ use crate::fake::Act;
 use crate::harness::{Working, World, scenario, start, worker_id};
 
 const ROUNDS: u64 = 60;
+/// A server takes longer for each step.
+const ROUNDS_IN_POSTGRES: u64 = 10;
 const STEPS: usize = 14;
 const REPLICAS: usize = 6;
 const ATTEMPTS: u32 = 4;
@@ -32,11 +34,23 @@ impl Chance {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_happens_every_scenario_has_one_result() {
     for round in 0..ROUNDS {
-        let world = Arc::new(World::new().await);
-        let run = play(&world, &mut Chance(Seed::new(round), 0)).await;
-        finish(&world).await;
-        check(&world, run, round).await;
+        play_a_round(World::sqlite().await, round).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_happens_every_scenario_has_one_result_in_postgres() {
+    for round in 0..ROUNDS_IN_POSTGRES {
+        let Some(world) = World::postgres().await else { return };
+        play_a_round(world, round).await;
+    }
+}
+
+async fn play_a_round(world: World, round: u64) {
+    let world = Arc::new(world);
+    let run = play(&world, &mut Chance(Seed::new(round), 0)).await;
+    finish(&world).await;
+    check(&world, run, round).await;
 }
 
 /// Lets several workers work, and disturbs them.

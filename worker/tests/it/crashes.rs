@@ -10,6 +10,14 @@ use worker::Notice;
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until, worker_id};
 
+databases![
+    a_job_whose_lease_is_not_renewed_is_done_by_another_worker,
+    a_job_whose_worker_is_known_to_be_gone_is_done_at_once,
+    a_worker_of_another_data_directory_is_not_known_to_be_gone,
+    a_job_that_kills_every_worker_ends_as_an_error,
+    a_cancelled_job_of_a_worker_that_is_gone_is_not_done_again,
+];
+
 /// A run whose only job was being done by worker 1, which was killed.
 async fn killed_in_the_middle(world: &World) -> RunId {
     let run = world.submit(1).await;
@@ -31,9 +39,7 @@ async fn assert_done_by_the_second_attempt(world: &World, run: RunId) {
     assert_eq!(ended, 1);
 }
 
-#[tokio::test]
-async fn a_job_whose_lease_is_not_renewed_is_done_by_another_worker() {
-    let world = World::new().await;
+async fn a_job_whose_lease_is_not_renewed_is_done_by_another_worker(world: World) {
     let run = killed_in_the_middle(&world).await;
     let second = start(world.worker(2));
     until("it waits for the first one", async || second_has_looked(&world)).await;
@@ -50,18 +56,14 @@ fn second_has_looked(world: &World) -> bool {
     world.fake.sweeps.load(std::sync::atomic::Ordering::SeqCst) == 2
 }
 
-#[tokio::test]
-async fn a_job_whose_worker_is_known_to_be_gone_is_done_at_once() {
-    let world = World::new().await;
+async fn a_job_whose_worker_is_known_to_be_gone_is_done_at_once(world: World) {
     let run = killed_in_the_middle(&world).await;
     world.peers.gone(worker_id(1).owner);
     world.work(world.worker(2)).await;
     assert_done_by_the_second_attempt(&world, run).await;
 }
 
-#[tokio::test]
-async fn a_worker_of_another_data_directory_is_not_known_to_be_gone() {
-    let world = World::new().await;
+async fn a_worker_of_another_data_directory_is_not_known_to_be_gone(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     let first = start(world.worker_with(1, |config| config.worker.data_dir = uuid::Uuid::from_u128(99)));
@@ -76,9 +78,7 @@ async fn a_worker_of_another_data_directory_is_not_known_to_be_gone() {
     second.finish().await;
 }
 
-#[tokio::test]
-async fn a_job_that_kills_every_worker_ends_as_an_error() {
-    let world = World::new().await;
+async fn a_job_that_kills_every_worker_ends_as_an_error(world: World) {
     let run = world.submit(1).await;
     world.fake.otherwise(Act::Wait);
     for number in 1..=3 {
@@ -97,9 +97,7 @@ async fn a_job_that_kills_every_worker_ends_as_an_error() {
     assert!(matches!(&notices[notices.len() - 2..], [Notice::Ended { .. }, Notice::RunEnded { .. }]));
 }
 
-#[tokio::test]
-async fn a_cancelled_job_of_a_worker_that_is_gone_is_not_done_again() {
-    let world = World::new().await;
+async fn a_cancelled_job_of_a_worker_that_is_gone_is_not_done_again(world: World) {
     let run = killed_in_the_middle(&world).await;
     world.cancel(run).await;
     assert_eq!(world.run(run).await.state, RunState::Open);

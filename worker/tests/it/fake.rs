@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,9 +12,10 @@ use engine::backend::{Identity, Space, Swept};
 use engine::error::EngineError;
 use engine::event::{Event, Events, Phase};
 use scenario::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
+use scenario::interactive::{Ask, CommandReply, Refusal, RefusalKind, Reply, ServiceState};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use worker::Sandboxes;
+use worker::{LiveSandbox, Sandboxes};
 
 /// What a sandbox does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub(crate) struct Seen {
     /// The content of `data.txt` beside the spec.
     pub(crate) data: Option<String>,
     pub(crate) kept: Kept,
+    /// The name and version of the uploaded agent, and how large its archive is.
+    pub(crate) snapshot: Option<(String, i64, usize)>,
 }
 
 /// Whether the sandbox would have been kept.
@@ -77,6 +80,65 @@ pub(crate) struct Fake {
     pub(crate) sweeps: AtomicUsize,
     /// How many have begun to stop slowly.
     pub(crate) stopping: AtomicUsize,
+    /// The sandboxes that somebody works in, by id.
+    live: Mutex<HashMap<String, Arc<FakeSandbox>>>,
+    /// How often removing one of these fails before it does not.
+    pub(crate) stuck: Arc<AtomicUsize>,
+}
+
+/// A sandbox that somebody works in, and that repeats what it is told.
+#[derive(Debug)]
+pub(crate) struct FakeSandbox {
+    /// The values of its secrets.
+    pub(crate) secrets: BTreeMap<String, String>,
+    /// Why it broke.
+    broken: watch::Sender<Option<String>>,
+    destroyed: AtomicUsize,
+    stuck: Arc<AtomicUsize>,
+}
+
+impl FakeSandbox {
+    /// Breaks it.
+    pub(crate) fn break_it(&self, why: &str) {
+        self.broken.send_replace(Some(why.to_owned()));
+    }
+
+    /// How often it was removed.
+    pub(crate) fn destroyed(&self) -> usize {
+        self.destroyed.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl LiveSandbox for FakeSandbox {
+    async fn answer(&self, ask: Ask) -> Result<Reply, Refusal> {
+        match ask {
+            _ if self.destroyed() > 0 => Err(Refusal::new(RefusalKind::Gone, "it was removed")),
+            Ask::Command { command, .. } => {
+                Ok(Reply::Command(CommandReply { stdout: command.clone(), command, ..CommandReply::default() }))
+            }
+            _ => Ok(Reply::Done),
+        }
+    }
+
+    fn services(&self) -> BTreeMap<String, ServiceState> {
+        let mail = ServiceState { host: "mail.services.internal".to_owned(), port: 80, ready: true };
+        BTreeMap::from([("mail".to_owned(), mail)])
+    }
+
+    async fn ended(&self) -> String {
+        let mut broken = self.broken.subscribe();
+        let why = broken.wait_for(Option::is_some).await.unwrap().clone();
+        why.unwrap()
+    }
+
+    async fn destroy(&self) -> Result<(), EngineError> {
+        if self.stuck.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(broken());
+        }
+        self.destroyed.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
 }
 
 /// Counts a sandbox as long as it is there.
@@ -109,7 +171,19 @@ impl Fake {
             free: AtomicU64::new(u64::MAX),
             sweeps: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
+            live: Mutex::default(),
+            stuck: Arc::default(),
         }
+    }
+
+    /// A sandbox that somebody works in.
+    pub(crate) fn sandbox(&self, id: &str) -> Arc<FakeSandbox> {
+        Arc::clone(self.live.lock().unwrap().get(id).expect("the sandbox was made"))
+    }
+
+    /// How many of these were made and not removed.
+    pub(crate) fn live(&self) -> usize {
+        self.live.lock().unwrap().values().filter(|sandbox| sandbox.destroyed() == 0).count()
     }
 
     /// What the attempts of a scenario do, one after the other.
@@ -168,7 +242,8 @@ impl Fake {
             }
         };
         let data = attempt.bundle.read("data.txt").ok().map(|data| String::from_utf8(data).unwrap());
-        let seen = Seen { identity: attempt.identity.clone(), secrets: attempt.secrets.clone(), data, kept };
+        let snapshot = attempt.snapshot.map(|used| (used.name.clone(), used.version, used.archive.len()));
+        let seen = Seen { identity: attempt.identity.clone(), secrets: attempt.secrets.clone(), data, kept, snapshot };
         self.seen.lock().unwrap().push(seen);
     }
 
@@ -240,6 +315,21 @@ impl Sandboxes for Fake {
         events.tell(Event::SandboxDestroyed { name });
         events.tell(Event::PhaseEnded(Phase::Destroy, Duration::from_millis(1)));
         acted
+    }
+
+    async fn open(
+        &self,
+        attempt: &Attempt<'_>,
+        _events: &Events,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn LiveSandbox>, EngineError> {
+        let id = attempt.sandbox_id.expect("a sandbox knows its id").to_owned();
+        self.act(self.next_act(&id), cancel).await?;
+        let secrets = attempt.secrets.clone();
+        let (stuck, broken) = (Arc::clone(&self.stuck), watch::Sender::new(None));
+        let sandbox = Arc::new(FakeSandbox { secrets, broken, destroyed: AtomicUsize::new(0), stuck });
+        self.live.lock().unwrap().insert(id, Arc::clone(&sandbox));
+        Ok(sandbox)
     }
 
     async fn sweep(&self) -> Result<Swept, EngineError> {

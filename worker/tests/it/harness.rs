@@ -7,15 +7,18 @@ use engine::entropy;
 use scenario::plan::{PlanOptions, Scenario, expand};
 use scenario::result::ScenarioResult;
 use scenario::spec::load;
+use store::testing::TestDatabase;
 use store::{
-    Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, Run, RunId, Settings, SpecContent, SpecFile,
-    Store, StoredAttempt, WorkerId,
+    Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, NewSandbox, Numbers, Run, RunId, Sandbox,
+    SandboxState, Settings, SpecContent, SpecFile, Store, StoredAttempt, WorkerId,
 };
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
-use worker::{Clock as _, Config, Control, Ids as _, Notice, Numbers, Observer, Parts, Worker};
+use worker::{
+    Clock as _, Config, Control, Ids as _, Interactive, Notice, Observer, Parts, Service, StoredSnapshots, Worker,
+};
 
 use crate::fake::Fake;
 use crate::surroundings::{CountingIds, FixedSecrets, KnownPeers, ManualClock};
@@ -25,8 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where jobs are, and what workers are given.
 pub(crate) struct World {
-    pub(crate) folder: TempDir,
     pub(crate) store: Store,
+    pub(crate) folder: TempDir,
+    /// Where rows are, unless they are in the folder.
+    _postgres: Option<TestDatabase>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) ids: Arc<CountingIds>,
     pub(crate) peers: Arc<KnownPeers>,
@@ -87,12 +92,30 @@ impl Working {
 }
 
 impl World {
-    pub(crate) async fn new() -> Self {
+    /// A world with a store in a file.
+    pub(crate) async fn sqlite() -> Self {
         let folder = TempDir::new().unwrap();
         let store = Store::open(folder.path()).await.unwrap();
+        Self::with(store, folder, None)
+    }
+
+    /// A world with a store in Postgres, if there is one.
+    #[expect(clippy::print_stdout, reason = "a test that is passed over says so")]
+    pub(crate) async fn postgres() -> Option<Self> {
+        let Some(database) = TestDatabase::new().await else {
+            println!("passed over: `scripts/test-postgres` starts a Postgres, which `scripts/test` tells of");
+            return None;
+        };
+        let folder = TempDir::new().unwrap();
+        let store = Store::connect(&database.url(), folder.path()).await.unwrap();
+        Some(Self::with(store, folder, Some(database)))
+    }
+
+    fn with(store: Store, folder: TempDir, postgres: Option<TestDatabase>) -> Self {
         Self {
-            folder,
             store,
+            folder,
+            _postgres: postgres,
             clock: Arc::new(ManualClock::new()),
             ids: Arc::default(),
             peers: Arc::default(),
@@ -115,7 +138,7 @@ impl World {
         let text = submission.text.map_or(text, ToOwned::to_owned);
         let content = SpecContent { text, files: submission.files };
         let now = self.clock.now();
-        let version = self.store.keep_spec(submission.spec_id, &content, now).await.unwrap();
+        let version = self.store.keep_spec("", submission.spec_id, &content, now).await.unwrap();
         let job = |scenario: Scenario| NewJob {
             id: JobId(self.ids.id()),
             scenario,
@@ -129,6 +152,9 @@ impl World {
             source: "test".to_owned(),
             seed: plan.seed,
             settings: submission.settings,
+            owner: String::new(),
+            name: String::new(),
+            secrets: None,
         };
         let run = NewRun { lane: submission.lane, priority: 0, jobs };
         self.store.submit(&experiment, &run, now).await.unwrap()
@@ -154,8 +180,50 @@ impl World {
             ids: Arc::clone(&self.ids) as _,
             peers: Arc::clone(&self.peers) as _,
             secrets: Arc::clone(&self.secrets) as _,
+            snapshots: Arc::new(StoredSnapshots::new(self.store.clone())),
             observer: Observer::to(move |notice| notices.lock().unwrap().push(notice)),
         })
+    }
+
+    /// The worker with this number, as a service.
+    pub(crate) fn service_with(&self, number: u128, change: impl FnOnce(&mut Config)) -> Worker {
+        self.worker_with(number, |config| {
+            config.slots = 2;
+            config.service = Some(service());
+            change(config);
+        })
+    }
+
+    /// Asks for a sandbox to work in.
+    pub(crate) async fn want_sandbox(&self, id: &str) {
+        self.want_sandbox_for(id, Duration::from_secs(3600)).await;
+    }
+
+    /// Asks for a sandbox to work in for some time.
+    pub(crate) async fn want_sandbox_for(&self, id: &str, timeout: Duration) {
+        let now = self.clock.now();
+        let content = SpecContent { text: spec_text("test"), files: Vec::new() };
+        let version = self.store.keep_spec("anna", "test", &content, now).await.unwrap();
+        let new = NewSandbox {
+            id: id.to_owned(),
+            owner: "anna".to_owned(),
+            spec_id: version.spec_id,
+            digest: version.digest,
+            metadata: serde_json::json!({}),
+            secrets: Some(b"sealed".to_vec()),
+            timeout,
+            demand: Demand { cpu_milli: 1000, memory: 1 << 30 },
+        };
+        self.store.ask_for_sandbox(&new, now).await.unwrap();
+    }
+
+    pub(crate) async fn sandbox(&self, id: &str) -> Sandbox {
+        self.store.sandbox(id).await.unwrap().expect("a sandbox")
+    }
+
+    /// Waits until a sandbox stands there.
+    pub(crate) async fn until_sandbox(&self, id: &str, state: SandboxState) {
+        until(&format!("{id} is {state:?}"), async || self.sandbox(id).await.state == state).await;
     }
 
     /// Works until nothing is left, and ends.
@@ -201,6 +269,43 @@ impl World {
         let numbers = Numbers::of(&self.store, run).await.unwrap();
         self.store.cancel(run, "by hand", self.clock.now(), &|results| numbers.score(results)).await.unwrap();
     }
+}
+
+/// A worker that is a service, and works by itself.
+pub(crate) struct Serving {
+    pub(crate) control: Control,
+    pub(crate) interactive: Interactive,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Waits for its end.
+    pub(crate) async fn ended(self) {
+        tokio::time::timeout(PATIENCE, self.task).await.expect("the worker ends in time").expect("it does not panic");
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Ends it as if its process was killed.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// Lets a worker work as a service.
+pub(crate) fn serve(worker: Worker) -> Serving {
+    let (control, interactive) = (worker.control(), worker.interactive());
+    Serving { control, interactive, task: tokio::spawn(worker.run()) }
+}
+
+/// What a service of these tests tells about itself.
+pub(crate) fn service() -> Service {
+    let mut service = Service::new("here".to_owned(), "http://127.0.0.1:1".to_owned(), "1.2.3".to_owned());
+    service.pulse = Duration::from_millis(20);
+    service
 }
 
 /// Lets a worker work until nothing is left.

@@ -9,11 +9,20 @@ use worker::{Clock as _, Notice};
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until, worker_id};
 
-const LEASE: Duration = Duration::from_millis(150);
+databases![
+    a_long_job_is_held_for_many_times_its_lease,
+    a_lost_lease_stops_its_sandbox,
+    what_a_worker_found_that_was_thought_dead_does_not_count,
+    a_job_that_its_own_worker_takes_again_counts_twice_as_long_as_it_is_there_twice,
+    a_job_that_its_own_worker_took_again_can_still_be_released,
+    what_was_kept_stays_when_it_is_kept_again,
+    a_clock_that_is_set_back_stops_no_search_for_the_gone,
+];
 
-#[tokio::test]
-async fn a_long_job_is_held_for_many_times_its_lease() {
-    let world = World::new().await;
+/// Long enough for a busy machine, and short enough to wait for.
+const LEASE: Duration = Duration::from_millis(900);
+
+async fn a_long_job_is_held_for_many_times_its_lease(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     let first = start(world.worker_with(1, |config| config.lease = LEASE));
@@ -32,9 +41,7 @@ async fn a_long_job_is_held_for_many_times_its_lease() {
     assert_eq!(world.results(run).await[0].status, RowStatus::Pass);
 }
 
-#[tokio::test]
-async fn a_lost_lease_stops_its_sandbox() {
-    let world = World::new().await;
+async fn a_lost_lease_stops_its_sandbox(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait, Act::Wait]);
     let first = start(world.worker_with(1, |config| config.lease = LEASE));
@@ -53,9 +60,7 @@ async fn a_lost_lease_stops_its_sandbox() {
     assert!(world.notices().iter().any(given_up));
 }
 
-#[tokio::test]
-async fn what_a_worker_found_that_was_thought_dead_does_not_count() {
-    let world = World::new().await;
+async fn what_a_worker_found_that_was_thought_dead_does_not_count(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::WaitStubbornly, Act::Fail]);
     let first = start(world.worker(1));
@@ -74,9 +79,7 @@ async fn what_a_worker_found_that_was_thought_dead_does_not_count() {
     assert_eq!(outcomes, [AttemptOutcome::Lost, AttemptOutcome::Judged]);
 }
 
-#[tokio::test]
-async fn a_job_that_its_own_worker_takes_again_counts_twice_as_long_as_it_is_there_twice() {
-    let world = World::new().await;
+async fn a_job_that_its_own_worker_takes_again_counts_twice_as_long_as_it_is_there_twice(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::WaitStubbornly, Act::WaitStubbornly]);
     let mut worker = world.worker_with(1, |config| config.slots = 2);
@@ -96,9 +99,7 @@ async fn a_job_that_its_own_worker_takes_again_counts_twice_as_long_as_it_is_the
     assert_eq!(outcomes, [AttemptOutcome::Lost, AttemptOutcome::Judged]);
 }
 
-#[tokio::test]
-async fn a_job_that_its_own_worker_took_again_can_still_be_released() {
-    let world = World::new().await;
+async fn a_job_that_its_own_worker_took_again_can_still_be_released(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait, Act::Wait]);
     let mut worker = world.worker_with(1, |config| {
@@ -123,9 +124,7 @@ async fn a_job_that_its_own_worker_took_again_can_still_be_released() {
     assert_eq!(outcomes, [AttemptOutcome::Lost, AttemptOutcome::Released]);
 }
 
-#[tokio::test]
-async fn what_was_kept_stays_when_it_is_kept_again() {
-    let world = World::new().await;
+async fn what_was_kept_stays_when_it_is_kept_again(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::WaitStubbornly]);
     let working = start(world.worker(1));
@@ -135,16 +134,15 @@ async fn what_was_kept_stays_when_it_is_kept_again() {
     working.ended().await;
     let evidence = world.store.evidence(lease.job, 1).await.unwrap().unwrap();
     let result = world.results(run).await.remove(0);
-    let numbers = worker::Numbers::of(&world.store, run).await.unwrap();
-    let completion = store::Completion { evidence: Some(&evidence), result: &result, at: world.clock.now() };
+    let numbers = store::Numbers::of(&world.store, run).await.unwrap();
+    let completion =
+        store::Completion { evidence: Some(&evidence), result: &result, traces: &[], at: world.clock.now() };
     let kept = world.store.complete(&lease, run, completion, &|results| numbers.score(results)).await.unwrap();
     assert_eq!(kept, store::Kept::Stale);
     assert_eq!(world.store.evidence(lease.job, 1).await.unwrap().unwrap(), evidence);
 }
 
-#[tokio::test]
-async fn a_clock_that_is_set_back_stops_no_search_for_the_gone() {
-    let world = World::new().await;
+async fn a_clock_that_is_set_back_stops_no_search_for_the_gone(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     let mut second = world.worker(2);

@@ -11,7 +11,7 @@ use crate::harness::{World, scenario};
 
 #[tokio::test]
 async fn a_job_is_claimed_run_judged_and_kept_and_all_of_it_is_written_down() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.work(world.worker(1)).await;
 
@@ -49,7 +49,7 @@ async fn a_job_is_claimed_run_judged_and_kept_and_all_of_it_is_written_down() {
 
 #[tokio::test]
 async fn a_sandbox_gets_its_secrets_and_its_names() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.work(world.worker(1)).await;
     let [seen] = &world.fake.seen()[..] else { panic!("there is one attempt") };
@@ -61,7 +61,7 @@ async fn a_sandbox_gets_its_secrets_and_its_names() {
 
 #[tokio::test]
 async fn a_run_that_has_ended_has_all_its_events() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::PassEventfully]);
     let mut worker = world.worker(1);
@@ -73,7 +73,7 @@ async fn a_run_that_has_ended_has_all_its_events() {
 
 #[tokio::test]
 async fn an_agent_that_fails_is_never_tried_again() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Fail, Act::Pass]);
     world.work(world.worker(1)).await;
@@ -88,7 +88,7 @@ async fn sandboxes_are_kept_when_they_should_be() {
         (KeepSandbox::Always, Kept::Always),
         (KeepSandbox::OnFailure, Kept::When { passed: false, failed: true }),
     ] {
-        let world = World::new().await;
+        let world = World::sqlite().await;
         world.submit(1).await;
         world.work(world.worker_with(1, |config| config.keep = keep)).await;
         assert_eq!(world.fake.seen()[0].kept, expected, "{keep:?}");

@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[macro_use]
+mod databases;
+
 mod chance;
+mod control_port;
 mod crashes;
 mod fake;
 mod harness;
+mod interactive;
 mod leases;
 mod life;
 mod many;
@@ -13,4 +18,8 @@ mod orders;
 mod retries;
 mod room;
 mod runs;
+mod scoring;
+mod services;
 mod surroundings;
+mod uploads;
+mod wakeups;

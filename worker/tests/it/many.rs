@@ -9,9 +9,9 @@ use worker::Notice;
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_hundred_jobs_have_one_result_each() {
-    let world = World::new().await;
+databases![three_hundred_jobs_have_one_result_each, no_job_is_taken_by_two_workers,];
+
+async fn three_hundred_jobs_have_one_result_each(world: World) {
     let run = world.submit(300).await;
     (0..8).for_each(|replica| world.fake.script(&scenario(replica), [Act::Wait]));
     let working = start(world.worker_with(1, |config| config.slots = 8));
@@ -33,9 +33,7 @@ async fn three_hundred_jobs_have_one_result_each() {
     assert_eq!(run_ended, 1);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_job_is_taken_by_two_workers() {
-    let world = World::new().await;
+async fn no_job_is_taken_by_two_workers(world: World) {
     let run = world.submit(60).await;
     let workers: Vec<_> = (1..=3).map(|number| start(world.worker_with(number, |config| config.slots = 3))).collect();
     for working in workers {

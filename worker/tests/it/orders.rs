@@ -10,12 +10,24 @@ use worker::{About, Notice};
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until};
 
-#[tokio::test]
-async fn a_cancelled_run_ends_with_what_had_ended() {
-    let world = World::new().await;
+databases![
+    a_cancelled_run_ends_with_what_had_ended,
+    a_cancelled_job_is_held_until_its_sandbox_is_gone,
+    a_failure_while_a_run_is_cancelled_is_not_tried_again,
+    draining_finishes_what_runs_and_takes_nothing_new,
+    released_jobs_are_done_by_another_worker_and_nothing_has_failed,
+    a_worker_that_is_told_to_cancel_ends_its_jobs_for_good,
+    an_order_that_comes_before_the_first_look_is_obeyed,
+    an_order_that_comes_at_the_end_is_obeyed,
+    an_order_that_goes_further_counts,
+    a_job_that_is_being_released_can_still_be_cancelled,
+    a_worker_that_is_told_of_new_jobs_looks_at_once,
+];
+
+async fn a_cancelled_run_ends_with_what_had_ended(world: World) {
     let run = world.submit(4).await;
     world.fake.script(&scenario(1), [Act::Wait]);
-    let working = start(world.worker_with(1, |config| config.lease = Duration::from_millis(150)));
+    let working = start(world.worker_with(1, |config| config.lease = Duration::from_millis(900)));
     until("the second one runs", async || world.fake.attempts_of(&scenario(1)).len() == 1).await;
     world.cancel(run).await;
     working.ended().await;
@@ -30,12 +42,10 @@ async fn a_cancelled_run_ends_with_what_had_ended() {
     assert!(matches!(world.notices().last(), Some(Notice::RunEnded { .. })));
 }
 
-#[tokio::test]
-async fn a_cancelled_job_is_held_until_its_sandbox_is_gone() {
-    let world = World::new().await;
+async fn a_cancelled_job_is_held_until_its_sandbox_is_gone(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::WaitStubbornly]);
-    let lease = Duration::from_millis(90);
+    let lease = Duration::from_millis(600);
     let working = start(world.worker_with(1, |config| config.lease = lease));
     until("it runs", async || world.fake.running() == 1).await;
     world.cancel(run).await;
@@ -50,12 +60,10 @@ async fn a_cancelled_job_is_held_until_its_sandbox_is_gone() {
     assert_eq!(world.results(run).await[0].status, RowStatus::Pass);
 }
 
-#[tokio::test]
-async fn a_failure_while_a_run_is_cancelled_is_not_tried_again() {
-    let world = World::new().await;
+async fn a_failure_while_a_run_is_cancelled_is_not_tried_again(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::BreakWhenStopped]);
-    let working = start(world.worker_with(1, |config| config.lease = Duration::from_millis(150)));
+    let working = start(world.worker_with(1, |config| config.lease = Duration::from_millis(900)));
     until("it runs", async || world.fake.running() == 1).await;
     world.cancel(run).await;
     working.ended().await;
@@ -63,9 +71,7 @@ async fn a_failure_while_a_run_is_cancelled_is_not_tried_again() {
     assert_eq!(world.attempts(run).await[0].outcome, AttemptOutcome::Cancelled);
 }
 
-#[tokio::test]
-async fn draining_finishes_what_runs_and_takes_nothing_new() {
-    let world = World::new().await;
+async fn draining_finishes_what_runs_and_takes_nothing_new(world: World) {
     let run = world.submit(3).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     let working = start(world.worker(1));
@@ -79,9 +85,7 @@ async fn draining_finishes_what_runs_and_takes_nothing_new() {
     assert_eq!(world.run(run).await.state, RunState::Finished);
 }
 
-#[tokio::test]
-async fn released_jobs_are_done_by_another_worker_and_nothing_has_failed() {
-    let world = World::new().await;
+async fn released_jobs_are_done_by_another_worker_and_nothing_has_failed(world: World) {
     let run = world.submit(2).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     world.fake.script(&scenario(1), [Act::BreakWhenStopped]);
@@ -100,9 +104,7 @@ async fn released_jobs_are_done_by_another_worker_and_nothing_has_failed() {
     assert_eq!(world.fake.attempts_of(&scenario(0)), [1, 2]);
 }
 
-#[tokio::test]
-async fn a_worker_that_is_told_to_cancel_ends_its_jobs_for_good() {
-    let world = World::new().await;
+async fn a_worker_that_is_told_to_cancel_ends_its_jobs_for_good(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::BreakWhenStopped]);
     let working = start(world.worker(1));
@@ -113,9 +115,7 @@ async fn a_worker_that_is_told_to_cancel_ends_its_jobs_for_good() {
     assert!(world.results(run).await.is_empty());
 }
 
-#[tokio::test]
-async fn an_order_that_comes_before_the_first_look_is_obeyed() {
-    let world = World::new().await;
+async fn an_order_that_comes_before_the_first_look_is_obeyed(world: World) {
     let run = world.submit(1).await;
     let worker = world.worker(1);
     worker.control().drain();
@@ -123,9 +123,7 @@ async fn an_order_that_comes_before_the_first_look_is_obeyed() {
     assert!(world.attempts(run).await.is_empty());
 }
 
-#[tokio::test]
-async fn an_order_that_comes_at_the_end_is_obeyed() {
-    let world = World::new().await;
+async fn an_order_that_comes_at_the_end_is_obeyed(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Wait]);
     let mut worker = world.worker(1);
@@ -139,9 +137,7 @@ async fn an_order_that_comes_at_the_end_is_obeyed() {
     assert_eq!(world.attempts(run).await[0].outcome, AttemptOutcome::Released);
 }
 
-#[tokio::test]
-async fn an_order_that_goes_further_counts() {
-    let world = World::new().await;
+async fn an_order_that_goes_further_counts(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::BreakWhenStopped]);
     let mut worker = world.worker(1);
@@ -155,9 +151,7 @@ async fn an_order_that_goes_further_counts() {
     assert_eq!(world.run(run).await.state, RunState::Cancelled);
 }
 
-#[tokio::test]
-async fn a_job_that_is_being_released_can_still_be_cancelled() {
-    let world = World::new().await;
+async fn a_job_that_is_being_released_can_still_be_cancelled(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::StopSlowly]);
     let mut worker = world.worker(1);
@@ -174,9 +168,7 @@ async fn a_job_that_is_being_released_can_still_be_cancelled() {
     assert_eq!(world.attempts(run).await[0].outcome, AttemptOutcome::Cancelled);
 }
 
-#[tokio::test]
-async fn a_worker_that_is_told_of_new_jobs_looks_at_once() {
-    let world = World::new().await;
+async fn a_worker_that_is_told_of_new_jobs_looks_at_once(world: World) {
     let mut worker = world.worker_with(1, |config| config.poll = Duration::from_secs(3600));
     worker.tick().await.unwrap();
     let control = worker.control();

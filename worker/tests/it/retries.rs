@@ -11,9 +11,18 @@ use store::{AttemptOutcome, RunState};
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until};
 
-#[tokio::test]
-async fn a_failure_of_ours_is_a_new_attempt_after_some_time() {
-    let world = World::new().await;
+databases![
+    a_failure_of_ours_is_a_new_attempt_after_some_time,
+    a_job_that_fails_too_often_ends_as_an_error_of_ours,
+    what_another_attempt_would_not_change_is_not_tried_again,
+    a_panic_is_a_failure_of_ours,
+    a_panic_outside_the_sandbox_is_one_too,
+    a_sandbox_that_ends_itself_is_no_job_that_nobody_wants,
+    what_was_observed_outlives_a_disk_that_is_full_for_a_moment,
+    what_cannot_be_kept_is_run_again_and_not_forgotten,
+];
+
+async fn a_failure_of_ours_is_a_new_attempt_after_some_time(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::Break, Act::Break, Act::Pass]);
     let mut worker = world.worker_with(1, |config| config.backoff = Duration::from_secs(1));
@@ -38,9 +47,7 @@ async fn a_failure_of_ours_is_a_new_attempt_after_some_time() {
     assert_eq!(world.events(run).await.iter().filter(|kind| *kind == "retrying").count(), 2);
 }
 
-#[tokio::test]
-async fn a_job_that_fails_too_often_ends_as_an_error_of_ours() {
-    let world = World::new().await;
+async fn a_job_that_fails_too_often_ends_as_an_error_of_ours(world: World) {
     let run = world.submit(1).await;
     world.fake.otherwise(Act::Break);
     world.work(world.worker(1)).await;
@@ -54,9 +61,7 @@ async fn a_job_that_fails_too_often_ends_as_an_error_of_ours() {
     assert_eq!(world.run(run).await.state, RunState::Finished);
 }
 
-#[tokio::test]
-async fn what_another_attempt_would_not_change_is_not_tried_again() {
-    let world = World::new().await;
+async fn what_another_attempt_would_not_change_is_not_tried_again(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::BreakForGood, Act::Pass]);
     world.work(world.worker(1)).await;
@@ -64,9 +69,7 @@ async fn what_another_attempt_would_not_change_is_not_tried_again() {
     assert_eq!(world.results(run).await[0].status, RowStatus::Error);
 }
 
-#[tokio::test]
-async fn a_panic_is_a_failure_of_ours() {
-    let world = World::new().await;
+async fn a_panic_is_a_failure_of_ours(world: World) {
     let run = world.submit(2).await;
     world.fake.script(&scenario(0), [Act::Panic, Act::Pass]);
     world.work(world.worker(1)).await;
@@ -76,9 +79,7 @@ async fn a_panic_is_a_failure_of_ours() {
     assert!(message.contains("the sandbox panics as it was told to"), "{message}");
 }
 
-#[tokio::test]
-async fn a_panic_outside_the_sandbox_is_one_too() {
-    let world = World::new().await;
+async fn a_panic_outside_the_sandbox_is_one_too(world: World) {
     let run = world.submit(1).await;
     world.secrets.panics.store(1, Ordering::SeqCst);
     world.work(world.worker(1)).await;
@@ -86,9 +87,7 @@ async fn a_panic_outside_the_sandbox_is_one_too() {
     assert_eq!(world.results(run).await[0].status, RowStatus::Pass);
 }
 
-#[tokio::test]
-async fn a_sandbox_that_ends_itself_is_no_job_that_nobody_wants() {
-    let world = World::new().await;
+async fn a_sandbox_that_ends_itself_is_no_job_that_nobody_wants(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::CancelItself, Act::Pass]);
     world.work(world.worker(1)).await;
@@ -96,12 +95,11 @@ async fn a_sandbox_that_ends_itself_is_no_job_that_nobody_wants() {
     assert_eq!(world.results(run).await[0].status, RowStatus::Pass);
 }
 
-#[tokio::test]
-async fn what_was_observed_outlives_a_disk_that_is_full_for_a_moment() {
-    let world = World::new().await;
+async fn what_was_observed_outlives_a_disk_that_is_full_for_a_moment(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::PassLoudly]);
     let evidence = world.folder.path().join("evidence");
+    fs::remove_dir_all(&evidence).unwrap();
     fs::write(&evidence, "no folder can be made here").unwrap();
     let working = start(world.worker(1));
     until("it is judged", async || world.events(run).await.iter().any(|kind| kind == "judged")).await;
@@ -113,12 +111,11 @@ async fn what_was_observed_outlives_a_disk_that_is_full_for_a_moment() {
     assert!(world.store.evidence(attempt.job, 1).await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn what_cannot_be_kept_is_run_again_and_not_forgotten() {
-    let world = World::new().await;
+async fn what_cannot_be_kept_is_run_again_and_not_forgotten(world: World) {
     let run = world.submit(1).await;
     world.fake.script(&scenario(0), [Act::PassLoudly, Act::Pass]);
     let evidence = world.folder.path().join("evidence");
+    fs::remove_dir_all(&evidence).unwrap();
     fs::write(&evidence, "no folder can be made here").unwrap();
     let working = start(world.worker(1));
     until("it is told", async || world.has_problem("could not be kept")).await;

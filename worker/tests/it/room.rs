@@ -24,7 +24,7 @@ async fn finish(world: &World, mut worker: worker::Worker) {
 
 #[tokio::test]
 async fn there_are_never_more_jobs_than_slots() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     world.fake.otherwise(Act::Wait);
     world.submit(7).await;
     let mut worker = world.worker_with(1, |config| config.slots = 3);
@@ -38,7 +38,7 @@ async fn there_are_never_more_jobs_than_slots() {
 #[tokio::test]
 async fn jobs_share_the_processors_and_the_memory() {
     for demand in [Demand { cpu_milli: 1000, memory: 0 }, Demand { cpu_milli: 0, memory: 1000 }] {
-        let world = World::new().await;
+        let world = World::sqlite().await;
         world.fake.otherwise(Act::Wait);
         world.submit_with(Submission { replicas: 5, demand, ..Submission::default() }).await;
         let mut worker = world.worker_with(1, |config| {
@@ -53,7 +53,7 @@ async fn jobs_share_the_processors_and_the_memory() {
 
 #[tokio::test]
 async fn a_job_that_is_larger_than_the_machine_runs_alone_and_nobody_overtakes_it() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     world.fake.otherwise(Act::Wait);
     let demand = |memory| Demand { cpu_milli: 0, memory };
     let submission = |spec_id, memory| Submission { spec_id, demand: demand(memory), ..Submission::default() };
@@ -75,7 +75,7 @@ async fn a_job_that_is_larger_than_the_machine_runs_alone_and_nobody_overtakes_i
 
 #[tokio::test]
 async fn a_run_may_say_how_many_of_its_jobs_are_done_at_once() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     world.fake.otherwise(Act::Wait);
     let limited = Submission { replicas: 5, at_once: Some(2), ..Submission::default() };
     world.submit_with(limited).await;
@@ -88,7 +88,7 @@ async fn a_run_may_say_how_many_of_its_jobs_are_done_at_once() {
 
 #[tokio::test]
 async fn a_worker_takes_no_jobs_of_another_lane() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let own = Lane::Own(Uuid::from_u128(7));
     let theirs = world.submit_with(Submission { lane: own, ..Submission::default() }).await;
     let shared = world.submit_with(Submission { spec_id: "shared", ..Submission::default() }).await;
@@ -101,7 +101,7 @@ async fn a_worker_takes_no_jobs_of_another_lane() {
 
 #[tokio::test]
 async fn a_worker_gives_no_jobs_of_another_lane_back() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let own = Lane::Own(Uuid::from_u128(7));
     let run = world.submit_with(Submission { lane: own, ..Submission::default() }).await;
     world.fake.otherwise(Act::Wait);
@@ -117,7 +117,7 @@ async fn a_worker_gives_no_jobs_of_another_lane_back() {
 
 #[tokio::test]
 async fn nothing_is_started_without_room_on_the_disk() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.fake.free.store(1 << 20, Ordering::SeqCst);
     let mut worker = world.worker(1);
@@ -134,7 +134,7 @@ async fn nothing_is_started_without_room_on_the_disk() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_once_and_a_clock_that_is_set_back_does_not_keep_it_full() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit(1).await;
     world.fake.free.store(0, Ordering::SeqCst);
     let mut worker = world.worker(1);

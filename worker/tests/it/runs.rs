@@ -33,7 +33,7 @@ async fn assert_errors(world: &World, run: RunId, part: &str) {
 
 #[tokio::test]
 async fn the_files_beside_a_spec_are_there_and_unpacked_once() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit_with(with_files("files", 3)).await;
     world.work(world.worker(1)).await;
     assert!(world.fake.seen().iter().all(|seen| seen.data.as_deref() == Some("some data")));
@@ -52,7 +52,7 @@ async fn the_files_beside_a_spec_are_there_and_unpacked_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_workers_can_unpack_the_same_files_at_once() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     world.submit_with(with_files("files", 8)).await;
     let workers: Vec<_> = (1..=4).map(|number| start(world.worker(number))).collect();
     for working in workers {
@@ -66,7 +66,7 @@ async fn several_workers_can_unpack_the_same_files_at_once() {
 
 #[tokio::test]
 async fn files_that_cannot_be_unpacked_are_tried_again() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit_with(with_files("files", 1)).await;
     let bundles = world.folder.path().join("bundles");
     fs::write(&bundles, "no folder can be made here").unwrap();
@@ -82,7 +82,7 @@ async fn files_that_cannot_be_unpacked_are_tried_again() {
 
 #[tokio::test]
 async fn files_that_lead_out_of_the_folder_are_not_unpacked() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let outside = SpecFile { path: "../outside.txt".to_owned(), executable: false, content: Vec::new() };
     let run = world.submit_with(Submission { files: vec![outside], ..Submission::default() }).await;
     world.work(world.worker(1)).await;
@@ -93,7 +93,7 @@ async fn files_that_lead_out_of_the_folder_are_not_unpacked() {
 
 #[tokio::test]
 async fn jobs_of_a_spec_that_cannot_be_read_end_as_errors() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let run = world.submit_with(Submission { replicas: 2, text: Some("version: 99\n"), ..Submission::default() }).await;
     world.work(world.worker(1)).await;
     assert_errors(&world, run, "the stored spec is not valid for this version").await;
@@ -103,7 +103,7 @@ async fn jobs_of_a_spec_that_cannot_be_read_end_as_errors() {
 
 #[tokio::test]
 async fn missing_secrets_are_errors_of_their_own_run_only() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     *world.secrets.missing_for.lock().unwrap() = Some("needy".to_owned());
     let needy = world.submit_with(Submission { spec_id: "needy", replicas: 3, ..Submission::default() }).await;
     let other = world.submit_with(Submission { spec_id: "other", replicas: 3, ..Submission::default() }).await;
@@ -119,7 +119,7 @@ async fn missing_secrets_are_errors_of_their_own_run_only() {
 
 #[tokio::test]
 async fn an_agent_that_this_version_does_not_know_is_an_error() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let settings = Settings { agent: Some("sorcerer".to_owned()), ..Settings::default() };
     let run = world.submit_with(Submission { settings, ..Submission::default() }).await;
     world.work(world.worker(1)).await;
@@ -128,7 +128,7 @@ async fn an_agent_that_this_version_does_not_know_is_an_error() {
 
 #[tokio::test]
 async fn events_of_a_run_that_was_removed_take_no_others_with_them() {
-    let world = World::new().await;
+    let world = World::sqlite().await;
     let removed = world.submit_with(Submission { spec_id: "removed", ..Submission::default() }).await;
     let kept = world.submit_with(Submission { spec_id: "kept", ..Submission::default() }).await;
     world.fake.otherwise(Act::WaitStubbornly);

@@ -5,10 +5,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use scenario::spec::Spec;
+use store::{Experiment, Sandbox};
 use uuid::Uuid;
-use worker::{Clock, Ids, Peers, Secrets};
+use worker::{Clock, Ids, Lack, Peers, Secrets};
 
 /// A clock that stands still unless it is moved.
 #[derive(Debug)]
@@ -71,15 +73,26 @@ pub(crate) struct FixedSecrets {
     pub(crate) missing_for: Mutex<Option<String>>,
     /// How often it panics instead of answering.
     pub(crate) panics: AtomicU64,
+    /// How often nobody can be asked.
+    pub(crate) unavailable: AtomicU64,
 }
 
+#[async_trait]
 impl Secrets for FixedSecrets {
-    fn resolve(&self, spec: &Spec) -> Result<BTreeMap<String, String>, String> {
+    async fn resolve(&self, _experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
         let panics = self.panics.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         assert!(panics.is_err(), "secrets panic as they were told to");
         if self.missing_for.lock().unwrap().as_deref() == Some(spec.id.as_str()) {
-            return Err("the secret `KEY` is not set".to_owned());
+            return Err(Lack::Missing("the secret `KEY` is not set".to_owned()));
+        }
+        if self.unavailable.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(Lack::Unavailable("nobody answers".to_owned()));
         }
         Ok(BTreeMap::from([("KEY".to_owned(), "value".to_owned())]))
+    }
+
+    async fn resolve_for_sandbox(&self, sandbox: &Sandbox, _spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+        let sealed = sandbox.new.secrets.clone().unwrap_or_default();
+        Ok(BTreeMap::from([("KEY".to_owned(), String::from_utf8(sealed).unwrap())]))
     }
 }

@@ -1,0 +1,122 @@
+//! Agents that were uploaded, out of the store.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use engine::uploaded::{ConfigFile, SnapshotFiles};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+use store::{Snapshot, Store, StoreError, Which, bundle_key};
+
+use crate::surroundings::{Lack, SnapshotAgent, Snapshots};
+
+/// How many archives are remembered: the scenarios of one run have the same.
+const REMEMBERED: usize = 4;
+
+/// Agents that were uploaded, out of the store.
+#[derive(Debug)]
+pub struct StoredSnapshots {
+    store: Store,
+    archives: Mutex<VecDeque<(String, Arc<[u8]>)>>,
+}
+
+/// What an agent needs, as its owner said when it was uploaded.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Auth {
+    required_env: Option<Vec<String>>,
+    config_files: Option<Vec<Config>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Config {
+    path: String,
+    template: String,
+}
+
+impl StoredSnapshots {
+    /// The agents of a store.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        Self { store, archives: Mutex::default() }
+    }
+
+    /// Finds what a spec names: an id, or a name with a version, a tag or neither.
+    async fn row(&self, owner: &str, agent: &SnapshotAgent) -> Result<Option<Snapshot>, StoreError> {
+        if let Some(found) = self.store.snapshot(&agent.snapshot).await? {
+            // An id of somebody else's is no id.
+            return Ok(Some(found).filter(|found| found.new.owner == owner));
+        }
+        let which = match (&agent.tag, agent.version.map(u32::try_from)) {
+            (Some(tag), _) => Which::Tag(tag),
+            (None, Some(Ok(version))) => Which::Version(version),
+            (None, Some(Err(_))) => return Ok(None),
+            (None, None) => Which::Latest,
+        };
+        self.store.find_snapshot(owner, &agent.snapshot, which).await
+    }
+
+    async fn archive(&self, digest: &str) -> Result<Arc<[u8]>, Lack> {
+        if let Some(found) = self.remembered(digest) {
+            return Ok(found);
+        }
+        let bytes = self.store.artifacts().get(&bundle_key(digest)).await.map_err(unavailable)?;
+        let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        if digest.trim_start_matches("sha256:") != found {
+            return Err(Lack::Missing(format!("the archive {digest} is not what was uploaded")));
+        }
+        let archive: Arc<[u8]> = bytes.as_ref().into();
+        let mut archives = self.archives.lock().unwrap_or_else(PoisonError::into_inner);
+        archives.push_front((digest.to_owned(), Arc::clone(&archive)));
+        archives.truncate(REMEMBERED);
+        Ok(archive)
+    }
+
+    fn remembered(&self, digest: &str) -> Option<Arc<[u8]>> {
+        let archives = self.archives.lock().unwrap_or_else(PoisonError::into_inner);
+        archives.iter().find(|(known, _)| known == digest).map(|(_, archive)| Arc::clone(archive))
+    }
+}
+
+#[async_trait]
+impl Snapshots for StoredSnapshots {
+    async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Lack> {
+        let found = self.row(owner, agent).await.map_err(unavailable)?;
+        let Snapshot { new, version, .. } = found.ok_or_else(|| Lack::Missing(missing(agent)))?;
+        let auth = read_auth(new.auth).map_err(|error| {
+            Lack::Missing(format!("what the agent `{}` needs cannot be read: {error}", agent.snapshot))
+        })?;
+        let config = |file: Config| ConfigFile { path: file.path, template: file.template };
+        Ok(SnapshotFiles {
+            archive: self.archive(&new.digest).await?,
+            id: new.id,
+            name: new.name,
+            version: version.into(),
+            digest: new.digest,
+            entrypoint: new.entrypoint,
+            runtime: new.runtime,
+            required_env: auth.required_env.unwrap_or_default(),
+            config_files: auth.config_files.unwrap_or_default().into_iter().map(config).collect(),
+        })
+    }
+}
+
+fn read_auth(auth: Json) -> Result<Auth, serde_json::Error> {
+    if auth.is_null() { Ok(Auth::default()) } else { serde_json::from_value(auth) }
+}
+
+fn unavailable(error: StoreError) -> Lack {
+    Lack::Unavailable(error.to_string())
+}
+
+fn missing(agent: &SnapshotAgent) -> String {
+    let name = &agent.snapshot;
+    match (&agent.tag, agent.version) {
+        (Some(tag), _) => format!("there is no agent `{name}` with the tag `{tag}`; upload it, or name another tag"),
+        (None, Some(version)) => format!("there is no version {version} of the agent `{name}`"),
+        (None, None) => format!("there is no agent `{name}`; upload it with `POST /v1/agents`"),
+    }
+}
