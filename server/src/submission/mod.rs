@@ -1,0 +1,13 @@
+//! What people submit: specs, the files beside them, secrets, and what they change about a run.
+
+mod bundle;
+mod options;
+mod plan;
+mod secrets;
+mod spec;
+
+pub(crate) use bundle::{Upload, bundle_of, receive, unpack_aside};
+pub(crate) use options::{Options, OtherAgent};
+pub(crate) use plan::{new_run, next_scenarios, plan};
+pub(crate) use secrets::{Given, given_of, require_secrets, require_value, seal, seal_given};
+pub(crate) use spec::{ReadSpec, read_spec};

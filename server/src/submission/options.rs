@@ -1,0 +1,111 @@
+//! What people change about a run.
+
+use scenario::plan::{Filter, PlanOptions};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use store::Settings;
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// How long the name of an experiment may be, in characters.
+pub(crate) const MOST_NAME: usize = 200;
+/// How far a priority may be from the usual one.
+const MOST_PRIORITY: i64 = 100;
+/// How many filters may be given.
+const MOST_FILTERS: usize = 100;
+
+/// What people may change about a run. What is `null` is as the spec says.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct Options {
+    /// What people call the experiment; the spec's id without it.
+    #[schema(max_length = 200)]
+    pub(crate) name: Option<String>,
+    /// Jobs with a higher number are done first; 0 is usual.
+    #[schema(minimum = -100, maximum = 100)]
+    pub(crate) priority: Option<i64>,
+    /// How often each cell is repeated, instead of what the spec says.
+    #[schema(minimum = 1, maximum = 10_000)]
+    pub(crate) replicas: Option<usize>,
+    /// The seed, instead of the spec's own.
+    pub(crate) seed: Option<u64>,
+    /// Values of parameters, instead of the matrix's.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) parameters: Option<Map<String, Value>>,
+    /// Who acts instead of the spec's own agent.
+    pub(crate) agent: Option<OtherAgent>,
+    /// A pass rate that every cell must reach, besides its own bar.
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    pub(crate) min_pass_rate: Option<f64>,
+    /// Only scenarios whose id, cell, spec, suite or tag matches one of these; `*` and `?` stand for anything.
+    pub(crate) filter: Option<Vec<String>>,
+}
+
+/// Who acts instead of a spec's own agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OtherAgent {
+    /// Does nothing.
+    Noop,
+    /// Solves the task with `task.solution`.
+    Oracle,
+}
+
+impl Options {
+    /// What is kept of them.
+    pub(crate) fn settings(&self) -> Result<Settings, ApiError> {
+        let filter = self.filter.clone().unwrap_or_default();
+        if filter.len() > MOST_FILTERS {
+            return Err(ApiError::invalid(format!("`filter` has more than {MOST_FILTERS} patterns")));
+        }
+        let priority = self.priority.unwrap_or(0);
+        if !(-MOST_PRIORITY..=MOST_PRIORITY).contains(&priority) {
+            return Err(ApiError::invalid(format!("`priority` must be from -{MOST_PRIORITY} to {MOST_PRIORITY}")));
+        }
+        if self.min_pass_rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
+            return Err(ApiError::invalid("`min_pass_rate` must be from 0 to 1"));
+        }
+        Ok(Settings {
+            agent: self.agent.map(|agent| agent.word().to_owned()),
+            parameters: self.parameters.clone().unwrap_or_default().into_iter().collect(),
+            replicas: self.replicas,
+            min_pass_rate: self.min_pass_rate,
+            rerun_of: None,
+            filter,
+            priority,
+            snapshot: None,
+        })
+    }
+
+    /// The name, or else the spec's id.
+    pub(crate) fn name(&self, spec_id: &str) -> Result<String, ApiError> {
+        match self.name.as_deref().map(str::trim) {
+            None | Some("") => Ok(spec_id.to_owned()),
+            Some(name) if name.chars().count() > MOST_NAME => {
+                Err(ApiError::invalid(format!("`name` has more than {MOST_NAME} characters")))
+            }
+            Some(name) => Ok(name.to_owned()),
+        }
+    }
+}
+
+impl OtherAgent {
+    /// What the store calls it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Noop => "noop",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+/// What a plan is made with.
+pub(super) fn plan_options(settings: &Settings, seed: Option<u64>) -> PlanOptions {
+    PlanOptions { seed, replicas: settings.replicas, parameters: settings.parameters.clone() }
+}
+
+/// The filters of an experiment.
+pub(super) fn filters(settings: &Settings) -> Result<Vec<Filter>, ApiError> {
+    settings.filter.iter().map(|pattern| Filter::new(pattern)).collect::<Result<_, _>>().map_err(ApiError::invalid)
+}
