@@ -1,0 +1,76 @@
+//! Answers that are made while they are sent.
+
+use std::future::Future;
+
+use axum::body::{Body, Bytes};
+use futures::{StreamExt as _, stream};
+use tokio::sync::mpsc;
+
+use crate::error::ApiError;
+
+/// How many pieces are made before somebody takes them.
+const AHEAD: usize = 2;
+
+/// Where the pieces of an answer go.
+#[derive(Debug)]
+pub(crate) struct Pieces(mpsc::Sender<Result<Bytes, Broken>>);
+
+/// An answer that could not be made to its end.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Broken(String);
+
+impl Pieces {
+    /// Sends a piece, as soon as there is room for it.
+    pub(crate) async fn send(&self, piece: impl Into<Bytes>) -> Result<(), ApiError> {
+        self.0.send(Ok(piece.into())).await.map_err(|_| ApiError::internal("nobody reads the answer any more"))
+    }
+}
+
+/// A body that is made while it is sent: `make` goes on as long as somebody reads. When it fails, the answer breaks off,
+/// which every client notices.
+pub(crate) fn body<F, M>(make: M) -> Body
+where
+    F: Future<Output = Result<(), ApiError>> + Send + 'static,
+    M: FnOnce(Pieces) -> F,
+{
+    let (sender, mut receiver) = mpsc::channel(AHEAD);
+    let failure = sender.clone();
+    let making = make(Pieces(sender));
+    let made = stream::once(async move {
+        if let Err(error) = making.await {
+            let _ = failure.send(Err(Broken(error.message().to_owned()))).await;
+        }
+    })
+    .filter_map(|()| async { None });
+    let pieces = stream::poll_fn(move |context| receiver.poll_recv(context));
+    Body::from_stream(stream::select(pieces, made))
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::body;
+    use crate::error::ApiError;
+
+    #[tokio::test]
+    async fn pieces_arrive_in_order_and_end() {
+        let body = body(|pieces| async move {
+            for number in 0..10 {
+                pieces.send(format!("{number} ")).await?;
+            }
+            Ok(())
+        });
+        assert_eq!(body.collect().await.expect("a body").to_bytes(), "0 1 2 3 4 5 6 7 8 9 ");
+    }
+
+    #[tokio::test]
+    async fn a_failure_breaks_the_answer_off() {
+        let body = body(|pieces| async move {
+            pieces.send("begun").await?;
+            Err(ApiError::internal("the disk is gone"))
+        });
+        assert!(body.collect().await.expect_err("broken").to_string().contains("the disk is gone"));
+    }
+}
