@@ -1,0 +1,20 @@
+//! Alerts: rules that are looked at when a run ends, and what fired.
+//!
+//! What a condition may say is in [`scenario::alert`]. Rules are looked at in `background/alerts/`, and messages are sent in
+//! `background/deliveries.rs`.
+
+mod firings;
+mod rules;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(rules::create, rules::list))
+        .routes(routes!(rules::one, rules::remove))
+        .routes(routes!(firings::of_alert))
+}

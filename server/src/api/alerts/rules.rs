@@ -1,0 +1,218 @@
+//! Rules that are looked at when a run ends.
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use scenario::alert::{Condition, Window};
+use scenario::untrusted;
+use serde::{Deserialize, Serialize};
+use store::{Alert, NewAlert, Page};
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::auth::{Caller, Reader, Submitter};
+use crate::error::{ApiError, ErrorBody};
+use crate::extract::{Asked, At, JsonBody};
+use crate::page::{Listing, PageQuery};
+use crate::{fields, webhooks};
+
+/// How many alerts an owner may have: each is looked at for each run.
+const MOST: usize = 500;
+
+/// An alert that is to be made.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct AlertRequest {
+    /// Its id; one is made when it is missing.
+    id: Option<String>,
+    /// What people call it.
+    #[schema(example = "nightly got worse")]
+    name: String,
+    /// The spec whose runs are looked at; all without it.
+    eval_id: Option<String>,
+    /// When it fires: comparisons of metrics with numbers, changes against an earlier run, `and`, `or`, `not`, parentheses.
+    #[schema(example = "pass_rate < 90% or drop in pass_rate > 5%")]
+    condition: String,
+    /// How far back an earlier run may be that this one is compared with.
+    #[schema(example = "24h")]
+    window: Option<String>,
+    /// How people are told: `webhook`, `slack` or `log`.
+    #[schema(example = "webhook")]
+    notify: Option<String>,
+    /// Where a message is sent; for `slack`, an incoming webhook of theirs.
+    webhook_url: Option<String>,
+    /// The channel, for `slack`.
+    slack_channel: Option<String>,
+}
+
+/// An alert.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AlertBody {
+    /// Its id.
+    #[schema(example = "alert_0f3b2c")]
+    id: String,
+    /// What people call it.
+    name: String,
+    /// The spec whose runs are looked at; empty for all.
+    eval_id: String,
+    /// When it fires.
+    condition: String,
+    /// How far back an earlier run may be; empty when nothing was said.
+    window: String,
+    /// How people are told.
+    notify: String,
+    /// Where a message is sent.
+    webhook_url: String,
+    /// The channel.
+    slack_channel: String,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// What messages are signed with. Shown once, when the alert is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+}
+
+/// Make an alert
+///
+/// It is looked at whenever a run ends. A message is signed: the header `X-Touchstone-Signature` is `t=…,v1=…`, where `v1` is
+/// the HMAC-SHA256 of `t`, a dot and the body, with the `secret` that is returned here, and only here.
+#[utoipa::path(post, path = "/v1/alerts", tag = "alerts", request_body = AlertRequest,
+    responses((status = 201, body = AlertBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 409, body = ErrorBody), (status = 413, body = ErrorBody)))]
+pub(crate) async fn create(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    JsonBody(request): JsonBody<AlertRequest>,
+) -> Result<(StatusCode, Json<AlertBody>), ApiError> {
+    let new = read(&app, &caller, request)?;
+    if app.store.alert(&new.id).await?.is_some() {
+        return Err(ApiError::conflict(format!("there is an alert `{}` already", new.id)));
+    }
+    let own = app.store.alerts(Some(&caller.owner), Page { after: None, most: MOST as u64 }).await?;
+    if own.items.len() >= MOST {
+        return Err(ApiError::conflict(format!(
+            "there are {MOST} alerts already, which is the most; remove some first"
+        )));
+    }
+    let secret = new.webhook_url.is_some().then(|| app.master_key.webhook_secret(&new.id));
+    let alert = app.store.create_alert(&new, app.clock.now()).await?;
+    Ok((StatusCode::CREATED, Json(AlertBody { secret, ..shown(alert) })))
+}
+
+/// All alerts, newest first
+#[utoipa::path(get, path = "/v1/alerts", tag = "alerts", params(PageQuery),
+    responses((status = 200, body = Vec<AlertBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody)))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Asked(page): Asked<PageQuery>,
+) -> Result<Listing<AlertBody>, ApiError> {
+    let listed = app.store.alerts(caller.sees(), page.whole_list()).await?;
+    Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
+}
+
+/// An alert
+#[utoipa::path(get, path = "/v1/alerts/{id}", tag = "alerts", params(("id" = String, Path, description = "The alert's id")),
+    responses((status = 200, body = AlertBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn one(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    At(id): At<String>,
+) -> Result<Json<AlertBody>, ApiError> {
+    Ok(Json(shown(owned(&app, &caller, &id).await?)))
+}
+
+/// Remove an alert
+#[utoipa::path(delete, path = "/v1/alerts/{id}", tag = "alerts", params(("id" = String, Path, description = "The alert's id")),
+    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    At(id): At<String>,
+) -> Result<StatusCode, ApiError> {
+    owned(&app, &caller, &id).await?;
+    app.store.remove_alert(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// An alert that the caller may see.
+pub(super) async fn owned(app: &App, caller: &Caller, id: &str) -> Result<Alert, ApiError> {
+    let missing = || ApiError::not_found(format!("there is no alert `{}`", untrusted::line(id, 100)));
+    let alert = app.store.alert(id).await?.ok_or_else(missing)?;
+    caller.owns(&alert.new.owner, "this alert")?;
+    Ok(alert)
+}
+
+/// What was asked for, or everything about the first part of it that cannot be.
+fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, ApiError> {
+    let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    let id = match given(request.id) {
+        Some(id) => fields::word(&id, "id").map(|()| id)?,
+        None => format!("alert_{}", app.ids.hex(24)),
+    };
+    let condition = request.condition.trim().to_owned();
+    Condition::parse(&condition).map_err(|mistake| ApiError::invalid(format!("`condition`, {mistake}")))?;
+    let window = given(request.window);
+    if let Some(window) = &window {
+        Window::parse(window).map_err(|help| ApiError::invalid(format!("`window` cannot be understood: {help}")))?;
+    }
+    let notify = given(request.notify).unwrap_or_else(|| "webhook".to_owned());
+    let webhook_url = given(request.webhook_url);
+    require_way(&notify, webhook_url.as_deref())?;
+    if let Some(url) = &webhook_url {
+        let wrong = |reason: String| ApiError::invalid(format!("`webhook_url` cannot be used: {reason}"));
+        webhooks::target(url, app.config.private_webhooks).map_err(wrong)?;
+    }
+    let eval_id = given(request.eval_id).map(|id| fields::name(&id, "eval_id")).transpose()?;
+    let slack_channel =
+        given(request.slack_channel).map(|channel| fields::name(&channel, "slack_channel")).transpose()?;
+    Ok(NewAlert {
+        id,
+        owner: caller.owner.clone(),
+        name: fields::name(&request.name, "name")?,
+        eval_id,
+        condition,
+        window,
+        notify,
+        webhook_url,
+        slack_channel,
+    })
+}
+
+/// Refuses an alert of which nobody would hear.
+fn require_way(notify: &str, webhook_url: Option<&str>) -> Result<(), ApiError> {
+    match (notify, webhook_url) {
+        ("webhook" | "slack", Some(_)) | ("log", None) => Ok(()),
+        ("webhook", None) => Err(ApiError::invalid("`notify: webhook` needs `webhook_url`")),
+        ("slack", None) => Err(ApiError::invalid(
+            "`notify: slack` needs `webhook_url`: make an incoming webhook for the channel, and give its URL",
+        )),
+        ("log", Some(_)) => {
+            Err(ApiError::invalid("`notify: log` writes to the server's log, and has no `webhook_url`"))
+        }
+        _ => {
+            let notify = untrusted::line(notify, 50);
+            Err(ApiError::invalid(format!("`notify` is `{notify}`: it must be webhook, slack or log")))
+        }
+    }
+}
+
+fn shown(alert: Alert) -> AlertBody {
+    let Alert { new, created_at } = alert;
+    AlertBody {
+        id: new.id,
+        name: new.name,
+        eval_id: new.eval_id.unwrap_or_default(),
+        condition: new.condition,
+        window: new.window.unwrap_or_default(),
+        notify: new.notify,
+        webhook_url: new.webhook_url.unwrap_or_default(),
+        slack_channel: new.slack_channel.unwrap_or_default(),
+        created_at: created_at.to_string(),
+        secret: None,
+    }
+}

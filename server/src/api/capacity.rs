@@ -1,0 +1,160 @@
+//! `GET /v1/capacity`: who works, what waits, and why.
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use serde::Serialize;
+use store::{Lane, QueueDepth, Worker};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::auth::Reader;
+use crate::error::{ApiError, ErrorBody};
+
+/// Who works, and what waits.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CapacityBody {
+    /// Workers that were heard of a moment ago.
+    workers: Vec<WorkerBody>,
+    /// How many scenarios can be run at once.
+    slots: u64,
+    /// How many are being run.
+    running: u64,
+    /// How many wait.
+    queued: u64,
+    /// How long the first of them has waited.
+    oldest_wait_ms: u64,
+    /// What waits and is being run, by spec; the caller's own.
+    specs: Vec<SpecQueueBody>,
+    /// Why things wait, in words.
+    #[schema(example = "nothing waits")]
+    explanation: String,
+}
+
+/// A worker.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WorkerBody {
+    /// Its id.
+    id: String,
+    /// Its machine.
+    host: String,
+    /// How many scenarios it can run at once.
+    slots: u32,
+    /// How many it runs.
+    running: u32,
+    /// The cores that it may use, in thousandths.
+    cpu_milli: u64,
+    /// The memory that it may use.
+    memory_bytes: u64,
+    /// How much room its disk has.
+    free_disk_bytes: u64,
+    /// Why it takes nothing now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Its version.
+    version: String,
+    /// When it started.
+    #[schema(format = DateTime)]
+    started_at: String,
+    /// When it was heard of last.
+    #[schema(format = DateTime)]
+    seen_at: String,
+}
+
+/// What waits of a spec.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SpecQueueBody {
+    /// The spec.
+    spec_id: String,
+    /// Whose.
+    owner: String,
+    /// How many of its scenarios wait.
+    queued: u64,
+    /// How many are being run.
+    running: u64,
+}
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(capacity))
+}
+
+/// Who works, what waits, and why
+#[utoipa::path(get, path = "/v1/capacity", tag = "capacity",
+    responses((status = 200, body = CapacityBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+pub(crate) async fn capacity(State(app): State<App>, Reader(caller): Reader) -> Result<Json<CapacityBody>, ApiError> {
+    let now = app.clock.now();
+    let workers = app.store.live_workers(now, app.config.worker_patience).await?;
+    let depth = app.store.queue_depth(Lane::Shared).await?;
+    let own = depth.specs.iter().filter(|spec| caller.sees().is_none_or(|owner| owner == spec.owner));
+    let specs = own.map(|spec| SpecQueueBody {
+        spec_id: spec.spec_id.clone(),
+        owner: spec.owner.clone(),
+        queued: spec.queued,
+        running: spec.running,
+    });
+    Ok(Json(CapacityBody {
+        slots: workers.iter().map(|worker| u64::from(worker.new.slots)).sum(),
+        running: depth.running,
+        queued: depth.queued,
+        oldest_wait_ms: oldest_wait(&depth, now),
+        specs: specs.collect(),
+        explanation: explain(&workers, &depth),
+        workers: workers.into_iter().map(shown).collect(),
+    }))
+}
+
+/// How long the first job has waited, in milliseconds.
+pub(crate) fn oldest_wait(depth: &QueueDepth, now: Timestamp) -> u64 {
+    let waited = depth.oldest.map_or(0, |oldest| now.as_millisecond() - oldest.as_millisecond());
+    u64::try_from(waited).unwrap_or(0)
+}
+
+/// Why things wait.
+fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
+    let wait = match depth.queued {
+        0 => return "nothing waits".to_owned(),
+        1 => "1 scenario waits".to_owned(),
+        many => format!("{many} scenarios wait"),
+    };
+    if workers.is_empty() {
+        return format!("{wait}: no worker is there; start one with `touchstone worker`");
+    }
+    let (slots, running) = workers
+        .iter()
+        .fold((0, 0), |(slots, running), worker| (slots + worker.new.slots, running + worker.pulse.running));
+    let unwilling: Vec<_> = workers
+        .iter()
+        .filter_map(|worker| Some(format!("{}: {}", worker.new.host, worker.pulse.reason.as_ref()?)))
+        .collect();
+    match (workers.len(), unwilling.len()) {
+        (all, some) if some == all => format!("{wait}: no worker takes anything ({})", unwilling.join("; ")),
+        (_, 0) if running >= slots => format!("{wait}: all {slots} slots are taken"),
+        (_, 0) => {
+            format!("{wait}: a worker takes the next one soon, unless the `concurrency_limit` of its spec is reached")
+        }
+        _ => format!(
+            "{wait}: {running} of {slots} slots are taken, and some workers take nothing ({})",
+            unwilling.join("; ")
+        ),
+    }
+}
+
+fn shown(worker: Worker) -> WorkerBody {
+    let Worker { new, pulse, started_at, seen_at } = worker;
+    WorkerBody {
+        id: new.id.to_string(),
+        host: new.host,
+        slots: new.slots,
+        running: pulse.running,
+        cpu_milli: new.budget.cpu_milli,
+        memory_bytes: new.budget.memory,
+        free_disk_bytes: pulse.free_disk,
+        reason: pulse.reason,
+        version: new.version,
+        started_at: started_at.to_string(),
+        seen_at: seen_at.to_string(),
+    }
+}

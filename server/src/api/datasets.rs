@@ -1,0 +1,299 @@
+//! Datasets: records to evaluate with. Each addition is a version.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use store::{Dataset, NewDataset, NewRecord, Page, Record};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::auth::{Caller, Reader, Submitter};
+use crate::error::{ApiError, ErrorBody};
+use crate::extract::{Asked, At, JsonBody};
+use crate::fields;
+use crate::page::{Listing, PageQuery};
+use crate::whole;
+
+/// How many characters a description may have.
+const DESCRIPTION: usize = 10_000;
+/// How many records come at once.
+const RECORDS: usize = 10_000;
+/// How many tags a record may have.
+const TAGS: usize = 50;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(one, remove))
+        .routes(routes!(add_records, records))
+}
+
+/// A dataset that is to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct DatasetRequest {
+    /// What people call it.
+    #[schema(example = "refunds")]
+    name: String,
+    /// What it is for.
+    #[serde(default)]
+    description: String,
+}
+
+/// A dataset.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DatasetBody {
+    /// Its id.
+    #[schema(example = "ds_0f3b2c")]
+    id: String,
+    /// Whose it is.
+    user_id: String,
+    /// What people call it.
+    name: String,
+    /// What it is for.
+    description: String,
+    /// How often records were added.
+    version: u32,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// Records that are to be added.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct RecordsRequest {
+    /// The records.
+    records: Vec<RecordRequest>,
+}
+
+/// A record that is to be added.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct RecordRequest {
+    /// What goes in.
+    input: Map<String, Value>,
+    /// What should come out.
+    #[serde(default)]
+    expected: Option<Map<String, Value>>,
+    /// More about it.
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+    /// Words by which it is found, without commas.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+/// What was added.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AddedBody {
+    /// How many records.
+    added: usize,
+    /// The dataset's version now.
+    version: u32,
+}
+
+/// A record.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RecordBody {
+    /// Its id.
+    id: String,
+    /// Its dataset.
+    dataset_id: String,
+    /// What goes in.
+    #[schema(value_type = Object)]
+    input: Value,
+    /// What should come out.
+    #[schema(value_type = Object)]
+    expected: Value,
+    /// More about it.
+    #[schema(value_type = Object)]
+    metadata: Value,
+    /// Words by which it is found.
+    tags: Vec<String>,
+    /// The version with which it was added.
+    version: u32,
+}
+
+/// Which records.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RecordsQuery {
+    /// Those that were there in this version of the dataset; all without it.
+    version: Option<u32>,
+    /// Those with one of these tags, with commas between them.
+    #[param(example = "slow,refund")]
+    tags: Option<String>,
+}
+
+/// Make a dataset
+#[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetRequest,
+    responses((status = 201, body = DatasetBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 413, body = ErrorBody)))]
+pub(crate) async fn create(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    JsonBody(request): JsonBody<DatasetRequest>,
+) -> Result<(StatusCode, Json<DatasetBody>), ApiError> {
+    let new = NewDataset {
+        id: format!("ds_{}", app.ids.hex(24)),
+        owner: caller.owner,
+        name: fields::name(&request.name, "name")?,
+        description: fields::text(request.description, "description", DESCRIPTION)?,
+    };
+    let dataset = app.store.create_dataset(&new, app.clock.now()).await?;
+    Ok((StatusCode::CREATED, Json(shown(dataset))))
+}
+
+/// All datasets, newest first
+#[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
+    responses((status = 200, body = Vec<DatasetBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody)))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Asked(page): Asked<PageQuery>,
+) -> Result<Listing<DatasetBody>, ApiError> {
+    let listed = app.store.datasets(caller.sees(), page.whole_list()).await?;
+    Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
+}
+
+/// A dataset
+#[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = String, Path, description = "The dataset's id")),
+    responses((status = 200, body = DatasetBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn one(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    At(id): At<String>,
+) -> Result<Json<DatasetBody>, ApiError> {
+    Ok(Json(shown(owned(&app, &caller, &id).await?)))
+}
+
+/// Remove a dataset with its records
+#[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets", params(("id" = String, Path, description = "The dataset's id")),
+    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    At(id): At<String>,
+) -> Result<StatusCode, ApiError> {
+    owned(&app, &caller, &id).await?;
+    app.store.remove_dataset(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Add records to a dataset
+///
+/// They are its next version. What was added before stays as it is.
+#[utoipa::path(post, path = "/v1/datasets/{id}/records", tag = "datasets", request_body = RecordsRequest,
+    params(("id" = String, Path, description = "The dataset's id")),
+    responses((status = 201, body = AddedBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 413, body = ErrorBody)))]
+pub(crate) async fn add_records(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    At(id): At<String>,
+    JsonBody(request): JsonBody<RecordsRequest>,
+) -> Result<(StatusCode, Json<AddedBody>), ApiError> {
+    let dataset = owned(&app, &caller, &id).await?;
+    let added = request.records.len();
+    if added > RECORDS {
+        return Err(ApiError::too_large(format!("at most {RECORDS} records can be added at once")));
+    }
+    let records = request.records.into_iter().map(|record| new_record(&app, record)).collect::<Result<Vec<_>, _>>()?;
+    if records.is_empty() {
+        return Ok((StatusCode::CREATED, Json(AddedBody { added, version: dataset.version })));
+    }
+    let version = app.store.add_records(&id, &records).await?;
+    Ok((StatusCode::CREATED, Json(AddedBody { added, version })))
+}
+
+/// The records of a dataset, in the order in which they were added
+///
+/// All of them, unless `limit` is given; then the header `X-Next-Cursor` says how to go on.
+#[utoipa::path(get, path = "/v1/datasets/{id}/records", tag = "datasets",
+    params(("id" = String, Path, description = "The dataset's id"), RecordsQuery, PageQuery),
+    responses((status = 200, body = Vec<RecordBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn records(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    At(id): At<String>,
+    Asked(query): Asked<RecordsQuery>,
+    Asked(page): Asked<PageQuery>,
+) -> Result<Response, ApiError> {
+    owned(&app, &caller, &id).await?;
+    let tags = query.tags.unwrap_or_default();
+    let tags: Vec<String> = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(Into::into).collect();
+    let version = query.version;
+    if page.limit.is_some() || page.after().is_some() {
+        let listed = app.store.records(&id, version, &tags, page.page()).await?;
+        let items = listed.items.into_iter().map(|record| shown_record((id.clone(), record))).collect();
+        return Ok(Listing { items, next: listed.next }.into_response());
+    }
+    let part = move |after: Option<String>| {
+        let (app, id, tags) = (app.clone(), id.clone(), tags.clone());
+        async move {
+            let page = Page { after: after.as_deref(), most: whole::AT_ONCE };
+            let listed = app.store.records(&id, version, &tags, page).await?;
+            let items = listed.items.into_iter().map(|record| (id.clone(), record)).collect();
+            Ok(store::Listed { items, next: listed.next })
+        }
+    };
+    whole::array(part, shown_record).await
+}
+
+async fn owned(app: &App, caller: &Caller, id: &str) -> Result<Dataset, ApiError> {
+    let missing = || ApiError::not_found(format!("there is no dataset `{}`", scenario::untrusted::line(id, 100)));
+    let dataset = app.store.dataset(id).await?.ok_or_else(missing)?;
+    caller.owns(&dataset.new.owner, "this dataset")?;
+    Ok(dataset)
+}
+
+fn new_record(app: &App, record: RecordRequest) -> Result<NewRecord, ApiError> {
+    let tags = record.tags.unwrap_or_default();
+    if tags.len() > TAGS || tags.iter().any(|tag| tag.contains(',')) {
+        return Err(ApiError::invalid(format!("a record may have at most {TAGS} `tags`, without commas")));
+    }
+    let tags = tags.iter().map(|tag| fields::name(tag, "tags")).collect::<Result<_, _>>()?;
+    let object = |fields: Option<Map<String, Value>>| Value::Object(fields.unwrap_or_default());
+    Ok(NewRecord {
+        id: format!("rec_{}", app.ids.hex(24)),
+        input: Value::Object(record.input),
+        expected: object(record.expected),
+        metadata: object(record.metadata),
+        tags,
+    })
+}
+
+fn shown(dataset: Dataset) -> DatasetBody {
+    let Dataset { new, version, created_at } = dataset;
+    DatasetBody {
+        id: new.id,
+        user_id: new.owner,
+        name: new.name,
+        description: new.description,
+        version,
+        created_at: created_at.to_string(),
+    }
+}
+
+fn shown_record((dataset_id, record): (String, Record)) -> RecordBody {
+    let Record { new, version } = record;
+    let object = |value: Value| if value.is_object() { value } else { json!({}) };
+    RecordBody {
+        id: new.id,
+        dataset_id,
+        input: object(new.input),
+        expected: object(new.expected),
+        metadata: object(new.metadata),
+        tags: new.tags,
+        version,
+    }
+}

@@ -1,0 +1,201 @@
+//! `GET /v1/metrics/experiments/{id}`: the numbers, in both shapes that clients read.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use scenario::score::{ExperimentScore, Metrics};
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::{Experiment, NewTrace, Run, RunKind, TraceFilter};
+use utoipa::ToSchema;
+
+use super::find;
+use crate::app::App;
+use crate::auth::Reader;
+use crate::error::{ApiError, ErrorBody};
+use crate::extract::At;
+use crate::results::report_of;
+
+/// How many traces are looked at to say which tools were called.
+const MOST_TRACES: usize = 20_000;
+/// How many traces are read at once.
+const AT_ONCE: u64 = 1000;
+/// How many runs a trend has.
+const MOST_RUNS: usize = 100;
+
+/// The numbers of an experiment.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MetricsBody {
+    /// The experiment.
+    experiment_id: String,
+    /// The newest run as a whole.
+    summary: SummaryBody,
+    /// What agents called, by tool: `count`, `mean_ms` and `error_rate`.
+    #[schema(value_type = Object)]
+    tool_breakdown: Value,
+    /// What each run cost, oldest first.
+    cost_trend: Vec<CostPoint>,
+    /// How many scenarios of each run passed, oldest first.
+    pass_rate_trend: Vec<PassRatePoint>,
+    /// The same numbers, by name.
+    metrics: BTreeMap<&'static str, f64>,
+}
+
+/// A run as a whole.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SummaryBody {
+    /// How many scenarios it has.
+    total_runs: u64,
+    /// How many of those that were judged passed, from 0 to 1.
+    pass_rate: f64,
+    /// What all of them cost.
+    total_cost_usd: f64,
+    /// What one costs.
+    mean_cost_per_run_usd: f64,
+    /// How long one takes.
+    mean_wall_ms: u64,
+    /// How long 95 of 100 take at most.
+    p95_wall_ms: u64,
+    /// Calls of tools.
+    total_tool_calls: u64,
+    /// How many of them went well, from 0 to 1.
+    tool_success_rate: f64,
+}
+
+/// What a run cost.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CostPoint {
+    /// The run.
+    run_id: String,
+    /// What it cost.
+    cost_usd: f64,
+    /// When it began.
+    #[schema(format = DateTime)]
+    ts: String,
+}
+
+/// How much of a run passed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PassRatePoint {
+    /// The run.
+    run_id: String,
+    /// How many of those that were judged passed, from 0 to 1.
+    pass_rate: f64,
+    /// When it began.
+    #[schema(format = DateTime)]
+    ts: String,
+}
+
+/// The numbers of an experiment
+///
+/// Those of its newest run, and how they changed from run to run.
+#[utoipa::path(get, path = "/v1/metrics/experiments/{id}", tag = "experiments",
+    params(("id" = String, Path, description = "The experiment's id")),
+    responses((status = 200, body = MetricsBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+pub(crate) async fn metrics(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    At(id): At<String>,
+) -> Result<Json<MetricsBody>, ApiError> {
+    let experiment = find(&app, &caller, &id).await?;
+    let runs = app.store.runs(experiment.id).await?;
+    let newest = runs.first();
+    let (score, calls) = numbers(&app, &experiment, newest).await?;
+    let (metrics, total) = score.map_or_else(|| (Metrics::default(), 0), |score| (score.metrics, score.total));
+    let acted = runs.iter().filter(|run| run.kind == RunKind::Acted).take(MOST_RUNS);
+    let scored: Vec<_> = acted.filter_map(|run| Some((run, &run.score.as_ref()?.metrics))).collect();
+    let run_id = |run: &Run| format!("{}-{}", run.id.experiment, run.id.number);
+    let cost = |(run, metrics): &(&Run, &Metrics)| CostPoint {
+        run_id: run_id(run),
+        cost_usd: metrics.total_cost_usd,
+        ts: run.created_at.to_string(),
+    };
+    let pass_rate = |(run, metrics): &(&Run, &Metrics)| PassRatePoint {
+        run_id: run_id(run),
+        pass_rate: metrics.pass_rate,
+        ts: run.created_at.to_string(),
+    };
+    Ok(Json(MetricsBody {
+        experiment_id: experiment.id.to_string(),
+        tool_breakdown: tools(&app, newest).await?,
+        cost_trend: scored.iter().rev().map(cost).collect(),
+        pass_rate_trend: scored.iter().rev().map(pass_rate).collect(),
+        metrics: by_name(&metrics, total, calls),
+        summary: summary(&metrics, total, calls),
+    }))
+}
+
+/// The numbers of a run, finished or not, and how often its agents called tools.
+async fn numbers(
+    app: &App,
+    experiment: &Experiment,
+    run: Option<&Run>,
+) -> Result<(Option<ExperimentScore>, u64), ApiError> {
+    let Some(run) = run else { return Ok((None, 0)) };
+    let report = report_of(app, experiment, run, None).await?;
+    let calls = report.rows.iter().map(|row| row.result.tool_calls).sum();
+    Ok((Some(report.score), calls))
+}
+
+fn summary(metrics: &Metrics, total: usize, total_tool_calls: u64) -> SummaryBody {
+    SummaryBody {
+        total_runs: total as u64,
+        pass_rate: metrics.pass_rate,
+        total_cost_usd: metrics.total_cost_usd,
+        mean_cost_per_run_usd: metrics.mean_cost_per_run_usd,
+        mean_wall_ms: metrics.mean_wall_ms,
+        p95_wall_ms: metrics.p95_wall_ms,
+        total_tool_calls,
+        tool_success_rate: metrics.tool_success_rate,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
+fn by_name(metrics: &Metrics, total: usize, total_tool_calls: u64) -> BTreeMap<&'static str, f64> {
+    BTreeMap::from([
+        ("total_runs", total as f64),
+        ("pass_rate", metrics.pass_rate),
+        ("mean_pass_k", metrics.mean_pass_k),
+        ("mean_composite", metrics.mean_composite),
+        ("mean_wall_ms", metrics.mean_wall_ms as f64),
+        ("p95_wall_ms", metrics.p95_wall_ms as f64),
+        ("total_tool_calls", total_tool_calls as f64),
+        ("mean_tool_calls", metrics.mean_tool_calls),
+        ("tool_success_rate", metrics.tool_success_rate),
+        ("mean_tokens", metrics.mean_tokens as f64),
+        ("total_tokens", metrics.total_tokens as f64),
+        ("total_cost_usd", metrics.total_cost_usd),
+        ("mean_cost_per_run_usd", metrics.mean_cost_per_run_usd),
+        ("side_effect_violations", metrics.side_effect_violations as f64),
+    ])
+}
+
+/// Which tools the agents of a run called, as far as traces say so.
+async fn tools(app: &App, run: Option<&Run>) -> Result<Value, ApiError> {
+    let Some(run) = run else { return Ok(Value::Object(serde_json::Map::new())) };
+    let filter = TraceFilter { run: Some(run.id), ..TraceFilter::default() };
+    let (mut events, mut after) = (Vec::new(), None);
+    while events.len() < MOST_TRACES {
+        let traces = app.store.traces(&filter, after, AT_ONCE).await?;
+        after = traces.last().map(|trace| trace.number);
+        let is_last = (traces.len() as u64) < AT_ONCE;
+        events.extend(traces.into_iter().map(|stored| call(&stored.trace)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(scenario::trace::metrics(&events)["tool_breakdown"].take())
+}
+
+/// What counts about a trace.
+fn call(trace: &NewTrace) -> Value {
+    json!({
+        "event_type": trace.event_type,
+        "phase": trace.phase,
+        "tool": trace.tool,
+        "status": trace.status,
+        "duration_ms": trace.duration_ms,
+    })
+}

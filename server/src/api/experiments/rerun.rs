@@ -1,0 +1,87 @@
+//! `POST /v1/experiments/{id}/rerun`.
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use scenario::plan::Scenario;
+use scenario::score::Status;
+use serde::Deserialize;
+use store::{ExperimentId, NewExperiment, Run, RunState, Settings, SpecVersion, spec_of};
+use utoipa::ToSchema;
+
+use super::schema::RunBody;
+use super::{find, require_run};
+use crate::app::App;
+use crate::auth::Submitter;
+use crate::error::{ApiError, ErrorBody};
+use crate::extract::{At, JsonBody};
+use crate::submission::{given_of, new_run, require_secrets, seal_given};
+
+/// What is repeated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(crate) struct RerunBody {
+    /// Only scenarios that did not pass.
+    failed_only: Option<bool>,
+    /// Which run is repeated; the newest one without it.
+    #[schema(minimum = 1)]
+    run: Option<u32>,
+    /// What people call the new experiment.
+    #[schema(max_length = 200)]
+    name: Option<String>,
+}
+
+/// Run scenarios of an experiment once more
+///
+/// It becomes an experiment of its own, with the same spec, seed, parameters and secrets, so that no pass rate is made of
+/// chosen scenarios. Its id is in the reply.
+#[utoipa::path(post, path = "/v1/experiments/{id}/rerun", tag = "experiments",
+    params(("id" = String, Path, description = "The experiment's id")), request_body = Option<RerunBody>,
+    responses((status = 202, body = RunBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
+        (status = 413, body = ErrorBody)))]
+pub(crate) async fn rerun(
+    State(app): State<App>,
+    Submitter(caller): Submitter,
+    At(id): At<String>,
+    JsonBody(body): JsonBody<RerunBody>,
+) -> Result<(StatusCode, Json<RunBody>), ApiError> {
+    let old = find(&app, &caller, &id).await?;
+    let run = require_run(&app, &old, body.run).await?;
+    if run.state == RunState::Open {
+        return Err(ApiError::conflict(format!("run {} of the experiment has not ended", run.id.number)));
+    }
+    let spec = spec_of(&app.store, &run).await?;
+    let scenarios = chosen(&app, &run, body.failed_only.unwrap_or(false)).await?;
+    let given = given_of(&app, old.id).await?;
+    require_secrets(&app, &old.owner, &spec, &given).await?;
+    let id = ExperimentId(app.ids.id());
+    let options = crate::submission::Options { name: body.name, ..Default::default() };
+    let experiment = NewExperiment {
+        id,
+        name: options.name(&old.name)?,
+        owner: old.owner,
+        spec: SpecVersion { digest: run.digest.clone(), ..old.spec },
+        source: old.source,
+        seed: old.seed,
+        settings: Settings { rerun_of: Some(run.id.to_string()), ..old.settings },
+        secrets: seal_given(&app, id, &spec, &given)?,
+    };
+    let new = new_run(&app, &spec, &experiment.settings, scenarios)?;
+    let begun = app.store.submit(&experiment, &new, app.clock.now()).await?;
+    Ok((StatusCode::ACCEPTED, Json(RunBody::of(begun, new.jobs.len() as u64))))
+}
+
+/// All scenarios of a run, or those that did not pass.
+async fn chosen(app: &App, run: &Run, failed_only: bool) -> Result<Vec<Scenario>, ApiError> {
+    let passed = |scenario: &Scenario| {
+        let status = run.score.as_ref().and_then(|score| score.statuses.get(&scenario.id));
+        status == Some(&Status::Pass)
+    };
+    let all = app.store.scenarios(run.id).await?.into_iter().map(|stored| stored.scenario);
+    let chosen: Vec<_> = all.filter(|scenario| !failed_only || !passed(scenario)).collect();
+    if chosen.is_empty() {
+        return Err(ApiError::conflict("every scenario passed: there is none to run again"));
+    }
+    Ok(chosen)
+}

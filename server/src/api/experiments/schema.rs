@@ -1,0 +1,194 @@
+//! What clients read about experiments.
+
+use serde::Serialize;
+use serde_json::Value;
+use store::{Experiment, Run};
+use utoipa::ToSchema;
+
+use crate::results::status;
+
+/// An experiment.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExperimentBody {
+    /// Its id.
+    pub(crate) id: String,
+    /// What people call it.
+    pub(crate) name: String,
+    /// The spec that it runs.
+    pub(crate) spec_id: String,
+    /// Which version of the spec.
+    pub(crate) spec_version: u32,
+    /// `created`, `running`, `finished` or `cancelled`.
+    #[schema(example = "created")]
+    pub(crate) status: &'static str,
+    /// When it was submitted.
+    #[schema(format = DateTime)]
+    pub(crate) created_at: String,
+    /// Whose it is.
+    pub(crate) owner: String,
+    /// Whether it is kept for ever.
+    pub(crate) pinned: bool,
+    /// Its newest run; 0 before the first.
+    pub(crate) run: u32,
+    /// How many scenarios that run has.
+    pub(crate) total_scenarios: u64,
+    /// How many of them have ended.
+    pub(crate) ended_scenarios: u64,
+    /// Whether it passed: `pass`, `fail` or `error`; `pending` before its end.
+    pub(crate) verdict: String,
+    /// The experiment that it repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rerun_of: Option<String>,
+}
+
+impl ExperimentBody {
+    /// An experiment and its newest run.
+    pub(crate) fn of(experiment: &Experiment, run: Option<&Run>) -> Self {
+        let verdict = run.and_then(|run| run.verdict).and_then(|verdict| serde_json::to_value(verdict).ok());
+        Self {
+            id: experiment.id.to_string(),
+            name: experiment.name.clone(),
+            spec_id: experiment.spec.spec_id.clone(),
+            spec_version: experiment.spec.version,
+            status: status(run),
+            created_at: experiment.created_at.to_string(),
+            owner: experiment.owner.clone(),
+            pinned: experiment.pinned,
+            run: run.map_or(0, |run| run.id.number),
+            total_scenarios: run.map_or(0, |run| run.total),
+            ended_scenarios: run.map_or(0, |run| run.ended),
+            verdict: verdict.as_ref().and_then(Value::as_str).unwrap_or("pending").to_owned(),
+            rerun_of: experiment.settings.rerun_of.clone(),
+        }
+    }
+}
+
+/// A run that was begun.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunBody {
+    /// The experiment's id.
+    pub(crate) id: String,
+    /// The same.
+    pub(crate) experiment_id: String,
+    /// Which run of the experiment, from 1.
+    pub(crate) run: u32,
+    /// `running`.
+    #[schema(example = "running")]
+    pub(crate) status: &'static str,
+    /// How many scenarios it has.
+    pub(crate) total_scenarios: u64,
+    /// Where its results are.
+    pub(crate) url: String,
+}
+
+impl RunBody {
+    pub(crate) fn of(run: store::RunId, total_scenarios: u64) -> Self {
+        let id = run.experiment.to_string();
+        let url = format!("/v1/experiments/{id}");
+        Self { experiment_id: id.clone(), id, run: run.number, status: "running", total_scenarios, url }
+    }
+}
+
+/// What came of a run, or has come of it so far.
+///
+/// A run has ended when `passed + failed + flaky + errors` is `total_scenarios`. Scenarios of a cancelled run that were
+/// never run count as errors, and in `not_run`.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it describes what is made elsewhere")]
+pub(crate) struct RunResults {
+    /// When the run began.
+    #[schema(format = DateTime)]
+    ran_at: String,
+    /// The spec.
+    spec_id: String,
+    /// The experiment.
+    experiment_id: String,
+    /// What people call it.
+    name: String,
+    /// Which run of the experiment; 0 before the first.
+    run: u32,
+    /// `created`, `running`, `finished` or `cancelled`.
+    status: String,
+    /// The seed from which every scenario's seed derives.
+    seed: u64,
+    /// Whether it passed: `pass`, `fail`, `error` or `pending`.
+    verdict: String,
+    /// How many scenarios the run has; 0 before the first.
+    total_scenarios: u64,
+    /// How many passed.
+    passed: u64,
+    /// How many failed.
+    failed: u64,
+    /// How many failed while a replica of their cell passed.
+    flaky: u64,
+    /// How many could not be judged.
+    errors: u64,
+    /// How many were never run because the run was cancelled.
+    not_run: u64,
+    /// Rates, times and costs.
+    #[schema(value_type = Object)]
+    metrics: Value,
+    /// The cells of the matrix.
+    cells: Vec<Value>,
+    /// Every scenario that has ended; not there with `view=summary`.
+    #[schema(required = false)]
+    scenarios: Vec<ScenarioResultBody>,
+    /// When the run ended.
+    #[schema(format = DateTime)]
+    ended_at: Option<String>,
+    /// Why it was ended early.
+    reason: Option<String>,
+}
+
+/// What came of one scenario.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it describes what is made elsewhere")]
+pub(crate) struct ScenarioResultBody {
+    /// Its id.
+    scenario_id: String,
+    /// The sandbox in which it ran; empty when there was none.
+    sandbox_id: String,
+    /// `pass`, `fail`, `flaky` or `error`.
+    status: String,
+    /// The parameters of its cell.
+    #[schema(value_type = Object)]
+    parameters: Value,
+    /// Which repetition of its cell.
+    replica: u32,
+    /// What decides everything that is left to chance.
+    seed: u64,
+    /// How long it took.
+    wall_ms: u64,
+    /// The agent's exit code; -1 when it never started.
+    exit_code: i32,
+    /// Calls of tools that the gateways saw.
+    tool_calls: u64,
+    /// The combined score, from 0 to 1.
+    composite_score: f64,
+    /// What the agent printed.
+    agent_output: String,
+    /// What the agent printed as errors.
+    agent_stderr: String,
+    /// Every invariant.
+    invariants: Vec<Value>,
+    /// Every `forbidden` rule.
+    forbidden_checks: Vec<Value>,
+    /// Limits that fired.
+    limits: Vec<Value>,
+    /// Other things that fail the scenario.
+    offences: Vec<Value>,
+    /// Remarks.
+    notes: Vec<Value>,
+    /// Empty: traces are at /v1/traces.
+    trace_file: String,
+    /// How to run it again, unless it passed.
+    #[schema(value_type = Option<Object>)]
+    reproducer: Option<Value>,
+    /// Why it could not be judged.
+    error: Option<String>,
+    /// Whose fault that is.
+    error_kind: Option<String>,
+    /// Tokens and their price, when a model was called.
+    #[schema(value_type = Option<Object>)]
+    cost: Option<Value>,
+}

@@ -1,0 +1,44 @@
+//! Whether the server lives, and whether it can work.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::error::{ApiError, ErrorBody};
+
+/// That the server lives.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// `ok`.
+    #[schema(example = "ok")]
+    status: &'static str,
+    /// The server's version.
+    version: &'static str,
+}
+
+const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+
+/// Whether the server lives, for SDKs.
+#[utoipa::path(get, path = "/health", tag = "health", responses((status = 200, body = Health)))]
+pub(crate) async fn health() -> Json<Health> {
+    Json(OK)
+}
+
+/// Whether the server lives, for probes.
+#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
+pub(crate) async fn healthz() -> Json<Health> {
+    Json(OK)
+}
+
+/// Whether the server can work: its database answers, and it is not ending.
+#[utoipa::path(get, path = "/readyz", tag = "health",
+    responses((status = 200, body = Health), (status = 503, body = ErrorBody)))]
+pub(crate) async fn readyz(State(app): State<App>) -> Result<Json<Health>, ApiError> {
+    if app.ending.is_cancelled() {
+        return Err(ApiError::busy("the server is ending"));
+    }
+    app.store.setting("ready").await?;
+    Ok(Json(OK))
+}

@@ -1,0 +1,117 @@
+//! What rules said.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use store::{ExperimentId, Listed, Page, Score, ScoreFilter};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::api::experiments::find;
+use crate::app::App;
+use crate::auth::Reader;
+use crate::error::{ApiError, ErrorBody};
+use crate::extract::{Asked, At};
+use crate::page::{Envelope, PageQuery};
+use crate::whole;
+
+/// What a rule said about a scenario.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ScoreBody {
+    /// Its number.
+    id: u64,
+    /// The rule.
+    rule_id: String,
+    /// The trace that it is about; 0 when it is about the scenario as a whole.
+    trace_id: u64,
+    /// The experiment.
+    experiment_id: String,
+    /// Which run of it.
+    run: u32,
+    /// The scenario.
+    scenario_id: String,
+    /// How good it is, from 0 to 1.
+    score: f64,
+    /// Whether that is good enough.
+    passed: bool,
+    /// Why.
+    message: String,
+    /// When it was said.
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// Which scores.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ScoresQuery {
+    /// Of which experiment.
+    experiment_id: Option<String>,
+    /// Of which rule.
+    rule_id: Option<String>,
+}
+
+/// What rules said about an experiment's newest run
+#[utoipa::path(get, path = "/v1/experiments/{id}/scores", tag = "scores",
+    params(("id" = String, Path, description = "The experiment's id")),
+    responses((status = 200, body = Vec<ScoreBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+pub(crate) async fn of_experiment(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    At(id): At<String>,
+) -> Result<Response, ApiError> {
+    let experiment = find(&app, &caller, &id).await?.id;
+    let newest = app.store.newest_run(experiment).await?.map(|run| run.id);
+    let part = move |after: Option<String>| {
+        let app = app.clone();
+        async move {
+            let filter = ScoreFilter { experiment: Some(experiment), ..ScoreFilter::default() };
+            let page = Page { after: after.as_deref(), most: whole::AT_ONCE };
+            let Listed { items, next } = app.store.scores(filter, page).await?;
+            let items = items.into_iter().filter(|score| Some(score.new.run) == newest).collect();
+            Ok(Listed { items, next })
+        }
+    };
+    whole::array(part, shown).await
+}
+
+/// What rules said, in the order in which they did
+#[utoipa::path(get, path = "/v1/scores", tag = "scores", params(ScoresQuery, PageQuery),
+    responses((status = 200, body = Envelope<ScoreBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody)))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    Reader(caller): Reader,
+    Asked(query): Asked<ScoresQuery>,
+    Asked(page): Asked<PageQuery>,
+) -> Result<Json<Envelope<ScoreBody>>, ApiError> {
+    let wanted = query.experiment_id.filter(|id| !id.is_empty());
+    let experiment = wanted.as_ref().map(|id| id.parse::<ExperimentId>());
+    let Ok(experiment) = experiment.transpose() else {
+        // Whatever is no id is the id of nothing.
+        return Ok(Json(Envelope::of(Listed { items: Vec::new(), next: None }, shown)));
+    };
+    let rule = query.rule_id.filter(|id| !id.is_empty());
+    let filter = ScoreFilter { owner: caller.sees(), experiment, rule: rule.as_deref() };
+    let listed = app.store.scores(filter, page.page()).await?;
+    Ok(Json(Envelope::of(listed, shown)))
+}
+
+/// What a rule said, as clients see it.
+pub(crate) fn shown(score: Score) -> ScoreBody {
+    let Score { number, new, created_at } = score;
+    ScoreBody {
+        id: number,
+        rule_id: new.rule,
+        trace_id: new.trace.unwrap_or_default(),
+        experiment_id: new.run.experiment.to_string(),
+        run: new.run.number,
+        scenario_id: new.scenario,
+        score: new.score,
+        passed: new.passed,
+        message: new.message,
+        created_at: created_at.to_string(),
+    }
+}

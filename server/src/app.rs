@@ -1,0 +1,113 @@
+//! What all handlers share.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use store::{MasterKey, Store};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::Admission;
+use crate::api::specs::ShownSpec;
+use crate::auth::Keys;
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::rate::Rates;
+use crate::results::Shows;
+use crate::surroundings::{Clock, Ids, Workers};
+use crate::telemetry::Telemetry;
+
+/// How many uploads may be under way at once.
+const UPLOADS: usize = 8;
+/// How many answers that take much memory may be made at once.
+const HEAVY: usize = 8;
+/// How many bytes of specs are remembered.
+const SPECS: usize = 16 << 20;
+
+/// Everything that a server is given.
+#[derive(Debug)]
+pub struct Parts {
+    /// How it behaves.
+    pub config: Config,
+    /// What is kept.
+    pub store: Store,
+    /// What stored secrets are sealed with.
+    pub master_key: MasterKey,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Arc<dyn Ids>,
+    /// What specs take from a machine.
+    pub admission: Arc<dyn Admission>,
+    /// The way to the workers that have interactive sandboxes.
+    pub workers: Arc<dyn Workers>,
+}
+
+/// The server. Clones are the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+/// What all handlers share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) master_key: MasterKey,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) admission: Arc<dyn Admission>,
+    pub(crate) workers: Arc<dyn Workers>,
+    /// Keys that were seen a moment ago.
+    pub(crate) keys: Keys,
+    /// How much each key asks.
+    pub(crate) rates: Rates,
+    /// Places for streams, and for who waits for news.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Places for uploads.
+    pub(crate) uploads: Semaphore,
+    /// Places for what takes much memory.
+    pub(crate) heavy: Semaphore,
+    /// Numbers about the server itself.
+    pub(crate) telemetry: Telemetry,
+    /// Bodies of results.
+    pub(crate) shows: Shows,
+    /// What specs say, by digest.
+    pub(crate) specs: Cache<String, Arc<ShownSpec>>,
+    /// Cancelled when the server ends.
+    pub(crate) ending: CancellationToken,
+}
+
+impl App {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { config, store, master_key, clock, ids, admission, workers } = parts;
+        let rates = Rates::new(&config);
+        let (keys, ending) = (Keys::default(), CancellationToken::new());
+        let streams = Arc::new(Semaphore::new(config.streams));
+        Self(Arc::new(Inner {
+            config,
+            store,
+            master_key,
+            clock,
+            ids,
+            admission,
+            workers,
+            keys,
+            rates,
+            streams,
+            uploads: Semaphore::new(UPLOADS),
+            heavy: Semaphore::new(HEAVY),
+            telemetry: Telemetry::default(),
+            shows: Shows::default(),
+            specs: Cache::new(SPECS),
+            ending,
+        }))
+    }
+}
+
+impl Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
