@@ -1,0 +1,29 @@
+//! The API, through HTTP.
+
+mod agents;
+mod alerts;
+mod auth;
+mod bodies;
+mod bundles;
+mod capacity;
+mod compare;
+mod conformance;
+mod datasets;
+mod deliveries;
+mod events;
+mod experiments;
+mod export;
+mod keys;
+mod openapi;
+mod rerun;
+mod results;
+mod retention;
+mod runs;
+mod sandboxes;
+mod scenarios;
+mod scores;
+mod secrets;
+mod serving;
+mod specs;
+mod test_app;
+mod traces;
