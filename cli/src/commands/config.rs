@@ -1,0 +1,59 @@
+//! `touchstone config`: everything that can be configured, for the documentation.
+
+use clap::{Args, CommandFactory as _};
+
+use crate::Arguments;
+use crate::configuration;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+
+/// What stands before the table.
+const PREFACE: &str = "\
+# Configuration
+
+Everything here can be given on the command line as `--key`, by an environment variable, and in a file: TOML that
+`--config FILE` or `TOUCHSTONE_CONFIG` names. The command line counts before the environment, the environment before the
+file, and the file before what is usual.
+
+In the file, a key above all tables is for every command that has it; a table is for the command that it is called like.
+Switches are `true` or `false`. A key that nobody knows is a mistake, and is said.
+
+```toml
+data-dir = \"/var/lib/touchstone\"
+database-url = \"postgres://touchstone@db.internal/touchstone\"
+
+[serve]
+listen = \"127.0.0.1:8012\"
+no-worker = true
+keep-for = \"90d\"
+
+[worker]
+max-concurrent = 8
+```
+
+`serve`, `worker`, `key` and `gc` also take `DATABASE_URL` when nothing else says where the database is. The commands of
+somebody who works on a spec (`run`, `rerun`, `list`, `show`, `rescore` and `cancel`) do not: where an application is
+being worked on, that variable is often the application's own, and its database is no place for our tables.
+
+Not in the table: `TOUCHSTONE_SECRET_KEY` (64 hexadecimal digits or base64 of 32 bytes), with which stored secrets are
+sealed, and `DOCKER_HOST`, which says where the Docker engine is.
+
+";
+
+/// Show everything that can be configured, as Markdown.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct Config {
+    /// As Markdown; there is no other form.
+    #[arg(long)]
+    markdown: bool,
+}
+
+impl Config {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let Self { markdown: _ } = self;
+        let table = configuration::markdown(&Arguments::command());
+        output.exactly(&format!("{PREFACE}{table}"))?;
+        Ok(Exit::Passed)
+    }
+}
