@@ -13,3 +13,9 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 }
+
+impl server::Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Clock::now(self)
+    }
+}

@@ -1,12 +1,17 @@
-//! Where everything is kept: the data directory, and the store in it.
+//! Where everything is kept: the data directory, and the store.
 
+use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
 use engine::data_dir::DataDir;
-use store::{Store, StoreError};
+use store::{Artifacts, Store, StoreError};
 
 use crate::output::CommandError;
+
+/// The variable in which a server's database often is. It may be that of an application that is being worked on, so the
+/// commands of somebody who works on a spec pass over it.
+const USUAL: &str = "DATABASE_URL";
 
 /// Which data directory.
 #[derive(Debug, Clone, Args)]
@@ -16,7 +21,21 @@ pub(crate) struct DataDirOption {
     data_dir: Option<PathBuf>,
 }
 
-/// The data directory, and the store in it.
+/// Which data directory, and which store.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StoreOption {
+    #[command(flatten)]
+    data_dir: DataDirOption,
+    /// Where the database is: postgres://…, or a SQLite file; `touchstone.db` of the data directory without it.
+    #[arg(long, env = "TOUCHSTONE_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    database_url: Option<String>,
+    /// Where what is too large for the database is: `file:/a/folder` or `s3://bucket/beginning`; `evidence` of the data
+    /// directory without it.
+    #[arg(long, env = "TOUCHSTONE_ARTIFACTS", value_name = "URL")]
+    artifacts: Option<String>,
+}
+
+/// The data directory, and the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     /// The data directory.
@@ -31,11 +50,40 @@ impl DataDirOption {
         DataDir::resolve(self.data_dir.clone())
             .map_err(|error| CommandError::Infrastructure(format!("the data directory cannot be used: {error}")))
     }
+}
+
+impl StoreOption {
+    /// The data directory; it is made when it is not there.
+    pub(crate) fn data_dir(&self) -> Result<DataDir, CommandError> {
+        self.data_dir.resolve()
+    }
 
     /// The data directory with its store.
     pub(crate) async fn open(&self) -> Result<Home, CommandError> {
-        let data_dir = self.resolve()?;
-        let store = Store::open(data_dir.path()).await?;
+        self.open_at(self.database_url.as_deref()).await
+    }
+
+    /// The same for commands of a server, which also take the usual variable.
+    pub(crate) async fn open_shared(&self) -> Result<Home, CommandError> {
+        self.open_at(self.shared_url().as_deref()).await
+    }
+
+    /// Where the database of a server is; `None` for that of the data directory.
+    pub(crate) fn shared_url(&self) -> Option<String> {
+        let usual = || env::var(USUAL).ok().filter(|url| !url.is_empty());
+        self.database_url.clone().or_else(usual)
+    }
+
+    async fn open_at(&self, url: Option<&str>) -> Result<Home, CommandError> {
+        let data_dir = self.data_dir()?;
+        let store = match url {
+            Some(url) => Store::connect(url, data_dir.path()).await?,
+            None => Store::open(data_dir.path()).await?,
+        };
+        let store = match &self.artifacts {
+            Some(url) => store.with_artifacts(Artifacts::open(url, env::vars())?),
+            None => store,
+        };
         Ok(Home { data_dir, store })
     }
 }
@@ -43,7 +91,9 @@ impl DataDirOption {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NotFound(_) | StoreError::Conflict(_) => Self::Usage(error.to_string()),
+            StoreError::NotFound(_) | StoreError::Conflict(_) | StoreError::DatabaseUrl(_) | StoreError::Invalid(_) => {
+                Self::Usage(error.to_string())
+            }
             other => Self::Infrastructure(other.to_string()),
         }
     }

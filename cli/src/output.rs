@@ -43,9 +43,11 @@ pub(crate) enum CommandError {
     Machine(#[from] io::Error),
 }
 
-/// Warnings of ours, such as something that could not be removed, reach people too; those of libraries do not.
+/// Warnings of ours, such as something that could not be removed, reach people too; those of libraries do not. What a
+/// service does is told as well.
 fn show_warnings() {
-    let ours = ["engine", "store", "touchstone", "worker"].map(|target| (target, LevelFilter::WARN));
+    let ours = ["engine", "server", "store", "worker"].map(|target| (target, LevelFilter::WARN));
+    let ours = ours.into_iter().chain([("touchstone", LevelFilter::INFO)]);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false).with_ansi(false);
     let shown = lines.without_time().with_filter(Targets::new().with_targets(ours));
     let _ = tracing_subscriber::registry().with(shown).try_init();

@@ -39,13 +39,33 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// Reads a number of bytes: `500MB`, `20GB`, `2Gi`.
+pub(crate) fn bytes_of(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no size; write it as 500MB, 20GB or 2Gi");
+    let digits = text.len() - text.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim_start() {
+        "" | "B" => 1,
+        "kB" | "KB" | "k" | "K" => 1_000,
+        "MB" | "M" => 1_000_000,
+        "GB" | "G" => 1_000_000_000,
+        "TB" | "T" => 1_000_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        "Ti" => 1 << 40,
+        _ => return Err(wrong()),
+    };
+    number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
 
-    use super::{age, length, second, size};
+    use super::{age, bytes_of, length, second, size};
 
     #[test]
     fn times_are_told_to_the_second() {
@@ -85,5 +105,16 @@ mod tests {
             [0, 999, 1_234, 5_678_000, 9_999_999_999].map(size),
             ["0 bytes", "999 bytes", "1.2 kB", "5.6 MB", "9.9 GB"]
         );
+    }
+
+    #[test]
+    fn sizes_have_a_unit_or_are_bytes() {
+        for (text, bytes) in [("0", 0), ("12B", 12), ("800kB", 800_000), ("3 MB", 3_000_000), ("20GB", 20_000_000_000)]
+        {
+            assert_eq!(bytes_of(text), Ok(bytes), "{text}");
+        }
+        for wrong in ["", "MB", "1.5GB", "-1MB", "1XB", "99999999999TB"] {
+            assert!(bytes_of(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -3,14 +3,14 @@
 use clap::Args;
 use engine::owner::{Life, life_of};
 use scenario::result::ScenarioResult;
-use store::{Held, Kept, Run, RunState};
+use store::{Held, Kept, Numbers, Run, RunState};
 use tokio::runtime::Runtime;
-use worker::{Clock as _, Numbers};
+use worker::Clock as _;
 
 use super::validate::count;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
-use crate::home::{DataDirOption, Home};
+use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::standing::Standing;
@@ -27,7 +27,7 @@ pub(crate) struct Cancel {
     #[arg(long, value_name = "TEXT", default_value = "cancelled by hand")]
     reason: String,
     #[command(flatten)]
-    data_dir: DataDirOption,
+    store: StoreOption,
 }
 
 /// What cancelling came to.
@@ -48,7 +48,7 @@ impl Cancel {
     }
 
     async fn cancel(&self, output: &mut Output) -> Result<Exit, CommandError> {
-        let home = self.data_dir.open().await?;
+        let home = self.store.open().await?;
         let (_, run) = self.reference.find(&home.store).await?;
         let cancelled = end(&home, &run, &self.reason).await?;
         let after = home.store.run(run.id).await?;

@@ -11,7 +11,7 @@ use engine::backend::Backend as _;
 use engine::data_dir::DataDir;
 use engine::owner::{Life, life_of};
 use jiff::Timestamp;
-use store::{ExperimentId, Garbage, Lane, Store};
+use store::{ExperimentId, Garbage, Lane, Prune, Pruned, Store};
 use tokio::runtime::Runtime;
 use walkdir::WalkDir;
 use worker::{Clock as _, bundle_folder};
@@ -20,14 +20,14 @@ use super::validate::count;
 use crate::backend::connect;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
-use crate::home::DataDirOption;
+use crate::home::StoreOption;
 use crate::machine;
 use crate::output::{CommandError, Output};
-use crate::times::{length, second, size};
+use crate::times::{bytes_of, length, second, size};
 
 /// Remove old experiments with their evidence, and everything that nothing uses any more.
 ///
-/// Experiments that have not ended stay, those of processes that still live, and the newest ones. With them go the versions of specs that no other
+/// Experiments that have not ended stay, those of processes that still live, pinned ones, and the newest ones. With them go the versions of specs that no other
 /// experiment uses, the unpacked files of such specs, evidence that belongs to no experiment, and replies of judges that
 /// were kept longer ago. What killed processes left
 /// in Docker is removed by `touchstone sweep`.
@@ -39,6 +39,9 @@ pub(crate) struct Gc {
     /// Never remove the newest ones, of which so many stay.
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     keep: u32,
+    /// Remove the oldest ones too until their evidence has no more bytes than this: `500MB`, `20GB`.
+    #[arg(long, value_name = "SIZE", value_parser = bytes_of)]
+    max_size: Option<u64>,
     /// Only say what would be removed.
     #[arg(long)]
     dry_run: bool,
@@ -46,7 +49,7 @@ pub(crate) struct Gc {
     #[arg(long)]
     images: bool,
     #[command(flatten)]
-    data_dir: DataDirOption,
+    store: StoreOption,
 }
 
 /// What can be removed.
@@ -69,16 +72,17 @@ impl Gc {
     }
 
     async fn collect(&self, output: &mut Output) -> Result<Exit, CommandError> {
-        let home = self.data_dir.open().await?;
+        let home = self.store.open_shared().await?;
         let before = self.before()?;
-        let garbage = Garbage { before, keep: self.keep.into() };
+        let garbage = Garbage { before, keep: self.keep.into(), most_bytes: self.max_size };
         let refuse = refuse(&home.store, &home.data_dir, garbage).await?;
         if self.dry_run {
             return self.list(&home.store, &refuse, output).await;
         }
         let removed = home.store.collect(&refuse.experiments).await?;
         // Asked again: somebody may have submitted an old spec meanwhile.
-        let used: HashSet<_> = home.store.digests().await?.into_iter().map(|(_, digest)| digest).collect();
+        let mut used: HashSet<_> = home.store.digests().await?.into_iter().map(|(_, digest)| digest).collect();
+        used.extend(home.store.sandbox_digests().await?);
         for folder in refuse.bundles.iter().filter(|folder| !used.iter().any(|digest| folder.ends_with(digest))) {
             remove(folder)?;
         }
@@ -86,6 +90,7 @@ impl Gc {
             // Another process may have been faster.
             let _ = fs::remove_file(reply);
         }
+        self.prune(&home.store, before, output).await?;
         output.line(format!(
             "removed {}, {}, {}, {} and {}: {} of files",
             number(removed.experiments, "experiment"),
@@ -99,6 +104,23 @@ impl Gc {
             self.evict(&home.data_dir, output).await?;
         }
         Ok(Exit::Passed)
+    }
+
+    /// Removes what servers keep for some time only.
+    async fn prune(&self, store: &Store, before: Timestamp, output: &mut Output) -> Result<(), CommandError> {
+        let prune = Prune { before, traces_before: before, traces_of_owner: u64::MAX, traces_of_sandbox: u64::MAX };
+        let pruned = store.prune(prune).await?;
+        if pruned == Pruned::default() {
+            return Ok(());
+        }
+        output.line(format!(
+            "removed {}, {}, {}, {} and {} of a server",
+            number(pruned.traces, "trace"),
+            number(pruned.sandboxes, "row") + " of sandboxes",
+            number(pruned.deliveries, "message"),
+            number(pruned.bundles, "unused agent"),
+            number(pruned.replies, "kept request"),
+        ))
     }
 
     fn before(&self) -> Result<Timestamp, CommandError> {
@@ -119,7 +141,7 @@ impl Gc {
             ))?;
         }
         for id in &refuse.orphans {
-            output.line(format!("orphaned   {}", store.evidence_folder(*id).display()))?;
+            output.line(format!("orphaned   {}", store.evidence_place(*id)))?;
         }
         for digest in &refuse.specs {
             output.line(format!("spec       {digest}"))?;
@@ -166,16 +188,20 @@ async fn refuse(store: &Store, data_dir: &DataDir, garbage: Garbage) -> Result<R
     let going: HashSet<_> = experiments.iter().copied().collect();
     let uses = store.digests().await?;
     let staying = uses.into_iter().filter(|(experiment, _)| !going.contains(experiment));
-    let staying: HashSet<String> = staying.map(|(_, digest)| digest).collect();
+    let mut staying: HashSet<String> = staying.map(|(_, digest)| digest).collect();
+    staying.extend(store.sandbox_digests().await?);
     let specs = store.kept_specs().await?.into_iter().filter(|digest| !staying.contains(digest)).collect();
     let bundles = data_dir.path().join("bundles");
     let unused = unpacked.iter().filter(|digest| !staying.contains(*digest));
     let bundles: Vec<_> = unused.map(|digest| bundle_folder(&bundles, digest)).collect();
     let orphans = store.orphans().await?;
-    let evidence = experiments.iter().chain(&orphans).map(|id| bytes(&store.evidence_folder(*id)));
+    let mut evidence = 0;
+    for id in experiments.iter().chain(&orphans) {
+        evidence += store.evidence_bytes(*id).await?;
+    }
     let judgements = old_files(&machine::judgements(data_dir), garbage.before);
     let files = bundles.iter().chain(&judgements).map(|path| bytes(path));
-    let bytes = evidence.chain(files).sum();
+    let bytes = evidence + files.sum::<u64>();
     Ok(Refuse { experiments, orphans, bundles, judgements, specs, bytes })
 }
 

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use scenario::result::RowStatus;
 use scenario::score::{ExperimentVerdict, Metrics};
 use serde_json::{Value as Json, json};
-use store::{Experiment, Run};
+use store::{Experiment, Numbers, Run};
 use tokio::runtime::Runtime;
-use worker::{Clock as _, Numbers};
+use worker::Clock as _;
 
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
-use crate::home::{DataDirOption, Home};
+use crate::home::{Home, StoreOption};
 use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::standing::Standing;
@@ -33,7 +33,7 @@ pub(crate) struct List {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
-    data_dir: DataDirOption,
+    store: StoreOption,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,7 +66,7 @@ impl List {
     }
 
     async fn rows(&self) -> Result<Vec<Row>, CommandError> {
-        let home = self.data_dir.open().await?;
+        let home = self.store.open().await?;
         let mut rows = Vec::new();
         for experiment in home.store.experiments(self.limit.into(), self.spec.as_deref()).await? {
             let Some(run) = home.store.runs(experiment.id).await?.into_iter().next() else { continue };

@@ -12,7 +12,7 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Keeping, LAST, Session, WorkOptions, new_run};
-use crate::stored_report::spec_of;
+use store::spec_of;
 
 /// Run a scenario or a whole experiment again: the same spec, seed and parameters, as they were kept.
 ///
@@ -65,6 +65,9 @@ impl Rerun {
             source: experiment.source,
             seed: experiment.seed,
             settings: Settings { rerun_of, ..experiment.settings },
+            owner: experiment.owner,
+            name: experiment.name,
+            secrets: None,
         };
         Ok(store.submit(&again, &new_run(session.lane, &spec, vec![scenario]), now).await?)
     }

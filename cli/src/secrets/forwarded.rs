@@ -53,6 +53,11 @@ impl Forwarded {
         Ok(Self(values))
     }
 
+    /// These values.
+    pub(crate) fn of(values: BTreeMap<String, String>) -> Self {
+        Self(values)
+    }
+
     /// The value of a secret.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

@@ -21,22 +21,33 @@ const LONGEST: usize = 64 * 1024;
 /// The values of all secrets; otherwise what is missing, all at once. What the spec itself says comes first, then what was
 /// given for this command, then the secret's source.
 pub(crate) fn resolve(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeMap<String, String>, String> {
-    resolve_with(spec, forwarded, &|name| env::var(name).ok())
+    resolve_with(spec, forwarded, Sources::Named(&|name| env::var(name).ok()))
+}
+
+/// The same without the sources that specs name: what they say about files, commands and variables is about the machine of
+/// whoever submitted them.
+pub(crate) fn resolve_given(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeMap<String, String>, String> {
+    resolve_with(spec, forwarded, Sources::Refused)
 }
 
 /// Looks up a variable of the environment.
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-fn resolve_with(
-    spec: &Spec,
-    forwarded: &Forwarded,
-    environment: Environment<'_>,
-) -> Result<BTreeMap<String, String>, String> {
+/// Whether the sources that specs name are looked into.
+#[derive(Clone, Copy)]
+enum Sources<'a> {
+    /// They are, with this environment.
+    Named(Environment<'a>),
+    /// They are not.
+    Refused,
+}
+
+fn resolve_with(spec: &Spec, forwarded: &Forwarded, sources: Sources<'_>) -> Result<BTreeMap<String, String>, String> {
     let mut values = BTreeMap::new();
     let mut problems = Vec::new();
     for secret in &spec.secrets {
         let name = secret.name().to_string();
-        match value(secret.entry(), forwarded.get(&name), environment).and_then(fitting) {
+        match value(secret.entry(), forwarded.get(&name), sources).and_then(fitting) {
             Ok(value) => drop(values.insert(name, value)),
             Err(problem) => problems.push(format!("the secret `{name}` has no value: {problem}")),
         }
@@ -55,13 +66,19 @@ fn fitting(value: String) -> Result<String, String> {
     Ok(value)
 }
 
-fn value(secret: &SecretEntry, forwarded: Option<&str>, environment: Environment<'_>) -> Result<String, String> {
+fn value(secret: &SecretEntry, forwarded: Option<&str>, sources: Sources<'_>) -> Result<String, String> {
     match (&secret.from, forwarded) {
         (Some(SecretFrom::Generated), _) => return Ok(entropy::hex(32)),
         (Some(SecretFrom::Static(value)), _) => return Ok(value.clone()),
         (None, Some(value)) => return Ok(value.to_owned()),
         (None, None) => {}
     }
+    let Sources::Named(environment) = sources else {
+        let name = &secret.name;
+        return Err(format!(
+            "pass it in `secrets`, or keep it with PUT /v1/secrets/{name}; this server takes none from the places that specs name"
+        ));
+    };
     match secret.source.as_ref().unwrap_or(&SecretSource::Env(None)) {
         SecretSource::Env(name) => {
             let name = name.clone().unwrap_or_else(|| secret.name.to_string());
@@ -93,7 +110,7 @@ mod tests {
 
     use scenario::spec::{Spec, load};
 
-    use super::{Forwarded, resolve_with};
+    use super::{Forwarded, Sources, resolve_given, resolve_with};
 
     fn spec(secrets: &str) -> Spec {
         let text = format!(
@@ -110,7 +127,7 @@ mod tests {
             "HOME" => Some(home.to_owned()),
             _ => None,
         };
-        resolve_with(&spec(secrets), &Forwarded::parse(forwarded).expect("lines"), &environment)
+        resolve_with(&spec(secrets), &Forwarded::parse(forwarded).expect("lines"), Sources::Named(&environment))
     }
 
     fn value(secret: &str) -> Result<String, String> {
@@ -145,6 +162,17 @@ mod tests {
             resolved(secrets, "A=given A\nB=given B\nC=given C\nD=given D\nE=given E", "/none").expect("values");
         let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(values, ["A=given A", "B=of the spec", "C=given C", "D=given D"]);
+    }
+
+    #[test]
+    fn a_server_looks_into_no_sources() {
+        let given = Forwarded::parse("A=given A").expect("lines");
+        let values = resolve_given(&spec("[A, {name: B, from: 'static://of the spec'}]"), &given).expect("values");
+        assert_eq!(values.into_values().collect::<Vec<_>>(), ["given A", "of the spec"]);
+        for source in ["env:HOME", "file:/etc/hostname", "command:hostname", "dashboard"] {
+            let problem = resolve_given(&spec(&format!("[{{name: B, source: '{source}'}}]")), &given);
+            assert!(problem.is_err_and(|problem| problem.contains("PUT /v1/secrets/B")), "{source}");
+        }
     }
 
     #[test]

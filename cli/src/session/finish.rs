@@ -4,11 +4,11 @@ use std::future;
 use std::time::Duration;
 
 use scenario::result::RowStatus;
-use store::{RunId, RunState, StoreError};
+use store::{Numbers, RunId, RunState, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use worker::{Clock as _, Control, Notice, Numbers, Observer, Worker};
+use worker::{Clock as _, Control, Notice, Observer, Worker};
 
 use super::Session;
 use super::progress::Progress;

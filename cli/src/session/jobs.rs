@@ -7,11 +7,16 @@ use worker::{Ids as _, RandomIds};
 
 /// A run with a job for each scenario.
 pub(crate) fn new_run(lane: Lane, spec: &Spec, scenarios: Vec<Scenario>) -> NewRun {
-    let needed = engine::needs(spec);
-    let demand = Demand { cpu_milli: thousandths(needed.cpus), memory: needed.memory };
+    let demand = demand(spec);
     let at_once = spec.resources.concurrency_limit.and_then(|limit| u32::try_from(limit.get()).ok());
     let job = |scenario| NewJob { id: JobId(RandomIds.id()), scenario, demand, at_once };
     NewRun { lane, priority: 0, jobs: scenarios.into_iter().map(job).collect() }
+}
+
+/// What one sandbox of a spec takes from the machine at most.
+pub(crate) fn demand(spec: &Spec) -> Demand {
+    let needed = engine::needs(spec);
+    Demand { cpu_milli: thousandths(needed.cpus), memory: needed.memory }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of cores is small and positive")]

@@ -12,12 +12,12 @@ const PER_CORE: usize = 2;
 const PROMISED: u64 = 8;
 
 /// How many scenarios run at once when nobody says.
-pub(super) fn usual_slots() -> usize {
+pub(crate) fn usual_slots() -> usize {
     cores() * PER_CORE
 }
 
 /// What all scenarios together may be promised. Who says how many are to run has thought of the processors.
-pub(super) fn budget(slots_chosen: bool) -> Demand {
+pub(crate) fn budget(slots_chosen: bool) -> Demand {
     let cpu_milli = if slots_chosen { u64::MAX } else { cores() as u64 * PROMISED * 1000 };
     Demand { cpu_milli, memory: memory().unwrap_or(u64::MAX) }
 }

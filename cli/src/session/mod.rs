@@ -6,9 +6,11 @@ mod machine;
 mod options;
 mod progress;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use engine::attempt::Permissions;
 use engine::backend::Backend;
 use engine::backend::docker::DockerSettings;
@@ -16,18 +18,19 @@ use engine::data_dir::DataDir;
 use engine::owner::{self, Life};
 use scenario::report::Report;
 use scenario::spec::Spec;
-use store::{Experiment, Lane, Run, RunId, Store, WorkerId};
+use store::{Experiment, Lane, Numbers, Run, RunId, Store, WorkerId};
 use uuid::Uuid;
-use worker::{Config, Numbers, OnBackend, OwnersOf, Parts, RandomIds};
+use worker::{Config, Lack, NoSnapshots, OnBackend, OwnersOf, Parts, RandomIds};
 
 use crate::backend;
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
 use crate::secrets::{self, Forwarded};
-use crate::stored_report;
 pub(crate) use finish::{Finish, LAST};
-pub(crate) use jobs::new_run;
+pub(crate) use jobs::{demand, new_run};
+pub(crate) use machine::{budget, usual_slots};
 pub(crate) use options::WorkOptions;
+pub(crate) use progress::step;
 
 /// A process that works on runs of its own.
 #[derive(Debug)]
@@ -60,7 +63,7 @@ impl Session {
         keeping: Keeping,
         permissions: Permissions,
     ) -> Result<Self, CommandError> {
-        let data_dir = options.data_dir.resolve()?;
+        let data_dir = options.store.data_dir()?;
         let forwarded = options.secrets.read()?;
         let mut machine = options.models.machine(&data_dir)?;
         if keeping == Keeping::Nothing {
@@ -72,7 +75,10 @@ impl Session {
             Keeping::History => data_dir.path().to_owned(),
             Keeping::Nothing => scratch.clone(),
         };
-        let store = Store::open(&folder).await?;
+        let store = match keeping {
+            Keeping::History => options.store.open().await?.store,
+            Keeping::Nothing => Store::open(&folder).await?,
+        };
         let settings =
             DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
         let backend = backend::connect_as(owner, settings).await?;
@@ -102,7 +108,7 @@ impl Session {
     /// scenarios would end as errors for good.
     pub(crate) fn check(&self, experiment: &Experiment, spec: &Spec) -> Result<(), CommandError> {
         let agent = worker::chosen_agent(experiment).map_err(CommandError::Infrastructure)?;
-        if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions) {
+        if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions, engine::Uploads::None) {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
         if let Some(reason) = engine::judges::missing(spec, &self.config.machine.providers) {
@@ -139,6 +145,7 @@ impl Session {
             ids: Arc::new(RandomIds),
             peers: Arc::new(OwnersOf(self.data_dir.clone())),
             secrets: Arc::new(FromSpec(self.forwarded.clone())),
+            snapshots: Arc::new(NoSnapshots),
             observer,
         }
     }
@@ -159,7 +166,7 @@ impl Session {
         for run in runs {
             let experiment = self.store.experiment(run.experiment).await?;
             let run = self.store.run(*run).await?;
-            reports.push(stored_report::report(&self.store, &experiment, &run).await?);
+            reports.push(store::report(&self.store, &experiment, &run).await?);
         }
         Ok(reports)
     }
@@ -188,8 +195,9 @@ fn config(
 #[derive(Debug)]
 struct FromSpec(Forwarded);
 
+#[async_trait]
 impl worker::Secrets for FromSpec {
-    fn resolve(&self, spec: &Spec) -> Result<std::collections::BTreeMap<String, String>, String> {
-        secrets::resolve(spec, &self.0)
+    async fn resolve(&self, _experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+        secrets::resolve(spec, &self.0).map_err(Lack::Missing)
     }
 }

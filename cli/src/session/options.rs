@@ -10,7 +10,7 @@ use scenario::spec::types::Timespan;
 use worker::KeepSandbox;
 
 use crate::acting::permissions;
-use crate::home::DataDirOption;
+use crate::home::StoreOption;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
 use crate::secrets::SecretOptions;
@@ -50,7 +50,7 @@ pub(crate) struct WorkOptions {
     #[command(flatten)]
     pub(crate) secrets: SecretOptions,
     #[command(flatten)]
-    pub(crate) data_dir: DataDirOption,
+    pub(crate) store: StoreOption,
 }
 
 /// When a sandbox is kept.

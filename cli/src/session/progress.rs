@@ -72,7 +72,7 @@ impl Progress {
                 self.line(output, format!("ended {}: {message}", self.name(job)));
                 self.advance();
             }
-            Notice::RunEnded { .. } => {}
+            Notice::RunEnded { .. } | Notice::SandboxReady { .. } | Notice::SandboxEnded { .. } => {}
             Notice::Problem(message) => self.line(output, format!("problem: {}", untrusted::line(message, MOST_LINE))),
         }
         self.name_running();
@@ -136,7 +136,7 @@ impl Progress {
 }
 
 /// One step, for those who want to see everything.
-fn step(event: &Event) -> String {
+pub(crate) fn step(event: &Event) -> String {
     match event {
         Event::PhaseStarted(phase) => format!("{phase} …"),
         Event::PhaseEnded(phase @ Phase::Act, after) | Event::PhaseEnded(phase, after) => {

@@ -17,8 +17,8 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, WorkOptions, new_run};
-use crate::stored_report::spec_of;
 use plan::Planned;
+use store::spec_of;
 
 /// Run specs in sandboxes, judge what the agents left, and keep all of it.
 ///
@@ -102,18 +102,21 @@ impl Run {
         let mut runs = Vec::new();
         for one in planned {
             let now = SystemClock.now();
-            let spec = session.store.keep_spec(one.spec.id.as_str(), &one.content, now).await?;
+            let spec = session.store.keep_spec("", one.spec.id.as_str(), &one.content, now).await?;
             let experiment = NewExperiment {
                 id: store::ExperimentId(RandomIds.id()),
                 spec,
                 source: one.source.clone(),
                 seed: one.plan.seed,
+                owner: String::new(),
+                name: String::new(),
+                secrets: None,
                 settings: Settings {
                     agent: self.agent.map(|agent| agent.word().to_owned()),
                     parameters: one.parameters.clone(),
                     replicas: self.replicas,
                     min_pass_rate: self.min_pass_rate,
-                    rerun_of: None,
+                    ..Settings::default()
                 },
             };
             let run = new_run(session.lane, &one.spec, one.plan.scenarios.clone());

@@ -95,7 +95,9 @@ fn plan(
     let options = PlanOptions { seed: run.seed, replicas: run.replicas, parameters: parameters.clone() };
     let whole = expand(&spec, options).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
-    if let Some(reason) = engine::unsupported(&spec, run.agent.map(OtherAgent::choice), permissions) {
+    if let Some(reason) =
+        engine::unsupported(&spec, run.agent.map(OtherAgent::choice), permissions, engine::Uploads::None)
+    {
         return Err(Refused::Unsupported(reason));
     }
     if let Some(reason) = missing_judge(run, &spec).map_err(|error| wrong(&error))? {
@@ -112,7 +114,7 @@ fn missing_judge(run: &Run, spec: &Spec) -> Result<Option<String>, CommandError>
     if !engine::judges::are_asked(spec) {
         return Ok(None);
     }
-    let machine = run.work.models.machine(&run.work.data_dir.resolve()?)?;
+    let machine = run.work.models.machine(&run.work.store.data_dir()?)?;
     Ok(engine::judges::missing(spec, &machine.providers))
 }
 

@@ -9,9 +9,9 @@ use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
 use crate::report_format::ReportFormat;
 use crate::standing::Standing;
-use crate::stored_report::report;
 use crate::times::second;
 use crate::verdict_lines::MOST_LINE;
+use store::report;
 
 /// How many attempts are shown.
 const SHOWN_ATTEMPTS: usize = 50;
@@ -64,7 +64,7 @@ async fn head(shown: &Shown) -> Result<Vec<String>, CommandError> {
 
 /// What the caller changed about the spec.
 fn settings(settings: &Settings) -> Vec<String> {
-    let Settings { agent, parameters, replicas, min_pass_rate, rerun_of } = settings;
+    let Settings { agent, parameters, replicas, min_pass_rate, rerun_of, .. } = settings;
     let agent = agent.iter().map(|agent| format!("agent {agent}"));
     let parameters = parameters.iter().map(|(name, value)| format!("param {name}={}", parameter_text(value)));
     let replicas = replicas.iter().map(|replicas| format!("replicas {replicas}"));

@@ -11,11 +11,10 @@ use store::{Experiment, Run, StoredScenario};
 use tokio::runtime::Runtime;
 
 use crate::exit_code::Exit;
-use crate::home::{DataDirOption, Home};
+use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::report_format::ReportFormat;
-use crate::stored_report;
 
 /// Show an experiment that is kept, or one of its scenarios.
 ///
@@ -40,7 +39,7 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with = "format")]
     evidence: bool,
     #[command(flatten)]
-    data_dir: DataDirOption,
+    store: StoreOption,
 }
 
 /// A run that is shown.
@@ -58,7 +57,7 @@ impl Show {
     }
 
     async fn show(&self, output: &mut Output) -> Result<(), CommandError> {
-        let home = self.data_dir.open().await?;
+        let home = self.store.open().await?;
         let (experiment, run) = self.reference.find(&home.store).await?;
         let scenarios = home.store.scenarios(run.id).await?;
         let shown = Shown { home, experiment, run, scenarios };
@@ -120,7 +119,7 @@ async fn evidence(shown: &Shown, scenario: &StoredScenario) -> Result<String, Co
 async fn print_output(shown: &Shown, scenario: &StoredScenario, output: &mut Output) -> Result<(), CommandError> {
     // Whether there is any evidence at all is told apart from an agent that was silent.
     evidence(shown, scenario).await?;
-    if let Some(result) = stored_report::with_output(&shown.home.store, scenario.clone()).await? {
+    if let Some(result) = store::with_output(&shown.home.store, scenario.clone()).await? {
         output.exactly(&untrusted::visible(&result.agent_output))?;
         output.exactly(&untrusted::visible(&result.agent_stderr))?;
     }

@@ -9,8 +9,8 @@ use store::{RunState, StoredScenario};
 use super::{Shown, attempts};
 use crate::json_text;
 use crate::output::{CommandError, Output};
-use crate::stored_report::with_output;
 use crate::verdict_lines::{MOST_LINE, lines};
+use store::with_output;
 
 /// How many changed paths are shown.
 const SHOWN_PATHS: usize = 5;

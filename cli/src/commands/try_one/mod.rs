@@ -110,6 +110,8 @@ impl Try {
             machine: &machine,
             started_at: SystemClock.now(),
             keep: Keep::Never,
+            snapshot: None,
+            sandbox_id: None,
         };
         let tried = runtime.block_on(self.try_it(&attempt, data_dir, output))?;
         // Whatever still runs in the background has no say any more.

@@ -1,0 +1,43 @@
+//! What a server knows of the machines that will run what it accepts.
+
+use std::sync::Arc;
+
+use engine::attempt::{AgentChoice, Permissions};
+use engine::providers::Providers;
+use scenario::spec::Spec;
+use scenario::spec::sections::AgentKind;
+use server::Admission;
+use store::Demand;
+
+use crate::session::demand;
+
+/// Knows what workers of this version can run.
+#[derive(Debug)]
+pub(crate) struct OfThisVersion {
+    /// What their owner allows.
+    pub(super) permissions: Permissions,
+    /// The models that they have; `None` when they are elsewhere, and nobody here knows.
+    pub(super) providers: Option<Arc<Providers>>,
+}
+
+impl Admission for OfThisVersion {
+    fn demand(&self, spec: &Spec) -> Demand {
+        demand(spec)
+    }
+
+    fn refuses(&self, spec: &Spec, agent: Option<&str>) -> Option<String> {
+        let agent = match agent {
+            // Whether there is such a snapshot is known to the server.
+            None => is_snapshot(spec).then_some(AgentChoice::Noop),
+            Some("noop") => Some(AgentChoice::Noop),
+            Some("oracle") => Some(AgentChoice::Oracle),
+            Some(other) => return Some(format!("this version knows no agent `{other}`")),
+        };
+        engine::unsupported(spec, agent, &self.permissions, engine::Uploads::Held)
+            .or_else(|| engine::judges::missing(spec, self.providers.as_deref()?))
+    }
+}
+
+fn is_snapshot(spec: &Spec) -> bool {
+    spec.agent.as_ref().is_some_and(|agent| matches!(agent.kind, AgentKind::Snapshot(_)))
+}

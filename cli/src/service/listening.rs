@@ -1,0 +1,48 @@
+//! Where a server listens, and who may come without a key.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use tokio::net::TcpListener;
+
+use crate::output::CommandError;
+
+/// Finds an address, such as `127.0.0.1:8012` or `localhost:0`.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| format!("`{text}` is no address with a port: {error}"))?;
+    found.next().ok_or_else(|| format!("`{text}` leads nowhere"))
+}
+
+/// Refuses a server without keys that others could reach.
+pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), CommandError> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(CommandError::Usage(format!(
+        "--no-auth lets everybody who reaches {address} run commands on this machine; it is only for 127.0.0.1 and ::1: leave it away, and make keys with `touchstone key create`"
+    )))
+}
+
+/// Listens, and says where.
+pub(crate) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
+    let unusable = |error: std::io::Error| CommandError::Infrastructure(format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).await.map_err(unusable)?;
+    let real = listener.local_addr().map_err(unusable)?;
+    Ok((listener, real))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{address, require_loopback};
+
+    #[test]
+    fn only_loopback_is_open_to_everybody() {
+        for open in ["127.0.0.1:8012", "127.8.9.10:0", "[::1]:80", "localhost:80"] {
+            require_loopback(address(open).expect("an address")).expect("allowed");
+        }
+        for shut in ["0.0.0.0:8012", "[::]:8012", "192.0.2.1:80"] {
+            let problem = require_loopback(address(shut).expect("an address")).expect_err("refused").to_string();
+            assert!(problem.contains(shut) && problem.contains("touchstone key create"), "{problem}");
+        }
+        assert!(address("8012").is_err() && address("127.0.0.1").is_err());
+    }
+}

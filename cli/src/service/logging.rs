@@ -1,0 +1,46 @@
+//! What a worker of a service tells whoever looks at its log.
+
+use scenario::result::RowStatus;
+use scenario::untrusted;
+use worker::{Notice, Observer};
+
+use crate::session::step;
+
+/// How long a line of foreign text may be.
+const MOST_LINE: usize = 300;
+
+/// Tells of ends and problems; when it is to be verbose, of every step.
+pub(super) fn observer(verbose: bool) -> Observer {
+    Observer::to(move |notice| match notice {
+        Notice::Problem(problem) => tracing::warn!("{problem}"),
+        Notice::Retrying { job, message, after } => {
+            let (run, scenario) = (job.run, job.scenario);
+            tracing::warn!("{run}/{scenario}: {message}; trying again after {after:?}");
+        }
+        Notice::GivenUp { job, message } => {
+            let (run, scenario) = (job.run, job.scenario);
+            tracing::warn!("{run}/{scenario}: given up: {message}");
+        }
+        Notice::Ended { job, result } => {
+            let (run, scenario) = (job.run, job.scenario);
+            tracing::info!("{run}/{scenario}: {}", word(result.status));
+        }
+        Notice::RunEnded { run } => tracing::info!("{run} has ended"),
+        Notice::Claimed { job } if verbose => tracing::info!("{}/{}: started", job.run, job.scenario),
+        Notice::Happened { job, event } if verbose => {
+            tracing::info!("{}/{}: {}", job.run, job.scenario, untrusted::line(&step(&event), MOST_LINE));
+        }
+        Notice::Claimed { .. } | Notice::Happened { .. } => {}
+        Notice::SandboxReady { sandbox } => tracing::info!("{sandbox} is ready"),
+        Notice::SandboxEnded { sandbox, error: None } => tracing::info!("{sandbox} has ended"),
+        Notice::SandboxEnded { sandbox, error: Some(error) } => tracing::warn!("{sandbox} has ended: {error}"),
+    })
+}
+
+fn word(status: RowStatus) -> &'static str {
+    match status {
+        RowStatus::Pass => "pass",
+        RowStatus::Fail => "fail",
+        RowStatus::Error => "error",
+    }
+}

@@ -1,0 +1,135 @@
+//! How a worker of a service works: what `serve` and `worker` share.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use engine::attempt::Permissions;
+use engine::backend::docker::DockerSettings;
+use store::{Demand, Limits};
+use worker::Config;
+
+use super::admission::OfThisVersion;
+use super::station::Station;
+use crate::acting::permissions;
+use crate::machine::ModelOptions;
+use crate::output::CommandError;
+use crate::session::{budget, usual_slots};
+use crate::times::{bytes_of, length};
+
+/// How a worker of a service works.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkerOptions {
+    /// How many sandboxes there are at once; without it two for each core, as far as memory and processors allow.
+    #[arg(long, env = "TOUCHSTONE_MAX_CONCURRENT", value_name = "N")]
+    max_concurrent: Option<NonZeroUsize>,
+    /// The memory that all sandboxes together may be promised, such as 12Gi; all that the machine has without it.
+    #[arg(long, env = "TOUCHSTONE_MEMORY", value_name = "SIZE", value_parser = bytes_of)]
+    memory: Option<u64>,
+    /// The cores that all sandboxes together may be promised; eight for each of the machine's without it.
+    #[arg(long, env = "TOUCHSTONE_CPUS", value_name = "N")]
+    cpus: Option<NonZeroU32>,
+    /// How many sandboxes are made at once.
+    #[arg(long, env = "TOUCHSTONE_CREATING", value_name = "N", default_value = "4")]
+    creating: NonZeroUsize,
+    /// How many sandboxes are removed at once.
+    #[arg(long, env = "TOUCHSTONE_DESTROYING", value_name = "N", default_value = "4")]
+    destroying: NonZeroUsize,
+    /// How many scenarios all workers together run at once; tell every worker the same.
+    #[arg(long, env = "TOUCHSTONE_GLOBAL_LIMIT", value_name = "N")]
+    global_limit: Option<NonZeroU32>,
+    /// How many scenarios of one spec all workers together run at once; tell every worker the same.
+    #[arg(long, env = "TOUCHSTONE_PER_SPEC_LIMIT", value_name = "N")]
+    per_spec_limit: Option<NonZeroU32>,
+    /// How many of the sandboxes people may work in; all but one, or the only one, without it.
+    #[arg(long, env = "TOUCHSTONE_INTERACTIVE", value_name = "N")]
+    pub(super) interactive: Option<usize>,
+    /// How long a scenario is held by a worker that is not heard of; then another one runs it.
+    #[arg(long, env = "TOUCHSTONE_LEASE", value_name = "TIME", default_value = "30s", value_parser = length)]
+    lease: Duration,
+    /// How often it looks for work when nobody tells of any.
+    #[arg(long, env = "TOUCHSTONE_POLL", value_name = "TIME", default_value = "1s", value_parser = length)]
+    poll: Duration,
+    /// How often it removes what killed processes left.
+    #[arg(long, env = "TOUCHSTONE_SWEEP_EVERY", value_name = "TIME", default_value = "5m", value_parser = length)]
+    sweep_every: Duration,
+    /// How often a scenario is tried when the machine fails, not the agent.
+    #[arg(long, env = "TOUCHSTONE_ATTEMPTS", value_name = "N", default_value = "3")]
+    attempts: NonZeroU32,
+    /// How much disk must be free to start a scenario.
+    #[arg(long, env = "TOUCHSTONE_FREE_DISK", value_name = "SIZE", default_value = "1Gi", value_parser = bytes_of)]
+    free_disk: u64,
+    /// Let `custom` checks with `runs_in: host` run on the worker's machine, confined.
+    #[arg(long, env = "TOUCHSTONE_ALLOW_HOST_CHECKS", value_parser = BoolishValueParser::new())]
+    allow_host_checks: bool,
+    /// Let specs take secrets from the worker's environment, files and commands.
+    #[arg(long, env = "TOUCHSTONE_ALLOW_SECRET_SOURCES", value_parser = BoolishValueParser::new())]
+    pub(super) allow_secret_sources: bool,
+    /// Never pull an image.
+    #[arg(long, env = "TOUCHSTONE_NO_PULL", value_parser = BoolishValueParser::new())]
+    no_pull: bool,
+    /// What starts containers: `runc` or `crun`; the engine's own choice without it.
+    #[arg(long, env = "TOUCHSTONE_RUNTIME", value_name = "NAME")]
+    runtime: Option<String>,
+    /// Log every step of every scenario.
+    #[arg(long, short, env = "TOUCHSTONE_VERBOSE", value_parser = BoolishValueParser::new())]
+    pub(super) verbose: bool,
+    #[command(flatten)]
+    pub(super) models: ModelOptions,
+}
+
+impl WorkerOptions {
+    /// How sandboxes are made.
+    pub(super) fn docker(&self) -> DockerSettings {
+        DockerSettings {
+            runtime: self.runtime.clone(),
+            pull: !self.no_pull,
+            creating: self.creating.get(),
+            destroying: self.destroying.get(),
+        }
+    }
+
+    /// What the machine's owner allows.
+    pub(super) fn permissions(&self) -> Result<Permissions, CommandError> {
+        Ok(permissions(self.allow_host_checks)?)
+    }
+
+    /// What workers of this version can run; with the models of this one, if there is one in this process.
+    pub(crate) fn admission(&self, here: Option<&Station>) -> Result<OfThisVersion, CommandError> {
+        let providers = here.map(|station| Arc::clone(&station.providers));
+        Ok(OfThisVersion { permissions: self.permissions()?, providers })
+    }
+
+    /// How many sandboxes there are at once.
+    pub(super) fn slots(&self) -> usize {
+        self.max_concurrent.map_or_else(usual_slots, NonZeroUsize::get)
+    }
+
+    /// A worker's configuration, with what is said here.
+    pub(super) fn configure(&self, config: Config) -> Config {
+        Config {
+            slots: self.slots(),
+            budget: self.budget(),
+            limits: Limits {
+                global: self.global_limit.map(NonZeroU32::get),
+                per_spec: self.per_spec_limit.map(NonZeroU32::get),
+            },
+            attempts: self.attempts.get(),
+            lease: self.lease,
+            poll: self.poll,
+            sweep: self.sweep_every,
+            watermark: self.free_disk,
+            ..config
+        }
+    }
+
+    fn budget(&self) -> Demand {
+        let usual = budget(self.max_concurrent.is_some());
+        Demand {
+            cpu_milli: self.cpus.map_or(usual.cpu_milli, |cores| u64::from(cores.get()) * 1000),
+            memory: self.memory.unwrap_or(usual.memory),
+        }
+    }
+}
