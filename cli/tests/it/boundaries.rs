@@ -20,7 +20,7 @@ const OURS: [(&str, &[&str]); 7] = [
 ];
 
 /// Crates of others that only some of ours may use.
-const OTHERS: [(&str, &[&str]); 12] = [
+const OTHERS: [(&str, &[&str]); 18] = [
     ("saphyr-parser", &["scenario"]),
     ("yaml_serde", &["scenario", "engine"]),
     ("quick-junit", &["scenario"]),
@@ -32,7 +32,13 @@ const OTHERS: [(&str, &[&str]); 12] = [
     ("clap", &["cli"]),
     ("anstream", &["cli"]),
     ("tokio", &["engine", "store", "server", "worker", "cli"]),
-    ("reqwest", &["engine", "cli"]),
+    ("reqwest", &["engine", "store", "server", "cli"]),
+    ("axum", &["server"]),
+    ("utoipa", &["server"]),
+    ("object_store", &["store"]),
+    ("aes-gcm", &["store"]),
+    ("toml", &["cli"]),
+    ("hyper", &["engine", "worker"]),
 ];
 
 /// What code without I/O, clock and chance does not name.

@@ -275,6 +275,20 @@ fn old_experiments_go_and_new_and_open_ones_stay() {
 }
 
 #[test]
+fn what_takes_too_much_room_goes() {
+    let seeded = Seeded::new();
+    let old = seeded.experiment(1, ["hello", &"x".repeat(50_000)], minute(1));
+    let new = seeded.experiment(2, ["hello", "hello"], minute(2));
+    let gc = |size: &str| seeded.printed(&["gc", "--older-than", "36500d", "--keep", "0", "--max-size", size]);
+    assert!(gc("1MB").starts_with("removed 0 experiments"));
+    assert!(gc("40kB").starts_with("removed 1 experiment,"));
+    let list = seeded.printed(&["list"]);
+    assert!(!list.contains(&old.to_string()) && list.contains(&new.to_string()), "{list}");
+    let (code, _, stderr) = seeded.run(&["gc", "--max-size", "lots"]);
+    assert!(code == 2 && stderr.contains("write it as 800kB"), "{stderr}");
+}
+
+#[test]
 fn a_sweep_needs_an_engine_and_says_what_it_removed() {
     let seeded = Seeded::new();
     assert_eq!(seeded.printed(&["sweep"]), "nothing was left behind\n");

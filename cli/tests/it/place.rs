@@ -1,7 +1,7 @@
 //! A folder with a spec in it and a data directory, and what becomes of them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -86,6 +86,16 @@ impl Place {
         Started::watch(command.spawn().expect("the binary"))
     }
 
+    /// Starts a command that serves, and tells of everything.
+    pub(crate) fn begin(&self, arguments: &[&str]) -> Started {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone"));
+        command.args(arguments).arg("--data-dir").arg(self.data());
+        for foreign in ["DATABASE_URL", "TOUCHSTONE_DATABASE_URL", "TOUCHSTONE_SECRET_KEY", "TOUCHSTONE_CONFIG"] {
+            command.env_remove(foreign);
+        }
+        Started::watch(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary"))
+    }
+
     /// The containers, volumes and networks of this data directory, and what its processes left in it.
     pub(crate) fn left(&self) -> Vec<String> {
         let id = fs::read_to_string(self.data().join("id")).expect("an id");
@@ -150,7 +160,7 @@ impl Drop for Place {
     }
 }
 
-/// A `touchstone run` that was started. It is killed when the test ends.
+/// A command that was started. It is killed when the test ends.
 pub(crate) struct Started {
     child: Child,
     lines: Receiver<String>,
@@ -160,15 +170,19 @@ pub(crate) struct Started {
 
 impl Started {
     fn watch(mut child: Child) -> Self {
-        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
         let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
+        let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        for pipe in [stdout, stderr].into_iter().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
         Self { child, lines, told: String::new() }
     }
 

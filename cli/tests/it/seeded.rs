@@ -122,10 +122,12 @@ impl Seeded {
         let id = ExperimentId(uuid(0xe, number));
         self.runtime.block_on(async {
             let content = SpecContent { text: SPEC.to_owned(), files: Vec::new() };
-            let version = self.store.keep_spec("greeting", &content, at).await.expect("a version");
+            let version = self.store.keep_spec("", "greeting", &content, at).await.expect("a version");
             let settings = Settings { replicas: Some(1), ..Settings::default() };
             let source = "specs/greeting".to_owned();
-            let experiment = NewExperiment { id, spec: version, source, seed: plan.seed, settings };
+            let (owner, name, secrets) = (String::new(), String::new(), None);
+            let experiment =
+                NewExperiment { id, owner, name, spec: version, source, seed: plan.seed, settings, secrets };
             let jobs = plan.scenarios.iter().enumerate().map(|(index, scenario)| job(number, index, scenario));
             let run = NewRun { lane, priority: 0, jobs: jobs.collect() };
             self.store.submit(&experiment, &run, at).await.expect("kept");
@@ -151,6 +153,7 @@ impl Seeded {
             now: at,
             until: at + SignedDuration::from_mins(5),
             room: None,
+            limits: store::Limits::default(),
         };
         self.store.claim(&request).await.expect("a claim").expect("a job")
     }
@@ -170,7 +173,7 @@ impl Seeded {
         let evidence = evidence(greeting);
         let result = ScenarioResult { wall_ms: 1500, ..ScenarioResult::judge(spec, &held.scenario, &evidence) };
         let at = at + SignedDuration::from_millis(1500);
-        let completion = Completion { evidence: Some(&evidence), result: &result, at };
+        let completion = Completion { evidence: Some(&evidence), result: &result, traces: &[], at };
         self.store.complete(&held.lease, held.run, completion, &summarise).await.expect("completed");
     }
 
@@ -198,7 +201,7 @@ impl Seeded {
     pub(crate) fn unused_bundle(&self, at: Timestamp) -> PathBuf {
         let file = SpecFile { path: "x".to_owned(), executable: false, content: b"12345".to_vec() };
         let content = SpecContent { text: "unused".to_owned(), files: vec![file] };
-        let version = self.runtime.block_on(self.store.keep_spec("unused", &content, at)).expect("a version");
+        let version = self.runtime.block_on(self.store.keep_spec("", "unused", &content, at)).expect("a version");
         let folder = worker::bundle_folder(&self.path().join("data/bundles"), &version.digest);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("x"), "12345").expect("a file");
@@ -254,6 +257,7 @@ fn evidence(greeting: &str) -> Evidence {
             backend: "docker".to_owned(),
             runtime: "runc".to_owned(),
             images: vec![image],
+            snapshot: None,
         },
         agent: AgentRecord {
             started_at: None,
