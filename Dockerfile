@@ -1,0 +1,37 @@
+# Touchstone as an image.
+#
+#   docker build -t touchstone .                      from source, in a container
+#   docker build -t touchstone --target prebuilt .    from a binary that was built outside (BINARY says where it is)
+#
+# The base images are arguments. Workers that are to fetch `git_repo` fixtures need a RUNTIME_IMAGE with git, such as
+# buildpack-deps:bookworm-scm.
+ARG RUST_IMAGE=rust:1.95-bookworm
+ARG RUNTIME_IMAGE=debian:bookworm-slim
+
+# What the images have in common: somebody without privileges, and a place for data that a volume takes over.
+FROM ${RUNTIME_IMAGE} AS base
+RUN mkdir -p /opt/touchstone /var/lib/touchstone \
+ && chmod 0700 /var/lib/touchstone \
+ && chown 1000:1000 /var/lib/touchstone
+ENV PATH=/opt/touchstone:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    HOME=/var/lib/touchstone \
+    TOUCHSTONE_DATA_DIR=/var/lib/touchstone
+USER 1000:1000
+ENTRYPOINT ["touchstone"]
+EXPOSE 8012
+
+# From a binary that was built outside. The pattern lets builders that make every stage pass over this one.
+FROM base AS prebuilt
+ARG BINARY=target/release/touchstone
+COPY LICENSE ${BINARY}* /opt/touchstone/
+
+FROM ${RUST_IMAGE} AS build
+WORKDIR /source
+COPY . .
+RUN cargo build --release --locked --bin touchstone
+
+# The default.
+FROM base AS runtime
+COPY LICENSE /opt/touchstone/
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /source/target/release/touchstone /opt/touchstone/
