@@ -41,9 +41,9 @@ bench-sandbox:
 bench-gateway:
     cargo bench -p engine --bench gateway
 
-# Time a job in the queue, with more and more jobs that were done before it.
+# Time a job in the queue, with more and more jobs that were done before it, on SQLite and Postgres.
 bench-store:
-    cargo bench --profile release -p store --bench queue
+    scripts/bench-store
 
 # Time `touchstone run` beside the Docker calls and the engine that it is made of; the figures are in docs/benchmarks.md.
 bench-run:
@@ -53,9 +53,27 @@ bench-run:
 bench-worker:
     cargo bench --profile release -p worker --bench keeping
 
+# A live server, used with the stock Keystone SDK and with schemathesis; arguments go to pytest.
+sdk *arguments:
+    scripts/test-sdk "$@"
+
+# Kill servers and workers, and cut their databases off, at 24 points; `--all` for all of them.
+crashes *arguments:
+    scripts/crash-matrix "$@"
+
+# Bring the stack of docker-compose.yml up, use it, scale it, and take it down.
+compose:
+    scripts/test-compose
+
+# A server under load; the figures are in docs/benchmarks.md.
+load *arguments:
+    cargo build --release --bin touchstone
+    scripts/load "$@"
+
 # Run many scenarios in one process, and watch its memory and what it leaves behind.
 soak count="2000":
     scripts/soak {{count}}
+    scripts/crash-matrix --all
 
 # Property tests with many random cases.
 explore cases="10000":
