@@ -154,7 +154,7 @@ mod tests {
         };
         let id = ScenarioId::of(&cell, 0);
         let (parameters, variants) = (Default::default(), Vec::new());
-        let scenario = Scenario { id, cell, replica: 0, seed: Seed::new(1), parameters, variants };
+        let scenario = Scenario { id, cell, replica: 0, seed: Seed::new(1), parameters, variants, snapshot: None };
         let job = NewJob { id: JobId(Uuid::nil()), scenario, demand: Default::default(), at_once: None };
         let run = NewRun { lane: Lane::Shared, priority: 0, jobs: vec![job] };
         store.submit(&experiment, &run, now).await.expect("submitted")

@@ -74,9 +74,6 @@ pub struct Settings {
     pub filter: Vec<String>,
     /// Jobs with a higher number are taken first.
     pub priority: i64,
-    /// The id of the snapshot that the spec's agent was when it was submitted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<String>,
 }
 
 /// An experiment that is kept.

@@ -1,6 +1,7 @@
 //! Versions of agents. What they consist of is a bundle, which is an artifact with the name of its digest.
 
 use jiff::Timestamp;
+use scenario::plan::SnapshotAgent;
 use sea_query::{Expr, ExprTrait as _, Func, Order, Query, SelectStatement};
 use serde_json::Value as Json;
 
@@ -169,6 +170,21 @@ impl Store {
         };
         let select = of(owner, name).and_where_option(only).limit(1).to_owned();
         self.db.fetch_optional::<SnapshotRow>(&select).await?.map(SnapshotRow::read).transpose()
+    }
+
+    /// What a spec of this owner names: an id, or a name with a version, a tag or neither.
+    pub async fn named_snapshot(&self, owner: &str, agent: &SnapshotAgent) -> Result<Option<Snapshot>, StoreError> {
+        if let Some(found) = self.snapshot(&agent.snapshot).await? {
+            // An id of somebody else's is no id.
+            return Ok(Some(found).filter(|found| found.new.owner == owner));
+        }
+        let which = match (&agent.tag, agent.version.map(u32::try_from)) {
+            (Some(tag), _) => Which::Tag(tag),
+            (None, Some(Ok(version))) => Which::Version(version),
+            (None, Some(Err(_))) => return Ok(None),
+            (None, None) => Which::Latest,
+        };
+        self.find_snapshot(owner, &agent.snapshot, which).await
     }
 
     /// The newest version of each agent, by owner and name; of one owner only, if one is named.

@@ -49,7 +49,7 @@ pub use interactive::Interactive;
 pub use library::{bundle_folder, chosen_agent};
 pub use notice::{About, Notice, Observer};
 pub use sandboxes::{LiveSandbox, OnBackend, Sandboxes};
-pub use surroundings::{Clock, Ids, Lack, NoSnapshots, OwnersOf, Peers, RandomIds, Secrets, SnapshotAgent, Snapshots};
+pub use surroundings::{Clock, Ids, Lack, NoSnapshots, OwnersOf, Peers, RandomIds, Secrets, Snapshots};
 pub use uploads::StoredSnapshots;
 pub use worker::{Ticked, Worker};
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use engine::attempt::AgentChoice;
 use engine::bundle::BundleFolder;
 use engine::uploaded::SnapshotFiles;
-use scenario::plan::{PlanOptions, Scenario, expand};
+use scenario::plan::{PlanOptions, Scenario, SnapshotAgent, expand};
 use scenario::spec::Spec;
 use store::{Experiment, Numbers, RunId, Sandbox, SpecContent, Store, StoreError, read_spec};
 use tokio::sync::Mutex;
 use tokio::task;
 
 use crate::bundles;
-use crate::surroundings::{Lack, Secrets, SnapshotAgent, Snapshots};
+use crate::surroundings::{Lack, Secrets, Snapshots};
 
 /// How many runs are remembered.
 const REMEMBERED: usize = 64;
@@ -33,8 +33,6 @@ pub(crate) struct Opened {
     pub(crate) agent: Option<AgentChoice>,
     /// Whose it is.
     owner: String,
-    /// The uploaded agent that its spec named when it was submitted.
-    snapshot: Option<String>,
     /// How its numbers are made.
     pub(crate) numbers: Arc<Numbers>,
 }
@@ -130,8 +128,7 @@ impl Library {
         let agent = chosen_agent(&experiment).map_err(Unopened::Unusable)?;
         let bundle = self.unpack(digest, content).await?;
         let numbers = Arc::new(Numbers::read(&self.store, run, &experiment, &spec).await?);
-        let (owner, snapshot) = (experiment.owner, experiment.settings.snapshot);
-        Ok(Opened { spec, bundle, secrets, agent, owner, snapshot, numbers })
+        Ok(Opened { spec, bundle, secrets, agent, owner: experiment.owner, numbers })
     }
 
     /// The uploaded agent of a scenario, when it has one.
@@ -141,11 +138,10 @@ impl Library {
         scenario: &Scenario,
     ) -> Result<Option<SnapshotFiles>, Unopened> {
         let wanted = SnapshotAgent::of(&opened.spec, scenario, &opened.secrets).filter(|_| opened.agent.is_none());
-        let Some(mut wanted) = wanted else { return Ok(None) };
-        if let Some(id) = &opened.snapshot {
-            wanted = SnapshotAgent { snapshot: id.clone(), version: None, tag: None };
+        match wanted {
+            Some(wanted) => Ok(Some(self.snapshots.find(&opened.owner, &wanted).await?)),
+            None => Ok(None),
         }
-        Ok(Some(self.snapshots.find(&opened.owner, &wanted).await?))
     }
 
     /// Opens what a sandbox is made from.

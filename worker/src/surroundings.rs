@@ -10,9 +10,8 @@ use engine::entropy;
 use engine::owner::{self, Life};
 use engine::uploaded::SnapshotFiles;
 use jiff::Timestamp;
-use scenario::plan::{Scenario, Values};
+use scenario::plan::SnapshotAgent;
 use scenario::spec::Spec;
-use scenario::spec::sections::AgentKind;
 use store::{Experiment, Sandbox};
 use uuid::Uuid;
 
@@ -69,31 +68,6 @@ pub enum Lack {
     /// Nobody could be asked now.
     #[error("{0}")]
     Unavailable(String),
-}
-
-/// The uploaded agent that a scenario names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SnapshotAgent {
-    /// The name of the agent, or the id of one snapshot.
-    pub snapshot: String,
-    /// Which version of it; the newest without it.
-    pub version: Option<i64>,
-    /// Which tag, instead of a version.
-    pub tag: Option<String>,
-}
-
-impl SnapshotAgent {
-    /// The agent that a spec names, when it is an uploaded one.
-    #[must_use]
-    pub fn of(spec: &Spec, scenario: &Scenario, secrets: &BTreeMap<String, String>) -> Option<Self> {
-        let AgentKind::Snapshot(agent) = &spec.agent.as_ref()?.kind else { return None };
-        let values = Values::with_secrets(spec, scenario, secrets);
-        Some(Self {
-            snapshot: agent.snapshot.render(&values),
-            version: agent.version.map(|version| version.get()),
-            tag: agent.tag.as_ref().map(|tag| tag.render(&values)),
-        })
-    }
 }
 
 /// Nobody uploads agents here.

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::uploaded::{ConfigFile, SnapshotFiles};
+use scenario::plan::SnapshotAgent;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
-use store::{Snapshot, Store, StoreError, Which, bundle_key};
+use store::{Snapshot, Store, StoreError, bundle_key};
 
-use crate::surroundings::{Lack, SnapshotAgent, Snapshots};
+use crate::surroundings::{Lack, Snapshots};
 
 /// How many archives are remembered: the scenarios of one run have the same.
 const REMEMBERED: usize = 4;
@@ -44,21 +45,6 @@ impl StoredSnapshots {
         Self { store, archives: Mutex::default() }
     }
 
-    /// Finds what a spec names: an id, or a name with a version, a tag or neither.
-    async fn row(&self, owner: &str, agent: &SnapshotAgent) -> Result<Option<Snapshot>, StoreError> {
-        if let Some(found) = self.store.snapshot(&agent.snapshot).await? {
-            // An id of somebody else's is no id.
-            return Ok(Some(found).filter(|found| found.new.owner == owner));
-        }
-        let which = match (&agent.tag, agent.version.map(u32::try_from)) {
-            (Some(tag), _) => Which::Tag(tag),
-            (None, Some(Ok(version))) => Which::Version(version),
-            (None, Some(Err(_))) => return Ok(None),
-            (None, None) => Which::Latest,
-        };
-        self.store.find_snapshot(owner, &agent.snapshot, which).await
-    }
-
     async fn archive(&self, digest: &str) -> Result<Arc<[u8]>, Lack> {
         if let Some(found) = self.remembered(digest) {
             return Ok(found);
@@ -84,8 +70,9 @@ impl StoredSnapshots {
 #[async_trait]
 impl Snapshots for StoredSnapshots {
     async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Lack> {
-        let found = self.row(owner, agent).await.map_err(unavailable)?;
-        let Snapshot { new, version, .. } = found.ok_or_else(|| Lack::Missing(missing(agent)))?;
+        let found = self.store.named_snapshot(owner, agent).await.map_err(unavailable)?;
+        let Snapshot { new, version, .. } =
+            found.ok_or_else(|| Lack::Missing(format!("{agent} is not there; upload it with `POST /v1/agents`")))?;
         let auth = read_auth(new.auth).map_err(|error| {
             Lack::Missing(format!("what the agent `{}` needs cannot be read: {error}", agent.snapshot))
         })?;
@@ -110,13 +97,4 @@ fn read_auth(auth: Json) -> Result<Auth, serde_json::Error> {
 
 fn unavailable(error: StoreError) -> Lack {
     Lack::Unavailable(error.to_string())
-}
-
-fn missing(agent: &SnapshotAgent) -> String {
-    let name = &agent.snapshot;
-    match (&agent.tag, agent.version) {
-        (Some(tag), _) => format!("there is no agent `{name}` with the tag `{tag}`; upload it, or name another tag"),
-        (None, Some(version)) => format!("there is no version {version} of the agent `{name}`"),
-        (None, None) => format!("there is no agent `{name}`; upload it with `POST /v1/agents`"),
-    }
 }

@@ -93,6 +93,7 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
                 seed,
                 parameters: parameters.clone(),
                 variants,
+                snapshot: None,
             });
         }
     }

@@ -7,6 +7,7 @@ mod filter;
 mod parameters;
 mod scenario;
 mod seed;
+mod snapshot;
 mod values;
 mod variants;
 
@@ -15,4 +16,5 @@ pub use filter::Filter;
 pub use parameters::{parameter, parameter_text};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};
 pub use seed::Seed;
+pub use snapshot::SnapshotAgent;
 pub use values::Values;

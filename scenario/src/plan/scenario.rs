@@ -37,6 +37,9 @@ pub struct Scenario {
     /// turn has variants, and a turn without an entry has its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<usize>,
+    /// The id of the uploaded agent that acts, as it was found when the run was submitted: a newer version changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
 }
 
 macro_rules! id {
@@ -125,7 +128,15 @@ impl Scenario {
     pub(crate) fn only<'a>(_: &crate::spec::Spec, parameters: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
         let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let cell = CellId::of(&parameters);
-        Self { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters, variants: Vec::new() }
+        Self {
+            id: ScenarioId::of(&cell, 0),
+            cell,
+            replica: 0,
+            seed: Seed::new(7),
+            parameters,
+            variants: Vec::new(),
+            snapshot: None,
+        }
     }
 }
 

@@ -78,7 +78,15 @@ fn rates_of_few_trials_are_honest() {
 fn scenario(cell: &str, replica: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("cell".to_owned(), cell.into())].into_iter().collect();
     let cell = CellId::of(&parameters);
-    Scenario { id: ScenarioId::of(&cell, replica), cell, replica, seed: Seed::new(0), parameters, variants: Vec::new() }
+    Scenario {
+        id: ScenarioId::of(&cell, replica),
+        cell,
+        replica,
+        seed: Seed::new(0),
+        parameters,
+        variants: Vec::new(),
+        snapshot: None,
+    }
 }
 
 fn row(cell: &str, replica: u32, status: char) -> ScenarioResult {

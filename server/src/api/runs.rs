@@ -146,7 +146,7 @@ async fn prepare(app: &App, owner: &str, submission: Submission) -> Result<(NewE
     let ReadSpec { spec, .. } = read_spec(&upload.content.text, upload.bundle.as_ref())?;
     let settings = options.settings()?;
     let plan = plan(&spec, &settings, options.seed)?;
-    let run = new_run(app, &spec, &settings, plan.scenarios)?;
+    let run = new_run(app, owner, &spec, &settings, plan.scenarios).await?;
     require_secrets(app, owner, &spec, &secrets).await?;
     let id = ExperimentId(app.ids.id());
     let experiment = NewExperiment {

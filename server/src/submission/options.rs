@@ -74,7 +74,6 @@ impl Options {
             rerun_of: None,
             filter,
             priority,
-            snapshot: None,
         })
     }
 

@@ -6,12 +6,13 @@ use axum::body::Body;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::Method;
+use scenario::result::RowStatus;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use store::bundle_key;
 use tar::{Builder, EntryType, Header};
 
-use crate::test_app::{ADA, ADA_READS, ADMIN, Answer, BOB, SANDBOX, TestApp};
+use crate::test_app::{ADA, ADA_READS, ADMIN, Answer, BOB, HELLO, SANDBOX, TestApp};
 
 const BOUNDARY: &str = "----part";
 
@@ -201,4 +202,40 @@ async fn an_archive_that_is_too_large_is_refused() {
     upload(&app, ADA, &codex(), &bundle("a", b"hi")).await.expect(201);
     upload(&app, ADA, &codex(), &[7; 1001]).await.refused(413);
     upload(&app, ADA, &codex(), &vec![7; 1 << 20]).await.refused(413);
+}
+
+#[tokio::test]
+async fn a_run_keeps_the_version_that_it_was_submitted_with() {
+    let app = TestApp::new().await;
+    let spec = HELLO.replace("{type: noop}", "{type: snapshot, snapshot: codex}");
+    assert!(spec.contains("snapshot: codex"), "{spec}");
+    let submit = async || {
+        let body = json!({ "spec": spec });
+        app.post(ADA, "/v1/runs", body).await
+    };
+    let message = submit().await.refused(400);
+    assert!(message.contains("the agent `codex` is not there; upload it"), "{message}");
+    let version = async |content: &[u8]| {
+        let uploaded =
+            upload(&app, ADA, &json!({"name": "codex", "entrypoint": ["agent.py"]}), &bundle("agent.py", content))
+                .await;
+        uploaded.expect(201)["id"].as_str().expect("an id").to_owned()
+    };
+    let acting = async || {
+        let held = app.claim().await.expect("a job");
+        app.complete(&held, RowStatus::Pass).await;
+        held.scenario.snapshot
+    };
+    let first = version(b"one").await;
+    let submitted = submit().await.expect(202);
+    let path = format!("/v1/experiments/{}", submitted["id"].as_str().expect("an id"));
+    let second = version(b"two").await;
+    assert_eq!(acting().await.as_ref(), Some(&first), "what comes later changes nothing");
+    app.post_empty(ADA, &format!("{path}/rerun")).await.expect(202);
+    assert_eq!(acting().await.as_ref(), Some(&first), "the same once more");
+    app.post_empty(ADA, &format!("{path}/run")).await.expect(202);
+    assert_eq!(acting().await.as_ref(), Some(&second), "a new run has what is new");
+    let other = app.post(ADA, "/v1/runs", json!({ "spec": spec, "agent": "noop" })).await;
+    other.expect(202);
+    assert_eq!(acting().await, None);
 }

@@ -214,7 +214,15 @@ impl Queue {
 fn planned(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
     let cell = CellId::of(&parameters);
-    Scenario { id: ScenarioId::of(&cell, 0), cell, replica: 0, seed: Seed::new(7), parameters, variants: Vec::new() }
+    Scenario {
+        id: ScenarioId::of(&cell, 0),
+        cell,
+        replica: 0,
+        seed: Seed::new(7),
+        parameters,
+        variants: Vec::new(),
+        snapshot: None,
+    }
 }
 
 fn request(token: &str) -> ClaimRequest {

@@ -206,6 +206,7 @@ pub(crate) fn scenario(number: u32) -> Scenario {
         seed: Seed::new(u64::from(number)),
         parameters,
         variants: Vec::new(),
+        snapshot: None,
     }
 }
 

@@ -62,6 +62,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 seed: Seed::new(seed),
                 parameters,
                 variants: Vec::new(),
+                snapshot: (seed % 2 == 0).then(|| "snap_1".to_owned()),
             }
         },
     )

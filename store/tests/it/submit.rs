@@ -27,7 +27,6 @@ async fn what_was_submitted_is_read_back(world: World) {
         rerun_of: Some("default-r1".to_owned()),
         filter: vec!["rate=0.1".to_owned()],
         priority: -3,
-        snapshot: Some("snap_1".to_owned()),
     };
     let new = NewExperiment { settings, ..world.experiment().await };
     let owner = Lane::Own(world.uuid());

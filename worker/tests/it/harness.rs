@@ -51,6 +51,8 @@ pub(crate) struct Submission {
     pub(crate) text: Option<&'static str>,
     pub(crate) files: Vec<SpecFile>,
     pub(crate) settings: Settings,
+    /// Which uploaded agent its scenarios are run with.
+    pub(crate) snapshot: Option<String>,
 }
 
 impl Default for Submission {
@@ -64,6 +66,7 @@ impl Default for Submission {
             text: None,
             files: Vec::new(),
             settings: Settings::default(),
+            snapshot: None,
         }
     }
 }
@@ -141,7 +144,7 @@ impl World {
         let version = self.store.keep_spec("", submission.spec_id, &content, now).await.unwrap();
         let job = |scenario: Scenario| NewJob {
             id: JobId(self.ids.id()),
-            scenario,
+            scenario: Scenario { snapshot: submission.snapshot.clone(), ..scenario },
             demand: submission.demand,
             at_once: submission.at_once,
         };

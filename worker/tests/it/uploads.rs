@@ -1,10 +1,11 @@
 //! Agents that were uploaded.
 
+use scenario::plan::SnapshotAgent;
 use scenario::result::RowStatus;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use store::{NewSnapshot, Settings, bundle_key};
-use worker::{Clock as _, Lack, SnapshotAgent, Snapshots as _, StoredSnapshots};
+use worker::{Clock as _, Lack, Snapshots as _, StoredSnapshots};
 
 use crate::harness::{Submission, World};
 
@@ -71,8 +72,7 @@ async fn a_job_has_its_uploaded_agent(world: World) {
     world.submit_with(submission()).await;
     world.work(world.worker(1)).await;
     // What was submitted with one version keeps it.
-    let settings = Settings { snapshot: Some(first), ..Settings::default() };
-    world.submit_with(Submission { settings, ..submission() }).await;
+    world.submit_with(Submission { snapshot: Some(first), ..submission() }).await;
     world.work(world.worker(1)).await;
     // Somebody else acts.
     let settings = Settings { agent: Some("noop".to_owned()), ..Settings::default() };
@@ -87,6 +87,6 @@ async fn a_job_without_it_says_so(world: World) {
     world.work(world.worker(1)).await;
     let result = world.results(run).await.remove(0);
     assert_eq!(result.status, RowStatus::Error);
-    assert!(result.error.unwrap().message.contains("there is no agent `greeter`"));
+    assert!(result.error.unwrap().message.contains("the agent `greeter` is not there"));
     assert!(world.fake.seen().is_empty());
 }

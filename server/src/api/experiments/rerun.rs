@@ -33,8 +33,8 @@ pub(crate) struct RerunBody {
 
 /// Run scenarios of an experiment once more
 ///
-/// It becomes an experiment of its own, with the same spec, seed, parameters and secrets, so that no pass rate is made of
-/// chosen scenarios. Its id is in the reply.
+/// It becomes an experiment of its own, with the same spec, seed, parameters, secrets and uploaded agents, so that no pass
+/// rate is made of chosen scenarios. Its id is in the reply.
 #[utoipa::path(post, path = "/v1/experiments/{id}/rerun", tag = "experiments",
     params(("id" = String, Path, description = "The experiment's id")), request_body = Option<RerunBody>,
     responses((status = 202, body = RunBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -67,7 +67,7 @@ pub(crate) async fn rerun(
         settings: Settings { rerun_of: Some(run.id.to_string()), ..old.settings },
         secrets: seal_given(&app, id, &spec, &given)?,
     };
-    let new = new_run(&app, &spec, &experiment.settings, scenarios)?;
+    let new = new_run(&app, &experiment.owner, &spec, &experiment.settings, scenarios).await?;
     let begun = app.store.submit(&experiment, &new, app.clock.now()).await?;
     Ok((StatusCode::ACCEPTED, Json(RunBody::of(begun, new.jobs.len() as u64))))
 }

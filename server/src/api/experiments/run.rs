@@ -14,7 +14,8 @@ use crate::submission::{given_of, new_run, next_scenarios, require_secrets};
 
 /// Run an experiment
 ///
-/// Its results begin anew with this: older ones are still there as `?run=N`.
+/// Its results begin anew with this: older ones are still there as `?run=N`. An uploaded agent is the version that its spec
+/// names at this moment.
 #[utoipa::path(post, path = "/v1/experiments/{id}/run", tag = "experiments",
     params(("id" = String, Path, description = "The experiment's id")),
     responses((status = 202, body = RunBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -30,7 +31,7 @@ pub(crate) async fn run(
     let given = given_of(&app, experiment.id).await?;
     require_secrets(&app, &experiment.owner, &spec, &given).await?;
     let scenarios = next_scenarios(&app, &experiment, &spec).await?;
-    let run = new_run(&app, &spec, &experiment.settings, scenarios)?;
+    let run = new_run(&app, &experiment.owner, &spec, &experiment.settings, scenarios).await?;
     let begun = app.store.begin_run(experiment.id, &run, app.clock.now()).await?;
     Ok((StatusCode::ACCEPTED, Json(RunBody::of(begun, run.jobs.len() as u64))))
 }
