@@ -23,7 +23,12 @@ EXPOSE 8012
 # From a binary that was built outside. The pattern lets builders that make every stage pass over this one.
 FROM base AS prebuilt
 ARG BINARY=target/release/touchstone
-COPY LICENSE ${BINARY}* /opt/touchstone/
+# The authorities that webhooks and model providers are checked by, unless RUNTIME_IMAGE has them.
+ARG CERTIFICATES=ca-certificates.crt
+COPY LICENSE ${BINARY}* ${CERTIFICATES}* /opt/touchstone/
+USER 0:0
+RUN cd /opt/touchstone; if [ -f ca-certificates.crt ]; then mkdir -p /etc/ssl/certs && mv ca-certificates.crt /etc/ssl/certs/; fi
+USER 1000:1000
 
 FROM ${RUST_IMAGE} AS build
 WORKDIR /source
