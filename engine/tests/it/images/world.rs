@@ -178,7 +178,10 @@ impl World {
     pub(crate) async fn processes(&self, id: &str) -> Vec<String> {
         let options = TopOptionsBuilder::default().ps_args("-eo pid,uid,args").build();
         let top = self.docker.top_processes(id, Some(options)).await.expect("a list");
-        top.processes.unwrap_or_default().iter().map(|process| process[1..].join(" ")).collect()
+        let processes = top.processes.unwrap_or_default();
+        let lines = processes.iter().map(|process| process[1..].join(" "));
+        // One that has ended and was not waited for yet has no name of its own any more.
+        lines.filter(|line| !line.ends_with("<defunct>")).collect()
     }
 }
 
