@@ -20,6 +20,8 @@ pub struct Config {
     pub streams: usize,
     /// How often a stream, or who waits for an end, looks for news.
     pub look: Duration,
+    /// How long a call may take, uploads and streams aside: clients wait for 30 s.
+    pub answer_within: Duration,
     /// Whether webhooks may lead to this machine and to private networks.
     pub private_webhooks: bool,
     /// How long a worker is thought alive that was not heard of.
@@ -49,6 +51,7 @@ impl Default for Config {
             body_bytes: 2 << 20,
             streams: 200,
             look: Duration::from_millis(250),
+            answer_within: Duration::from_secs(29),
             private_webhooks: false,
             worker_patience: Duration::from_secs(30),
             keep_for: None,

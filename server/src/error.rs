@@ -3,6 +3,8 @@
 //! Handlers return `Result<_, ApiError>`. What is the caller's doing says what, where and what next. What is ours is logged
 //! and answered without its details.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -127,6 +129,12 @@ impl ApiError {
     /// There is no room for it now.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self { retry_after: Some(5), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "at_capacity", message) }
+    }
+
+    /// It took longer than clients wait.
+    pub(crate) fn late(limit: Duration) -> Self {
+        let message = format!("this took longer than {} s, so it was given up; try again", limit.as_secs_f64());
+        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, message) }
     }
 
     /// This server does not do it.

@@ -15,6 +15,7 @@ pub mod auth;
 mod background;
 mod cache;
 mod config;
+mod deadline;
 mod error;
 mod extract;
 mod fields;

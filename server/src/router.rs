@@ -17,6 +17,7 @@ use crate::api::{
 };
 use crate::app::App;
 use crate::auth::authenticate;
+use crate::deadline::in_time;
 use crate::error::ApiError;
 use crate::openapi;
 use crate::telemetry::count;
@@ -65,6 +66,7 @@ pub(crate) fn router(app: App) -> Router {
             ApiError::not_found("there is nothing here; the API begins with /v1, and /docs describes it")
         })
         .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+        .layer(from_fn_with_state(app.clone(), in_time))
         .layer(map_response(do_not_guess))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), count))

@@ -1,5 +1,7 @@
 //! What breaks a stock client: the points of its checklist that no other file shows.
 
+use std::time::Duration;
+
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
 
@@ -96,4 +98,14 @@ async fn deletes_have_no_body_and_everything_else_has_json() {
     assert_eq!((run.status.as_u16(), run.header("content-type")), (202, "application/json"));
     let deleted = app.delete(ADA, "/v1/specs/hello").await;
     assert_eq!((deleted.status.as_u16(), deleted.body.len()), (204, 0));
+}
+
+#[tokio::test]
+async fn no_call_takes_longer_than_clients_wait() {
+    let app = TestApp::with(|config| config.answer_within = Duration::from_millis(200)).await;
+    let id = app.running(HELLO).await;
+    let late = app.get(ADA, &format!("/v1/experiments/{id}?wait=20s")).await;
+    let message = late.refused(503);
+    assert!(message.contains("longer than 0.2 s") && late.header("retry-after") == "1", "{message}");
+    app.get(ADA, &format!("/v1/experiments/{id}")).await.expect(200);
 }

@@ -70,7 +70,7 @@ async fn who_waits_in_vain_is_answered_in_time() {
     assert_eq!(answer.expect(200)["status"], "running");
     let tag = answer.header("etag").to_owned();
     assert_eq!(get(&app, &path, &[("if-none-match", &tag)]).await.status, 304);
-    for wait in ["soon", "-1", "1.5s", "1h"] {
+    for wait in ["soon", "-1", "1x", "nan", ""] {
         assert!(app.get(ADA, &format!("/v1/experiments/{id}?wait={wait}")).await.refused(400).contains("wait"));
     }
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use scenario::spec::types::Timespan;
 use serde::{Deserialize, Deserializer};
 use store::{Experiment, Run};
 use tokio::time::Instant;
@@ -146,15 +147,11 @@ async fn respond(
     Ok(response)
 }
 
-/// Reads `25s`, `500ms` or a number of seconds.
+/// Reads `25s`, `1m` or a number of seconds.
 fn wait<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
-    let (number, to_millis) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1),
-        None => (text.strip_suffix('s').unwrap_or(&text), 1000),
-    };
-    let number: u32 = number
-        .parse()
-        .map_err(|_| serde::de::Error::custom("`wait` must be a time such as `25s`, `500ms` or a number of seconds"))?;
-    Ok(Some(Duration::from_millis(u64::from(number) * to_millis)))
+    let seconds = || text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let wait = Timespan::parse(&text).map(Timespan::get).filter(|_| !text.is_empty()).or_else(seconds);
+    let unreadable = "`wait` must be a time such as `25s`, `500ms` or a number of seconds";
+    wait.map(Some).ok_or_else(|| serde::de::Error::custom(unreadable))
 }
