@@ -2,9 +2,11 @@
 
 import json
 import signal
+import threading
 import urllib.request
 
 import pytest
+from polarity_keystone import Keystone
 
 from processes import Case
 
@@ -74,3 +76,15 @@ def test_a_worker_that_was_paused_past_its_lease_cannot_overwrite_its_successor(
     paused.wait_for("does not count")
     after = case.results(experiment)
     assert after["scenarios"][0]["sandbox_id"] == sandbox and after["passed"] == 1
+
+
+def test_a_stock_client_that_polls_notices_nothing_of_an_outage_of_the_database(case):
+    """Item 14 of the checklist: one poll that fails ends the client's wait."""
+    keystone = Keystone(api_key="none", base_url=f"http://127.0.0.1:{case.port}")
+    keystone.specs.create(spec(2, "sleep 2; touch out"))
+    experiment = keystone.experiments.create("outage", spec_id="fleet")
+    outage = threading.Thread(target=lambda: (case.worker.wait_for(": the agent acts"), case.cut()))
+    outage.start()
+    done = experiment.run_and_wait(poll_interval=0.1, timeout=90)
+    outage.join()
+    assert (done.passed, done.total_scenarios) == (2, 2), done

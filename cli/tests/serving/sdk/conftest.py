@@ -4,7 +4,9 @@ The server is named by TOUCHSTONE_URL and TOUCHSTONE_KEY; `scripts/test-sdk` sta
 """
 
 import os
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
@@ -32,6 +34,31 @@ class Raw:
 @pytest.fixture(scope="session")
 def raw():
     return Raw()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def slow(keystone, raw):
+    """Calls that would take minutes if they were let: how long each took, and its answer. They begin before all tests."""
+
+    def timed(method, path, **options):
+        started = time.monotonic()
+        reply = raw(method, path, **options)
+        return time.monotonic() - started, reply
+
+    keystone.specs.create(spec("sdk-slow", "sleep 100"))
+    experiment = keystone.experiments.create("slow", spec_id="sdk-slow")
+    experiment.run()
+    sandbox = keystone.sandboxes.create("sdk-slow", timeout="10m")
+    deadline = time.monotonic() + 60
+    while sandbox.refresh().state == "creating":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    with ThreadPoolExecutor() as pool:
+        yield [
+            pool.submit(timed, "GET", f"/v1/experiments/{experiment.id}?wait=10m"),
+            pool.submit(timed, "POST", f"/v1/sandboxes/{sandbox.id}/commands", json={"command": "sleep 100", "timeout": "10m"}),
+        ]
+    sandbox.destroy()
 
 
 @pytest.fixture

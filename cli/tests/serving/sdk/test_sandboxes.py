@@ -50,6 +50,14 @@ def test_files_are_written_read_and_removed_also_by_absolute_paths(sandbox):
     assert refused.value.status_code == 404
 
 
+def test_no_call_takes_longer_than_clients_wait(slow):
+    """Item 13 of the checklist."""
+    for call in slow:
+        seconds, reply = call.result()
+        assert seconds < 30 and reply.status_code == 200, (seconds, reply.text)
+    assert slow[1].result()[1].json()["exit_code"] == 124
+
+
 def test_no_path_leads_out_of_it(sandbox):
     for path in ["../../etc/hostname", "%2e%2e/%2e%2e/etc/shadow", "notes/../../../root/x"]:
         with pytest.raises(KeystoneError) as refused:
