@@ -10,6 +10,7 @@ use scenario::verdict::ErrorKind;
 use serde_json::{Value as Json, json};
 use store::{Completion, Failure, Kept, Numbers, StoreError};
 
+use crate::absence::AWAY;
 use crate::execute::{Again, Execution};
 use crate::heartbeat::later;
 use crate::notice::Notice;
@@ -44,6 +45,8 @@ impl Execution {
     pub(crate) async fn failed(&self, message: String, again: Again, wall_ms: u64) {
         if self.stop.why().is_some() {
             self.stopped().await;
+        } else if again == Again::Worthwhile && self.has_no_engine().await {
+            self.release(AWAY).await;
         } else if again == Again::Worthwhile && self.held.failures + 1 < self.shared.config.attempts {
             self.retry(&message).await;
         } else {
@@ -56,13 +59,12 @@ impl Execution {
     pub(crate) async fn stopped(&self) {
         match self.stop.why() {
             Some(Why::LeaseLost) => self.tell_end(Ok(Kept::Stale), self.given_up("the lease was lost")).await,
-            Some(Why::Released) => self.release().await,
+            Some(Why::Released) => self.release("the worker ended").await,
             Some(Why::Cancelled) | None => self.give_up("cancelled").await,
         }
     }
 
-    async fn release(&self) {
-        let message = "the worker ended";
+    async fn release(&self, message: &str) {
         self.note("released", json!({ "why": message })).await;
         let (store, now) = (&self.shared.store, self.shared.clock.now());
         match self.insist(|| store.release(&self.held.lease, message, now)).await {

@@ -10,6 +10,7 @@
 //! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty; a service ([`Worker::run`]) goes on, tells
 //! that it is there, and has sandboxes that people work in ([`Interactive`]).
 
+mod absence;
 mod bundles;
 mod config;
 mod control;
@@ -53,6 +54,7 @@ pub use surroundings::{Clock, Ids, Lack, NoSnapshots, OwnersOf, Peers, RandomIds
 pub use uploads::StoredSnapshots;
 pub use worker::{Ticked, Worker};
 
+use absence::Absence;
 use journal::Journal;
 use library::Library;
 
@@ -93,6 +95,7 @@ struct Shared {
     journal: Journal,
     /// Told when leases are to be renewed at once: somebody may have cancelled a run.
     renew: Notify,
+    absence: Absence,
 }
 
 impl Shared {
@@ -101,6 +104,18 @@ impl Shared {
         let journal = Journal::of(store.clone(), Arc::clone(&clock));
         let needed = (secrets, snapshots);
         let library = Library::new(store.clone(), needed, config.bundles.clone(), config.scratch.clone());
-        Self { config, store, sandboxes, clock, ids, peers, observer, library, journal, renew: Notify::new() }
+        Self {
+            config,
+            store,
+            sandboxes,
+            clock,
+            ids,
+            peers,
+            observer,
+            library,
+            journal,
+            renew: Notify::new(),
+            absence: Absence::default(),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use store::Demand;
 
+use crate::absence::AWAY;
 use crate::config::Config;
 use crate::control::Order;
 use crate::slots::{Room, Slots};
@@ -12,11 +13,14 @@ pub(crate) fn reason(
     config: &Config,
     order: Order,
     slots: &Slots,
-    disk: Option<Disk>,
+    (disk, away): (Option<Disk>, bool),
     next: Option<Demand>,
 ) -> Option<String> {
     if order != Order::Work {
         return Some("draining".to_owned());
+    }
+    if away {
+        return Some(AWAY.to_owned());
     }
     let most = config.slots.max(1);
     let room = match slots.room(config) {
@@ -92,7 +96,7 @@ mod tests {
         let large = Demand { cpu_milli: 2500, memory: 7 * GIB };
         let check = async |order, demands: &[Demand], free: u64, next, expected: Option<&str>| {
             let disk = Some(Disk { free, is_enough: free >= GIB });
-            let said = reason(&config(), order, &taken(demands).await, disk, next);
+            let said = reason(&config(), order, &taken(demands).await, (disk, false), next);
             assert_eq!(said.as_deref(), expected);
         };
         check(Order::Work, &[], 9 * GIB, Some(large), None).await;

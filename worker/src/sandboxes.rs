@@ -38,6 +38,9 @@ pub trait Sandboxes: Debug + Send + Sync {
 
     /// Makes room on the disk when less than this is free; what is free then.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
+
+    /// Whether whatever makes sandboxes is there.
+    async fn answers(&self) -> Result<(), EngineError>;
 }
 
 /// A sandbox that somebody works in.
@@ -105,5 +108,9 @@ impl Sandboxes for OnBackend {
 
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError> {
         self.0.make_room(watermark).await
+    }
+
+    async fn answers(&self) -> Result<(), EngineError> {
+        self.0.answers().await
     }
 }

@@ -24,6 +24,11 @@ pub(crate) struct Looked {
 }
 
 impl Looked {
+    /// What was left has to be looked for at once.
+    pub(crate) fn forget_strays(&mut self) {
+        self.for_strays = None;
+    }
+
     /// How the disk was when it was looked at last.
     pub(crate) fn disk(&self) -> Option<Disk> {
         self.at_disk.map(|(_, disk)| disk)

@@ -83,7 +83,8 @@ impl Worker {
         self.sweep();
         let mut started = 0;
         let mut blocked = false;
-        while self.control.order() == Order::Work {
+        let away = self.waits_for_engine().await;
+        while self.control.order() == Order::Work && !away {
             let room = match self.slots.room(&self.shared.config) {
                 Room::None => break,
                 Room::For(demand) => Some(demand),
@@ -152,7 +153,7 @@ impl Worker {
         self.standing.say(Pulse {
             running: u32::try_from(self.slots.len()).unwrap_or(u32::MAX),
             free_disk: disk.map_or(0, |disk| disk.free),
-            reason: reason(config, order, &self.slots, disk, next),
+            reason: reason(config, order, &self.slots, (disk, self.shared.absence.is_known()), next),
         });
         Ok(())
     }

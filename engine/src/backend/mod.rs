@@ -56,13 +56,17 @@ pub trait Backend: Debug + Send + Sync {
     /// Makes a sandbox. Whatever was made is removed again when this fails.
     async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError>;
 
-    /// Removes what owners of this data directory made and that have gone since. What cannot be removed keeps nothing
+    /// Removes what owners of this data directory made and that have gone since, and what could not be removed when its time
+    /// had come. What cannot be removed keeps nothing
     /// else from being removed; the first problem is returned then.
     async fn sweep(&self, reach: Reach) -> Result<Swept, EngineError>;
 
     /// Removes images that [`Backend::with_packages`] made, least recently used first, while less than `watermark` bytes
     /// are free. One that a container uses stays, and so does one that was used a moment ago.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
+
+    /// Whether whatever makes sandboxes is there, and answers promptly.
+    async fn answers(&self) -> Result<(), EngineError>;
 
     /// Removes images that [`Backend::with_packages`] made and that were not used for so long; their names. One that a
     /// container uses stays, and so does one that was used a moment ago.

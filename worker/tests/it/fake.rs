@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -77,6 +77,8 @@ pub(crate) struct Fake {
     peak: AtomicUsize,
     gate: watch::Sender<bool>,
     pub(crate) free: AtomicU64,
+    /// Whether nothing that makes sandboxes answers.
+    pub(crate) is_away: AtomicBool,
     pub(crate) sweeps: AtomicUsize,
     /// How many have begun to stop slowly.
     pub(crate) stopping: AtomicUsize,
@@ -169,6 +171,7 @@ impl Fake {
             peak: AtomicUsize::new(0),
             gate: watch::Sender::new(false),
             free: AtomicU64::new(u64::MAX),
+            is_away: AtomicBool::new(false),
             sweeps: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
             live: Mutex::default(),
@@ -339,6 +342,10 @@ impl Sandboxes for Fake {
 
     async fn make_room(&self, _watermark: u64) -> Result<Space, EngineError> {
         Ok(Space { free: self.free.load(Ordering::SeqCst), evicted: Vec::new() })
+    }
+
+    async fn answers(&self) -> Result<(), EngineError> {
+        if self.is_away.load(Ordering::SeqCst) { Err(broken()) } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use scenario::result::RowStatus;
 use store::{RunState, Worker as WorkerRow};
 use worker::Notice;
 
@@ -16,6 +17,8 @@ databases![
     released_jobs_are_done_by_another_worker,
     the_next_job_that_does_not_fit_is_named,
     a_sweep_comes_at_the_start_and_on_a_schedule,
+    jobs_wait_for_an_engine_that_is_away_and_none_of_them_fails,
+    a_job_that_breaks_although_the_engine_is_there_ends,
     what_is_needed_and_cannot_be_asked_for_is_asked_for_again,
 ];
 
@@ -107,6 +110,36 @@ async fn the_next_job_that_does_not_fit_is_named(world: World) {
     until_reason(&world, 1, Some("only 312 MiB of disk are free, 1024 needed")).await;
     assert_eq!(row(&world, 1).await.pulse.free_disk, 312 << 20);
     world.fake.open_gate();
+    serving.control.drain();
+    serving.ended().await;
+}
+
+async fn jobs_wait_for_an_engine_that_is_away_and_none_of_them_fails(world: World) {
+    world.fake.otherwise(Act::Break);
+    world.fake.is_away.store(true, Ordering::SeqCst);
+    let run = world.submit(4).await;
+    let serving = serve(world.service_with(1, |config| config.attempts = 1));
+    until_reason(&world, 1, Some("the engine that makes sandboxes does not answer")).await;
+    until("all were given back", async || world.fake.running() == 0).await;
+    assert_eq!(world.run(run).await.ended, 0);
+    let (seen, sweeps) = (world.fake.seen().len(), world.fake.sweeps.load(Ordering::SeqCst));
+    assert!(seen <= 2, "nothing more is tried: {seen}");
+    world.fake.otherwise(Act::Pass);
+    world.fake.is_away.store(false, Ordering::SeqCst);
+    until("the run ends", async || world.run(run).await.state == RunState::Finished).await;
+    assert!(world.results(run).await.iter().all(|result| result.status == RowStatus::Pass));
+    assert!(world.has_problem("nothing is taken until it does") && world.has_problem("answers again"));
+    until("it swept once more", async || world.fake.sweeps.load(Ordering::SeqCst) > sweeps).await;
+    serving.control.drain();
+    serving.ended().await;
+}
+
+async fn a_job_that_breaks_although_the_engine_is_there_ends(world: World) {
+    world.fake.otherwise(Act::Break);
+    let run = world.submit(1).await;
+    let serving = serve(world.service_with(1, |_| ()));
+    until("the run ends", async || world.run(run).await.state == RunState::Finished).await;
+    assert_eq!(world.results(run).await[0].status, RowStatus::Error);
     serving.control.drain();
     serving.ended().await;
 }

@@ -15,6 +15,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::DockerBackend;
 use super::call::{call, call_if_there};
+use crate::backend::Swept;
 use crate::door::Door;
 use crate::error::EngineError;
 
@@ -156,6 +157,42 @@ impl Inventory {
     /// Strikes a container off: it is gone, or was never ours.
     pub(super) fn forget_container(&self, name: &str) {
         self.made().containers.retain(|noted| noted != name);
+    }
+}
+
+/// What could not be removed, because the engine did not answer. The next sweep tries again.
+#[derive(Debug, Default)]
+pub(super) struct Undone(Mutex<Vec<Arc<Inventory>>>);
+
+impl Undone {
+    /// Notes what is left.
+    pub(super) fn note(&self, inventory: &Arc<Inventory>) {
+        self.list().push(Arc::clone(inventory));
+    }
+
+    /// Tries once more; how many containers and volumes are gone with that. What is still left stays noted.
+    pub(super) async fn remove(&self, backend: &DockerBackend) -> (Swept, Result<(), EngineError>) {
+        let all = std::mem::take(&mut *self.list());
+        let (mut swept, mut problem) = (Swept::default(), Ok(()));
+        for inventory in all {
+            let Made { containers, volumes, folders } = inventory.made().clone();
+            match inventory.remove(backend).await {
+                Ok(()) => {
+                    swept.containers += containers.len();
+                    swept.volumes += volumes.len();
+                    swept.folders += folders.len();
+                }
+                Err(error) => {
+                    self.note(&inventory);
+                    problem = problem.and(Err(error));
+                }
+            }
+        }
+        (swept, problem)
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Inventory>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

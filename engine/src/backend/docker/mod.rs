@@ -39,6 +39,7 @@ use crate::event::Events;
 use crate::owner::Owner;
 use call::call;
 use host_paths::HostPaths;
+use inventory::Undone;
 
 /// Where an engine listens when nobody says otherwise.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -62,6 +63,9 @@ impl Default for DockerSettings {
     }
 }
 
+/// How long an engine may take to say that it is there.
+const PROMPT: Duration = Duration::from_secs(5);
+
 /// Makes sandboxes with a Docker engine on this machine. Clones share its limits.
 #[derive(Debug, Clone)]
 pub struct DockerBackend(Arc<Inner>);
@@ -76,6 +80,8 @@ struct Inner {
     host_paths: HostPaths,
     creating: Semaphore,
     destroying: Semaphore,
+    /// What could not be removed.
+    undone: Undone,
     /// Images that could not be pulled, and when: nobody asks again and again.
     unpullable: Mutex<BTreeMap<String, Instant>>,
     /// Held while an image with packages is made, so that it is made once.
@@ -112,6 +118,7 @@ impl DockerBackend {
             host_paths,
             creating: Semaphore::new(creating),
             destroying: Semaphore::new(destroying),
+            undone: Undone::default(),
             unpullable: Mutex::default(),
             baking: Mutex::default(),
         })))
@@ -202,6 +209,13 @@ impl Backend for DockerBackend {
 
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError> {
         self.free_space(watermark).await
+    }
+
+    async fn answers(&self) -> Result<(), EngineError> {
+        let operation = "ask the Docker engine whether it is there";
+        let asked = tokio::time::timeout(PROMPT, call(operation, self.0.docker.ping()));
+        let late = |_| EngineError::DockerTimeout { operation: operation.to_owned(), seconds: PROMPT.as_secs() };
+        asked.await.map_err(late)?.map(|_| ())
     }
 
     async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError> {

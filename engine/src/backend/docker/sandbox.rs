@@ -91,7 +91,9 @@ impl DockerBackend {
                 Ok(DockerSandbox { backend, request, name, door, inventory, fresh: AtomicU32::new(0) })
             }
             Err(error) => {
-                let _ = inventory.remove(self).await;
+                if inventory.remove(self).await.is_err() {
+                    self.0.undone.note(&inventory);
+                }
                 Err(error)
             }
         }
@@ -322,7 +324,11 @@ impl Sandbox for DockerSandbox {
 
     async fn destroy(&self) -> Result<(), EngineError> {
         self.door.shut();
-        self.inventory.remove(&self.backend).await
+        let removed = self.inventory.remove(&self.backend).await;
+        if removed.is_err() {
+            self.backend.0.undone.note(&self.inventory);
+        }
+        removed
     }
 }
 
@@ -330,6 +336,7 @@ impl Drop for DockerSandbox {
     fn drop(&mut self) {
         // One that was made beside another is removed with that one.
         if !self.inventory.is_empty() && Arc::strong_count(&self.inventory) == 1 {
+            self.backend.0.undone.note(&self.inventory);
             tracing::error!(sandbox = %self.name, "the sandbox {} was not destroyed; the next sweep removes it", self.name);
         }
     }

@@ -51,7 +51,9 @@ impl DockerBackend {
     /// returned.
     pub(super) async fn sweep_within(&self, reach: Reach) -> Result<Swept, EngineError> {
         let data_dir = self.0.owner.data_dir();
-        let mut progress = Progress::default();
+        let (swept, undone) = self.0.undone.remove(self).await;
+        let mut progress = Progress { swept, problem: None };
+        progress.done(undone);
         // Before the containers: a container is there before it is marked.
         let marked = kept::marked(data_dir).map_err(EngineError::files("list the sandboxes that are kept"))?;
         let containers = self.containers().await?;
@@ -63,7 +65,7 @@ impl DockerBackend {
         let volumes = self.volumes().await?;
         let volumes = self.within(reach, &kept, volumes, &mut progress);
         let names = volumes.into_iter().map(|volume| volume.name).collect();
-        progress.swept.volumes = self.remove_all(names, Kind::Volume, &mut progress).await;
+        progress.swept.volumes += self.remove_all(names, Kind::Volume, &mut progress).await;
         // What could not be removed stays marked: then it is known what it is.
         if reach == Reach::GoneAndKept && progress.problem.is_none() {
             self.forget_marks(&kept, &mut progress);
