@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::thread::UnshareFlags;
 
 /// Signals that interrupt the doorkeeper's waiting; all others are blocked for good.
 const HEARD: [i32; 3] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT];
@@ -76,6 +77,68 @@ pub(crate) fn wait_any() -> Option<Ended> {
         system_us: microseconds(usage.ru_stime),
         max_rss_kib: usage.ru_maxrss.unsigned_abs(),
     })
+}
+
+/// Waits until a child ends. `None` when there is none.
+pub(crate) fn wait_for_any() -> Option<Ended> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the pointer is valid for writing.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
+        if pid > 0 {
+            return Some(Ended { pid, status, user_us: 0, system_us: 0, max_rss_kib: 0 });
+        }
+        if last_error() != Errno::INTR {
+            return None;
+        }
+    }
+}
+
+/// Leaves namespaces for new ones.
+pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: the flags name namespaces only, and this process has a single thread.
+    unsafe { rustix::thread::unshare_unsafe(flags) }
+}
+
+/// Gives a descriptor another number, under which it stays open.
+pub(crate) fn move_descriptor(descriptor: OwnedFd, number: u32) -> Result<(), Errno> {
+    let number = i32::try_from(number).map_err(|_| Errno::BADF)?;
+    // SAFETY: nobody owns the new number: this process opens few descriptors, and this one is far above them.
+    check(unsafe { libc::dup2(descriptor.as_raw_fd(), number) }).map(drop)
+}
+
+/// Says nothing more on standard output.
+pub(crate) fn close_standard_output() {
+    // SAFETY: nothing is written there any more, and what is opened next may have its number.
+    unsafe {
+        libc::close(1);
+    }
+}
+
+/// Takes all capabilities out of reach of this process and of all that it makes.
+pub(crate) fn clear_bounding_set() {
+    for capability in 0..=63 {
+        // SAFETY: prctl takes numbers. It fails for those that the kernel does not know.
+        unsafe {
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        }
+    }
+}
+
+/// Switches the loopback interface of the network namespace on.
+pub(crate) fn raise_loopback() -> Result<(), Errno> {
+    let mut request = MaybeUninit::<libc::ifreq>::zeroed();
+    // SAFETY: all zeroes is a valid request; the name fits and ends with a zero; the socket is closed again.
+    unsafe {
+        let request = request.assume_init_mut();
+        for (target, byte) in request.ifr_name.iter_mut().zip(b"lo") {
+            *target = byte.cast_signed();
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+        let socket =
+            OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?);
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const *request)).map(drop)
+    }
 }
 
 /// Sends a signal, with the meaning that the kernel gives to negative numbers of processes.

@@ -29,7 +29,8 @@ use self::files::{Job, Progress};
 use self::identity::Identity;
 use self::outbox::Outbox;
 use self::space::SpaceWatch;
-use self::start::{Arguments, Ending, Start};
+pub(crate) use self::start::Ending;
+use self::start::{Arguments, Start};
 use self::sweep::{Sweep, kill_others};
 use crate::sys;
 

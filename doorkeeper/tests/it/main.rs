@@ -12,4 +12,5 @@ mod sandbox;
 mod start;
 mod staying;
 mod walking;
+mod walls;
 mod writing;

@@ -127,6 +127,11 @@ impl Sandbox {
     /// Starts a doorkeeper and greets it.
     pub(crate) fn start(before: &[&str]) -> Self {
         let (folder, listener, process) = launch(before);
+        Self::greet(folder, &listener, process)
+    }
+
+    /// Waits for a doorkeeper, and greets it.
+    pub(crate) fn greet(folder: TempDir, listener: &UnixListener, process: Child) -> Self {
         let mut connection = Connection::new(listener.accept().unwrap().0);
         connection.stream().set_read_timeout(Some(PATIENCE)).unwrap();
         connection.stream().set_write_timeout(Some(PATIENCE)).unwrap();

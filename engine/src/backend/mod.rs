@@ -57,8 +57,7 @@ pub trait Backend: Debug + Send + Sync {
     async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError>;
 
     /// Removes what owners of this data directory made and that have gone since, and what could not be removed when its time
-    /// had come. What cannot be removed keeps nothing
-    /// else from being removed; the first problem is returned then.
+    /// had come. What cannot be removed keeps nothing else from being removed; the first problem is returned then.
     async fn sweep(&self, reach: Reach) -> Result<Swept, EngineError>;
 
     /// Removes images that [`Backend::with_packages`] made, least recently used first, while less than `watermark` bytes

@@ -1,0 +1,200 @@
+//! Making the box that the doorkeeper is in, where there is no container engine to do it.
+//!
+//! Three processes: the **watcher**, which the worker started, stays outside with the worker's rights. It tells the kernel
+//! who is who in the box, holds the layers that the box writes to, and ends as the box ends. The **founder** leaves the
+//! host's namespaces and makes the **doorkeeper**, the first process of the box, which puts its root together, gives up
+//! everything that it does not need, and then does what a doorkeeper does. All of them are this program, which has a
+//! single thread: namespaces and threads do not mix.
+
+mod filter;
+mod mounts;
+mod watcher;
+
+use std::fmt;
+use std::io::{self, Read as _};
+
+use doorkeeper::plan::{FIRST_OPEN, Plan, Unreadable};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_capabilities,
+    set_no_new_privs, set_thread_res_gid, set_thread_res_uid,
+};
+
+use self::watcher::Line;
+use crate::keeper::{self, Ending};
+use crate::sys::{self, Fork};
+
+/// Why there is no box.
+#[derive(Debug)]
+pub(crate) enum NoBox {
+    /// The plan could not be read.
+    Plan(io::Error),
+    /// It is no plan.
+    Unreadable(Unreadable),
+    /// The kernel refused something.
+    Refused {
+        /// What.
+        what: String,
+        /// Why.
+        errno: Errno,
+    },
+    /// Another of the three processes ended.
+    Alone,
+}
+
+impl fmt::Display for NoBox {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(error) => write!(formatter, "could not read the plan of the box: {error}"),
+            Self::Unreadable(error) => write!(formatter, "{error}"),
+            Self::Refused { what, errno } => write!(formatter, "could not {what}: {errno}"),
+            Self::Alone => write!(formatter, "a process that makes the box ended"),
+        }
+    }
+}
+
+/// Says what the kernel refused.
+fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> NoBox {
+    move |errno| NoBox::Refused { what: what.into(), errno }
+}
+
+/// How a process that makes a box ends.
+pub(crate) enum End {
+    /// There is no box.
+    NoBox(NoBox),
+    /// The watcher saw the box end like this.
+    Watched(u8),
+    /// The doorkeeper was asked to end.
+    Kept(Result<(), Ending>),
+}
+
+/// Reads a plan from standard input and makes its box.
+pub(crate) fn raise() -> End {
+    match read().and_then(|plan| begin(&plan)) {
+        Ok(end) => end,
+        Err(problem) => End::NoBox(problem),
+    }
+}
+
+fn read() -> Result<Plan, NoBox> {
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes).map_err(NoBox::Plan)?;
+    Plan::decode(&bytes).map_err(NoBox::Unreadable)
+}
+
+/// Becomes the watcher; and the founder and the doorkeeper, in processes of their own.
+fn begin(plan: &Plan) -> Result<End, NoBox> {
+    let (watchers, founders) = Line::pair().map_err(refused("make a line between processes"))?;
+    match sys::fork().map_err(refused("make a process"))? {
+        Fork::Parent(founder) => {
+            drop(founders);
+            watcher::watch(plan, founder, &watchers).map(End::Watched)
+        }
+        Fork::Child => {
+            drop(watchers);
+            match found(plan, &founders) {
+                Ok(end) => Ok(end),
+                Err(problem) => {
+                    // The watcher tells the worker.
+                    founders.complain(&problem.to_string());
+                    sys::exit_now(1)
+                }
+            }
+        }
+    }
+}
+
+/// The founder: leaves the host's namespaces, and makes the doorkeeper.
+fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
+    // What is to stay open is found while the host can still be seen, and before anybody is somebody else.
+    let opened = plan.open.iter().map(|folder| open_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    if let Some(pid) = plan.beside {
+        for (kind, name) in [(LinkNameSpaceType::User, "user"), (LinkNameSpaceType::Network, "net")] {
+            let path = format!("/proc/{pid}/ns/{name}");
+            let link = open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(refused(format!("find the {name} namespace of the other box")))?;
+            // A process that is in no other user namespace than its own may not enter it again.
+            match move_into_link_name_space(rustix::fd::AsFd::as_fd(&link), Some(kind)) {
+                Err(Errno::INVAL) if name == "user" => {}
+                entered => entered.map_err(refused(format!("enter the {name} namespace of the other box")))?,
+            }
+        }
+    } else {
+        sys::unshare(UnshareFlags::NEWUSER).map_err(refused(
+            "make a user namespace (the kernel must allow it to this user: see kernel.unprivileged_userns_clone, \
+             user.max_user_namespaces and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns)",
+        ))?;
+    }
+    line.say(b'u')?;
+    line.hear(b'm')?;
+    become_first_user(plan)?;
+    sys::unshare(others).map_err(refused("make namespaces"))?;
+    if plan.beside.is_none() {
+        sys::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWCGROUP).map_err(refused("make a network namespace"))?;
+    }
+    match sys::fork().map_err(refused("make the first process of the box"))? {
+        Fork::Parent(pid) => {
+            line.tell_pid(pid)?;
+            sys::exit_now(0)
+        }
+        Fork::Child => settle(plan, line, opened),
+    }
+}
+
+/// The first process of the box: makes itself at home, and becomes the doorkeeper.
+fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> {
+    // The founder has said who we are, so that nobody is confused by what we say.
+    line.hear(b'c')?;
+    for (descriptor, number) in opened.into_iter().zip(FIRST_OPEN..) {
+        sys::move_descriptor(descriptor, number).map_err(refused("keep a folder open"))?;
+    }
+    if plan.beside.is_none() {
+        sys::raise_loopback().map_err(refused("switch the loopback interface on"))?;
+    }
+    rustix::system::sethostname(plan.host_name.as_bytes()).map_err(refused("set the name of the box"))?;
+    mounts::assemble(plan, line)?;
+    set_no_new_privs(true).map_err(refused("refuse new privileges"))?;
+    let is_alone = !plan.users.iter().any(|ids| ids.count > 1) && plan.beside.is_none_or(|_| !has_many_users());
+    if is_alone {
+        // There is no other user to be, so there is nothing to keep; who has the same user must not get at us.
+        let none = CapabilitySet::empty();
+        let without = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        sys::clear_bounding_set();
+        set_capabilities(None, without).map_err(refused("give capabilities up"))?;
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .map_err(refused("hide the doorkeeper"))?;
+    }
+    filter::install().map_err(refused("filter system calls"))?;
+    line.close();
+    let arguments = [plan.socket.clone().into(), plan.watched.clone().into()];
+    Ok(End::Kept(keeper::keep(arguments.into_iter().filter(|argument: &std::ffi::OsString| !argument.is_empty()))))
+}
+
+/// Whether the user namespace that this process is in has more than one user.
+fn has_many_users() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let counts = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
+    counts.sum::<u64>() > 1
+}
+
+/// Becomes a user that the box knows.
+fn become_first_user(plan: &Plan) -> Result<(), NoBox> {
+    let first = |ids: &[doorkeeper::plan::Ids]| ids.first().map(|ids| ids.inside);
+    if let Some(gid) = first(&plan.groups) {
+        let gid = rustix::fs::Gid::from_raw(gid);
+        set_thread_res_gid(gid, gid, gid).map_err(refused("become a group of the box"))?;
+    }
+    if let Some(uid) = first(&plan.users) {
+        let uid = rustix::fs::Uid::from_raw(uid);
+        set_thread_res_uid(uid, uid, uid).map_err(refused("become a user of the box"))?;
+    }
+    Ok(())
+}
+
+fn open_folder(path: &str) -> Result<OwnedFd, NoBox> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(path, flags, Mode::empty()).map_err(refused(format!("open `{path}`")))
+}

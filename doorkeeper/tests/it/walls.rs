@@ -1,0 +1,335 @@
+//! A box that the doorkeeper makes around itself, as root and as somebody without any rights.
+
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use doorkeeper::plan::{BOX, FIRST_OPEN, Ids, Plan, Step};
+use doorkeeper::protocol::{Request, Spawn, Status};
+use tempfile::TempDir;
+
+use super::sandbox::{Sandbox, possible, script};
+
+/// Who makes a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    /// Root: the box has many users.
+    Root,
+    /// A user of the host: the box has that one only.
+    Somebody,
+}
+
+impl Maker {
+    const SOMEBODY: u32 = 1234;
+
+    fn ids(self) -> Ids {
+        match self {
+            Self::Root => Ids { inside: 0, outside: 0, count: 65536 },
+            Self::Somebody => Ids { inside: 1000, outside: Self::SOMEBODY, count: 1 },
+        }
+    }
+
+    /// A script as whom an agent is.
+    fn script(self, text: &str) -> Spawn {
+        let uid = self.ids().inside;
+        Spawn { uid, gid: uid, directory: b"/workspace".to_vec(), ..script(text) }
+    }
+}
+
+/// A folder that a box is made from: what programs expect besides `/usr`.
+fn skeleton(folder: &Path) {
+    std::fs::create_dir_all(folder.join("etc")).unwrap();
+    std::fs::write(folder.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n").unwrap();
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        let target = format!("usr/{name}");
+        if Path::new("/").join(&target).exists() {
+            symlink(target, folder.join(name)).unwrap();
+        }
+    }
+    for path in [folder, &folder.join("etc")] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+}
+
+fn plan(folder: &Path, maker: Maker) -> Plan {
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let at = |path: &str| path.to_owned();
+    let memory = |target: &str, bytes, mode| Step::Memory { target: at(target), bytes, mode };
+    Plan {
+        stage: text(&folder.join("stage")),
+        users: vec![maker.ids()],
+        groups: vec![maker.ids()],
+        host_name: at("box"),
+        space: 64 << 20,
+        steps: vec![
+            Step::Layer { target: at("/"), lower: text(&folder.join("skeleton")) },
+            Step::Layer { target: at("/usr"), lower: at("/usr") },
+            Step::Processes,
+            Step::Devices,
+            memory("/tmp", 1 << 20, 0o1777),
+            memory("/run", 1 << 20, 0o777),
+            memory("/workspace", 4 << 20, 0o777),
+            Step::Bind { target: at("/.touchstone/door"), source: text(&folder.join("door")), writable: false },
+        ],
+        open: vec![text(&folder.join("skeleton"))],
+        socket: at("/.touchstone/door/socket"),
+        watched: at("/workspace"),
+        ..Plan::default()
+    }
+}
+
+/// Makes a box; `None` where none can be made.
+fn raise(maker: Maker, change: impl FnOnce(&mut Plan)) -> Option<Sandbox> {
+    if !possible() {
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    open(folder.path(), 0o755);
+    skeleton(&folder.path().join("skeleton"));
+    if maker == Maker::Somebody {
+        let owner = format!("{0}:{0}", Maker::SOMEBODY);
+        assert!(
+            Command::new("chown").args(["-hR", &owner]).arg(folder.path().join("skeleton")).status().unwrap().success()
+        );
+    }
+    for name in ["stage", "door"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        open(&folder.path().join(name), 0o777);
+    }
+    let listener = UnixListener::bind(folder.path().join("door/socket")).unwrap();
+    open(&folder.path().join("door/socket"), 0o777);
+    let mut plan = plan(folder.path(), maker);
+    change(&mut plan);
+    Some(start(folder, &listener, maker, &plan))
+}
+
+fn start(folder: TempDir, listener: &UnixListener, maker: Maker, plan: &Plan) -> Sandbox {
+    let program = folder.path().join("doorkeeper");
+    std::fs::copy(env!("CARGO_BIN_EXE_doorkeeper"), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    if maker == Maker::Somebody {
+        let id = Maker::SOMEBODY.to_string();
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
+    }
+    let mut process = command
+        .arg(program)
+        .arg(BOX)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    process.stdin.take().unwrap().write_all(&plan.encode()).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    super::sandbox::wait_until("the doorkeeper's call", || {
+        if let Some(status) = process.try_wait().unwrap() {
+            let mut said = String::new();
+            std::io::Read::read_to_string(&mut process.stderr.take().unwrap(), &mut said).unwrap();
+            panic!("{status}: {said}");
+        }
+        let waits = rustix::event::PollFlags::IN;
+        let mut polled = [rustix::event::PollFd::new(listener, waits)];
+        rustix::event::poll(&mut polled, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).unwrap() > 0
+    });
+    listener.set_nonblocking(false).unwrap();
+    Sandbox::greet(folder, listener, process)
+}
+
+fn each(test: impl Fn(Maker, &mut Sandbox)) {
+    for maker in [Maker::Root, Maker::Somebody] {
+        let Some(mut sandbox) = raise(maker, |_| ()) else { return };
+        test(maker, &mut sandbox);
+    }
+}
+
+fn says(sandbox: &mut Sandbox, spawn: Spawn) -> String {
+    let finished = sandbox.run(spawn);
+    let err = String::from_utf8_lossy(&finished.err).into_owned();
+    assert_eq!(finished.exited.status, Status::Code(0), "{err}{}", finished.text());
+    finished.text().to_owned()
+}
+
+#[test]
+fn a_box_has_a_world_of_its_own() {
+    each(|maker, sandbox| {
+        let seen =
+            says(sandbox, maker.script("ls -A / | sort | xargs; hostname; ip -o link | wc -l; ps -e -o pid= | wc -l"));
+        let lines: Vec<&str> = seen.lines().collect();
+        assert!(!lines[0].contains("home") && !lines[0].contains("root") && !lines[0].contains("sys"), "{seen}");
+        assert_eq!(lines[1..3], ["box", "1"], "{seen}");
+        // The doorkeeper, the shell, `ps` and `wc`.
+        assert!(lines[3].trim().parse::<u32>().unwrap() <= 5, "{seen}");
+        let own = says(
+            sandbox,
+            maker.script(
+                "id -u; cat /proc/self/status | grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' | tr -s '\\t' ' '",
+            ),
+        );
+        let lines: Vec<&str> = own.lines().collect();
+        assert_eq!(lines[0], maker.ids().inside.to_string());
+        assert!(
+            own.contains("CapEff: 0000000000000000") && own.contains("NoNewPrivs: 1") && own.contains("Seccomp: 2"),
+            "{own}"
+        );
+    });
+}
+
+#[test]
+fn what_is_written_stays_in_the_box() {
+    each(|maker, sandbox| {
+        says(sandbox, maker.script("echo x > /workspace/a; echo x > /tmp/b; test ! -e /tmp/a"));
+        let full = sandbox.run(maker.script("head -c 8M /dev/zero > /workspace/big"));
+        assert_ne!(full.exited.status, Status::Code(0), "the workspace has its size");
+        if maker == Maker::Root {
+            says(
+                sandbox,
+                maker.script("echo evil > /usr/bin/ls && cat /usr/bin/ls && echo x > /etc/new && rm /usr/bin/cp"),
+            );
+            assert!(std::fs::metadata("/usr/bin/ls").unwrap().len() > 1000 && !Path::new("/etc/new").exists());
+            assert!(Path::new("/usr/bin/cp").exists());
+        }
+    });
+}
+
+#[test]
+fn nothing_leads_out_of_a_box() {
+    // Each of these prints something when it succeeds.
+    const ATTEMPTS: [(&str, &str); 24] = [
+        ("the host's root", "ls /proc/1/root/ && echo seen"),
+        ("the doorkeeper's environment", "cat /proc/1/environ && echo seen"),
+        ("the doorkeeper's memory", "head -c 1 /proc/1/mem && echo seen"),
+        ("the doorkeeper's score", "echo 1000 > /proc/1/oom_score_adj && echo changed"),
+        ("the doorkeeper's limits", "prlimit --pid 1 --nofile=3:3 && echo changed"),
+        (
+            "the doorkeeper's life",
+            "kill -9 1; kill -STOP 1; sleep 0.1; grep -q 'State:.*[TZ]' /proc/1/status && echo stopped",
+        ),
+        ("a mount", "mount -t tmpfs none /tmp && echo mounted"),
+        ("an unmount", "umount /workspace && echo unmounted"),
+        ("a user namespace", "unshare --user true && echo made"),
+        ("a network namespace", "unshare --net true && echo made"),
+        ("another root", "chroot / true && echo changed"),
+        ("the kernel's settings", "echo x > /proc/sys/kernel/core_pattern && echo changed"),
+        ("the kernel's switch", "echo h > /proc/sysrq-trigger && echo switched"),
+        ("a device", "mknod /workspace/disk b 8 0 && echo made"),
+        ("a key", "perl -e 'exit(syscall(248, \"user\", \"a\", \"b\", 1, -3) < 0)' && echo kept"),
+        ("bpf", "perl -e 'exit(syscall(321, 0, 0, 0) < 0)' && echo loaded"),
+        ("perf", "perl -e 'my $a = \"\\0\" x 128; exit(syscall(298, $a, 0, -1, -1, 0) < 0)' && echo counted"),
+        ("userfaultfd", "perl -e 'exit(syscall(323, 0) < 0)' && echo watched"),
+        ("io_uring", "perl -e 'my $a = \"\\0\" x 128; exit(syscall(425, 4, $a) < 0)' && echo queued"),
+        (
+            "a hidden process of the host",
+            "perl -e 'exit(kill(0, 2) ? 0 : 1)' && test -e /proc/2/exe && ls -l /proc/2/exe && echo seen",
+        ),
+        (
+            "secrets of the host",
+            "cat /etc/shadow /root/.ssh/* /home/*/.ssh/* /run/docker.sock /var/run/docker.sock && echo seen",
+        ),
+        ("the engine's socket", "test -S /run/docker.sock && echo seen; test -S /var/run/docker.sock && echo seen"),
+        ("control groups", "ls /sys/fs/cgroup && echo seen"),
+        ("the host's name", "hostname other && echo changed"),
+    ];
+    each(|maker, sandbox| {
+        for (what, attempt) in ATTEMPTS {
+            let finished = sandbox.run(maker.script(&format!("({attempt}) 2>/dev/null | tail -n 1")));
+            let said = finished.text().to_owned();
+            let words = ["seen", "changed", "stopped", "mounted", "unmounted", "made", "switched", "kept", "loaded"];
+            let succeeded = words.iter().chain(&["counted", "watched", "queued"]).any(|word| said == *word);
+            // Its own root is not the host's.
+            let own_root = what == "the host's root" && maker == Maker::Root;
+            assert!(!succeeded || own_root, "{maker:?}: {what}: {said}");
+        }
+        let root = sandbox.run(maker.script("ls -d /proc/1/root/home /proc/1/root/root 2>/dev/null")).text().to_owned();
+        assert_eq!(root, "", "{maker:?}");
+        assert!(sandbox.is_running());
+    });
+}
+
+#[test]
+fn programs_with_the_setuid_bit_give_no_rights() {
+    each(|maker, sandbox| {
+        let who = "for program in /usr/bin/su /usr/bin/mount /usr/bin/passwd; do test -u $program && $program --help >/dev/null 2>&1; done; grep Uid /proc/self/status | tr -s '\\t' ' '";
+        let id = maker.ids().inside;
+        assert_eq!(says(sandbox, maker.script(who)), format!("Uid: {id} {id} {id} {id}"));
+    });
+}
+
+#[test]
+fn abstract_sockets_of_the_host_are_not_there() {
+    use std::os::linux::net::SocketAddrExt as _;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(b"touchstone-test").unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    each(|maker, sandbox| {
+        let connect = "perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); exit(connect($s, pack(\"Sa*\", 1, \"\\0touchstone-test\")) ? 0 : 1)'";
+        assert_eq!(sandbox.run(maker.script(connect)).exited.status, Status::Code(1), "{maker:?}");
+    });
+}
+
+#[test]
+fn a_box_ends_with_its_worker_and_leaves_nothing() {
+    each(|maker, sandbox| {
+        let id = sandbox.spawn(maker.script("sleep 1000"));
+        sandbox.started(id);
+        let before = sandbox.workspace();
+        sandbox.leave();
+        let (status, said) = sandbox.end();
+        assert!(status.code() == Some(1) && said.contains("the worker closed the connection"), "{status}: {said}");
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let folder = before.parent().unwrap().to_str().unwrap();
+        assert!(!mounts.contains(folder), "{mounts}");
+    });
+}
+
+#[test]
+fn a_folder_that_was_kept_open_can_be_copied_from() {
+    each(|maker, sandbox| {
+        let id = sandbox.ask(|id| Request::Copy {
+            id,
+            from: format!("/proc/self/fd/{FIRST_OPEN}").into_bytes(),
+            to: b"/workspace".to_vec(),
+        });
+        let event = sandbox.event(id);
+        assert!(format!("{event:?}").contains("Copied"), "{event:?}");
+        assert_eq!(says(sandbox, maker.script("cat /workspace/etc/passwd")), "root:x:0:0:root:/root:/bin/sh");
+    });
+}
+
+#[test]
+fn a_sealed_box_is_written_to_only_where_it_may() {
+    let Some(mut sandbox) = raise(Maker::Root, |plan| {
+        for target in ["/proc", "/dev", "/tmp", "/run", "/workspace"] {
+            plan.steps.insert(2, Step::Folder { target: target.to_owned(), mode: 0o755 });
+        }
+        plan.steps.push(Step::Seal { target: "/".to_owned() });
+        plan.steps.push(Step::Seal { target: "/usr".to_owned() });
+    }) else {
+        return;
+    };
+    let tried = "echo x > /new || echo x > /usr/new || echo x > /etc/passwd || { echo x > /tmp/new && echo y > /workspace/new && cat /tmp/new; }";
+    assert_eq!(says(&mut sandbox, Maker::Root.script(tried)), "x");
+}
+
+#[test]
+fn a_box_that_cannot_be_made_says_why() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("stage")).unwrap();
+    let mut plan = plan(folder.path(), Maker::Root);
+    plan.steps[0] = Step::Layer { target: "/".to_owned(), lower: "/nowhere".to_owned() };
+    let mut process = Command::new(env!("CARGO_BIN_EXE_doorkeeper"))
+        .arg(BOX)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    plan.open.clear();
+    process.stdin.take().unwrap().write_all(&plan.encode()).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("could not put `/nowhere` below `/`"), "{said}");
+}
