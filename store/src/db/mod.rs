@@ -6,6 +6,7 @@ mod sqlite;
 mod text;
 
 use std::path::Path;
+use std::time::Duration;
 
 use sea_query_sqlx::SqlxBinder;
 use sqlx::postgres::{PgPool, PgRow};
@@ -18,6 +19,9 @@ pub(crate) use listener::Listener;
 pub(crate) use postgres::{Server, column};
 #[cfg(test)]
 pub(crate) use sqlite::plan;
+
+/// How long connections may take to end.
+const CLOSING: Duration = Duration::from_secs(10);
 
 /// A database of ours.
 #[derive(Debug, Clone)]
@@ -161,8 +165,12 @@ impl Db {
         }
     }
 
-    /// Ends all connections.
+    /// Ends all connections. One that a server does not give back is not waited for without end.
     pub(crate) async fn close(&self) {
+        let _ = tokio::time::timeout(CLOSING, self.close_all()).await;
+    }
+
+    async fn close_all(&self) {
         match self {
             Self::Sqlite { reading, writing } => {
                 reading.close().await;
