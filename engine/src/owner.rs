@@ -115,6 +115,16 @@ pub fn forget_the_gone(data_dir: &DataDir) -> io::Result<usize> {
     results.into_iter().sum()
 }
 
+/// The folders with the doors of one sandbox, whoever owns it.
+pub(crate) fn doors_of(data_dir: &DataDir, sandbox: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for id in listed(&doors(data_dir.path()))? {
+        let folder = doors(data_dir.path()).join(id.to_string());
+        found.extend(names(&folder)?.iter().filter(|name| is_door_of(name, sandbox)).map(|name| folder.join(name)));
+    }
+    Ok(found)
+}
+
 /// Removes the doors of one sandbox, whoever owns it. Returns how many folders were removed.
 pub(crate) fn remove_doors(data_dir: &DataDir, sandbox: &str) -> io::Result<usize> {
     let mut removed = 0;

@@ -26,6 +26,9 @@ use self::watcher::Line;
 use crate::keeper::{self, Ending};
 use crate::sys::{self, Fork};
 
+/// The first port that anybody may listen on.
+const UNPRIVILEGED: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+
 /// Why there is no box.
 #[derive(Debug)]
 pub(crate) enum NoBox {
@@ -153,6 +156,11 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
     }
     if plan.beside.is_none() {
         sys::raise_loopback().map_err(refused("switch the loopback interface on"))?;
+        // In a network of its own, every port is everybody's.
+        std::fs::write(UNPRIVILEGED, "0").map_err(|error| NoBox::Refused {
+            what: format!("write `{UNPRIVILEGED}`"),
+            errno: Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
+        })?;
     }
     rustix::system::sethostname(plan.host_name.as_bytes()).map_err(refused("set the name of the box"))?;
     mounts::assemble(plan, line)?;

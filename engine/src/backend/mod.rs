@@ -4,6 +4,9 @@
 //! that each must keep are tested by one suite (`tests/it/conformance`).
 
 pub mod docker;
+mod layer;
+pub mod local;
+mod names;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,6 +24,15 @@ use crate::event::Events;
 
 /// Where the workspace is inside a sandbox.
 pub const WORKSPACE: &str = "/workspace";
+
+/// Where the doorkeeper's program is mounted.
+const DOORKEEPER: &str = "/.touchstone/doorkeeper";
+/// Where the folder with the doorkeeper's socket is mounted.
+const DOOR: &str = "/.touchstone/door";
+/// Where the workspace of another sandbox is mounted while it is copied.
+const SOURCE: &str = "/.touchstone/source";
+/// The places where something of ours is mounted.
+const MOUNTED: [&str; 4] = ["/.touchstone", DOORKEEPER, DOOR, SOURCE];
 
 /// Memory of a service, its data included.
 pub(crate) const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use engine::attempt::{AgentChoice, Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
+use engine::backend::local::{LocalBackend, LocalSettings};
 use engine::backend::{Backend, Identity, Limits, Sandbox, SandboxRequest};
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
@@ -53,10 +54,27 @@ pub(crate) struct Harness {
 impl Harness {
     /// A Docker backend, once there is room for another test.
     pub(crate) async fn docker() -> Self {
+        if std::env::var_os("TOUCHSTONE_TEST_LOCAL").is_some() {
+            return Self::local().await;
+        }
+        Self::on(async |data_dir| Arc::new(connect(&data_dir).await) as Arc<dyn Backend>).await
+    }
+
+    /// A backend without any engine.
+    pub(crate) async fn local() -> Self {
+        Self::on(async |data_dir| {
+            let owner = Owner::register(data_dir).expect("an owner");
+            let connected = LocalBackend::connect(owner, &LocalSettings::default()).await;
+            Arc::new(connected.expect("namespaces: the tests need them")) as Arc<dyn Backend>
+        })
+        .await
+    }
+
+    async fn on(backend: impl AsyncFnOnce(DataDir) -> Arc<dyn Backend>) -> Self {
         let slot = slot().await;
         let folder = tempfile::tempdir().expect("a folder");
         let data_dir = DataDir::resolve(Some(folder.path().join("data"))).expect("a data directory");
-        let backend = Arc::new(connect(&data_dir).await);
+        let backend = backend(data_dir.clone()).await;
         Self {
             _slot: slot,
             folder,

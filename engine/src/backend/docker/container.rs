@@ -1,10 +1,6 @@
 //! What the containers of a sandbox look like to the engine.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
-use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bollard::models::{
@@ -12,16 +8,8 @@ use bollard::models::{
     MountVolumeOptionsDriverConfig,
 };
 
-use crate::backend::{Image, Limits, SERVICE_CPUS, SERVICE_MEMORY, WORKSPACE};
-
-/// Where the doorkeeper's program is mounted.
-const DOORKEEPER: &str = "/.touchstone/doorkeeper";
-/// Where the folder with the doorkeeper's socket is mounted.
-const DOOR: &str = "/.touchstone/door";
-/// Where the workspace of another sandbox is mounted while it is copied.
-pub(super) const SOURCE: &str = "/.touchstone/source";
-/// The places where something of ours is mounted.
-pub(super) const MOUNTED: [&str; 4] = ["/.touchstone", DOORKEEPER, DOOR, SOURCE];
+use crate::backend::names::{HOSTNAME, NAME_FILES};
+use crate::backend::{DOOR, DOORKEEPER, Image, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, WORKSPACE};
 
 /// What the doorkeeper may do besides what any process may: become other users, end their processes, read their files.
 const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVERRIDE"];
@@ -34,38 +22,6 @@ const SERVICE_VOLUME: u64 = 2 * 1024 * 1024 * 1024;
 const SERVICE_PIDS: i64 = 1024;
 /// How much of what a container prints is kept by the engine.
 const LOG_SIZE: &str = "1m";
-
-/// What a sandbox calls itself.
-const HOSTNAME: &str = "sandbox";
-/// The files of `/etc` that say who is where. They are ours and read-only: the engine's own are on the host's disk outside
-/// of every limit, an agent that is root could fill it, and no list of changes would show what it wrote there.
-const NAME_FILES: [&str; 3] = ["hosts", "hostname", "resolv.conf"];
-
-/// Writes the files that say who is where into the folder that the door is in, from where they are mounted.
-pub(super) fn write_name_files(folder: &Path, name_server: Option<Ipv4Addr>) -> io::Result<()> {
-    let resolver = match name_server {
-        Some(address) => format!("nameserver {address}\noptions timeout:3 attempts:2\n"),
-        None => "# There is no name server.\n".to_owned(),
-    };
-    let contents = [hosts_file(&[]), format!("{HOSTNAME}\n"), resolver];
-    for (name, content) in NAME_FILES.iter().zip(contents) {
-        let path = folder.join(name);
-        fs::write(&path, content)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
-    }
-    Ok(())
-}
-
-/// Writes names into `/etc/hosts` of a box that is there. The file is changed in its place, which is mounted.
-pub(super) fn write_hosts(folder: &Path, hosts: &[(String, Ipv4Addr)]) -> io::Result<()> {
-    fs::write(folder.join(NAME_FILES[0]), hosts_file(hosts))
-}
-
-/// What `/etc/hosts` says: the box itself, and these.
-fn hosts_file(hosts: &[(String, Ipv4Addr)]) -> String {
-    let lines = hosts.iter().map(|(name, address)| format!("{address}\t{name}\n"));
-    format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost\n") + &lines.collect::<String>()
-}
 
 /// The labels of what is made.
 pub(super) type Labels = HashMap<String, String>;

@@ -19,12 +19,13 @@ use tokio::sync::oneshot;
 
 use super::DockerBackend;
 use super::call::{call, call_if_there};
-use super::container::{DoorkeeperBox, Labels, SOURCE, write_hosts, write_name_files};
+use super::container::{DoorkeeperBox, Labels};
 use super::inventory::Inventory;
 use super::label::labels;
 use super::service::DockerService;
+use crate::backend::names::{write_hosts, write_name_files};
 use crate::backend::{
-    End, HOLDER, Image, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
+    End, HOLDER, Image, Limits, PostMortem, RunningService, SOURCE, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
 };
 use crate::door::{Door, DoorError, DoorListener};
 use crate::error::EngineError;

@@ -1,0 +1,152 @@
+//! What was written over a folder that a box is made from: the box's own layer.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::io::Errno;
+
+use super::{MOUNTED, is_above_scratch, is_scratch};
+use crate::entropy;
+
+/// How many changed paths are kept.
+const MOST_CHANGES: usize = 200_000;
+/// How many entries of a layer are looked at.
+const MOST_ENTRIES: usize = 2_000_000;
+/// What stands for the paths that were not looked at.
+const MORE: &str = "(more paths than are looked at)";
+/// How a layer says that a file of the image was removed.
+const WHITEOUT: &str = ".wh.";
+/// How a layer says that a folder is not that of the image; nobody made these files, and the folder itself is listed.
+const OPAQUE: [&str; 2] = [".wh..opq", ".wh..wh..opq"];
+
+/// What a layer holds: paths, and when each was changed.
+#[derive(Debug, Default)]
+pub(crate) struct Layer {
+    /// The paths, and when each was changed.
+    pub(crate) changes: BTreeMap<String, i64>,
+    /// How many bytes it holds.
+    bytes: u64,
+    entries: usize,
+    incomplete: bool,
+    /// Set when there is something whose size is not in the sum.
+    unmeasured: bool,
+}
+
+/// Looks at a whole layer.
+///
+/// The agent made what is in it, and may be changing it: folders are opened below the layer without following any link,
+/// one at a time and by a list instead of recursion, because they can be deeper than a stack or a table of descriptors.
+pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(layer_folder, flags, Mode::empty())?;
+    let mut layer = Layer::default();
+    let mut pending = vec![PathBuf::from(".")];
+    while let Some(below) = pending.pop() {
+        let opened = openat2(&root, &below, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS);
+        let folder = match opened {
+            Ok(folder) => folder,
+            // It went, or is too deep to be named.
+            Err(error) => {
+                layer.incomplete = true;
+                layer.unmeasured |= error != Errno::NOENT;
+                continue;
+            }
+        };
+        if layer.add_folder(&folder, &below, &mut pending).is_err() || layer.entries > MOST_ENTRIES {
+            layer.incomplete = true;
+        }
+        if layer.entries > MOST_ENTRIES {
+            layer.unmeasured = true;
+            break;
+        }
+    }
+    if layer.incomplete {
+        // What was not seen may have been changed; a number of its own makes it different from what was there before.
+        layer.changes.insert(MORE.to_owned(), entropy::uuid().as_u64_pair().1.cast_signed());
+    }
+    Ok(layer)
+}
+
+impl Layer {
+    /// How many bytes were written. What could not be measured may be anything.
+    pub(crate) fn size(&self) -> u64 {
+        if self.unmeasured { u64::MAX } else { self.bytes }
+    }
+
+    /// Adds what is in a folder, and notes the folders in it.
+    fn add_folder(&mut self, folder: &OwnedFd, below: &Path, pending: &mut Vec<PathBuf>) -> io::Result<()> {
+        for entry in Dir::read_from(folder)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." || OPAQUE.iter().any(|marker| name == *marker) {
+                continue;
+            }
+            // What went while we looked was not there.
+            if let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                self.add(below, name, &stat, pending);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, below: &Path, name: &OsStr, stat: &Stat, pending: &mut Vec<PathBuf>) {
+        let shown_name = name.to_string_lossy();
+        let shown_name = shown_name.strip_prefix(WHITEOUT).unwrap_or(&shown_name);
+        let shown = Path::new("/").join(below.strip_prefix(".").unwrap_or(below)).join(shown_name);
+        let shown = shown.to_string_lossy().into_owned();
+        self.entries += 1;
+        self.bytes += stat.st_blocks.unsigned_abs() * 512;
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        if is_folder {
+            pending.push(below.join(name));
+        }
+        // Nobody asks for what is in scratch folders, nor for the folders above them, which are in the layer because of
+        // them; and they must not crowd out the rest.
+        if is_ours(&shown) || is_scratch(&shown) || (is_folder && is_above_scratch(&shown)) {
+            return;
+        }
+        if self.changes.len() >= MOST_CHANGES {
+            self.incomplete = true;
+            return;
+        }
+        let changed = stat.st_ctime.saturating_mul(1_000_000_000);
+        self.changes.insert(shown, changed.saturating_add(i64::try_from(stat.st_ctime_nsec).unwrap_or(0)));
+    }
+}
+
+/// Whether a path is a place where something of ours is mounted; the agent may have put more beside it.
+pub(crate) fn is_ours(path: &str) -> bool {
+    MOUNTED.contains(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::{MORE, read};
+
+    #[test]
+    fn a_layer_is_read_however_deep_it_is_and_without_following_links() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(folder.path().join(["a"; 1500].join("/"))).expect("folders");
+        fs::create_dir_all(folder.path().join(".touchstone/door")).expect("folders");
+        fs::create_dir_all(folder.path().join("var/tmp/x")).expect("folders");
+        fs::write(folder.path().join(".touchstone/mine"), vec![1; 10_000]).expect("a file");
+        fs::write(folder.path().join(".wh.gone"), "").expect("a whiteout");
+        symlink("/etc", folder.path().join("link")).expect("a link");
+        let layer = read(folder.path()).expect("a layer");
+        for path in ["/gone", "/a/a", "/.touchstone/mine", "/link"] {
+            assert!(layer.changes.contains_key(path), "{path}");
+        }
+        for path in ["/.touchstone/door", "/var", "/var/tmp/x", "/link/passwd", MORE] {
+            assert!(!layer.changes.contains_key(path), "{path}");
+        }
+        assert!(layer.bytes >= 10_000);
+    }
+}

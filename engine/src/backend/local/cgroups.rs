@@ -1,0 +1,256 @@
+//! Control groups: what holds a sandbox to its limits.
+//!
+//! Both versions are known. The groups of a sandbox are `touchstone/<data directory>/<owner>/<name>`, so that a sweep knows
+//! whose they are.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::backend::Limits;
+
+/// Where control groups are.
+const MOUNTED: &str = "/sys/fs/cgroup";
+/// The folder of ours.
+const OURS: &str = "touchstone";
+/// The time of which a share is given, in microseconds.
+const PERIOD: u64 = 100_000;
+
+/// The control groups that this process may make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cgroups {
+    /// The folders of ours, one for each hierarchy; none when there is none that we may write to.
+    hierarchies: Vec<Hierarchy>,
+    data_dir: Uuid,
+    owner: Uuid,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hierarchy {
+    kind: Kind,
+    folder: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All controllers in one.
+    Unified,
+    Memory,
+    Pids,
+    Cpu,
+}
+
+/// The groups of one sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Group {
+    folders: Vec<(PathBuf, Kind)>,
+}
+
+impl Cgroups {
+    /// Finds those that this process may make.
+    pub(super) fn find(data_dir: Uuid, owner: Uuid) -> Self {
+        let mounted = Path::new(MOUNTED);
+        let hierarchies = if mounted.join("cgroup.controllers").exists() {
+            unified(mounted).into_iter().collect()
+        } else {
+            let kinds = [("memory", Kind::Memory), ("pids", Kind::Pids), ("cpu", Kind::Cpu)];
+            let found = kinds.map(|(name, kind)| {
+                let folder = mounted.join(name).join(OURS);
+                fs::create_dir_all(&folder).is_ok().then_some(Hierarchy { kind, folder })
+            });
+            // Half of them would be no limit at all.
+            found.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default()
+        };
+        Self { hierarchies, data_dir, owner }
+    }
+
+    /// Whether limits are enforced.
+    pub(super) fn is_there(&self) -> bool {
+        !self.hierarchies.is_empty()
+    }
+
+    /// Makes the groups of a sandbox.
+    pub(super) fn make(&self, name: &str, limits: Limits, memory: u64) -> io::Result<Group> {
+        let mut group = Group::default();
+        for hierarchy in &self.hierarchies {
+            let folder = self.folder(hierarchy).join(name);
+            fs::create_dir_all(&folder)?;
+            if hierarchy.kind == Kind::Unified {
+                delegate(&self.hierarchies[0].folder, &folder)?;
+            }
+            group.folders.push((folder, hierarchy.kind));
+        }
+        group.limit_memory(memory)?;
+        group.set("pids.max", &limits.pids.to_string())?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
+        let quota = ((limits.cpus * 1e5).round() as u64).max(1000);
+        for (folder, kind) in &group.folders {
+            match kind {
+                Kind::Unified => fs::write(folder.join("cpu.max"), format!("{quota} {PERIOD}"))?,
+                Kind::Cpu => {
+                    fs::write(folder.join("cpu.cfs_period_us"), PERIOD.to_string())?;
+                    fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(group)
+    }
+
+    fn folder(&self, hierarchy: &Hierarchy) -> PathBuf {
+        hierarchy.folder.join(self.data_dir.to_string()).join(self.owner.to_string())
+    }
+
+    /// Removes the groups of owners for which `gone` says so, but for those of names that are kept; how many.
+    pub(super) fn sweep(&self, gone: impl Fn(Uuid) -> bool, kept: impl Fn(&str) -> bool) -> io::Result<usize> {
+        let mut removed = 0;
+        for hierarchy in &self.hierarchies {
+            let folder = hierarchy.folder.join(self.data_dir.to_string());
+            for owner in names(&folder)? {
+                let Ok(id) = owner.parse() else { continue };
+                if !gone(id) {
+                    continue;
+                }
+                for name in names(&folder.join(&owner))? {
+                    if !kept(&name) && remove(&folder.join(&owner).join(name)).is_ok() {
+                        removed += 1;
+                    }
+                }
+                let _ = fs::remove_dir(folder.join(&owner));
+            }
+            let _ = fs::remove_dir(&folder);
+        }
+        Ok(removed)
+    }
+
+    /// Removes what this owner had once none of its sandboxes is left.
+    pub(super) fn forget(&self) {
+        for hierarchy in &self.hierarchies {
+            let folder = self.folder(hierarchy);
+            if fs::remove_dir(&folder).is_ok() {
+                let _ = folder.parent().map(fs::remove_dir);
+            }
+        }
+    }
+}
+
+impl Group {
+    /// The folders, for whoever is to be in it.
+    pub(super) fn folders(&self) -> Vec<String> {
+        self.folders.iter().map(|(folder, _)| folder.display().to_string()).collect()
+    }
+
+    /// Where a box finds its own groups.
+    pub(super) fn places(&self) -> impl Iterator<Item = (String, PathBuf)> {
+        self.folders.iter().map(|(folder, kind)| {
+            let place = match kind {
+                Kind::Unified => MOUNTED.to_owned(),
+                Kind::Memory => format!("{MOUNTED}/memory"),
+                Kind::Pids => format!("{MOUNTED}/pids"),
+                Kind::Cpu => format!("{MOUNTED}/cpu"),
+            };
+            (place, folder.clone())
+        })
+    }
+
+    /// Sets how much memory may be used.
+    pub(super) fn limit_memory(&self, bytes: u64) -> io::Result<()> {
+        for (folder, kind) in &self.folders {
+            match kind {
+                Kind::Unified => {
+                    fs::write(folder.join("memory.max"), bytes.to_string())?;
+                    // Not every kernel counts it.
+                    let _ = fs::write(folder.join("memory.swap.max"), "0");
+                }
+                Kind::Memory => {
+                    let both = folder.join("memory.memsw.limit_in_bytes");
+                    // Neither may be above the other, whichever way they go.
+                    let _ = fs::write(&both, bytes.to_string());
+                    fs::write(folder.join("memory.limit_in_bytes"), bytes.to_string())?;
+                    let _ = fs::write(&both, bytes.to_string());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self, file: &str, value: &str) -> io::Result<()> {
+        let has = |kind: Kind| matches!(kind, Kind::Unified | Kind::Pids);
+        self.folders
+            .iter()
+            .filter(|(_, kind)| has(*kind))
+            .try_for_each(|(folder, _)| fs::write(folder.join(file), value))
+    }
+
+    /// Whether the kernel ended something because the memory was used up.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.folders.iter().any(|(folder, kind)| {
+            let file = match kind {
+                Kind::Unified => "memory.events",
+                Kind::Memory => "memory.oom_control",
+                _ => return false,
+            };
+            let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+            let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+            count.is_some_and(|count| count.trim() != "0")
+        })
+    }
+
+    /// Removes it. Whoever is in it has ended.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.folders.iter().try_for_each(|(folder, _)| remove(folder))
+    }
+}
+
+/// The one hierarchy, when our folder in it has the controllers that are needed.
+fn unified(mounted: &Path) -> Option<Hierarchy> {
+    let folder = mounted.join(OURS);
+    fs::create_dir_all(&folder).ok()?;
+    delegate(mounted, &folder.join("x")).ok()?;
+    let controllers = fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
+    let needed = ["memory", "pids", "cpu"];
+    let has = |name: &&str| controllers.split_whitespace().any(|controller| controller == *name);
+    needed.iter().all(has).then_some(Hierarchy { kind: Kind::Unified, folder })
+}
+
+/// Hands the controllers down, from a folder to the one above another.
+fn delegate(from: &Path, to: &Path) -> io::Result<()> {
+    let mut folders: Vec<&Path> = to.ancestors().skip(1).take_while(|folder| folder.starts_with(from)).collect();
+    folders.reverse();
+    for folder in folders {
+        fs::write(folder.join("cgroup.subtree_control"), "+memory +pids +cpu")?;
+    }
+    Ok(())
+}
+
+/// Removes a group, which the kernel allows a moment after its last process has ended.
+fn remove(folder: &Path) -> io::Result<()> {
+    for _ in 0..100 {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => return other,
+        }
+    }
+    fs::remove_dir(folder)
+}
+
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,158 @@
+//! Sandboxes made with namespaces of this machine's kernel: no engine, no images, a few milliseconds each.
+//!
+//! A sandbox is the host's own programs with a root of its own over them ([`userland`]), made by the doorkeeper, which
+//! becomes its first process ([`process`]). When this process ends, however it ends, the doorkeeper does, and the kernel
+//! takes everything with it; only folders and control groups are left for a sweep.
+
+mod cgroups;
+mod process;
+mod rights;
+mod sandbox;
+mod sweep;
+mod userland;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use scenario::evidence::ImageRecord;
+use tokio::sync::Semaphore;
+
+use self::cgroups::Cgroups;
+use self::rights::Rights;
+use self::sandbox::LocalSandbox;
+use self::userland::Userland;
+use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept};
+use crate::doorkeeper_binary;
+use crate::error::EngineError;
+use crate::event::Events;
+use crate::owner::Owner;
+
+/// What the evidence calls the programs of this machine.
+const HOST: &str = "host";
+/// The environment of everything: where programs are; and that Python keeps nothing beside its own files, which would be a
+/// change of what the sandbox is made from.
+const ENVIRONMENT: [(&str, &str); 2] =
+    [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("PYTHONDONTWRITEBYTECODE", "1")];
+
+/// How sandboxes are made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LocalSettings {
+    /// A folder that sandboxes are made from, instead of the programs of this machine.
+    pub rootfs: Option<PathBuf>,
+}
+
+/// Makes sandboxes with namespaces. Clones share its limits.
+#[derive(Debug, Clone)]
+pub struct LocalBackend(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    owner: Owner,
+    doorkeeper: PathBuf,
+    userland: Userland,
+    cgroups: Cgroups,
+    rights: Rights,
+    creating: Semaphore,
+}
+
+impl LocalBackend {
+    /// Finds out what this machine allows, and makes one box to see that it works.
+    pub async fn connect(owner: Owner, settings: &LocalSettings) -> Result<Self, EngineError> {
+        let doorkeeper =
+            doorkeeper_binary::install(owner.data_dir()).map_err(EngineError::files("install the doorkeeper"))?;
+        let rights = Rights::of_this_process();
+        let userland = Userland::prepare(owner.data_dir(), settings.rootfs.as_deref())
+            .map_err(EngineError::files("prepare what sandboxes are made from"))?;
+        let cgroups = Cgroups::find(owner.data_dir().id(), owner.id());
+        let at_once = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
+        let creating = Semaphore::new(at_once);
+        let backend = Self(Arc::new(Inner { owner, doorkeeper, userland, cgroups, rights, creating }));
+        backend.try_out().await?;
+        Ok(backend)
+    }
+
+    /// What is not enforced here, in words for people; `None` when everything is.
+    #[must_use]
+    pub fn weakness(&self) -> Option<String> {
+        let mut lacks = Vec::new();
+        if !self.0.cgroups.is_there() {
+            lacks.push("limits of memory, processes and processor time are not enforced (no control groups)");
+        }
+        if !self.0.rights.has_many_users() {
+            lacks.push("agent and services share one user");
+        }
+        (!lacks.is_empty()).then(|| lacks.join("; "))
+    }
+
+    fn host_image(&self, reference: &str) -> Image {
+        Image {
+            record: ImageRecord {
+                reference: reference.to_owned(),
+                name: self.0.userland.name().to_owned(),
+                digest: self.0.userland.digest().to_owned(),
+            },
+            id: HOST.to_owned(),
+            entrypoint: Vec::new(),
+            command: Vec::new(),
+            environment: ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            directory: "/".to_owned(),
+            user: String::new(),
+            volumes: Vec::new(),
+            ours: false,
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for LocalBackend {
+    async fn image(&self, reference: &str, _: &Events) -> Result<Image, EngineError> {
+        Ok(self.host_image(reference))
+    }
+
+    async fn with_packages(&self, image: &Image, packages: &[String], _: &Events) -> Result<Image, EngineError> {
+        if packages.is_empty() {
+            return Ok(image.clone());
+        }
+        let what = format!(
+            "`setup.packages` ({}) needs Docker: a sandbox without it has what is installed on this machine",
+            packages.join(", ")
+        );
+        Err(EngineError::Unsupported { what })
+    }
+
+    async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError> {
+        // In a task of its own, so that nothing is half made when the caller stops waiting.
+        let (backend, name) = (self.clone(), request.identity.name());
+        let made = tokio::spawn(async move { LocalSandbox::make(&backend, request, name, None).await });
+        let sandbox = made.await.map_err(|_| EngineError::Cancelled)??;
+        Ok(Box::new(sandbox))
+    }
+
+    async fn sweep(&self, reach: Reach) -> Result<Swept, EngineError> {
+        let backend = self.clone();
+        tokio::task::spawn_blocking(move || backend.sweep_within(reach)).await.map_err(|_| EngineError::Cancelled)?
+    }
+
+    async fn make_room(&self, _watermark: u64) -> Result<Space, EngineError> {
+        let folder = self.0.owner.data_dir().path();
+        let space = rustix::fs::statvfs(folder).map_err(|errno| EngineError::Files {
+            operation: "see how much disk is free".to_owned(),
+            cause: errno.into(),
+        })?;
+        Ok(Space { free: space.f_bavail.saturating_mul(space.f_frsize), evicted: Vec::new() })
+    }
+
+    async fn answers(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    async fn evict(&self, _unused_for: Duration) -> Result<Vec<String>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    fn record(&self) -> BackendRecord {
+        BackendRecord { name: "local".to_owned(), runtime: self.0.rights.word().to_owned() }
+    }
+}

@@ -1,0 +1,135 @@
+//! The process outside a box that watches it: how it is started, what it says, and how it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use doorkeeper::plan::{BOX, Plan};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// How much of what it says is kept.
+const SAID: u64 = 8 * 1024;
+/// How long a box may take to end once its doorkeeper was asked to.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// The process that watches a box.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    child: Mutex<Child>,
+    pid: u32,
+    /// The first process of the box, as the host numbers it.
+    first: u32,
+    /// Where in the box there are layers, and under which descriptors of the watcher.
+    layers: Vec<(String, String)>,
+}
+
+/// How a box ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ended {
+    /// The exit code of its first process; 137 when it was killed.
+    pub(super) code: Option<i32>,
+    /// What was said last.
+    pub(super) said: String,
+}
+
+impl Watcher {
+    /// Starts one, and gives it its plan. It speaks once the box is there.
+    pub(super) async fn start(doorkeeper: &Path, plan: &Plan) -> std::io::Result<Child> {
+        let mut child = Command::new(doorkeeper)
+            .arg(BOX)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A signal for the terminal's whole group is for us, and we end boxes in good order.
+            .process_group(0)
+            .spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(&plan.encode()).await?;
+        }
+        Ok(child)
+    }
+
+    /// Waits until it tells of its box. Without one, it says why not.
+    pub(super) async fn hear(mut child: Child, plan: &Plan) -> Result<Self, String> {
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            let mut output = BufReader::new(output.take(SAID));
+            let _ = output.read_line(&mut line).await;
+        }
+        let mut words = line.split_whitespace();
+        let (Some(pid), Some(first)) = (child.id(), words.next().and_then(|word| word.parse().ok())) else {
+            let ended = end_of(&mut child).await;
+            return Err(if ended.said.is_empty() { "it ended".to_owned() } else { ended.said });
+        };
+        let targets = plan.steps.iter().filter_map(|step| match step {
+            doorkeeper::plan::Step::Layer { target, .. } => Some(target.clone()),
+            _ => None,
+        });
+        let layers = targets.zip(words.map(ToOwned::to_owned)).collect();
+        Ok(Self { child: Mutex::new(child), pid, first, layers })
+    }
+
+    /// The first process of the box.
+    pub(super) fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// The process itself.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What was written over each layer: where that is in the box, and where it can be read.
+    pub(super) fn layers(&self) -> impl Iterator<Item = (&str, PathBuf)> {
+        self.layers
+            .iter()
+            .map(|(target, number)| (target.as_str(), PathBuf::from(format!("/proc/{}/fd/{number}/.", self.pid))))
+    }
+
+    /// Waits for its end, for so long.
+    pub(super) async fn ended(&self, patience: Duration) -> Option<Ended> {
+        let mut child = self.child.lock().await;
+        timeout(patience, end_of(&mut child)).await.ok()
+    }
+
+    /// Sees to it that the box ends: its doorkeeper was asked to.
+    pub(super) async fn end(&self) -> Ended {
+        if let Some(ended) = self.ended(ENDING).await {
+            return ended;
+        }
+        kill(self.first);
+        let mut child = self.child.lock().await;
+        if let Ok(ended) = timeout(ENDING, end_of(&mut child)).await {
+            return ended;
+        }
+        let _ = child.kill().await;
+        end_of(&mut child).await
+    }
+}
+
+/// Ends a process of a box at once.
+pub(super) fn kill(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+async fn end_of(child: &mut Child) -> Ended {
+    let status = child.wait().await.ok();
+    let mut said = String::new();
+    if let Some(errors) = child.stderr.as_mut() {
+        let _ = errors.take(SAID).read_to_string(&mut said).await;
+    }
+    Ended { code: status.and_then(code), said: said.trim().trim_start_matches("doorkeeper: ").to_owned() }
+}
+
+fn code(status: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+}

@@ -1,0 +1,57 @@
+//! What this process may do on this machine.
+
+use doorkeeper::plan::Ids;
+
+/// What this process may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// It is root: sandboxes have many users.
+    Root,
+    /// It is somebody: sandboxes have one user, who is root in there and nobody else outside.
+    User {
+        /// Who.
+        uid: u32,
+        /// In which group.
+        gid: u32,
+    },
+}
+
+/// How many users a sandbox of root's has.
+const MANY: u32 = 65536;
+
+impl Rights {
+    /// Those of this process.
+    pub(super) fn of_this_process() -> Self {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        if uid == 0 { Self::Root } else { Self::User { uid, gid } }
+    }
+
+    /// Whether a sandbox has more than one user.
+    pub(super) fn has_many_users(self) -> bool {
+        self == Self::Root
+    }
+
+    /// What the evidence says.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Root => "namespaces",
+            Self::User { .. } => "unprivileged namespaces",
+        }
+    }
+
+    /// Which users of a sandbox are which of the host.
+    pub(super) fn users(self) -> Ids {
+        match self {
+            Self::Root => Ids { inside: 0, outside: 0, count: MANY },
+            Self::User { uid, .. } => Ids { inside: 0, outside: uid, count: 1 },
+        }
+    }
+
+    /// Which groups are which.
+    pub(super) fn groups(self) -> Ids {
+        match self {
+            Self::Root => Ids { inside: 0, outside: 0, count: MANY },
+            Self::User { gid, .. } => Ids { inside: 0, outside: gid, count: 1 },
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! A sandbox: a box with the workspace in memory.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use doorkeeper::plan::{FIRST_OPEN, Plan, Step};
+use tokio::sync::Mutex;
+
+use super::LocalBackend;
+use super::cgroups::Group;
+use super::process::Watcher;
+use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
+use crate::backend::{
+    DOOR, DOORKEEPER, End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
+    layer,
+};
+use crate::door::{Door, DoorListener};
+use crate::error::EngineError;
+use crate::kept;
+
+/// How long a doorkeeper may take to connect.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an end may take to be known.
+const SETTLING: Duration = Duration::from_secs(2);
+/// How much memory a sandbox gets besides its limit once the agent has gone.
+const ROOM: u64 = 256 << 20;
+/// How much may be written over layers at least before there is no room: preparing a world may take some.
+const LEAST_SPACE: u64 = 256 << 20;
+/// How much folders hold that only have mounts in them.
+const SMALL: u64 = 1 << 20;
+/// The exit code of a doorkeeper that was killed, which nobody inside can do but for want of memory.
+const KILLED: i32 = 137;
+/// The exit code of one that was asked to end.
+const TERMINATED: i32 = 143;
+/// The file that says which process watches a sandbox that is kept.
+pub(super) const WATCHER: &str = "watcher";
+
+/// A sandbox.
+#[derive(Debug)]
+pub(super) struct LocalSandbox {
+    backend: LocalBackend,
+    request: SandboxRequest,
+    name: String,
+    door: Door,
+    made: Made,
+    fresh: AtomicU32,
+    /// Those that were made beside it, which end with it at the latest.
+    beside: Mutex<Vec<Arc<Made>>>,
+}
+
+/// What has to be removed.
+#[derive(Debug)]
+pub(super) struct Made {
+    watcher: Watcher,
+    group: Group,
+    folder: PathBuf,
+    gone: AtomicBool,
+}
+
+impl LocalBackend {
+    /// Makes a box with nothing in it, to see whether that works here.
+    pub(super) async fn try_out(&self) -> Result<(), EngineError> {
+        let limits = Limits { cpus: 1.0, memory: 64 << 20, disk: 1 << 20, pids: 16 };
+        let name = format!("trial-{}", crate::entropy::hex(8));
+        let trial = self.open(&name, &Wanted { limits, name_server: None, read_only: false, source: None }).await;
+        let (door, made) = trial.map_err(|error| {
+            let reason = match error {
+                EngineError::Docker { reason, .. } => reason,
+                other => other.to_string(),
+            };
+            EngineError::UnfitEngine(format!("this machine makes no sandboxes without Docker: {reason}"))
+        })?;
+        door.shut();
+        made.remove().await
+    }
+
+    /// Makes a box, and waits for its doorkeeper. Whatever was made is removed again when that fails.
+    async fn open(&self, name: &str, wanted: &Wanted) -> Result<(Door, Made), EngineError> {
+        let _slot = self.0.creating.acquire().await.map_err(|_| EngineError::Cancelled)?;
+        let folder = self.0.owner.doors().join(name);
+        let listener =
+            listen(&folder, wanted).map_err(EngineError::files(format!("open a door in `{}`", folder.display())));
+        let listener = match listener {
+            Ok(listener) => listener,
+            Err(error) => {
+                let _ = fs::remove_dir_all(&folder);
+                return Err(error);
+            }
+        };
+        // Workspace and layers are memory, besides what programs use.
+        let memory = wanted.limits.memory.saturating_add(wanted.limits.disk.saturating_mul(2));
+        let group =
+            self.0.cgroups.make(name, wanted.limits, memory).map_err(EngineError::files("make a control group"));
+        let opened = match group {
+            Ok(group) => {
+                self.start(&folder, wanted, listener, &group).await.map(|(door, watcher)| (door, watcher, group))
+            }
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok((door, watcher, group)) => Ok((door, Made { watcher, group, folder, gone: AtomicBool::new(false) })),
+            Err(error) => {
+                let _ = fs::remove_dir_all(&folder);
+                Err(error)
+            }
+        }
+    }
+
+    async fn start(
+        &self,
+        folder: &Path,
+        wanted: &Wanted,
+        listener: DoorListener,
+        group: &Group,
+    ) -> Result<(Door, Watcher), EngineError> {
+        let failed = |reason: String| EngineError::Docker { operation: "make a sandbox".to_owned(), reason };
+        let plan = self.plan(folder, wanted, group);
+        let child = Watcher::start(&self.0.doorkeeper, &plan).await.map_err(|error| failed(error.to_string()));
+        let heard = match child {
+            Ok(child) => {
+                let heard = Watcher::hear(child, &plan);
+                let (heard, door) = tokio::join!(heard, async {
+                    // When there is no box, nobody comes.
+                    listener.accept(PATIENCE).await
+                });
+                match (heard, door) {
+                    (Ok(watcher), Ok(door)) => Ok((door, watcher)),
+                    (Ok(watcher), Err(cause)) => {
+                        watcher.end().await;
+                        Err(failed(cause.to_string()))
+                    }
+                    (Err(reason), _) => Err(failed(reason)),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        if heard.is_err() {
+            let _ = group.remove();
+        }
+        heard
+    }
+
+    fn plan(&self, folder: &Path, wanted: &Wanted, group: &Group) -> Plan {
+        let text = |path: &Path| path.display().to_string();
+        let memory = |target: &str, bytes, mode| Step::Memory { target: target.to_owned(), bytes, mode };
+        let bind = |target: String, source: PathBuf| Step::Bind { target, source: text(&source), writable: false };
+        let disk = wanted.limits.disk;
+        let mut steps = self.0.userland.steps();
+        let layers: Vec<String> = steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Layer { target, .. } => Some(target.clone()),
+                _ => None,
+            })
+            .collect();
+        for target in ["/proc", "/dev", "/tmp", "/run", WORKSPACE, DOOR] {
+            let mode = if target == "/tmp" { 0o1777 } else { 0o755 };
+            steps.push(Step::Folder { target: target.to_owned(), mode });
+        }
+        steps.extend([Step::Processes, Step::Devices, memory(WORKSPACE, disk, 0o777)]);
+        steps.push(bind(DOORKEEPER.to_owned(), self.0.doorkeeper.clone()));
+        steps.push(bind(DOOR.to_owned(), folder.join("door")));
+        // It sees its own control groups, and no others.
+        steps.push(memory("/sys", SMALL, 0o555));
+        steps.extend(group.places().map(|(place, folder)| bind(place, folder)));
+        steps.push(Step::Seal { target: "/sys".to_owned() });
+        steps.extend(NAME_FILES.map(|name| bind(format!("/etc/{name}"), folder.join(name))));
+        if wanted.read_only {
+            steps.extend(layers.into_iter().map(|target| Step::Seal { target }));
+            steps.extend([memory("/tmp", disk, 0o1777), memory("/run", disk, 0o755)]);
+        }
+        Plan {
+            stage: text(&folder.join("stage")),
+            users: vec![self.0.rights.users()],
+            groups: vec![self.0.rights.groups()],
+            beside: None,
+            cgroups: group.folders(),
+            host_name: HOSTNAME.to_owned(),
+            space: disk.saturating_mul(4).max(LEAST_SPACE),
+            steps,
+            open: wanted.source.iter().cloned().collect(),
+            socket: format!("{DOOR}/socket"),
+            watched: WORKSPACE.to_owned(),
+        }
+    }
+}
+
+/// How much memory a box may use: what it writes is memory, too, in the workspace and over its layers. Of the latter there is
+/// more than it may write, so that writing too much is noticed as what it is.
+fn memory(limits: &Limits) -> u64 {
+    limits.memory.saturating_add(limits.disk.saturating_mul(3))
+}
+
+/// A box to make.
+struct Wanted {
+    limits: Limits,
+    name_server: Option<std::net::Ipv4Addr>,
+    read_only: bool,
+    /// A folder that stays open, to copy from.
+    source: Option<String>,
+}
+
+/// Makes the folder for a door, and listens in it.
+fn listen(folder: &Path, wanted: &Wanted) -> io::Result<DoorListener> {
+    DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
+    DirBuilder::new().mode(0o700).create(folder.join("stage"))?;
+    write_name_files(folder, wanted.name_server)?;
+    DoorListener::open(folder.join("door"))
+}
+
+impl LocalSandbox {
+    /// Makes one, with a copy of the workspace of another if that is wanted.
+    pub(super) async fn make(
+        backend: &LocalBackend,
+        request: SandboxRequest,
+        name: String,
+        source: Option<String>,
+    ) -> Result<Self, EngineError> {
+        let wanted =
+            Wanted { limits: request.limits, name_server: request.name_server, read_only: request.read_only, source };
+        let (door, made) = backend.open(&name, &wanted).await?;
+        let backend = backend.clone();
+        Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), beside: Mutex::default() })
+    }
+
+    async fn let_stay(&self) -> Result<(), EngineError> {
+        let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
+        self.door.kill_all().await.map_err(operation())?;
+        let data_dir = self.backend.0.owner.data_dir();
+        let marking = || EngineError::files(format!("mark the sandbox `{}` as kept", self.name));
+        write_hosts(&self.made.folder, &self.request.hosts).map_err(marking())?;
+        let watcher = format!("{} {}", self.made.watcher.pid(), self.made.watcher.first());
+        fs::write(self.made.folder.join(WATCHER), watcher).map_err(marking())?;
+        kept::mark(data_dir, &self.name, &self.entrance()).map_err(marking())?;
+        let stayed = self.door.stay().await;
+        if stayed.is_err() {
+            kept::unmark(data_dir, &self.name).map_err(marking())?;
+        }
+        stayed.map_err(operation())
+    }
+}
+
+impl Made {
+    /// Waits for the end of the box, and removes what it had. Can be called again.
+    async fn remove(&self) -> Result<(), EngineError> {
+        if self.gone.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.watcher.end().await;
+        let group = self.group.clone();
+        let removed = tokio::task::spawn_blocking(move || group.remove()).await.unwrap_or(Ok(()));
+        removed.map_err(EngineError::files("remove a control group"))?;
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(EngineError::files(format!("remove `{}`", self.folder.display()))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for LocalSandbox {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    async fn start_service(&self, service: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError> {
+        let what = format!("the service `{}` has an `image`, which needs Docker", service.name);
+        Err(EngineError::Unsupported { what })
+    }
+
+    async fn fresh(&self) -> Result<Box<dyn Sandbox>, EngineError> {
+        let number = self.fresh.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}_fresh-{number}", self.name);
+        let request = SandboxRequest { hosts: Vec::new(), name_server: None, ..self.request.clone() };
+        let source = format!("/proc/{}/root{WORKSPACE}", self.made.watcher.first());
+        let backend = self.backend.clone();
+        let made = tokio::spawn(async move { Self::make(&backend, request, name, Some(source)).await });
+        let fresh = made.await.map_err(|_| EngineError::Cancelled)??;
+        if let Err(cause) = fresh.door.copy(&format!("/proc/self/fd/{FIRST_OPEN}"), WORKSPACE).await {
+            fresh.destroy().await?;
+            return Err(EngineError::Door { operation: "copy the workspace into a new sandbox".to_owned(), cause });
+        }
+        Ok(Box::new(fresh))
+    }
+
+    async fn image_changes(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        let mut changes = BTreeMap::new();
+        for (target, layer) in self.layers().await? {
+            let below = target.trim_end_matches('/');
+            changes.extend(layer.changes.into_iter().map(|(path, number)| (format!("{below}{path}"), number)));
+        }
+        Ok(changes)
+    }
+
+    async fn written_over_image(&self, _thorough: bool) -> Result<Option<u64>, EngineError> {
+        Ok(Some(self.layers().await?.iter().fold(0, |sum, (_, layer)| layer.size().saturating_add(sum))))
+    }
+
+    async fn make_room(&self) -> Result<(), EngineError> {
+        let bytes = memory(&self.request.limits).saturating_add(ROOM);
+        self.made.group.limit_memory(bytes).map_err(EngineError::files("give a sandbox more memory"))
+    }
+
+    async fn post_mortem(&self) -> PostMortem {
+        let Some(ended) = self.made.watcher.ended(SETTLING).await else {
+            return PostMortem { end: End::Unknown, description: "the sandbox is running".to_owned() };
+        };
+        let out_of_memory = self.made.group.ran_out_of_memory();
+        let (end, mut description) = match ended.code {
+            Some(KILLED) if out_of_memory => {
+                (End::OutOfMemory, "the sandbox ended because its memory was used up".to_owned())
+            }
+            Some(KILLED | TERMINATED) => (End::Unknown, "somebody outside ended the sandbox".to_owned()),
+            Some(code) => (End::Ended, format!("the sandbox ended with exit code {code}")),
+            None => (End::Unknown, "the sandbox is gone".to_owned()),
+        };
+        if !ended.said.is_empty() {
+            description.push_str(&format!("; it printed: {}", ended.said));
+        }
+        PostMortem { end, description }
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.backend.0.owner.scratch()
+    }
+
+    fn entrance(&self) -> String {
+        let first = self.made.watcher.first();
+        format!("nsenter --target {first} --user --preserve-credentials --mount --pid --net --ipc --uts sh")
+    }
+
+    async fn keep(&self) -> Result<(), EngineError> {
+        self.let_stay().await?;
+        self.made.gone.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    async fn destroy(&self) -> Result<(), EngineError> {
+        self.door.shut();
+        for beside in self.beside.lock().await.drain(..) {
+            beside.remove().await?;
+        }
+        self.made.remove().await
+    }
+}
+
+impl LocalSandbox {
+    /// What was written over each layer.
+    async fn layers(&self) -> Result<Vec<(String, layer::Layer)>, EngineError> {
+        let folders: Vec<_> = self.made.watcher.layers().map(|(target, folder)| (target.to_owned(), folder)).collect();
+        let read = tokio::task::spawn_blocking(move || {
+            let read = |(target, folder): (String, PathBuf)| layer::read(&folder).map(|layer| (target, layer));
+            folders.into_iter().map(read).collect::<io::Result<Vec<_>>>()
+        });
+        read.await.map_err(|_| EngineError::Cancelled)?.map_err(EngineError::files("look at what a sandbox wrote"))
+    }
+}
+
+impl Drop for LocalSandbox {
+    fn drop(&mut self) {
+        if !self.made.gone.load(Ordering::Acquire) {
+            // Without its connection, the doorkeeper ends, and the kernel takes the rest.
+            self.door.shut();
+            tracing::error!(sandbox = %self.name, "the sandbox {} was not destroyed; the next sweep removes what is left", self.name);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Removes what is left of sandboxes whose owner has gone: the kernel has ended them, but for those that are kept.
+
+use std::fs;
+
+use super::LocalBackend;
+use super::process::kill;
+use super::sandbox::WATCHER;
+use crate::backend::{Reach, Swept};
+use crate::error::EngineError;
+use crate::kept;
+use crate::owner::{self, Life};
+
+impl LocalBackend {
+    /// Removes what belongs to this data directory and is within reach.
+    pub(super) fn sweep_within(&self, reach: Reach) -> Result<Swept, EngineError> {
+        let data_dir = self.0.owner.data_dir();
+        let listing = || EngineError::files("list the sandboxes that are kept");
+        let mut swept = Swept::default();
+        let marked = kept::marked(data_dir).map_err(listing())?;
+        if reach == Reach::GoneAndKept {
+            for sandbox in &marked {
+                for folder in owner::doors_of(data_dir, sandbox).map_err(listing())? {
+                    // Only what was made here has such a file; the process may have ended, and its number be another's.
+                    let Ok(text) = fs::read_to_string(folder.join(WATCHER)) else { continue };
+                    let pids: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+                    if let [watcher, first] = pids[..]
+                        && is_watcher(watcher)
+                    {
+                        kill(first);
+                        swept.containers += 1;
+                    }
+                }
+                swept.folders += owner::remove_doors(data_dir, sandbox).map_err(listing())?;
+                kept::unmark(data_dir, sandbox).map_err(listing())?;
+            }
+        } else {
+            swept.kept = marked.len();
+        }
+        let still_kept = kept::marked(data_dir).map_err(listing())?;
+        let gone = |id| owner::life_of(data_dir, id).is_ok_and(|life| life == Life::Gone);
+        let own = self.0.owner.id();
+        let is_kept = |name: &str| still_kept.contains(name);
+        let removed = self.0.cgroups.sweep(|id| id != own && gone(id), is_kept);
+        swept.volumes += removed.map_err(EngineError::files("remove control groups"))?;
+        swept.folders += owner::forget_the_gone(data_dir).map_err(EngineError::files("remove stray folders"))?;
+        Ok(swept)
+    }
+}
+
+/// Whether a process is one of ours that watches a box.
+fn is_watcher(pid: u32) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).nth(1) == Some(doorkeeper::plan::BOX.as_bytes())
+}
+
+impl Drop for super::Inner {
+    fn drop(&mut self) {
+        self.cgroups.forget();
+    }
+}
