@@ -27,7 +27,7 @@ impl Maker {
     fn ids(self) -> Ids {
         match self {
             Self::Root => Ids { inside: 0, outside: 0, count: 65536 },
-            Self::Somebody => Ids { inside: 1000, outside: Self::SOMEBODY, count: 1 },
+            Self::Somebody => Ids { inside: 0, outside: Self::SOMEBODY, count: 1 },
         }
     }
 

@@ -6,8 +6,10 @@
 
 mod cgroups;
 mod process;
+mod programs;
 mod rights;
 mod sandbox;
+mod service;
 mod sweep;
 mod userland;
 
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use scenario::evidence::ImageRecord;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use self::cgroups::Cgroups;
 use self::rights::Rights;
@@ -55,6 +57,8 @@ struct Inner {
     cgroups: Cgroups,
     rights: Rights,
     creating: Semaphore,
+    /// Held while what a database begins with is made, so that it is made once.
+    templates: Mutex<()>,
 }
 
 impl LocalBackend {
@@ -68,7 +72,15 @@ impl LocalBackend {
         let cgroups = Cgroups::find(owner.data_dir().id(), owner.id());
         let at_once = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
         let creating = Semaphore::new(at_once);
-        let backend = Self(Arc::new(Inner { owner, doorkeeper, userland, cgroups, rights, creating }));
+        let backend = Self(Arc::new(Inner {
+            owner,
+            doorkeeper,
+            userland,
+            cgroups,
+            rights,
+            creating,
+            templates: Mutex::default(),
+        }));
         backend.try_out().await?;
         Ok(backend)
     }

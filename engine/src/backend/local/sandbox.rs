@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use doorkeeper::plan::{FIRST_OPEN, Plan, Step};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use super::LocalBackend;
 use super::cgroups::Group;
 use super::process::Watcher;
+use super::service::LocalService;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
 use crate::backend::{
     DOOR, DOORKEEPER, End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
@@ -49,17 +51,45 @@ pub(super) struct LocalSandbox {
     request: SandboxRequest,
     name: String,
     door: Door,
-    made: Made,
+    made: Arc<Made>,
     fresh: AtomicU32,
-    /// Those that were made beside it, which end with it at the latest.
-    beside: Mutex<Vec<Arc<Made>>>,
+    family: Arc<Family>,
+}
+
+/// What was made beside a sandbox, and ends with it at the latest.
+#[derive(Debug, Default)]
+struct Family {
+    members: Mutex<Vec<Arc<Made>>>,
+    /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
+    making: RwLock<()>,
+    /// Everything was removed, so nothing may be made any more.
+    closed: AtomicBool,
+}
+
+impl Family {
+    /// Begins to make something: removing waits until the guard is dropped. Refused once everything was removed.
+    async fn begin(&self) -> Result<RwLockReadGuard<'_, ()>, EngineError> {
+        let making = self.making.read().await;
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Cancelled) } else { Ok(making) }
+    }
+
+    /// Removes all of them; nothing more is made.
+    async fn remove(&self) -> Result<(), EngineError> {
+        let _alone = self.making.write().await;
+        self.closed.store(true, Ordering::Release);
+        for member in self.members.lock().await.iter() {
+            member.remove().await?;
+        }
+        Ok(())
+    }
 }
 
 /// What has to be removed.
 #[derive(Debug)]
 pub(super) struct Made {
-    watcher: Watcher,
-    group: Group,
+    pub(super) door: Door,
+    pub(super) watcher: Watcher,
+    pub(super) group: Group,
     folder: PathBuf,
     gone: AtomicBool,
 }
@@ -69,20 +99,19 @@ impl LocalBackend {
     pub(super) async fn try_out(&self) -> Result<(), EngineError> {
         let limits = Limits { cpus: 1.0, memory: 64 << 20, disk: 1 << 20, pids: 16 };
         let name = format!("trial-{}", crate::entropy::hex(8));
-        let trial = self.open(&name, &Wanted { limits, name_server: None, read_only: false, source: None }).await;
-        let (door, made) = trial.map_err(|error| {
+        let trial = self.open(&name, &Wanted::of(limits)).await;
+        let made = trial.map_err(|error| {
             let reason = match error {
                 EngineError::Docker { reason, .. } => reason,
                 other => other.to_string(),
             };
             EngineError::UnfitEngine(format!("this machine makes no sandboxes without Docker: {reason}"))
         })?;
-        door.shut();
         made.remove().await
     }
 
     /// Makes a box, and waits for its doorkeeper. Whatever was made is removed again when that fails.
-    async fn open(&self, name: &str, wanted: &Wanted) -> Result<(Door, Made), EngineError> {
+    pub(super) async fn open(&self, name: &str, wanted: &Wanted) -> Result<Arc<Made>, EngineError> {
         let _slot = self.0.creating.acquire().await.map_err(|_| EngineError::Cancelled)?;
         let folder = self.0.owner.doors().join(name);
         let listener =
@@ -105,7 +134,9 @@ impl LocalBackend {
             Err(error) => Err(error),
         };
         match opened {
-            Ok((door, watcher, group)) => Ok((door, Made { watcher, group, folder, gone: AtomicBool::new(false) })),
+            Ok((door, watcher, group)) => {
+                Ok(Arc::new(Made { door, watcher, group, folder, gone: AtomicBool::new(false) }))
+            }
             Err(error) => {
                 let _ = fs::remove_dir_all(&folder);
                 Err(error)
@@ -164,7 +195,10 @@ impl LocalBackend {
             let mode = if target == "/tmp" { 0o1777 } else { 0o755 };
             steps.push(Step::Folder { target: target.to_owned(), mode });
         }
-        steps.extend([Step::Processes, Step::Devices, memory(WORKSPACE, disk, 0o777)]);
+        steps.extend([Step::Processes, Step::Devices]);
+        if wanted.workspace {
+            steps.push(memory(WORKSPACE, disk, 0o777));
+        }
         steps.push(bind(DOORKEEPER.to_owned(), self.0.doorkeeper.clone()));
         steps.push(bind(DOOR.to_owned(), folder.join("door")));
         // It sees its own control groups, and no others.
@@ -172,22 +206,23 @@ impl LocalBackend {
         steps.extend(group.places().map(|(place, folder)| bind(place, folder)));
         steps.push(Step::Seal { target: "/sys".to_owned() });
         steps.extend(NAME_FILES.map(|name| bind(format!("/etc/{name}"), folder.join(name))));
+        steps.extend(wanted.steps.iter().cloned());
         if wanted.read_only {
             steps.extend(layers.into_iter().map(|target| Step::Seal { target }));
             steps.extend([memory("/tmp", disk, 0o1777), memory("/run", disk, 0o755)]);
         }
         Plan {
             stage: text(&folder.join("stage")),
-            users: vec![self.0.rights.users()],
-            groups: vec![self.0.rights.groups()],
-            beside: None,
+            users: wanted.beside.map_or_else(|| vec![self.0.rights.users()], |_| Vec::new()),
+            groups: wanted.beside.map_or_else(|| vec![self.0.rights.groups()], |_| Vec::new()),
+            beside: wanted.beside,
             cgroups: group.folders(),
             host_name: HOSTNAME.to_owned(),
             space: disk.saturating_mul(4).max(LEAST_SPACE),
             steps,
             open: wanted.source.iter().cloned().collect(),
             socket: format!("{DOOR}/socket"),
-            watched: WORKSPACE.to_owned(),
+            watched: if wanted.workspace { WORKSPACE.to_owned() } else { String::new() },
         }
     }
 }
@@ -199,12 +234,27 @@ fn memory(limits: &Limits) -> u64 {
 }
 
 /// A box to make.
-struct Wanted {
-    limits: Limits,
-    name_server: Option<std::net::Ipv4Addr>,
-    read_only: bool,
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) limits: Limits,
+    pub(super) name_server: Option<Ipv4Addr>,
+    pub(super) read_only: bool,
     /// A folder that stays open, to copy from.
-    source: Option<String>,
+    pub(super) source: Option<String>,
+    /// Whether it has a workspace.
+    pub(super) workspace: bool,
+    /// A process whose users and network it shares.
+    pub(super) beside: Option<u32>,
+    /// What is put into its root besides.
+    pub(super) steps: Vec<Step>,
+}
+
+impl Wanted {
+    /// A sandbox with these limits, and nothing special about it.
+    pub(super) fn of(limits: Limits) -> Self {
+        let (name_server, source, beside) = (None, None, None);
+        Self { limits, name_server, read_only: false, source, workspace: true, beside, steps: Vec::new() }
+    }
 }
 
 /// Makes the folder for a door, and listens in it.
@@ -223,11 +273,11 @@ impl LocalSandbox {
         name: String,
         source: Option<String>,
     ) -> Result<Self, EngineError> {
-        let wanted =
-            Wanted { limits: request.limits, name_server: request.name_server, read_only: request.read_only, source };
-        let (door, made) = backend.open(&name, &wanted).await?;
-        let backend = backend.clone();
-        Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), beside: Mutex::default() })
+        let (name_server, read_only) = (request.name_server, request.read_only);
+        let wanted = Wanted { name_server, read_only, source, ..Wanted::of(request.limits) };
+        let made = backend.open(&name, &wanted).await?;
+        let (backend, door, family) = (backend.clone(), made.door.clone(), Arc::default());
+        Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), family })
     }
 
     async fn let_stay(&self) -> Result<(), EngineError> {
@@ -249,10 +299,11 @@ impl LocalSandbox {
 
 impl Made {
     /// Waits for the end of the box, and removes what it had. Can be called again.
-    async fn remove(&self) -> Result<(), EngineError> {
+    pub(super) async fn remove(&self) -> Result<(), EngineError> {
         if self.gone.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.door.shut();
         self.watcher.end().await;
         let group = self.group.clone();
         let removed = tokio::task::spawn_blocking(move || group.remove()).await.unwrap_or(Ok(()));
@@ -277,8 +328,18 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn start_service(&self, service: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError> {
-        let what = format!("the service `{}` has an `image`, which needs Docker", service.name);
-        Err(EngineError::Unsupported { what })
+        let name = format!("{}-{}", self.name, service.name);
+        let beside = (!service.own_network).then(|| (self.made.watcher.first(), self.door.clone()));
+        let (backend, family) = (self.backend.clone(), Arc::clone(&self.family));
+        // In a task of its own, so that nothing is half made when the caller stops waiting.
+        let started = tokio::spawn(async move {
+            let _making = family.begin().await?;
+            let made = LocalService::make(&backend, &name, &service, beside.as_ref().map(|(first, _)| *first)).await?;
+            family.members.lock().await.push(Arc::clone(&made));
+            LocalService::start(&backend, made, beside.map(|(_, door)| door), service).await
+        });
+        let service = started.await.map_err(|_| EngineError::Cancelled)??;
+        Ok(Box::new(service))
     }
 
     async fn fresh(&self) -> Result<Box<dyn Sandbox>, EngineError> {
@@ -286,8 +347,13 @@ impl Sandbox for LocalSandbox {
         let name = format!("{}_fresh-{number}", self.name);
         let request = SandboxRequest { hosts: Vec::new(), name_server: None, ..self.request.clone() };
         let source = format!("/proc/{}/root{WORKSPACE}", self.made.watcher.first());
-        let backend = self.backend.clone();
-        let made = tokio::spawn(async move { Self::make(&backend, request, name, Some(source)).await });
+        let (backend, family) = (self.backend.clone(), Arc::clone(&self.family));
+        let made = tokio::spawn(async move {
+            let _making = family.begin().await?;
+            let fresh = Self::make(&backend, request, name, Some(source)).await?;
+            family.members.lock().await.push(Arc::clone(&fresh.made));
+            Ok::<_, EngineError>(fresh)
+        });
         let fresh = made.await.map_err(|_| EngineError::Cancelled)??;
         if let Err(cause) = fresh.door.copy(&format!("/proc/self/fd/{FIRST_OPEN}"), WORKSPACE).await {
             fresh.destroy().await?;
@@ -350,10 +416,8 @@ impl Sandbox for LocalSandbox {
 
     async fn destroy(&self) -> Result<(), EngineError> {
         self.door.shut();
-        for beside in self.beside.lock().await.drain(..) {
-            beside.remove().await?;
-        }
-        self.made.remove().await
+        let (family, own) = tokio::join!(self.family.remove(), self.made.remove());
+        family.and(own)
     }
 }
 
@@ -371,10 +435,17 @@ impl LocalSandbox {
 
 impl Drop for LocalSandbox {
     fn drop(&mut self) {
-        if !self.made.gone.load(Ordering::Acquire) {
-            // Without its connection, the doorkeeper ends, and the kernel takes the rest.
-            self.door.shut();
-            tracing::error!(sandbox = %self.name, "the sandbox {} was not destroyed; the next sweep removes what is left", self.name);
+        if self.made.gone.load(Ordering::Acquire) {
+            return;
+        }
+        self.door.shut();
+        // Nobody waits for it any more, as when a preparation was cancelled.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (family, made) = (Arc::clone(&self.family), Arc::clone(&self.made));
+            runtime.spawn(async move {
+                let _ = family.remove().await;
+                let _ = made.remove().await;
+            });
         }
     }
 }

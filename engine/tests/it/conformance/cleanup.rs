@@ -28,7 +28,12 @@ suite! {
     a_probe_that_takes_too_long_leaves_nothing,
     a_sandbox_can_be_destroyed_twice_and_its_services_go_with_it,
     what_a_gone_owner_left_is_swept_by_another,
-    one_that_cannot_be_removed_does_not_keep_the_others,
+    one_that_cannot_be_removed_does_not_keep_the_others;
+    also on local:
+    a_service_that_ends_at_once_is_not_waited_for,
+    a_cancelled_agent_leaves_nothing,
+    a_cancelled_probe_leaves_nothing,
+    a_probe_that_takes_too_long_leaves_nothing,
 }
 
 async fn a_service_that_does_not_come_up_is_an_error_with_its_last_lines(harness: &mut Harness) {
@@ -110,7 +115,8 @@ async fn a_cancelled_probe_leaves_nothing(harness: &mut Harness) {
     // And once the second sandbox is there.
     let sketch = Sketch::acting("true")
         .must("hangs", json!({"type": "command_exit", "command": "sleep 1000", "verify": "fresh"}));
-    let two = || harness.left().iter().filter(|thing| thing.starts_with("container")).count() == 2;
+    let is_box = |thing: &&String| thing.starts_with("container") || thing.starts_with("box");
+    let two = || harness.left().iter().filter(is_box).count() == 2;
     cancelled_when(harness, &sketch.yaml(), |_| two()).await;
 }
 

@@ -17,7 +17,11 @@ suite! {
     a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
     a_repository_that_is_not_there_is_an_error_with_its_place,
     a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
-    an_image_with_nothing_in_it_is_a_sandbox_too,
+    an_image_with_nothing_in_it_is_a_sandbox_too;
+    also on local:
+    a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
+    a_repository_that_is_not_there_is_an_error_with_its_place,
+    a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
 }
 
 /// A repository with three commits on `main`, the second with a tag, and a branch `other`; the first commit.

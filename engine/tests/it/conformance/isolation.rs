@@ -14,6 +14,10 @@ suite! {
     the_network_is_a_loopback_and_nothing_else,
     the_agent_has_no_capability_and_no_way_to_one,
     what_is_ours_inside_cannot_be_changed,
+    a_neighbour_can_neither_be_seen_nor_reached;
+    also on local:
+    the_network_is_a_loopback_and_nothing_else,
+    what_is_ours_inside_cannot_be_changed,
     a_neighbour_can_neither_be_seen_nor_reached,
 }
 

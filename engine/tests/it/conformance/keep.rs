@@ -26,7 +26,9 @@ suite! {
     the_kept_are_swept_while_their_owner_lives_and_the_others_are_not,
     a_kept_sandbox_that_somebody_removed_is_forgotten,
     what_was_made_beside_a_sandbox_is_not_kept,
-    a_sandbox_without_its_doorkeeper_is_not_kept,
+    a_sandbox_without_its_doorkeeper_is_not_kept;
+    also on local:
+    a_cancelled_scenario_is_never_kept,
 }
 
 /// The owner of everything goes, and another one comes.

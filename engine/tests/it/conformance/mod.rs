@@ -25,14 +25,14 @@ use crate::harness::Harness;
 /// An image with a shell that can open connections, perl, and programs with the setuid bit.
 const DEBIAN: &str = "touchstone/debian:bookworm";
 
-/// Runs each body on Docker, and sees that nothing is left.
-macro_rules! suite {
-    ($($body:ident),+ $(,)?) => {
-        mod docker {
+/// Runs each body on a backend, and sees that nothing is left.
+macro_rules! suite_on {
+    ($backend:ident: $($body:ident),+ $(,)?) => {
+        mod $backend {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $body() {
-                    let mut harness = crate::harness::Harness::docker().await;
+                    let mut harness = crate::harness::Harness::$backend().await;
                     super::$body(&mut harness).await;
                     harness.assert_nothing_is_left();
                 }
@@ -40,7 +40,19 @@ macro_rules! suite {
         }
     };
 }
-use suite;
+pub(crate) use suite_on;
+
+/// Runs each body on Docker; and those of a second list, which need no image of their own, also without it.
+macro_rules! suite {
+    ($($body:ident),+ $(,)?; also on local: $($also:ident),+ $(,)?) => {
+        crate::conformance::suite_on! { docker: $($body),+ }
+        crate::conformance::suite_on! { local: $($also),+ }
+    };
+    ($($body:ident),+ $(,)?) => {
+        crate::conformance::suite_on! { docker: $($body),+ }
+    };
+}
+pub(crate) use suite;
 
 /// A spec that is put together.
 #[derive(Debug, Clone)]

@@ -22,7 +22,12 @@ suite! {
     a_database_that_the_agent_ends_is_a_fail_and_no_error,
     a_service_that_somebody_else_removes_is_an_error_and_no_fail,
     a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit,
-    a_service_has_five_capabilities_and_no_way_to_more,
+    a_service_has_five_capabilities_and_no_way_to_more;
+    also on local:
+    two_databases_on_one_port_are_two_databases,
+    a_program_that_a_database_was_told_to_start_is_an_offence,
+    a_database_that_the_agent_ends_is_a_fail_and_no_error,
+    a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit,
 }
 
 async fn two_databases_on_one_port_are_two_databases(harness: &mut Harness) {

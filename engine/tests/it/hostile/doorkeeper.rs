@@ -6,7 +6,23 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Attack, NOBODY_ELSE, assert_harmless, assert_limit, report, verdict};
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    root_without_capabilities_cannot_touch_the_doorkeeper,
+    another_user_cannot_touch_the_doorkeeper,
+    folders_that_are_moved_away_change_nothing_for_the_doorkeeper,
+    memory_that_stays_full_after_the_agent_is_a_limit_and_no_error,
+    names_that_fill_the_memory_are_a_limit_and_no_error,
+    a_sandbox_that_is_used_up_still_ends_in_time;
+    also on local:
+    root_without_capabilities_cannot_touch_the_doorkeeper,
+    another_user_cannot_touch_the_doorkeeper,
+    memory_that_stays_full_after_the_agent_is_a_limit_and_no_error,
+    names_that_fill_the_memory_are_a_limit_and_no_error,
+    a_sandbox_that_is_used_up_still_ends_in_time,
+}
 
 /// Tries everything that a process can do to another, and prints what came of each: an error's name, or `ok`.
 const SYSTEM_CALLS: &str = r#"
@@ -126,8 +142,7 @@ open("/workspace/alive", "w").close()
 /// nothing that the doorkeeper's files are open to.
 const ALLOWED: [&str; 2] = ["io_uring", "setgid"];
 
-async fn try_system_calls(user: &str) {
-    let harness = Harness::docker().await;
+async fn try_system_calls(harness: &Harness, user: &str) {
     let attack = Attack::new(SYSTEM_CALLS)
         .with("agent.user", user)
         .expect("wrote", json!({"type": "file_exists", "path": "alive"}))
@@ -143,14 +158,12 @@ async fn try_system_calls(user: &str) {
     assert_harmless(&result);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn root_without_capabilities_cannot_touch_the_doorkeeper() {
-    try_system_calls("0").await;
+async fn root_without_capabilities_cannot_touch_the_doorkeeper(harness: &mut Harness) {
+    try_system_calls(harness, "0").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_user_cannot_touch_the_doorkeeper() {
-    try_system_calls("1000:65532").await;
+async fn another_user_cannot_touch_the_doorkeeper(harness: &mut Harness) {
+    try_system_calls(harness, "1000:65532").await;
 }
 
 /// Moves what can be moved, and puts something else in its place.
@@ -163,9 +176,7 @@ os.chmod("/.touchstone/doorkeeper", 0o755)
 os.rename("/etc", "/etc2")
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn folders_that_are_moved_away_change_nothing_for_the_doorkeeper() {
-    let harness = Harness::docker().await;
+async fn folders_that_are_moved_away_change_nothing_for_the_doorkeeper(harness: &mut Harness) {
     let attack = Attack::new(MOVED).expect_command("alone", NOBODY_ELSE);
     let (result, evidence) = harness.run(&attack.yaml()).await;
     assert!(verdict(&result, "alone").is_passed(), "{result:#?}");
@@ -204,9 +215,7 @@ for size in [1 << 22, 1 << 16, 1 << 12]:
             break
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn memory_that_stays_full_after_the_agent_is_a_limit_and_no_error() {
-    let harness = Harness::docker().await;
+async fn memory_that_stays_full_after_the_agent_is_a_limit_and_no_error(harness: &mut Harness) {
     let attack = Attack::new(FILLED)
         .with("agent.timeout", "12s")
         .with("resources.memory", "64MB")
@@ -235,9 +244,7 @@ for number in range(200000):
         break
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn names_that_fill_the_memory_are_a_limit_and_no_error() {
-    let harness = Harness::docker().await;
+async fn names_that_fill_the_memory_are_a_limit_and_no_error(harness: &mut Harness) {
     let program = format!("{NAMES}{FILLED}");
     let attack = Attack::new(&program)
         .with("agent.timeout", "12s")
@@ -274,9 +281,7 @@ while True:
         pass
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_sandbox_that_is_used_up_still_ends_in_time() {
-    let harness = Harness::docker().await;
+async fn a_sandbox_that_is_used_up_still_ends_in_time(harness: &mut Harness) {
     let attack = Attack::new(EXHAUSTED)
         .with("agent.timeout", "3s")
         .with("resources.pids", 200)

@@ -4,7 +4,14 @@ use scenario::result::RowStatus;
 use serde_json::json;
 
 use super::Attack;
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    a_secret_that_is_sent_in_any_form_is_in_no_evidence_and_a_bait_is_named;
+    also on local:
+    a_secret_that_is_sent_in_any_form_is_in_no_evidence_and_a_bait_is_named,
+}
 
 /// Long enough that no form of it is found by chance, with what encodings change.
 const SECRET: &str = "c4nary+/=\"and\\more&<x>";
@@ -44,9 +51,7 @@ for name in [raw.hex() + ".evil.example", ".".join(raw.hex()[i:i + 20] for i in 
         pass
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_is_sent_in_any_form_is_in_no_evidence_and_a_bait_is_named() {
-    let mut harness = Harness::docker().await;
+async fn a_secret_that_is_sent_in_any_form_is_in_no_evidence_and_a_bait_is_named(harness: &mut Harness) {
     harness.secrets = [("BAIT".to_owned(), SECRET.to_owned())].into();
     let echo = json!({"path": "/say", "template": true, "response": "{{ request.body }}"});
     let attack = Attack::new(SENDING)

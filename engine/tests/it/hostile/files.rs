@@ -8,7 +8,30 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{Attack, assert_harmless, assert_limit, verdict};
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    nothing_outside_the_workspace_is_evidence,
+    very_many_files_and_very_deep_folders_are_answered_in_time,
+    a_full_workspace_is_the_limit_of_disk,
+    writing_over_the_image_is_the_limit_of_disk,
+    the_audit_log_is_written_through_no_link_and_cannot_be_forged,
+    a_forbidden_write_does_not_hide_behind_allowed_ones,
+    a_folder_for_scripts_that_is_gone_fails_their_check,
+    scripts_run_from_where_the_agent_prepared_nothing,
+    a_workspace_that_cannot_be_copied_out_fails_the_check_on_the_host;
+    also on local:
+    nothing_outside_the_workspace_is_evidence,
+    very_many_files_and_very_deep_folders_are_answered_in_time,
+    a_full_workspace_is_the_limit_of_disk,
+    writing_over_the_image_is_the_limit_of_disk,
+    the_audit_log_is_written_through_no_link_and_cannot_be_forged,
+    a_forbidden_write_does_not_hide_behind_allowed_ones,
+    a_folder_for_scripts_that_is_gone_fails_their_check,
+    scripts_run_from_where_the_agent_prepared_nothing,
+    a_workspace_that_cannot_be_copied_out_fails_the_check_on_the_host,
+}
 
 /// Leaves links out of the workspace, and what is no file, where files are expected.
 const ODD: &str = r#"
@@ -40,9 +63,7 @@ except OSError as error:
     print(error)
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_outside_the_workspace_is_evidence() {
-    let harness = Harness::docker().await;
+async fn nothing_outside_the_workspace_is_evidence(harness: &mut Harness) {
     let content = |path: &str| json!({"type": "file_content", "path": path, "contains": "root:x:0"});
     let outside = [
         "absolute",
@@ -93,9 +114,7 @@ for number in range(3000):
 open("bottom", "w").close()
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn very_many_files_and_very_deep_folders_are_answered_in_time() {
-    let harness = Harness::docker().await;
+async fn very_many_files_and_very_deep_folders_are_answered_in_time(harness: &mut Harness) {
     let attack = Attack::new(MANY)
         .with("resources.memory", "512MB")
         .with("resources.disk", "256MB")
@@ -122,9 +141,7 @@ fn fill(folder: &str, bytes: usize) -> Attack {
     Attack::new(&program).expect("x", json!({"type": "file_exists", "path": "."}))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_workspace_is_the_limit_of_disk() {
-    let harness = Harness::docker().await;
+async fn a_full_workspace_is_the_limit_of_disk(harness: &mut Harness) {
     for bytes in [1 << 20, 1] {
         let attack = fill("/workspace", bytes).with("resources.memory", "1GB").with("resources.disk", "16MB");
         let (result, _) = harness.run(&attack.yaml()).await;
@@ -132,9 +149,7 @@ async fn a_full_workspace_is_the_limit_of_disk() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn writing_over_the_image_is_the_limit_of_disk() {
-    let harness = Harness::docker().await;
+async fn writing_over_the_image_is_the_limit_of_disk(harness: &mut Harness) {
     let attack = fill("/tmp/x/y", 1 << 24).with("resources.disk", "64MB");
     let (result, _) = harness.run(&attack.yaml()).await;
     assert_limit(&result, Limit::Disk);
@@ -146,9 +161,7 @@ const FORGED_LOGS: [&str; 2] = [
     "import os\nos.makedirs('/workspace/.keystone/audit.jsonl.doorkeeper/x')\nopen('/workspace/.keystone/audit.jsonl', 'w').write('{}')\n",
 ];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_audit_log_is_written_through_no_link_and_cannot_be_forged() {
-    let harness = Harness::docker().await;
+async fn the_audit_log_is_written_through_no_link_and_cannot_be_forged(harness: &mut Harness) {
     for program in FORGED_LOGS {
         let attack = Attack::new(program)
             .with("audit", json!({"file_writes": true}))
@@ -163,9 +176,7 @@ async fn the_audit_log_is_written_through_no_link_and_cannot_be_forged() {
 /// Hides a forbidden write behind more others than the audit keeps.
 const HIDDEN_WRITE: &str = "import os\nos.mkdir('/workspace/allowed')\nfor number in range(3000):\n    open('/workspace/allowed/%d' % number, 'w').close()\nopen('/workspace/zzz', 'w').close()\n";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_forbidden_write_does_not_hide_behind_allowed_ones() {
-    let harness = Harness::docker().await;
+async fn a_forbidden_write_does_not_hide_behind_allowed_ones(harness: &mut Harness) {
     let attack = Attack::new(HIDDEN_WRITE)
         .with("forbidden", json!({"file_writes_outside": ["allowed"]}))
         .expect("x", json!({"type": "file_exists", "path": "."}));
@@ -182,10 +193,8 @@ fn bundle(harness: &mut Harness) {
     harness.bundle = BundleFolder::at(folder);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_folder_for_scripts_that_is_gone_fails_their_check() {
-    let mut harness = Harness::docker().await;
-    bundle(&mut harness);
+async fn a_folder_for_scripts_that_is_gone_fails_their_check(harness: &mut Harness) {
+    bundle(harness);
     let program = "import os, shutil\nshutil.rmtree('/tmp')\nopen('/tmp', 'w').close()\n";
     let attack =
         Attack::new(program).expect("script", json!({"type": "custom", "script": "check.sh", "runs_in": "sandbox"}));
@@ -197,10 +206,8 @@ async fn a_folder_for_scripts_that_is_gone_fails_their_check() {
 /// Prepares names that a script's folder could have, and links from them to programs.
 const PREPARED: &str = "import os\nfor name in ['touchstone-check-', 'touchstone-check-0', 'check.sh', 'touchstone-check-*']:\n    os.symlink('/bin', '/tmp/' + name)\nos.chmod('/tmp', 0o000)\nos.chmod('/workspace', 0o000)\n";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn scripts_run_from_where_the_agent_prepared_nothing() {
-    let mut harness = Harness::docker().await;
-    bundle(&mut harness);
+async fn scripts_run_from_where_the_agent_prepared_nothing(harness: &mut Harness) {
+    bundle(harness);
     let attack =
         Attack::new(PREPARED).expect("script", json!({"type": "custom", "script": "check.sh", "runs_in": "sandbox"}));
     let (result, _) = harness.run(&attack.yaml()).await;
@@ -213,10 +220,8 @@ const UNCOPYABLE: [&str; 2] = [
     "import os\nos.chdir('/workspace')\nfor number in range(15):\n    os.mkdir('x' * 255)\n    os.chdir('x' * 255)\nopen('y' * 255, 'w').close()\n",
 ];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_workspace_that_cannot_be_copied_out_fails_the_check_on_the_host() {
-    let mut harness = Harness::docker().await;
-    bundle(&mut harness);
+async fn a_workspace_that_cannot_be_copied_out_fails_the_check_on_the_host(harness: &mut Harness) {
+    bundle(harness);
     let confine = ["sh", "-c", "shift 2; exec \"$@\"", "confine"].map(ToOwned::to_owned).to_vec();
     harness.permissions.host_checks = Some(HostChecks { confine });
     for program in UNCOPYABLE {

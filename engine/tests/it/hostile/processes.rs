@@ -4,7 +4,20 @@ use scenario::evidence::{Exit, Limit};
 use serde_json::json;
 
 use super::{Attack, NOBODY_ELSE, assert_harmless, assert_limit, verdict};
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    nobody_is_left_when_anything_is_looked_at,
+    killing_everybody_does_not_reach_the_doorkeeper,
+    a_fork_bomb_is_the_limit_of_processes,
+    a_memory_bomb_is_the_limit_of_memory;
+    also on local:
+    nobody_is_left_when_anything_is_looked_at,
+    killing_everybody_does_not_reach_the_doorkeeper,
+    a_fork_bomb_is_the_limit_of_processes,
+    a_memory_bomb_is_the_limit_of_memory,
+}
 
 /// Leaves processes of every kind, all with its standard output, and ends.
 const LEFT_BEHIND: &str = r#"
@@ -58,9 +71,7 @@ while not os.path.exists("/workspace/held"):
 print("done", flush=True)
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_when_anything_is_looked_at() {
-    let harness = Harness::docker().await;
+async fn nobody_is_left_when_anything_is_looked_at(harness: &mut Harness) {
     let attack = Attack::new(LEFT_BEHIND)
         .expect_command("alone", NOBODY_ELSE)
         .expect_command("still", "before=$(wc -c < held); sleep 0.2; test \"$before\" = \"$(wc -c < held)\"");
@@ -82,9 +93,7 @@ for round in range(20):
         pass
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn killing_everybody_does_not_reach_the_doorkeeper() {
-    let harness = Harness::docker().await;
+async fn killing_everybody_does_not_reach_the_doorkeeper(harness: &mut Harness) {
     let (result, _) = harness.run(&Attack::new(KILLING).expect_command("alone", NOBODY_ELSE).yaml()).await;
     assert!(verdict(&result, "alone").is_passed(), "{result:#?}");
 }
@@ -107,9 +116,7 @@ for number in range(200):
         break
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fork_bomb_is_the_limit_of_processes() {
-    let harness = Harness::docker().await;
+async fn a_fork_bomb_is_the_limit_of_processes(harness: &mut Harness) {
     let attack = Attack::new(BOMB).with("agent.timeout", "10s").expect_command("alone", NOBODY_ELSE);
     let (result, _) = harness.run(&attack.yaml()).await;
     assert_limit(&result, Limit::Pids);
@@ -119,9 +126,7 @@ async fn a_fork_bomb_is_the_limit_of_processes() {
 /// Takes more memory than there is, in the process itself and in a child.
 const MEMORY: &str = "import os\nos.fork()\nx = []\nwhile True:\n    x.append(bytearray(os.urandom(1) * (1 << 20)))\n";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_memory_bomb_is_the_limit_of_memory() {
-    let harness = Harness::docker().await;
+async fn a_memory_bomb_is_the_limit_of_memory(harness: &mut Harness) {
     let attack = Attack::new(MEMORY).expect("x", json!({"type": "file_exists", "path": "."}));
     let (result, evidence) = harness.run(&attack.yaml()).await;
     assert_limit(&result, Limit::Memory);

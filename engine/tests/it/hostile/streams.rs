@@ -6,7 +6,18 @@ use scenario::evidence::{Exit, Limit};
 use serde_json::json;
 
 use super::{Attack, assert_harmless, assert_limit};
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    an_endless_line_is_the_limit_of_output_and_takes_no_memory_here,
+    garbage_and_closed_streams_do_no_harm,
+    an_agent_that_plays_with_its_pipes_harms_only_its_own_output;
+    also on local:
+    an_endless_line_is_the_limit_of_output_and_takes_no_memory_here,
+    garbage_and_closed_streams_do_no_harm,
+    an_agent_that_plays_with_its_pipes_harms_only_its_own_output,
+}
 
 /// The memory of this process, in MiB.
 fn resident() -> u64 {
@@ -21,9 +32,7 @@ fn flood(stream: u32) -> Attack {
     Attack::new(&program).with("resources.output", "160MB").expect("x", json!({"type": "file_exists", "path": "."}))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_endless_line_is_the_limit_of_output_and_takes_no_memory_here() {
-    let harness = Harness::docker().await;
+async fn an_endless_line_is_the_limit_of_output_and_takes_no_memory_here(harness: &mut Harness) {
     let before = resident();
     for stream in [1, 2] {
         let (result, evidence) = harness.run(&flood(stream).yaml()).await;
@@ -48,9 +57,7 @@ open("/workspace/after", "w").close()
 os._exit(7)
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn garbage_and_closed_streams_do_no_harm() {
-    let harness = Harness::docker().await;
+async fn garbage_and_closed_streams_do_no_harm(harness: &mut Harness) {
     let attack = Attack::new(GARBAGE).expect("after", json!({"type": "file_exists", "path": "after"}));
     let (result, evidence) = harness.run(&attack.yaml()).await;
     assert_harmless(&result);
@@ -77,9 +84,7 @@ except BlockingIOError:
     pass
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_plays_with_its_pipes_harms_only_its_own_output() {
-    let harness = Harness::docker().await;
+async fn an_agent_that_plays_with_its_pipes_harms_only_its_own_output(harness: &mut Harness) {
     let (result, _) =
         harness.run(&Attack::new(PIPES).expect("x", json!({"type": "file_exists", "path": "."})).yaml()).await;
     assert_harmless(&result);

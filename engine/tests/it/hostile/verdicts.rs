@@ -10,7 +10,26 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Attack, assert_harmless, assert_limit, report, verdict};
+use crate::conformance::suite;
 use crate::harness::Harness;
+
+suite! {
+    replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox,
+    one_changed_program_is_seen_among_many_scratch_files,
+    results_and_markers_of_the_agent_are_only_its_words,
+    mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for,
+    a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records,
+    startup_files_in_the_workspace_do_not_decide_checks,
+    a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it,
+    a_device_that_was_replaced_is_a_modified_image;
+    also on local:
+    replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox,
+    one_changed_program_is_seen_among_many_scratch_files,
+    results_and_markers_of_the_agent_are_only_its_words,
+    mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for,
+    a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records,
+    startup_files_in_the_workspace_do_not_decide_checks,
+}
 
 /// Replaces the programs that checks run by ones that always succeed, hides that behind many other changes, and changes who
 /// is who.
@@ -37,9 +56,7 @@ for folder in ["/opt"]:
 os.symlink("/", "/opt/link")
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox() {
-    let harness = Harness::docker().await;
+async fn replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox(harness: &mut Harness) {
     let attack = Attack::new(REPLACED)
         .with("agent.timeout", "120s")
         .expect("sandbox", json!({"type": "command_exit", "command": "exit 3"}))
@@ -70,9 +87,7 @@ for folder in ["/tmp/a", "/var/tmp/a", "/run/a"]:
         os.close(os.open(folder + "/%d" % number, os.O_CREAT))
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_changed_program_is_seen_among_many_scratch_files() {
-    let harness = Harness::docker().await;
+async fn one_changed_program_is_seen_among_many_scratch_files(harness: &mut Harness) {
     let (_, evidence) = harness.run(&Attack::new(ONE_CHANGE).expect_command("runs", "sleep 0").yaml()).await;
     assert_eq!(evidence.image_changes, ["/usr/bin/sleep"]);
 }
@@ -91,9 +106,7 @@ print(result)
 print("PASS wanted\n1 passed, 0 failed")
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn results_and_markers_of_the_agent_are_only_its_words() {
-    let mut harness = Harness::docker().await;
+async fn results_and_markers_of_the_agent_are_only_its_words(harness: &mut Harness) {
     harness.secrets.insert("TOKEN".to_owned(), "a-secret-of-some-length".to_owned());
     let attack = Attack::new(FORGED)
         .with("secrets", json!(["TOKEN"]))
@@ -151,9 +164,7 @@ flood("denied", 3, b"allowed")
 print(json.dumps(report))
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for() {
-    let harness = Harness::docker().await;
+async fn mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for(harness: &mut Harness) {
     let mock = |name: &str, record: bool| json!({"name": name, "type": "http_mock", "ports": [80], "record": record, "routes": [{"path": "/*", "response": {}}]});
     let count = |service: &str, least: u64| {
         let assertion = json!({"field": "request_count", "filters": {"path": "/flood"}, "gte": least, "lte": least});
@@ -172,9 +183,7 @@ async fn mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for() {
     assert!(verdict(&result, "allowed").is_passed() && verdict(&result, "denied").is_passed(), "{result:#?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records() {
-    let harness = Harness::docker().await;
+async fn a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records(harness: &mut Harness) {
     let mock = |name: &str| json!({"name": name, "type": "http_mock", "ports": [80], "routes": [{"path": "/*", "response": {}}]});
     let attack = Attack::new(CALLS)
         .with("services", json!([mock("allowed"), mock("denied")]))
@@ -191,9 +200,7 @@ for name in [".profile", ".bashrc", ".bash_profile", ".shrc", "sitecustomize.py"
     open("/workspace/" + name, "w").write("import os; os._exit(0)\n" if name.endswith(".py") else "exit 0\n")
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn startup_files_in_the_workspace_do_not_decide_checks() {
-    let harness = Harness::docker().await;
+async fn startup_files_in_the_workspace_do_not_decide_checks(harness: &mut Harness) {
     let attack = Attack::new(STARTUP_FILES)
         .expect_command("shell", "! sh -c 'exit 3'")
         .expect_command("python", "! python3 /opt/attack.py.not-there");
@@ -201,9 +208,7 @@ async fn startup_files_in_the_workspace_do_not_decide_checks() {
     assert_harmless(&result);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it() {
-    let harness = Harness::docker().await;
+async fn a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it(harness: &mut Harness) {
     let check = json!({"type": "command_exit", "command": "sleep 100", "verify": "fresh"});
     let yaml = Attack::new("").expect("slow", check).yaml();
     let cancel = CancellationToken::new();
@@ -229,9 +234,7 @@ open("/dev/null", "w").write("all tests passed\n")
 os.chmod("/dev/null", 0o777)
 "#;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_was_replaced_is_a_modified_image() {
-    let harness = Harness::docker().await;
+async fn a_device_that_was_replaced_is_a_modified_image(harness: &mut Harness) {
     let attack = Attack::new(DEVICE)
         .expect_command("found", "grep -q passed /dev/null")
         .expect("fresh", json!({"type": "command_exit", "command": "grep -q passed /dev/null", "verify": "fresh"}));

@@ -1,0 +1,265 @@
+//! Services from programs of this machine, which stand in for the images of the same name.
+//!
+//! They are started by the scripts of our own images, which take the environment of the official ones. What a database begins
+//! with is made once for each version, in a box of its own, and kept as one archive that every start copies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use doorkeeper::plan::Step;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::EngineError;
+
+/// Where the script that starts a service is.
+pub(super) const ENTRYPOINT: &str = "/usr/local/bin/docker-entrypoint.sh";
+/// Where the archive with what a database begins with is.
+const TEMPLATE: &str = "/usr/local/share/touchstone/data.tar";
+/// How much data a service may have.
+const DATA: u64 = 2 << 30;
+/// How much is in the folders for its sockets.
+const SOCKETS: u64 = 1 << 20;
+
+/// A program that can be a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Program {
+    /// The images that it stands in for, without a tag.
+    images: &'static [&'static str],
+    /// The program, by name.
+    pub(super) program: &'static str,
+    /// Folders besides those of every sandbox in which it can be, `*` for any version.
+    folders: &'static [&'static str],
+    /// The Debian package that has it.
+    package: &'static str,
+    /// Who runs it: a name, and its number.
+    pub(super) user: (&'static str, u32),
+    /// The script that starts it.
+    entrypoint: &'static str,
+    /// Files that it needs: where, and what is in them.
+    files: &'static [(&'static str, &'static str)],
+    /// Folders that it writes to: where, and how much.
+    writes: &'static [(&'static str, u64)],
+    /// Its environment, besides `PATH`.
+    environment: &'static [(&'static str, &'static str)],
+    /// Makes what a database begins with, in `/workspace/data`.
+    pub(super) template: Option<&'static str>,
+}
+
+/// All of them.
+const PROGRAMS: [Program; 4] = [
+    Program {
+        images: &["postgres"],
+        program: "postgres",
+        folders: &["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"],
+        package: "postgresql",
+        user: ("postgres", 70),
+        entrypoint: include_str!("../../../images/postgres/entrypoint.sh"),
+        files: &[(
+            "/usr/local/share/touchstone/postgresql.conf",
+            include_str!("../../../images/postgres/postgresql.conf"),
+        )],
+        writes: &[("/var/lib/postgresql", DATA), ("/run/postgresql", SOCKETS)],
+        environment: &[("LANG", "C.UTF-8"), ("PGDATA", "/var/lib/postgresql/data")],
+        template: Some(
+            "initdb --pgdata=/workspace/data --username=postgres --encoding=UTF8 --locale=C.UTF-8 --no-sync > /dev/null
+             echo \"include '/usr/local/share/touchstone/postgresql.conf'\" >> /workspace/data/postgresql.conf",
+        ),
+    },
+    Program {
+        images: &["mariadb", "mysql"],
+        program: "mariadbd",
+        folders: &[],
+        package: "mariadb-server-core",
+        user: ("mysql", 999),
+        entrypoint: include_str!("../../../images/mysql/entrypoint.sh"),
+        files: &[("/etc/mysql/my.cnf", include_str!("../../../images/mariadb/my.cnf"))],
+        writes: &[("/var/lib/mysql", DATA), ("/run/mysqld", SOCKETS)],
+        environment: &[("TOUCHSTONE_SERVER", "mariadbd"), ("TOUCHSTONE_CLIENT", "mariadb")],
+        template: Some(
+            "mkdir /workspace/data
+             mariadb-install-db --datadir=/workspace/data --auth-root-authentication-method=normal --skip-test-db --force > /dev/null
+             echo \"DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> 'localhost');
+             DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';\" | mariadbd --datadir=/workspace/data --bootstrap 2> /dev/null",
+        ),
+    },
+    Program {
+        images: &["mysql"],
+        program: "mysqld",
+        folders: &[],
+        package: "mysql-server-core",
+        user: ("mysql", 999),
+        entrypoint: include_str!("../../../images/mysql/entrypoint.sh"),
+        files: &[("/etc/mysql/my.cnf", include_str!("../../../images/mysql/my.cnf"))],
+        writes: &[("/var/lib/mysql", DATA), ("/run/mysqld", SOCKETS), ("/var/lib/mysql-files", SOCKETS)],
+        environment: &[("TOUCHSTONE_SERVER", "mysqld"), ("TOUCHSTONE_CLIENT", "mysql")],
+        template: Some(
+            "mkdir /workspace/data && echo 'SHUTDOWN;' > /workspace/shutdown.sql
+             mysqld --datadir=/workspace/data --initialize-insecure
+             mysqld --datadir=/workspace/data --skip-networking --init-file=/workspace/shutdown.sql
+             cd /workspace/data && rm -rf auto.cnf ibtmp1 *.dblwr '#innodb_redo'/*_tmp",
+        ),
+    },
+    Program {
+        images: &["redis", "valkey"],
+        program: "redis-server",
+        folders: &[],
+        package: "redis-server",
+        user: ("redis", 998),
+        entrypoint: include_str!("../../../images/redis/entrypoint.sh"),
+        files: &[],
+        writes: &[("/data", DATA)],
+        environment: &[],
+        template: None,
+    },
+];
+
+/// A program that is here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) program: Program,
+    /// The folder that it is in.
+    pub(super) folder: PathBuf,
+}
+
+/// Finds what stands in for an image: `None` when no program does, an error when it is not installed.
+pub(super) fn find(reference: &str) -> Option<Result<Found, EngineError>> {
+    let name = repository(reference);
+    let fitting: Vec<&Program> = PROGRAMS.iter().filter(|program| program.images.contains(&name)).collect();
+    // The program with the image's own name comes first, when it is here.
+    let first = fitting.first()?;
+    let found = fitting.iter().rev().find_map(|program| here(program));
+    Some(found.ok_or_else(|| EngineError::Unsupported {
+        what: format!(
+            "`{reference}` without Docker is `{}` of this machine, which is not installed: install the package `{}` (Debian), or use Docker",
+            first.program, first.package
+        ),
+    }))
+}
+
+/// The name of an image without its registry, folder, tag and digest; ours are named like what they stand in for.
+fn repository(reference: &str) -> &str {
+    let name = reference.split('@').next().unwrap_or(reference);
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.split(':').next().unwrap_or(name)
+}
+
+fn here(program: &Program) -> Option<Found> {
+    let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
+    // The newest version first; what is outside of `/usr` is not in a sandbox.
+    let mut folders: Vec<PathBuf> = program.folders.iter().flat_map(|pattern| versions(pattern)).collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
+    let is_there = |folder: &PathBuf| fs::metadata(folder.join(program.program)).is_ok_and(|found| found.is_file());
+    let folder = folders.into_iter().chain(usual).find(is_there)?;
+    Some(Found { program: *program, folder })
+}
+
+fn versions(pattern: &str) -> Vec<PathBuf> {
+    let Some((before, after)) = pattern.split_once('*') else { return vec![PathBuf::from(pattern)] };
+    let (parent, prefix) = before.rsplit_once('/').unwrap_or(("", before));
+    let entries = fs::read_dir(parent).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let fitting = names.filter(|name| name.starts_with(prefix));
+    fitting.map(|name| Path::new(parent).join(name).join(after.trim_start_matches('/'))).collect()
+}
+
+fn version(folder: &Path) -> u64 {
+    let digits: String = folder.to_string_lossy().chars().filter(char::is_ascii_digit).take(6).collect();
+    digits.parse().unwrap_or(0)
+}
+
+impl Found {
+    /// What tells one version from another.
+    pub(super) fn mark(&self) -> String {
+        let program = self.folder.join(self.program.program);
+        let found = fs::metadata(&program).ok();
+        let changed = found.as_ref().and_then(|found| found.modified().ok());
+        let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).unwrap_or_default();
+        let length = found.map_or(0, |found| found.len());
+        let folder = self.folder.display().to_string().replace('/', "_");
+        format!("{}{folder}-{length}-{}", self.program.program, changed.as_secs())
+    }
+
+    /// What is put into its box: scripts and files of ours out of a folder, and room to write.
+    pub(super) fn steps(&self, files: &Path, template: Option<&Path>) -> Vec<Step> {
+        let bind = |target: &str, source: &Path| Step::Bind {
+            target: target.to_owned(),
+            source: source.display().to_string(),
+            writable: false,
+        };
+        let mut steps: Vec<Step> =
+            self.written().into_iter().map(|(target, _)| bind(target, &files.join(name(target)))).collect();
+        steps.extend(template.map(|template| bind(TEMPLATE, template)));
+        let memory =
+            |(target, bytes): &(&str, u64)| Step::Memory { target: (*target).to_owned(), bytes: *bytes, mode: 0o777 };
+        steps.extend(self.program.writes.iter().map(memory));
+        steps.push(Step::Folder { target: "/docker-entrypoint-initdb.d".to_owned(), mode: 0o755 });
+        steps
+    }
+
+    /// The files of ours that it needs, and what is in them.
+    fn written(&self) -> Vec<(&'static str, String)> {
+        let (user, number) = self.program.user;
+        let passwd = format!("root:x:0:0:root:/root:/bin/sh\n{user}:x:{number}:{number}::/nonexistent:/bin/sh\n");
+        let group = format!("root:x:0:\n{user}:x:{number}:\n");
+        let mut files = vec![("/etc/passwd", passwd), ("/etc/group", group)];
+        files.push((ENTRYPOINT, self.program.entrypoint.to_owned()));
+        files.extend(self.program.files.iter().map(|(path, content)| (*path, (*content).to_owned())));
+        files
+    }
+
+    /// Writes these files into a folder.
+    pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::create_dir_all(folder)?;
+        for (path, content) in self.written() {
+            let file = folder.join(name(path));
+            fs::write(&file, content)?;
+            let mode = if path == ENTRYPOINT { 0o755 } else { 0o644 };
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode))?;
+        }
+        Ok(())
+    }
+
+    /// What tells these files from others.
+    pub(super) fn digest(&self) -> String {
+        let all: String = self.written().iter().map(|(path, content)| format!("{path}\n{content}\n")).collect();
+        Sha256::digest(all).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Its environment, before that of the spec.
+    pub(super) fn environment(&self) -> BTreeMap<String, String> {
+        let path = format!("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{}", self.folder.display());
+        let own = self.program.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        [("PATH".to_owned(), path), ("HOME".to_owned(), "/tmp".to_owned())].into_iter().chain(own).collect()
+    }
+
+    /// Where it is started.
+    pub(super) fn directory(&self) -> &'static str {
+        if self.program.program == "redis-server" { "/data" } else { "/" }
+    }
+}
+
+/// What a file is called in the folder that it is mounted from.
+fn name(path: &str) -> String {
+    path.trim_start_matches('/').replace('/', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, repository};
+
+    #[test]
+    fn images_are_known_by_their_names() {
+        for (reference, name) in [
+            ("postgres:16", "postgres"),
+            ("docker.io/library/postgres:16-alpine@sha256:00", "postgres"),
+            ("touchstone/mariadb:10.11", "mariadb"),
+            ("localhost:5000/redis", "redis"),
+            ("debian", "debian"),
+        ] {
+            assert_eq!(repository(reference), name);
+        }
+        assert!(find("debian:12").is_none() && find("kafka").is_none());
+    }
+}
