@@ -3,6 +3,7 @@
 //! `just bench-sandbox` runs it; `docs/benchmarks.md` has the figures. Every figure stands beside a raw loop of the same
 //! Docker calls from the same run, because the engine's own speed is not ours and changes with the machine's mood.
 
+mod local;
 mod ours;
 mod phases;
 mod raw;
@@ -30,7 +31,15 @@ fn main() -> io::Result<()> {
     }
     let cycles = std::env::var("BENCH_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(CYCLES);
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(measure(cycles))
+    // Either is measured alone with `BENCH_BACKEND`.
+    let only = std::env::var("BENCH_BACKEND").unwrap_or_default();
+    if only != "local" {
+        runtime.block_on(measure(cycles))?;
+    }
+    if only != "docker" {
+        runtime.block_on(local::measure(cycles))?;
+    }
+    Ok(())
 }
 
 async fn measure(cycles: usize) -> io::Result<()> {

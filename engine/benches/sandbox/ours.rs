@@ -1,10 +1,11 @@
 //! Scenarios through the engine, and nothing else: no queue, no store.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::attempt::{Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
-use engine::backend::{Backend as _, Identity, Reach};
+use engine::backend::{Backend, Identity, Reach};
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
@@ -34,8 +35,8 @@ invariants: {there: {description: x, check: {type: file_exists, path: out.txt}}}
 /// The engine, with a data directory of its own.
 #[derive(Debug)]
 pub(crate) struct Ours {
-    backend: DockerBackend,
-    folder: tempfile::TempDir,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Ours {
@@ -45,7 +46,7 @@ impl Ours {
         let data_dir = DataDir::resolve(Some(folder.path().to_owned())).expect("a data directory");
         let owner = Owner::register(data_dir).expect("an owner");
         let settings = DockerSettings { pull: false, ..settings };
-        let backend = DockerBackend::connect(owner, settings).await.expect("a Docker engine");
+        let backend = Arc::new(DockerBackend::connect(owner, settings).await.expect("a Docker engine"));
         Self { backend, folder }
     }
 
@@ -74,7 +75,7 @@ impl Ours {
             sandbox_id: None,
         };
         let evidence =
-            run_scenario(&self.backend, &attempt, events, &CancellationToken::new()).await.expect("evidence");
+            run_scenario(&*self.backend, &attempt, events, &CancellationToken::new()).await.expect("evidence");
         let result = ScenarioResult::judge(&spec, scenario, &evidence);
         assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
     }
