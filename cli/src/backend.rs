@@ -69,7 +69,7 @@ pub(crate) enum Unconnected {
         docker: EngineError,
         /// Why not with namespaces.
         #[source]
-        local: EngineError,
+        local: Box<EngineError>,
     },
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn local(data_dir: &DataDir) -> Result<LocalBackend, Unconnecte
 /// Why nothing works, when there is no Docker engine and namespaces have a problem too.
 pub(crate) fn neither(docker: EngineError, problem: Unconnected) -> Unconnected {
     match problem {
-        Unconnected::Refused(local) => Unconnected::Neither { docker, local },
+        Unconnected::Refused(local) => Unconnected::Neither { docker, local: Box::new(local) },
         other => other,
     }
 }
