@@ -1,23 +1,156 @@
-//! The Docker engine of this machine.
+//! What makes sandboxes on this machine: a Docker engine, or namespaces of its kernel where there is none.
 
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use engine::backend::Backend;
 use engine::backend::docker::{DockerBackend, DockerSettings};
+use engine::backend::local::{LocalBackend, LocalSettings};
 use engine::data_dir::DataDir;
+use engine::error::EngineError;
 use engine::owner::Owner;
+use uuid::Uuid;
 
 use crate::output::CommandError;
 
-/// Takes an owner's lock in a data directory.
-pub(crate) fn own(data_dir: &DataDir) -> Result<Owner, CommandError> {
-    Owner::register(data_dir.clone())
-        .map_err(|error| CommandError::Infrastructure(format!("the data directory cannot be used: {error}")))
+/// What makes sandboxes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BackendOptions {
+    /// What makes sandboxes.
+    #[arg(long, env = "TOUCHSTONE_BACKEND", value_enum, value_name = "NAME", default_value_t = Choice::Auto)]
+    backend: Choice,
+    /// What sandboxes without Docker are made from: a folder with a system in it; the programs of this machine without it.
+    #[arg(long, env = "TOUCHSTONE_ROOTFS", value_name = "FOLDER")]
+    rootfs: Option<PathBuf>,
 }
 
-/// Connects to the Docker engine as this owner.
-pub(crate) async fn connect_as(owner: Owner, settings: DockerSettings) -> Result<DockerBackend, CommandError> {
-    DockerBackend::connect(owner, settings).await.map_err(|error| CommandError::Infrastructure(error.to_string()))
+/// What makes sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// Docker when an engine answers, and otherwise namespaces.
+    Auto,
+    /// A Docker engine on this machine.
+    Docker,
+    /// Namespaces of this machine's kernel, with the programs that are installed here.
+    Local,
+}
+
+/// What makes sandboxes, in the name of an owner.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    /// What makes them.
+    pub(crate) backend: Arc<dyn Backend>,
+    /// In whose name.
+    pub(crate) owner: Uuid,
+    /// The folder for what the owner needs for a moment.
+    pub(crate) scratch: PathBuf,
+    /// What people should know about it.
+    pub(crate) notice: Option<String>,
+}
+
+/// Why nothing makes sandboxes.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unconnected {
+    /// There can be no owner.
+    #[error("the data directory cannot be used: {0}")]
+    DataDir(#[source] io::Error),
+    /// What was asked for cannot be used.
+    #[error("{0}")]
+    Refused(#[source] EngineError),
+    /// An engine is there and cannot be used, and nobody asked for Docker.
+    #[error("{0}; or use `--backend local`, which needs no Docker")]
+    Unfit(#[source] EngineError),
+    /// There is no engine, and nothing else either.
+    #[error("{docker}; and without Docker it does not work either: {local}")]
+    Neither {
+        /// Why not with Docker.
+        docker: EngineError,
+        /// Why not with namespaces.
+        #[source]
+        local: Box<EngineError>,
+    },
+}
+
+impl From<Unconnected> for CommandError {
+    fn from(error: Unconnected) -> Self {
+        Self::Infrastructure(error.to_string())
+    }
+}
+
+impl BackendOptions {
+    /// Connects to what was chosen, or to what there is.
+    pub(crate) async fn connect(&self, data_dir: &DataDir, docker: DockerSettings) -> Result<Connected, Unconnected> {
+        let settings = LocalSettings { rootfs: self.rootfs.clone() };
+        match self.backend {
+            Choice::Docker => through_docker(data_dir, docker).await,
+            Choice::Local => through_namespaces(data_dir, &settings, "as was asked for,").await,
+            Choice::Auto => match through_docker(data_dir, docker).await {
+                Err(Unconnected::Refused(error)) if error.is_no_engine() => {
+                    let connected = through_namespaces(data_dir, &settings, why_not_docker(&error)).await;
+                    connected.map_err(|problem| neither(error, problem))
+                }
+                Err(Unconnected::Refused(error)) => Err(Unconnected::Unfit(error)),
+                other => other,
+            },
+        }
+    }
 }
 
 /// Connects to the Docker engine, to look after what a data directory's processes made there.
-pub(crate) async fn connect(data_dir: &DataDir) -> Result<DockerBackend, CommandError> {
-    connect_as(own(data_dir)?, DockerSettings { pull: false, ..DockerSettings::default() }).await
+pub(crate) async fn docker(data_dir: &DataDir) -> Result<DockerBackend, Unconnected> {
+    let settings = DockerSettings { pull: false, ..DockerSettings::default() };
+    DockerBackend::connect(own(data_dir)?, settings).await.map_err(Unconnected::Refused)
+}
+
+/// Gets ready to look after what a data directory's processes made without Docker.
+pub(crate) async fn local(data_dir: &DataDir) -> Result<LocalBackend, Unconnected> {
+    LocalBackend::connect(own(data_dir)?, &LocalSettings::default()).await.map_err(Unconnected::Refused)
+}
+
+/// Why nothing works, when there is no Docker engine and namespaces have a problem too.
+pub(crate) fn neither(docker: EngineError, problem: Unconnected) -> Unconnected {
+    match problem {
+        Unconnected::Refused(local) => Unconnected::Neither { docker, local: Box::new(local) },
+        other => other,
+    }
+}
+
+async fn through_docker(data_dir: &DataDir, settings: DockerSettings) -> Result<Connected, Unconnected> {
+    let owner = own(data_dir)?;
+    let (id, scratch) = (owner.id(), owner.scratch());
+    let backend = DockerBackend::connect(owner, settings).await.map_err(Unconnected::Refused)?;
+    Ok(Connected { backend: Arc::new(backend), owner: id, scratch, notice: None })
+}
+
+async fn through_namespaces(data_dir: &DataDir, settings: &LocalSettings, why: &str) -> Result<Connected, Unconnected> {
+    let owner = own(data_dir)?;
+    let (id, scratch) = (owner.id(), owner.scratch());
+    let backend = LocalBackend::connect(owner, settings).await.map_err(Unconnected::Refused)?;
+    let notice = Some(notice(&backend, settings, why));
+    Ok(Connected { backend: Arc::new(backend), owner: id, scratch, notice })
+}
+
+/// Takes an owner's lock in a data directory.
+fn own(data_dir: &DataDir) -> Result<Owner, Unconnected> {
+    Owner::register(data_dir.clone()).map_err(Unconnected::DataDir)
+}
+
+/// Says in a few words why it is not Docker.
+fn why_not_docker(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::ShutEngine(_) => "the socket of the Docker engine is not open to this user, so",
+        _ => "no Docker engine answers, so",
+    }
+}
+
+/// Says what makes sandboxes, why, and what is not as with Docker.
+fn notice(backend: &LocalBackend, settings: &LocalSettings, why: &str) -> String {
+    let programs = match settings.rootfs {
+        Some(_) => format!("the programs of `{}`", backend.programs()),
+        None => format!("its programs ({})", backend.programs()),
+    };
+    let weakness = backend.weakness().map(|weakness| format!("; {weakness}")).unwrap_or_default();
+    format!("{why} sandboxes are made with namespaces of this machine and have {programs}{weakness}")
 }

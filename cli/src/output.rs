@@ -138,9 +138,14 @@ impl Output {
         let _ = writeln!(io::stderr(), "{}", text.as_ref());
     }
 
+    /// Says something that people should know, beside the output.
+    pub(crate) fn notice(&mut self, text: &str) {
+        self.note(format!("touchstone: {text}"));
+    }
+
     /// Says what went wrong.
     pub(crate) fn problem(&mut self, error: &CommandError) {
-        self.note(format!("touchstone: {error}"));
+        self.notice(&error.to_string());
     }
 
     /// A bar for so many steps, where somebody can see it.

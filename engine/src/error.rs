@@ -15,7 +15,10 @@ pub enum EngineError {
         /// Why it does not answer.
         reason: String,
     },
-    /// The Docker engine cannot be used for sandboxes.
+    /// The socket of a Docker engine is there, and not open to this user.
+    #[error("{0}")]
+    ShutEngine(String),
+    /// What is there cannot be used for sandboxes.
     #[error("{0}")]
     UnfitEngine(String),
     /// The Docker engine refused something.
@@ -136,6 +139,13 @@ impl EngineError {
         move |cause| Self::Files { operation, cause }
     }
 
+    /// Whether there is no Docker engine for this user: none answers, or its socket is shut. One that answers and cannot be
+    /// used is there.
+    #[must_use]
+    pub fn is_no_engine(&self) -> bool {
+        matches!(self, Self::NoEngine { .. } | Self::ShutEngine(_))
+    }
+
     /// Whether another attempt could go better.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -149,7 +159,8 @@ impl EngineError {
             | Self::Probe { .. }
             | Self::Files { .. } => true,
             Self::Redacted { retryable, .. } => *retryable,
-            Self::UnfitEngine(_)
+            Self::ShutEngine(_)
+            | Self::UnfitEngine(_)
             | Self::NoImage { .. }
             | Self::Fixture { .. }
             | Self::Setup { .. }

@@ -17,7 +17,7 @@ use walkdir::WalkDir;
 use worker::{Clock as _, bundle_folder};
 
 use super::validate::count;
-use crate::backend::connect;
+use crate::backend::docker;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
@@ -30,7 +30,7 @@ use crate::times::{bytes_of, length, second, size};
 /// Experiments that have not ended stay, those of processes that still live, pinned ones, and the newest ones. With them go the versions of specs that no other
 /// experiment uses, the unpacked files of such specs, evidence that belongs to no experiment, and replies of judges that
 /// were kept longer ago. What killed processes left
-/// in Docker is removed by `touchstone sweep`.
+/// of sandboxes is removed by `touchstone sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Remove experiments that were submitted longer ago than this.
@@ -165,7 +165,7 @@ impl Gc {
     }
 
     async fn evict(&self, data_dir: &DataDir, output: &mut Output) -> Result<(), CommandError> {
-        let backend = connect(data_dir).await?;
+        let backend = docker(data_dir).await?;
         let evicted = backend.evict(self.older_than).await;
         let evicted = evicted
             .map_err(|error| CommandError::Infrastructure(format!("not all images could be removed: {error}")))?;

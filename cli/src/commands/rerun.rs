@@ -33,7 +33,7 @@ impl Rerun {
         let runtime = tokio::runtime::Runtime::new()?;
         let (finish, reports) = runtime.block_on(async {
             let session = Session::begin(self.work.clone(), Keeping::History, self.work.permissions()?).await?;
-            session.warnings().iter().for_each(|warning| output.note(warning));
+            session.warn(output);
             let run = self.submit(&session).await?;
             let finish = session.work(&[run], output).await?;
             let reports = session.reports(&[run]).await?;

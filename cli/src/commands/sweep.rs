@@ -1,18 +1,18 @@
-//! `touchstone sweep`: removes what dead processes left in Docker.
+//! `touchstone sweep`: removes what dead processes left of sandboxes, in Docker and without it.
 
 use clap::{Args, ValueEnum};
-use engine::backend::{Backend as _, Reach, Swept};
+use engine::backend::{Backend, Reach, Swept};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::validate::count;
-use crate::backend::connect;
+use crate::backend::{Unconnected, docker, local, neither};
 use crate::exit_code::Exit;
 use crate::home::DataDirOption;
 use crate::json_text;
 use crate::output::{CommandError, Output};
 
-/// Remove what processes left behind that were killed: containers, volumes and folders.
+/// Remove what processes left behind that were killed: containers, volumes, control groups and folders.
 ///
 /// Only what was made from this data directory is looked at, and nothing of a process that still lives is removed.
 /// Experiments and their evidence stay; `touchstone gc` removes those.
@@ -38,7 +38,7 @@ enum Format {
 
 impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let swept = Runtime::new()?.block_on(self.sweep())?;
+        let swept = Runtime::new()?.block_on(self.sweep(output))?;
         match self.format {
             Format::Text => output.line(text(swept))?,
             Format::Json => output.line(json_text::pretty(&json!({
@@ -51,11 +51,42 @@ impl Sweep {
         Ok(Exit::Passed)
     }
 
-    async fn sweep(&self) -> Result<Swept, CommandError> {
-        let backend = connect(&self.data_dir.resolve()?).await?;
+    async fn sweep(&self, output: &mut Output) -> Result<Swept, CommandError> {
+        let backends = self.backends(output).await?;
         let reach = if self.kept { Reach::GoneAndKept } else { Reach::Gone };
-        let swept = backend.sweep(reach).await;
+        let mut results = Vec::new();
+        for backend in backends {
+            results.push(backend.sweep(reach).await);
+        }
+        // All of it was tried by now.
+        let swept = results.into_iter().try_fold(Swept::default(), |all, swept| swept.map(|swept| sum(all, swept)));
         swept.map_err(|error| CommandError::Infrastructure(format!("not everything could be removed: {error}")))
+    }
+
+    /// Everything that may have made sandboxes here, as far as it can be asked.
+    async fn backends(&self, output: &mut Output) -> Result<Vec<Box<dyn Backend>>, CommandError> {
+        let data_dir = self.data_dir.resolve()?;
+        let mut backends: Vec<Box<dyn Backend>> = Vec::new();
+        let local = local(&data_dir).await.map(|local| backends.push(Box::new(local)));
+        match (docker(&data_dir).await, local) {
+            (Ok(docker), _) => backends.push(Box::new(docker)),
+            (Err(Unconnected::Refused(error)), local) if error.is_no_engine() => {
+                let note = format!("Docker was not asked for what is left there: {error}");
+                local.map_err(|problem| neither(error, problem))?;
+                output.notice(&note);
+            }
+            (Err(error), _) => return Err(error.into()),
+        }
+        Ok(backends)
+    }
+}
+
+fn sum(one: Swept, other: Swept) -> Swept {
+    Swept {
+        containers: one.containers + other.containers,
+        volumes: one.volumes + other.volumes,
+        folders: one.folders + other.folders,
+        kept: one.kept + other.kept,
     }
 }
 

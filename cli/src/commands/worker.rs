@@ -15,7 +15,7 @@ use crate::service::{
 use crate::signals::Signals;
 use crate::times::length;
 
-/// Work for a server: take what was submitted to it, and run it beside the Docker engine of this machine.
+/// Work for a server: take what was submitted to it, and run it in sandboxes of this machine.
 ///
 /// Any number of workers share a Postgres database (`--database-url`), from any machine. On the server's own machine, a
 /// worker can also share the SQLite database of its data directory.

@@ -14,6 +14,7 @@ use worker::Config;
 use super::admission::OfThisVersion;
 use super::station::Station;
 use crate::acting::permissions;
+use crate::backend::BackendOptions;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
 use crate::session::{budget, usual_slots};
@@ -67,6 +68,8 @@ pub(crate) struct WorkerOptions {
     /// Let specs take secrets from the worker's environment, files and commands.
     #[arg(long, env = "TOUCHSTONE_ALLOW_SECRET_SOURCES", value_parser = BoolishValueParser::new())]
     pub(super) allow_secret_sources: bool,
+    #[command(flatten)]
+    pub(super) backend: BackendOptions,
     /// Never pull an image.
     #[arg(long, env = "TOUCHSTONE_NO_PULL", value_parser = BoolishValueParser::new())]
     no_pull: bool,
@@ -81,7 +84,7 @@ pub(crate) struct WorkerOptions {
 }
 
 impl WorkerOptions {
-    /// How sandboxes are made.
+    /// How a Docker engine is used.
     pub(super) fn docker(&self) -> DockerSettings {
         DockerSettings {
             runtime: self.runtime.clone(),

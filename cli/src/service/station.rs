@@ -14,7 +14,7 @@ use worker::{Config, Control, Interactive, OnBackend, OwnersOf, Parts, RandomIds
 use super::kept_secrets::KeptSecrets;
 use super::logging;
 use super::options::WorkerOptions;
-use crate::backend;
+use crate::backend::Connected;
 use crate::clock::SystemClock;
 use crate::home::Home;
 use crate::output::CommandError;
@@ -65,7 +65,7 @@ impl Reached {
 }
 
 impl Station {
-    /// Takes an owner's lock, and connects to what makes sandboxes.
+    /// Connects to what makes sandboxes, as an owner.
     pub(crate) async fn set_up(
         home: &Home,
         key: MasterKey,
@@ -76,21 +76,24 @@ impl Station {
         for warning in machine.providers.warnings() {
             tracing::warn!("{warning}");
         }
-        let owner = backend::own(&home.data_dir)?;
-        let id = WorkerId { data_dir: home.data_dir.id(), owner: owner.id() };
-        let usual = Config::new(Lane::Shared, id, home.data_dir.path().to_owned(), owner.scratch());
+        let Connected { backend, owner, scratch, notice } =
+            options.backend.connect(&home.data_dir, options.docker()).await?;
+        if let Some(notice) = notice {
+            tracing::warn!("{notice}");
+        }
+        let id = WorkerId { data_dir: home.data_dir.id(), owner };
+        let usual = Config::new(Lane::Shared, id, home.data_dir.path().to_owned(), scratch);
         let providers = Arc::clone(&machine.providers);
         let service = Service::new(host(), terms.reached.url().to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let sandboxes = if matches!(terms.reached, Reached::Not) { Some(0) } else { options.interactive };
         let service = Some(Service { sandboxes, drain: Some(terms.drain_for), ..service });
         let config = Config { machine, permissions: options.permissions()?, service, ..usual };
-        let backend = backend::connect_as(owner, options.docker()).await?;
         let token = key.control_token(&id.to_string());
         let secrets = KeptSecrets { store: home.store.clone(), key, sources: options.allow_secret_sources };
         let worker = Worker::new(Parts {
             config: options.configure(config),
             store: home.store.clone(),
-            sandboxes: Arc::new(OnBackend(Arc::new(backend))),
+            sandboxes: Arc::new(OnBackend(backend)),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             peers: Arc::new(OwnersOf(home.data_dir.clone())),

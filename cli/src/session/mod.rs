@@ -22,7 +22,7 @@ use store::{Experiment, Lane, Numbers, Run, RunId, Store, WorkerId};
 use uuid::Uuid;
 use worker::{Config, Lack, NoSnapshots, OnBackend, OwnersOf, Parts, RandomIds};
 
-use crate::backend;
+use crate::backend::Connected;
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
 use crate::secrets::{self, Forwarded};
@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) lane: Lane,
     data_dir: DataDir,
     backend: Arc<dyn Backend>,
+    /// What people should know about what makes sandboxes.
+    notice: Option<String>,
     config: Config,
     options: WorkOptions,
     /// Values of secrets that were given.
@@ -57,7 +59,7 @@ pub(crate) enum Keeping {
 }
 
 impl Session {
-    /// Takes an owner's lock, connects to what makes sandboxes, and opens the store.
+    /// Connects to what makes sandboxes, as an owner, and opens the store.
     pub(crate) async fn begin(
         options: WorkOptions,
         keeping: Keeping,
@@ -69,8 +71,9 @@ impl Session {
         if keeping == Keeping::Nothing {
             machine.judgements = None;
         }
-        let owner = backend::own(&data_dir)?;
-        let (id, scratch) = (owner.id(), owner.scratch());
+        let settings =
+            DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
+        let Connected { backend, owner, scratch, notice } = options.backend.connect(&data_dir, settings).await?;
         let folder = match keeping {
             Keeping::History => data_dir.path().to_owned(),
             Keeping::Nothing => scratch.clone(),
@@ -79,16 +82,16 @@ impl Session {
             Keeping::History => options.store.open().await?.store,
             Keeping::Nothing => Store::open(&folder).await?,
         };
-        let settings =
-            DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
-        let backend = backend::connect_as(owner, settings).await?;
-        let config = Config { machine, ..config(&options, &data_dir, id, folder, scratch, permissions) };
-        Ok(Self { store, lane: Lane::Own(id), data_dir, backend: Arc::new(backend), config, options, forwarded })
+        let config = Config { machine, ..config(&options, &data_dir, owner, folder, scratch, permissions) };
+        Ok(Self { store, lane: Lane::Own(owner), data_dir, backend, notice, config, options, forwarded })
     }
 
-    /// What the machine's owner should know about its configuration.
-    pub(crate) fn warnings(&self) -> &[String] {
-        self.config.machine.providers.warnings()
+    /// Tells what the machine's owner should know about it and its configuration.
+    pub(crate) fn warn(&self, output: &mut Output) {
+        if let Some(notice) = &self.notice {
+            output.notice(notice);
+        }
+        self.config.machine.providers.warnings().iter().for_each(|warning| output.note(warning));
     }
 
     /// Runs that processes of this data directory left, because they were killed.

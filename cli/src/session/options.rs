@@ -10,6 +10,7 @@ use scenario::spec::types::Timespan;
 use worker::KeepSandbox;
 
 use crate::acting::permissions;
+use crate::backend::BackendOptions;
 use crate::home::StoreOption;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
@@ -30,9 +31,8 @@ pub(crate) struct WorkOptions {
     /// Keep sandboxes, to look into them.
     #[arg(long, value_enum, value_name = "WHEN")]
     keep_sandbox: Option<Keep>,
-    /// What makes sandboxes.
-    #[arg(long, value_enum, default_value_t = BackendName::Docker)]
-    backend: BackendName,
+    #[command(flatten)]
+    pub(super) backend: BackendOptions,
     /// Let `custom` checks with `runs_in: host` run on this machine.
     #[arg(long)]
     allow_host_checks: bool,
@@ -60,13 +60,6 @@ enum Keep {
     OnFailure,
     /// Always.
     Always,
-}
-
-/// What makes sandboxes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum BackendName {
-    /// A Docker engine on this machine.
-    Docker,
 }
 
 impl WorkOptions {

@@ -1,5 +1,6 @@
 //! The real binary, used as a person would.
 
+mod backend_choice;
 mod boundaries;
 mod commands;
 mod fields;

@@ -72,7 +72,8 @@ impl Place {
         (code, report, stderr)
     }
 
-    fn command(&self, arguments: &[&str]) -> assert_cmd::Command {
+    /// A command on this data directory.
+    pub(crate) fn command(&self, arguments: &[&str]) -> assert_cmd::Command {
         let mut command = touchstone(arguments);
         command.arg("--data-dir").arg(self.data());
         command

@@ -92,10 +92,13 @@ fn mistakes_are_said_before_anything_is_made() {
 #[test]
 fn an_engine_that_does_not_answer_is_named() {
     let fine = Try::new(&spec("touch out", THERE));
-    let mut command = fine.command(&[]);
+    let mut command = fine.command(&["--backend", "docker"]);
     let (code, stdout, _) = read(command.env("DOCKER_HOST", "unix:///nowhere/docker.sock").output().expect("a run"));
     assert_eq!(code, 4);
     assert!(stdout.contains("no Docker engine answers at unix:///nowhere/docker.sock"), "{stdout}");
+    let mut command = fine.command(&[]);
+    let (code, _, stderr) = read(command.env("DOCKER_HOST", "unix:///nowhere/docker.sock").output().expect("a run"));
+    assert!(code == 0 && stderr.contains("touchstone: no Docker engine answers, so"), "{stderr}");
     let mut command = fine.command(&["--runtime", "runsc"]);
     let (code, stdout, _) = read(command.output().expect("a run"));
     assert_eq!(code, 4);

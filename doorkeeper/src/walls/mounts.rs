@@ -55,7 +55,7 @@ pub(super) fn assemble(plan: &Plan, line: &Line) -> Result<(), NoBox> {
     mount_change("/", private).map_err(refused("keep mounts to itself"))?;
     in_memory(&plan.stage, plan.space, 0o755).map_err(refused("make the box's own memory"))?;
     let root = format!("{}/{ROOT}", plan.stage);
-    fs::create_dir(&root).map_err(|error| NoBox::Plan(error))?;
+    fs::create_dir(&root).map_err(NoBox::Plan)?;
     let mut number = 0;
     for step in &plan.steps {
         take(plan, step, &root, &mut number).map_err(refused(describe(step)))?;

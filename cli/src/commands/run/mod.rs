@@ -82,7 +82,7 @@ impl Run {
     async fn work(&self, plans: &plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
         let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
         let session = Session::begin(self.work.clone(), keeping, self.work.permissions()?).await?;
-        session.warnings().iter().for_each(|warning| output.note(warning));
+        session.warn(output);
         let runs = match &self.resume {
             Some(reference) => vec![resume(&session, reference).await?],
             None => {

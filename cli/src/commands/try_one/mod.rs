@@ -8,14 +8,13 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use engine::attempt::{Attempt, Keep};
-use engine::backend::docker::{DockerBackend, DockerSettings};
-use engine::backend::{Backend, Identity, Reach};
+use engine::backend::docker::DockerSettings;
+use engine::backend::{Identity, Reach};
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
 use engine::error::EngineError;
 use engine::event::{Event, Events};
-use engine::owner::Owner;
 use engine::run_scenario;
 use scenario::evidence::Evidence;
 use scenario::plan::{PlanOptions, Scenario, expand};
@@ -28,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use worker::Clock as _;
 
 use crate::acting::{OtherAgent, permissions};
+use crate::backend::BackendOptions;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::DataDirOption;
@@ -59,6 +59,8 @@ pub(crate) struct Try {
     /// Let `custom` checks with `runs_in: host` run on this machine.
     #[arg(long)]
     allow_host_checks: bool,
+    #[command(flatten)]
+    backend: BackendOptions,
     /// Never pull an image.
     #[arg(long, env = "TOUCHSTONE_NO_PULL", value_parser = BoolishValueParser::new())]
     no_pull: bool,
@@ -173,36 +175,41 @@ impl Try {
         }
         let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(match ran {
-            Ok(evidence) => {
+            Ok(Some(evidence)) => {
                 let result = ScenarioResult::judge(attempt.spec, attempt.scenario, &evidence);
                 Some((ScenarioResult { wall_ms, ..result }, evidence))
             }
-            Err(EngineError::Cancelled) => None,
-            Err(error) => {
-                let kind = ErrorKind::Infrastructure;
-                let result = ScenarioResult::failed_to_run(attempt.scenario, kind, error.to_string());
+            Ok(None) => None,
+            Err(problem) => {
+                let result = ScenarioResult::failed_to_run(attempt.scenario, ErrorKind::Infrastructure, problem);
                 Some((ScenarioResult { wall_ms, ..result }, Evidence::default()))
             }
         })
     }
 
+    /// What was found; nothing when it was cancelled, and words for people when it could not be run.
     async fn attempt_it(
         &self,
         attempt: &Attempt<'_>,
         data_dir: DataDir,
         events: &Events,
         cancel: &CancellationToken,
-    ) -> Result<Evidence, EngineError> {
-        let unusable = |cause| EngineError::Files { operation: "use the data directory".to_owned(), cause };
-        let owner = Owner::register(data_dir).map_err(unusable)?;
+    ) -> Result<Option<Evidence>, String> {
         let settings =
             DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };
-        let backend = DockerBackend::connect(owner, settings).await?;
+        let connected = self.backend.connect(&data_dir, settings).await.map_err(|error| error.to_string())?;
+        if let Some(notice) = connected.notice {
+            events.tell(Event::Note(format!("touchstone: {notice}")));
+        }
+        let backend = connected.backend;
         // What an earlier try left behind, because it was killed, goes first. If it cannot, that is no reason not to run.
         if let Err(error) = backend.sweep(Reach::Gone).await {
             events.tell(Event::Note(format!("what an earlier run left behind is still there: {error}")));
         }
-        run_scenario(&backend, attempt, events, cancel).await
+        match run_scenario(backend.as_ref(), attempt, events, cancel).await {
+            Err(EngineError::Cancelled) => Ok(None),
+            ran => ran.map(Some).map_err(|error| error.to_string()),
+        }
     }
 
     fn show(&self, result: &ScenarioResult, evidence: &Evidence, output: &mut Output) -> Result<(), CommandError> {

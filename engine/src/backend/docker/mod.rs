@@ -93,7 +93,7 @@ impl DockerBackend {
     pub async fn connect(owner: Owner, settings: DockerSettings) -> Result<Self, EngineError> {
         let address = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "the default socket".to_owned());
         let unreachable = |reason: String| {
-            let shut = shut_socket(&address).map(EngineError::UnfitEngine);
+            let shut = shut_socket(&address).map(EngineError::ShutEngine);
             shut.unwrap_or_else(|| EngineError::NoEngine { address: address.clone(), reason })
         };
         if is_remote(&address) {

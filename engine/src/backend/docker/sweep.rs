@@ -8,7 +8,7 @@ use futures::{StreamExt as _, stream};
 use super::DockerBackend;
 use super::call::call;
 use super::label;
-use crate::backend::{Reach, Swept};
+use crate::backend::{Reach, Swept, local};
 use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
@@ -55,7 +55,9 @@ impl DockerBackend {
         let mut progress = Progress { swept, problem: None };
         progress.done(undone);
         // Before the containers: a container is there before it is marked.
-        let marked = kept::marked(data_dir).map_err(EngineError::files("list the sandboxes that are kept"))?;
+        let mut marked = kept::marked(data_dir).map_err(EngineError::files("list the sandboxes that are kept"))?;
+        // Those that were made without Docker are no business of it, though it has no containers of theirs.
+        marked.retain(|sandbox| !local::is_local(data_dir, sandbox).unwrap_or(true));
         let containers = self.containers().await?;
         let used: BTreeSet<_> = containers.iter().map(|container| container.label(label::SANDBOX).to_owned()).collect();
         let (kept, removed): (BTreeSet<_>, BTreeSet<_>) = marked.into_iter().partition(|name| used.contains(name));

@@ -24,6 +24,7 @@ use tokio::sync::{Mutex, Semaphore};
 use self::cgroups::Cgroups;
 use self::rights::Rights;
 use self::sandbox::LocalSandbox;
+pub(super) use self::sweep::is_local;
 use self::userland::Userland;
 use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept};
 use crate::doorkeeper_binary;
@@ -83,6 +84,12 @@ impl LocalBackend {
         }));
         backend.try_out().await?;
         Ok(backend)
+    }
+
+    /// What sandboxes are made from, in words for people: the system of this machine, or a folder.
+    #[must_use]
+    pub fn programs(&self) -> &str {
+        self.0.userland.name()
     }
 
     /// What is not enforced here, in words for people; `None` when everything is.

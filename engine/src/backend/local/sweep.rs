@@ -1,11 +1,13 @@
 //! Removes what is left of sandboxes whose owner has gone: the kernel has ended them, but for those that are kept.
 
 use std::fs;
+use std::io;
 
 use super::LocalBackend;
 use super::process::kill;
 use super::sandbox::WATCHER;
 use crate::backend::{Reach, Swept};
+use crate::data_dir::DataDir;
 use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
@@ -16,11 +18,13 @@ impl LocalBackend {
         let data_dir = self.0.owner.data_dir();
         let listing = || EngineError::files("list the sandboxes that are kept");
         let mut swept = Swept::default();
-        let marked = kept::marked(data_dir).map_err(listing())?;
+        let mut marked = kept::marked(data_dir).map_err(listing())?;
+        // Those of Docker are Docker's to remove.
+        marked.retain(|sandbox| is_local(data_dir, sandbox).is_ok_and(|is_local| is_local));
         if reach == Reach::GoneAndKept {
             for sandbox in &marked {
                 for folder in owner::doors_of(data_dir, sandbox).map_err(listing())? {
-                    // Only what was made here has such a file; the process may have ended, and its number be another's.
+                    // The process may have ended, and its number be another's.
                     let Ok(text) = fs::read_to_string(folder.join(WATCHER)) else { continue };
                     let pids: Vec<u32> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
                     if let [watcher, first] = pids[..]
@@ -45,6 +49,11 @@ impl LocalBackend {
         swept.folders += owner::forget_the_gone(data_dir).map_err(EngineError::files("remove stray folders"))?;
         Ok(swept)
     }
+}
+
+/// Whether a sandbox that is kept was made here: only those have a file that says who watches them.
+pub(in crate::backend) fn is_local(data_dir: &DataDir, sandbox: &str) -> io::Result<bool> {
+    Ok(owner::doors_of(data_dir, sandbox)?.iter().any(|folder| folder.join(WATCHER).exists()))
 }
 
 /// Whether a process is one of ours that watches a box.

@@ -127,7 +127,7 @@ impl Userland {
         if let Some(rootfs) = rootfs {
             let root = fs::canonicalize(rootfs)?;
             let name = root.display().to_string();
-            return Ok(Self { digest: digest(&[name.clone()]), name, root, layers: Vec::new() });
+            return Ok(Self { digest: digest(std::slice::from_ref(&name)), name, root, layers: Vec::new() });
         }
         let listing = listing(Path::new("/etc"))?;
         let lines: Vec<String> = listing.iter().map(|(path, stamp)| format!("{path} {stamp}")).collect();

@@ -1,0 +1,111 @@
+//! What makes sandboxes: Docker where an engine answers, and namespaces elsewhere.
+
+use serde_json::Value as Json;
+
+use crate::place::{Place, THERE, spec};
+use crate::read;
+
+/// Where no engine ever answers.
+const NOWHERE: &str = "unix:///nowhere/docker.sock";
+/// What is said where namespaces stand in for Docker.
+const STAND_IN: &str =
+    "touchstone: no Docker engine answers, so sandboxes are made with namespaces of this machine and have its programs";
+/// A service that needs no image, and an agent that asks it.
+const MOCK: &str = "services: [{name: api, type: http_mock, record: true, ports: [80], routes: [{method: GET, path: /x, status: 200, response: {ok: true}}]}]";
+const ASKING: &str = "invariants: {there: {description: x, check: {type: file_exists, path: out}}, asked: {description: x, check: {type: http_mock_assertions, service: api, assertions: [{field: request_count, equals: 1}]}}}";
+const AGENT: &str = "exec 3<>/dev/tcp/api/80; printf 'GET /x HTTP/1.0\r\nHost: api\r\n\r\n' >&3; cat <&3 >out";
+
+/// A spec whose agent is a command of bash.
+fn asking() -> Place {
+    Place::new(&spec(&format!("bash -c \"{AGENT}\""), &format!("{MOCK}\n{ASKING}")))
+}
+
+/// Runs a command on a machine without Docker.
+fn without_docker(place: &Place, arguments: &[&str]) -> (i32, String, String) {
+    read(place.command(arguments).env("DOCKER_HOST", NOWHERE).output().expect("a run"))
+}
+
+fn run_spec(place: &Place, arguments: &[&str]) -> (i32, String, String) {
+    let path = place.spec().display().to_string();
+    without_docker(place, &[&["run", &path], arguments].concat())
+}
+
+/// What made the sandbox of the newest experiment.
+fn backend_of(place: &Place) -> Json {
+    let (code, evidence, stderr) = place.run(&["show", "latest/default-r0", "--evidence"]);
+    assert_eq!(code, 0, "{stderr}");
+    serde_json::from_str::<Json>(&evidence).expect("JSON")["world"]["backend"].clone()
+}
+
+#[test]
+fn without_docker_sandboxes_are_made_with_namespaces_and_a_line_says_so() {
+    let place = asking();
+    let (code, stdout, stderr) = run_spec(&place, &["--format", "json"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let report: Json = serde_json::from_str(&stdout).expect("nothing but JSON");
+    assert_eq!(report["verdict"], "pass");
+    let told: Vec<_> = stderr.lines().filter(|line| line.starts_with("touchstone:")).collect();
+    assert!(told.len() == 1 && told[0].starts_with(STAND_IN), "{stderr}");
+    assert_eq!(backend_of(&place), "local");
+    let (_, shown, _) = place.run(&["show", "latest/default-r0"]);
+    assert!(shown.contains("made by local with"), "{shown}");
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn who_insists_on_docker_gets_nothing_else() {
+    let place = Place::new(&spec("touch out", THERE));
+    let (code, _, stderr) = run_spec(&place, &["--backend", "docker"]);
+    assert!(code == 4 && stderr.contains(&format!("no Docker engine answers at {NOWHERE}")), "{code}: {stderr}");
+    assert!(!stderr.contains("namespaces"), "{stderr}");
+    let path = place.spec().display().to_string();
+    let mut command = place.command(&["run", &path]);
+    command.env("DOCKER_HOST", NOWHERE).env("TOUCHSTONE_BACKEND", "docker");
+    assert_eq!(read(command.output().expect("a run")).0, 4, "the environment can insist too");
+    let config = place.path().join("touchstone.toml");
+    std::fs::write(&config, "backend = \"docker\"\n").expect("a file");
+    let (code, ..) = run_spec(&place, &["--config", &config.display().to_string()]);
+    assert_eq!(code, 4, "and so can the file");
+}
+
+#[test]
+fn an_engine_that_answers_is_used_unless_somebody_wants_none() {
+    let place = Place::new(&spec("touch out", THERE));
+    let (code, stdout, stderr) = place.run_spec(&[]);
+    assert!(code == 0 && !stderr.contains("namespaces"), "{stdout}{stderr}");
+    assert_eq!(backend_of(&place), "docker");
+    let (code, stdout, stderr) = place.run_spec(&["--backend", "local"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let wanted = "touchstone: as was asked for, sandboxes are made with namespaces of this machine";
+    assert!(stderr.contains(wanted), "{stderr}");
+    assert_eq!(backend_of(&place), "local");
+}
+
+#[test]
+fn when_nothing_works_all_reasons_are_said() {
+    let place = Place::new(&spec("touch out", THERE));
+    let (code, _, stderr) = run_spec(&place, &["--rootfs", "/no/such/folder"]);
+    assert_eq!(code, 4, "{stderr}");
+    for reason in [NOWHERE, "without Docker it does not work either: cannot prepare what sandboxes are made from"] {
+        assert!(stderr.contains(reason), "{stderr}");
+    }
+    let (code, _, stderr) = run_spec(&place, &["--backend", "local", "--rootfs", "/no/such/folder"]);
+    assert!(code == 4 && !stderr.contains(NOWHERE), "{stderr}");
+}
+
+#[test]
+fn a_kept_sandbox_is_swept_by_what_made_it() {
+    let place = Place::new(&spec("true", THERE));
+    let (code, stdout, stderr) = run_spec(&place, &["--keep-sandbox", "always"]);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    let kept = |(code, stdout, stderr): (i32, String, String)| {
+        assert_eq!(code, 0, "{stderr}");
+        let swept: Json = serde_json::from_str(&stdout).expect("nothing but JSON");
+        (swept["kept"].clone(), swept["containers"].clone())
+    };
+    // Also where Docker is asked, which has no container of it.
+    assert_eq!(kept(place.run(&["sweep", "--format", "json"])), (1.into(), 0.into()));
+    assert_eq!(kept(without_docker(&place, &["sweep", "--format", "json"])), (1.into(), 0.into()));
+    assert_eq!(kept(place.run(&["sweep", "--kept", "--format", "json"])), (0.into(), 1.into()));
+    assert_eq!(place.left(), Vec::<String>::new());
+}
