@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::backend::Limits;
+use crate::entropy;
 
 /// Where control groups are.
 const MOUNTED: &str = "/sys/fs/cgroup";
@@ -58,7 +59,7 @@ impl Cgroups {
             let kinds = [("memory", Kind::Memory), ("pids", Kind::Pids), ("cpu", Kind::Cpu)];
             let found = kinds.map(|(name, kind)| {
                 let folder = mounted.join(name).join(OURS);
-                fs::create_dir_all(&folder).is_ok().then_some(Hierarchy { kind, folder })
+                is_ours(&folder).then_some(Hierarchy { kind, folder })
             });
             // Half of them would be no limit at all.
             found.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default()
@@ -205,10 +206,16 @@ impl Group {
     }
 }
 
+/// Whether groups can be made in a folder, which may be another user's.
+fn is_ours(folder: &Path) -> bool {
+    let trial = folder.join(format!("trial-{}", entropy::hex(8)));
+    fs::create_dir_all(&trial).is_ok() && fs::remove_dir(&trial).is_ok()
+}
+
 /// The one hierarchy, when our folder in it has the controllers that are needed.
 fn unified(mounted: &Path) -> Option<Hierarchy> {
     let folder = mounted.join(OURS);
-    fs::create_dir_all(&folder).ok()?;
+    is_ours(&folder).then_some(())?;
     delegate(mounted, &folder.join("x")).ok()?;
     let controllers = fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
     let needed = ["memory", "pids", "cpu"];
