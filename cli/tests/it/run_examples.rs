@@ -75,3 +75,40 @@ fn nobody_passes_without_doing_anything() {
     assert_eq!(verdicts, expect(|_| "fail"));
     assert_eq!(code, 1);
 }
+
+/// Examples that need an engine, or a program that this machine need not have: they say so.
+const NEEDS: [(&str, &str); 6] = [
+    ("fixed-clock", "libfaketime"),
+    ("http-agent", "needs Docker"),
+    ("image-agent", "Docker"),
+    ("mysql-inventory", "install the package"),
+    ("packages", "needs Docker"),
+    ("redis-cache", "install the package"),
+];
+
+#[test]
+fn examples_come_to_the_same_without_an_engine() {
+    let place = Place::with_images();
+    judge::provide(&place.data(), 0.9);
+    let (_, stdout, stderr) = place.run(&["run", "specs", "--backend", "local", "--format", "json"]);
+    let report: Json = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    let mut expected = expect(|fails| if fails { "fail" } else { "pass" });
+    for experiment in report["experiments"].as_array().expect("experiments") {
+        let (id, verdict) = (text(&experiment["spec_id"]), text(&experiment["verdict"]));
+        let wanted = expected.remove(&id).expect("an example");
+        if verdict == wanted {
+            continue;
+        }
+        let said = experiment["scenarios"].to_string();
+        let excused = NEEDS.iter().any(|(name, reason)| *name == id && said.contains(reason));
+        assert!(excused, "{id}: {verdict} instead of {wanted}: {said}");
+    }
+    for skipped in report["skipped"].as_array().expect("a list") {
+        let said = skipped.to_string();
+        assert!(NEEDS.iter().any(|(name, reason)| said.contains(name) && said.contains(reason)), "{said}");
+        expected.retain(|name, _| !said.contains(name.as_str()));
+    }
+    assert!(expected.is_empty(), "{expected:?}");
+    assert_eq!(place.left(), Vec::<String>::new());
+}
