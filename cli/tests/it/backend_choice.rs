@@ -1,5 +1,7 @@
 //! What makes sandboxes: Docker where an engine answers, and namespaces elsewhere.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use serde_json::Value as Json;
 
 use crate::place::{Place, THERE, spec};
@@ -107,5 +109,40 @@ fn a_kept_sandbox_is_swept_by_what_made_it() {
     assert_eq!(kept(place.run(&["sweep", "--format", "json"])), (1.into(), 0.into()));
     assert_eq!(kept(without_docker(&place, &["sweep", "--format", "json"])), (1.into(), 0.into()));
     assert_eq!(kept(place.run(&["sweep", "--kept", "--format", "json"])), (0.into(), 1.into()));
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn somebody_without_rights_has_sandboxes_too_and_is_told_what_is_not_enforced() {
+    const SOMEBODY: &str = "1234";
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !is_root {
+        assert!(std::env::var_os("TOUCHSTONE_REQUIRE_TOOLS").is_none(), "only root can become somebody else");
+        return;
+    }
+    let place = asking();
+    // Where that user can reach it.
+    let program = place.path().join("touchstone");
+    std::fs::copy(env!("CARGO_BIN_EXE_touchstone"), &program).expect("a copy");
+    let owner = format!("{SOMEBODY}:{SOMEBODY}");
+    let chown = std::process::Command::new("chown").args(["-R", &owner]).arg(place.path()).status();
+    assert!(chown.expect("chown").success());
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid", SOMEBODY, "--regid", SOMEBODY, "--clear-groups"])
+        .arg(&program)
+        .arg("run")
+        .arg(place.spec())
+        .arg("--data-dir")
+        .arg(place.data())
+        .env("DOCKER_HOST", NOWHERE)
+        .env("HOME", place.path())
+        .output()
+        .expect("setpriv");
+    let (code, stdout, stderr) = read(output);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    for weakness in ["limits of memory, processes and processor time are not enforced", "share one user"] {
+        assert!(stderr.contains(weakness), "{stderr}");
+    }
+    assert_eq!(backend_of(&place), "local");
     assert_eq!(place.left(), Vec::<String>::new());
 }

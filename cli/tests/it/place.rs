@@ -113,7 +113,23 @@ impl Place {
             let entries = fs::read_dir(self.data().join(folder)).into_iter().flatten().filter_map(Result::ok);
             left.extend(entries.map(|entry| entry.path().display().to_string()));
         }
+        for controller in ["", "memory/", "pids/", "cpu/"] {
+            let groups = format!("/sys/fs/cgroup/{controller}touchstone/{}", id.trim());
+            left.extend(fs::exists(&groups).unwrap_or(false).then(|| format!("group {groups}")));
+        }
+        left.extend(self.boxes().into_iter().map(|pid| format!("process {pid}")));
         left
+    }
+
+    /// The processes that make and watch boxes for this data directory.
+    fn boxes(&self) -> Vec<String> {
+        let folder = self.data().join("doorkeeper").display().to_string();
+        let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+        let is_ours = |entry: &fs::DirEntry| {
+            let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).starts_with(&folder)
+        };
+        processes.filter(is_ours).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Asks the store.

@@ -48,8 +48,9 @@ fn verdicts(report: &Json) -> BTreeMap<String, String> {
 }
 
 /// Finishes what a killed process left; what came of it.
-fn finish(place: &Place, point: &str) -> Json {
-    let (code, stdout, stderr) = place.run(&["run", "--no-pull", "--resume", "latest", "--format", "json"]);
+fn finish(place: &Place, point: &str, backend: &str) -> Json {
+    let arguments = ["run", "--no-pull", "--resume", "latest", "--format", "json", "--backend", backend];
+    let (code, stdout, stderr) = place.run(&arguments);
     assert_eq!(code, 0, "{point}: {stdout}{stderr}");
     serde_json::from_str(&stdout).expect("JSON")
 }
@@ -68,14 +69,14 @@ fn check(place: &Place, point: &str) {
 }
 
 /// Kills a run after a line, finishes it, and compares with one that nobody killed.
-fn crash_after(line: &str, expected: &BTreeMap<String, String>) {
+fn crash_after(line: &str, expected: &BTreeMap<String, String>, backend: &str) {
     let place = Place::new(&three());
-    let mut run = place.start(&["--max-concurrent", "2"]);
+    let mut run = place.start(&["--max-concurrent", "2", "--backend", backend]);
     assert!(run.wait_for(line), "no line with `{line}`: {}", run.told);
     run.kill();
     // The last line may come after everything was kept.
     if place.only_run().0 == RunState::Open {
-        assert_eq!(&verdicts(&finish(&place, line)), expected, "{line}");
+        assert_eq!(&verdicts(&finish(&place, line, backend)), expected, "{line}");
     } else {
         assert_eq!(place.run(&["sweep"]).0, 0);
     }
@@ -84,15 +85,24 @@ fn crash_after(line: &str, expected: &BTreeMap<String, String>) {
 
 #[test]
 fn a_run_that_is_killed_in_any_phase_is_finished_with_the_same_verdicts() {
+    kill_everywhere("docker");
+}
+
+#[test]
+fn without_an_engine_the_kernel_ends_what_a_killed_run_left() {
+    kill_everywhere("local");
+}
+
+fn kill_everywhere(backend: &str) {
     let place = Place::new(&three());
-    let (code, report, stderr) = place.report(&[]);
+    let (code, report, stderr) = place.report(&["--backend", backend]);
     assert_eq!(code, 0, "{stderr}");
     let expected = verdicts(&report);
     assert_eq!(expected.len(), 3);
     let waiting = Mutex::new(POINTS.to_vec());
     let work = || {
         while let Some(point) = waiting.lock().map(|mut points| points.pop()).expect("points") {
-            crash_after(point, &expected);
+            crash_after(point, &expected, backend);
         }
     };
     std::thread::scope(|scope| {
@@ -113,7 +123,7 @@ fn a_run_that_is_killed_while_it_begins_was_accepted_whole_or_not_at_all() {
         let point = format!("after {moment} ms");
         let accepted = place.data().join("touchstone.db").exists() && !place.runs().is_empty();
         if accepted && place.only_run().0 == RunState::Open {
-            finish(&place, &point);
+            finish(&place, &point, "docker");
             check(&place, &point);
         } else if !accepted {
             // Nothing was promised; the next run has it all, and cleans up.

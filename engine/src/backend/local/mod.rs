@@ -1,7 +1,7 @@
 //! Sandboxes made with namespaces of this machine's kernel: no engine, no images, a few milliseconds each.
 //!
-//! A sandbox is the host's own programs with a root of its own over them ([`userland`]), made by the doorkeeper, which
-//! becomes its first process ([`process`]). When this process ends, however it ends, the doorkeeper does, and the kernel
+//! A sandbox is the host's own programs with a root of its own over them (`userland.rs`), made by the doorkeeper, which
+//! becomes its first process (`process.rs`). When this process ends, however it ends, the doorkeeper does, and the kernel
 //! takes everything with it; only folders and control groups are left for a sweep.
 
 mod cgroups;
