@@ -336,7 +336,7 @@ impl Sandbox for LocalSandbox {
             let _making = family.begin().await?;
             let made = LocalService::make(&backend, &name, &service, beside.as_ref().map(|(first, _)| *first)).await?;
             family.members.lock().await.push(Arc::clone(&made));
-            LocalService::start(&backend, made, beside.map(|(_, door)| door), service).await
+            LocalService::start(made, beside.map(|(_, door)| door), service).await
         });
         let service = started.await.map_err(|_| EngineError::Cancelled)??;
         Ok(Box::new(service))

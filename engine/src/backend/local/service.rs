@@ -109,7 +109,6 @@ impl LocalService {
 
     /// Starts the program in its box.
     pub(super) async fn start(
-        _backend: &LocalBackend,
         made: Arc<Made>,
         network: Option<Door>,
         service: ServiceRequest,

@@ -45,7 +45,7 @@ impl LocalBackend {
         let own = self.0.owner.id();
         let is_kept = |name: &str| still_kept.contains(name);
         let removed = self.0.cgroups.sweep(|id| id != own && gone(id), is_kept);
-        swept.volumes += removed.map_err(EngineError::files("remove control groups"))?;
+        swept.folders += removed.map_err(EngineError::files("remove control groups"))?;
         swept.folders += owner::forget_the_gone(data_dir).map_err(EngineError::files("remove stray folders"))?;
         Ok(swept)
     }

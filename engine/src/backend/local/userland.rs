@@ -16,7 +16,7 @@ use super::HOST;
 use crate::data_dir::DataDir;
 
 /// What of `/etc` programs look at.
-const ALLOWED: [&str; 62] = [
+const ALLOWED: [&str; 61] = [
     "R",
     "alternatives",
     "bash.bashrc",
@@ -54,7 +54,6 @@ const ALLOWED: [&str; 62] = [
     "maven",
     "mime.types",
     "my.cnf",
-    "my.cnf.d",
     "mysql",
     "nanorc",
     "networks",
@@ -81,7 +80,7 @@ const ALLOWED: [&str; 62] = [
     "terminfo",
 ];
 /// What of those is nobody's business.
-const FORBIDDEN: [&str; 3] = ["ssl/private", "my.cnf.d", "mysql/debian.cnf"];
+const FORBIDDEN: [&str; 2] = ["ssl/private", "mysql/debian.cnf"];
 /// Larger files are not configuration.
 const LARGEST: u64 = 4 << 20;
 /// Folders of the root that are links into `/usr`, or folders of their own.
