@@ -32,7 +32,8 @@ generate:
 bench:
     cargo bench -p scenario
 
-# Time sandboxes beside the Docker calls that they are made of; the figures are in docs/benchmarks.md.
+# Time sandboxes beside the Docker calls that they are made of, and without Docker beside bubblewrap; the figures are in
+# docs/benchmarks.md.
 bench-sandbox:
     scripts/images
     cargo bench -p engine --bench sandbox
