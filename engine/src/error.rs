@@ -37,6 +37,14 @@ pub enum EngineError {
         /// How long was waited.
         seconds: u64,
     },
+    /// A box that needs no engine could not be made, or did not do its work.
+    #[error("cannot {operation}: {reason}")]
+    NoBox {
+        /// What was tried.
+        operation: String,
+        /// What the kernel or the box said.
+        reason: String,
+    },
     /// There is no such image, and none can be had.
     #[error(
         "the image `{reference}` is not here and cannot be pulled: {reason}; load it with `docker load`, or run `touchstone images build` for stand-ins of common images"
@@ -152,6 +160,7 @@ impl EngineError {
         match self {
             Self::NoEngine { .. }
             | Self::Docker { .. }
+            | Self::NoBox { .. }
             | Self::DockerTimeout { .. }
             | Self::Door { .. }
             | Self::ServiceNotReady { .. }

@@ -9,6 +9,28 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::ids::{ExperimentId, RunId};
+use crate::tables::Traces;
+
+/// What is kept of each, besides its number.
+const COLUMNS: [Traces; 17] = [
+    Traces::Owner,
+    Traces::Experiment,
+    Traces::Run,
+    Traces::Scenario,
+    Traces::Sandbox,
+    Traces::Agent,
+    Traces::SelfReported,
+    Traces::At,
+    Traces::EventType,
+    Traces::Tool,
+    Traces::Phase,
+    Traces::Status,
+    Traces::SpanId,
+    Traces::ParentSpanId,
+    Traces::RootSpanId,
+    Traces::DurationMs,
+    Traces::Body,
+];
 
 /// Something that an agent did.
 #[derive(Debug, Clone, PartialEq)]

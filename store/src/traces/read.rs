@@ -2,7 +2,7 @@
 
 use sea_query::{Cond, Expr, ExprTrait as _, Order, Query, SelectStatement};
 
-use super::{NewTrace, StoredTrace, TraceFilter};
+use super::{COLUMNS, NewTrace, StoredTrace, TraceFilter};
 use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
@@ -108,26 +108,8 @@ fn wanted(filter: &TraceFilter<'_>, after: Option<u64>, most: u64) -> SelectStat
         (true, after) => (Order::Desc, after.map(|after| Expr::col(Traces::Number).lt(number(after)))),
     };
     Query::select()
-        .columns([
-            Traces::Number,
-            Traces::Owner,
-            Traces::Experiment,
-            Traces::Run,
-            Traces::Scenario,
-            Traces::Sandbox,
-            Traces::Agent,
-            Traces::SelfReported,
-            Traces::At,
-            Traces::EventType,
-            Traces::Tool,
-            Traces::Phase,
-            Traces::Status,
-            Traces::SpanId,
-            Traces::ParentSpanId,
-            Traces::RootSpanId,
-            Traces::DurationMs,
-            Traces::Body,
-        ])
+        .column(Traces::Number)
+        .columns(COLUMNS)
         .from(Traces::Table)
         .cond_where(filter.condition())
         .and_where_option(after)

@@ -2,7 +2,7 @@
 
 use sea_query::Query;
 
-use super::NewTrace;
+use super::{COLUMNS, NewTrace};
 use crate::Store;
 use crate::db::Tx;
 use crate::error::StoreError;
@@ -25,28 +25,7 @@ impl Store {
 /// Writes down what was done.
 pub(crate) async fn insert_traces(tx: &mut Tx, traces: &[NewTrace]) -> Result<(), StoreError> {
     for chunk in traces.chunks(AT_ONCE) {
-        let mut insert = Query::insert()
-            .into_table(Traces::Table)
-            .columns([
-                Traces::Owner,
-                Traces::Experiment,
-                Traces::Run,
-                Traces::Scenario,
-                Traces::Sandbox,
-                Traces::Agent,
-                Traces::SelfReported,
-                Traces::At,
-                Traces::EventType,
-                Traces::Tool,
-                Traces::Phase,
-                Traces::Status,
-                Traces::SpanId,
-                Traces::ParentSpanId,
-                Traces::RootSpanId,
-                Traces::DurationMs,
-                Traces::Body,
-            ])
-            .to_owned();
+        let mut insert = Query::insert().into_table(Traces::Table).columns(COLUMNS).to_owned();
         for trace in chunk {
             insert.values_panic([
                 trace.owner.as_str().into(),

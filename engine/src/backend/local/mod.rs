@@ -1,4 +1,4 @@
-//! Sandboxes made with namespaces of this machine's kernel: no engine, no images, a few milliseconds each.
+//! Sandboxes made with namespaces of this machine's kernel: no engine, no images, some milliseconds each.
 //!
 //! A sandbox is the host's own programs with a root of its own over them (`userland.rs`), made by the doorkeeper, which
 //! becomes its first process (`process.rs`). When this process ends, however it ends, the doorkeeper does, and the kernel

@@ -102,7 +102,7 @@ impl LocalBackend {
         let trial = self.open(&name, &Wanted::of(limits)).await;
         let made = trial.map_err(|error| {
             let reason = match error {
-                EngineError::Docker { reason, .. } => reason,
+                EngineError::NoBox { reason, .. } => reason,
                 other => other.to_string(),
             };
             EngineError::UnfitEngine(format!("this machine makes no sandboxes without Docker: {reason}"))
@@ -151,7 +151,7 @@ impl LocalBackend {
         listener: DoorListener,
         group: &Group,
     ) -> Result<(Door, Watcher), EngineError> {
-        let failed = |reason: String| EngineError::Docker { operation: "make a sandbox".to_owned(), reason };
+        let failed = |reason: String| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason };
         let plan = self.plan(folder, wanted, group);
         let child = Watcher::start(&self.0.doorkeeper, &plan).await.map_err(|error| failed(error.to_string()));
         let heard = match child {

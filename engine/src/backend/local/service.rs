@@ -197,11 +197,11 @@ impl LocalBackend {
         let said = Said::default();
         match tokio::time::timeout(TEMPLATE, said.listen(command)).await {
             Ok(Some(0)) => Ok(()),
-            Ok(code) => Err(EngineError::Docker {
+            Ok(code) => Err(EngineError::NoBox {
                 operation,
                 reason: format!("exit code {}: {}", code.unwrap_or(-1), said.text()),
             }),
-            Err(_) => Err(EngineError::Docker { operation, reason: "it took too long".to_owned() }),
+            Err(_) => Err(EngineError::NoBox { operation, reason: "it took too long".to_owned() }),
         }
     }
 }
