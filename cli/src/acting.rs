@@ -38,5 +38,6 @@ pub(crate) fn permissions(allow_host_checks: bool) -> io::Result<Permissions> {
         return Ok(Permissions::default());
     }
     let own = std::env::current_exe()?.display().to_string();
-    Ok(Permissions { host_checks: Some(HostChecks { confine: vec![own, "confine".to_owned()] }) })
+    let host_checks = Some(HostChecks { confine: vec![own, "confine".to_owned()] });
+    Ok(Permissions { host_checks, ..Permissions::default() })
 }

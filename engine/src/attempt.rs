@@ -93,6 +93,8 @@ pub enum AgentChoice {
 pub struct Permissions {
     /// How `custom` checks with `runs_in: host` are run; `None` when they are not allowed.
     pub host_checks: Option<HostChecks>,
+    /// Whether `git_repo` fixtures are cloned from the outside only: neither from this machine nor from networks near it.
+    pub public_repositories_only: bool,
 }
 
 /// How scripts are run beside the worker.

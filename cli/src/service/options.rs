@@ -65,6 +65,9 @@ pub(crate) struct WorkerOptions {
     /// Let `custom` checks with `runs_in: host` run on the worker's machine, confined.
     #[arg(long, env = "TOUCHSTONE_ALLOW_HOST_CHECKS", value_parser = BoolishValueParser::new())]
     allow_host_checks: bool,
+    /// Let `git_repo` fixtures be cloned from the worker's machine, from networks near it, and with its ssh keys.
+    #[arg(long, env = "TOUCHSTONE_ALLOW_PRIVATE_REPOSITORIES", value_parser = BoolishValueParser::new())]
+    allow_private_repositories: bool,
     /// Let specs take secrets from the worker's environment, files and commands.
     #[arg(long, env = "TOUCHSTONE_ALLOW_SECRET_SOURCES", value_parser = BoolishValueParser::new())]
     pub(super) allow_secret_sources: bool,
@@ -96,7 +99,8 @@ impl WorkerOptions {
 
     /// What the machine's owner allows.
     pub(super) fn permissions(&self) -> Result<Permissions, CommandError> {
-        Ok(permissions(self.allow_host_checks)?)
+        let public_repositories_only = !self.allow_private_repositories;
+        Ok(Permissions { public_repositories_only, ..permissions(self.allow_host_checks)? })
     }
 
     /// What workers of this version can run; with the models of this one, if there is one in this process.

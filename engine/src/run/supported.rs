@@ -120,7 +120,7 @@ mod tests {
         let spec = spec(CLI, "", "{type: custom, script: x.py, runs_in: host}");
         let refused = unsupported(&spec, None, &Permissions::default(), Uploads::None);
         assert!(refused.is_some_and(|what| what.contains("--allow-host-checks")));
-        let allowed = Permissions { host_checks: Some(HostChecks { confine: Vec::new() }) };
+        let allowed = Permissions { host_checks: Some(HostChecks { confine: Vec::new() }), ..Permissions::default() };
         assert_eq!(unsupported(&spec, None, &allowed, Uploads::None), None);
     }
 

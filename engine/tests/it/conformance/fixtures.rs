@@ -10,17 +10,19 @@ use scenario::result::RowStatus;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Sketch, bundle, output, printed, suite};
+use super::{Sketch, bundle, is_met, output, printed, suite};
 use crate::harness::Harness;
 
 suite! {
     a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
     a_repository_that_is_not_there_is_an_error_with_its_place,
+    a_repository_of_the_inside_is_refused_where_strangers_submit,
     a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
     an_image_with_nothing_in_it_is_a_sandbox_too;
     also on local:
     a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
     a_repository_that_is_not_there_is_an_error_with_its_place,
+    a_repository_of_the_inside_is_refused_where_strangers_submit,
     a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
 }
 
@@ -136,4 +138,34 @@ async fn an_image_with_nothing_in_it_is_a_sandbox_too(harness: &mut Harness) {
     let (result, evidence) = sketch.run(harness).await;
     assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
     assert_eq!(evidence.agent.exit, Some(Exit::Code(127)), "there is no shell");
+}
+
+async fn a_repository_of_the_inside_is_refused_where_strangers_submit(harness: &mut Harness) {
+    let repository = harness.folder.path().join("secret");
+    self::repository(&repository);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+    listener.set_nonblocking(true).expect("not blocking");
+    let port = listener.local_addr().expect("an address").port();
+    harness.permissions.public_repositories_only = true;
+    for url in
+        [format!("file://{}", repository.display()), format!("http://127.0.0.1:{port}/x"), "git@localhost:x".to_owned()]
+    {
+        let yaml =
+            Sketch::acting("true").with(&format!("fixtures: [{{type: git_repo, url: '{url}', path: x}}]")).yaml();
+        let error = harness.try_run(&yaml, &CancellationToken::new()).await.expect_err("refused").to_string();
+        assert!(error.contains("fixtures[0]") && error.contains("--allow-private-repositories"), "{url}: {error}");
+        harness.assert_nothing_is_left();
+    }
+    assert!(listener.accept().is_err(), "nobody was asked");
+    // What the spec brings with it is its own.
+    repository_of_the_bundle(harness).await;
+}
+
+async fn repository_of_the_bundle(harness: &mut Harness) {
+    let folder = harness.folder.path().join("beside");
+    repository(&folder.join("shop"));
+    harness.bundle = BundleFolder::at(folder);
+    let sketch = Sketch::acting("true").with("fixtures: [{type: git_repo, url: shop, path: shop}]");
+    let (result, _) = sketch.must_succeed("there", "test -f shop/number.txt").run(harness).await;
+    assert!(is_met(&result, "there"), "{result:#?}");
 }
