@@ -13,14 +13,17 @@ pub const BOX: &str = "--box";
 pub struct Plan {
     /// An empty folder of the host, on which the box's root is put together. Nothing of that is seen outside.
     pub stage: String,
-    /// Which users of the box are which users of the host; none when it shares those of another box.
+    /// Which users of the box are which users of the host; beside another box, which are which of that one, or none when
+    /// they are the same.
     pub users: Vec<Ids>,
     /// Which groups are which.
     pub groups: Vec<Ids>,
-    /// A process whose users and network the box shares, instead of having its own.
-    pub beside: Option<u32>,
+    /// Another box, in whose users and network this one is.
+    pub beside: Option<Beside>,
     /// Folders of control groups that the box is in.
     pub cgroups: Vec<String>,
+    /// What holds where there are no control groups.
+    pub ceilings: Option<Ceilings>,
     /// Its name, as it calls itself.
     pub host_name: String,
     /// How many bytes may be written over what the box is made from.
@@ -35,6 +38,18 @@ pub struct Plan {
     pub watched: String,
 }
 
+/// The namespaces of another box that a box is in: where they are found on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// That of its users.
+    pub users: String,
+    /// That of its network.
+    pub network: String,
+}
+
+/// The namespaces of a box, in the order in which they are told after the folders.
+pub const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "uts"];
+
 /// The descriptor of the first of [`Plan::open`].
 pub const FIRST_OPEN: u32 = 100;
 
@@ -47,6 +62,17 @@ pub struct Ids {
     pub outside: u32,
     /// How many.
     pub count: u32,
+}
+
+/// Limits that the kernel keeps without control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ceilings {
+    /// How many bytes of memory each process may have for itself.
+    pub memory: u64,
+    /// How many processes there may be.
+    pub processes: u64,
+    /// On how many processors they run.
+    pub cores: usize,
 }
 
 /// A step towards the root of a box.
@@ -131,11 +157,14 @@ impl Plan {
                 put(word, &[&ids.inside.to_string(), &ids.outside.to_string(), &ids.count.to_string()]);
             }
         }
-        if let Some(pid) = self.beside {
-            put("beside", &[&pid.to_string()]);
+        if let Some(Beside { users, network }) = &self.beside {
+            put("beside", &[users, network]);
         }
         for cgroup in &self.cgroups {
             put("cgroup", &[cgroup]);
+        }
+        if let Some(Ceilings { memory, processes, cores }) = self.ceilings {
+            put("ceilings", &[&memory.to_string(), &processes.to_string(), &cores.to_string()]);
         }
         put("host-name", &[&self.host_name]);
         put("space", &[&self.space.to_string()]);
@@ -173,8 +202,9 @@ impl Plan {
                 b"stage" => plan.stage = fields.text()?,
                 b"users" => plan.users.push(fields.ids()?),
                 b"groups" => plan.groups.push(fields.ids()?),
-                b"beside" => plan.beside = Some(fields.number()?),
+                b"beside" => plan.beside = Some(Beside { users: fields.text()?, network: fields.text()? }),
                 b"cgroup" => plan.cgroups.push(fields.text()?),
+                b"ceilings" => plan.ceilings = Some(fields.ceilings()?),
                 b"host-name" => plan.host_name = fields.text()?,
                 b"space" => plan.space = fields.number()?,
                 b"open" => plan.open.push(fields.text()?),
@@ -205,6 +235,10 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {
         Ok(Ids { inside: self.number()?, outside: self.number()?, count: self.number()? })
     }
 
+    fn ceilings(&mut self) -> Result<Ceilings, Unreadable> {
+        Ok(Ceilings { memory: self.number()?, processes: self.number()?, cores: self.number()? })
+    }
+
     fn step(&mut self, word: &[u8]) -> Result<Step, Unreadable> {
         match word {
             b"layer" => Ok(Step::Layer { target: self.text()?, lower: self.text()? }),
@@ -227,7 +261,7 @@ fn unreadable(field: &[u8]) -> Unreadable {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ids, Plan, Step};
+    use super::{Beside, Ceilings, Ids, Plan, Step};
 
     #[test]
     fn a_plan_is_read_as_it_was_written() {
@@ -236,8 +270,9 @@ mod tests {
             stage: at("/a b"),
             users: vec![Ids { inside: 0, outside: 7, count: 1 }],
             groups: vec![Ids { inside: 0, outside: 8, count: 1 }, Ids { inside: 1, outside: 100_000, count: 9 }],
-            beside: Some(17),
+            beside: Some(Beside { users: at("/u"), network: at("/n") }),
             cgroups: vec![at("/sys/x"), at("/sys/y")],
+            ceilings: Some(Ceilings { memory: 1 << 30, processes: 64, cores: 2 }),
             host_name: at("box"),
             space: u64::MAX,
             steps: vec![

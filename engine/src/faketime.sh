@@ -3,5 +3,5 @@
 export FAKETIME="$TOUCHSTONE_FAKETIME" FAKETIME_DONT_FAKE_MONOTONIC=1
 # The linker puts its own folder in the place of $LIB.
 export LD_PRELOAD='/usr/$LIB/faketime/libfaketime.so.1'
-PATH=${PATH#/usr/local/sbin:}
+PATH=${PATH#"${0%/*}":}
 exec "${0##*/}" "$@"

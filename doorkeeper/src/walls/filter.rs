@@ -8,7 +8,7 @@ use seccompiler::{
 };
 
 /// Calls that are refused.
-const REFUSED: [i64; 62] = [
+const REFUSED: [i64; 59] = [
     libc::SYS_acct,
     libc::SYS_add_key,
     libc::SYS_bpf,
@@ -68,9 +68,6 @@ const REFUSED: [i64; 62] = [
     libc::SYS_adjtimex,
     libc::SYS_chroot,
     libc::SYS_memfd_secret,
-    libc::SYS_landlock_restrict_self,
-    libc::SYS_landlock_create_ruleset,
-    libc::SYS_landlock_add_rule,
 ];
 
 /// Calls that are refused when their first argument is the doorkeeper: its limits and its turn are its own.

@@ -6,15 +6,17 @@
 //! everything that it does not need, and then does what a doorkeeper does. All of them are this program, which has a
 //! single thread: namespaces and threads do not mix.
 
+mod ceilings;
 mod filter;
+mod land;
 mod mounts;
 mod watcher;
 
 use std::fmt;
 use std::io::{self, Read as _};
 
-use doorkeeper::plan::{FIRST_OPEN, Plan, Unreadable};
-use rustix::fd::OwnedFd;
+use doorkeeper::plan::{Beside, FIRST_OPEN, Plan, Unreadable};
+use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::thread::{
@@ -43,6 +45,10 @@ pub(crate) enum NoBox {
         /// Why.
         errno: Errno,
     },
+    /// The wall around its files could not be raised.
+    Land(landlock::RulesetError),
+    /// Another of the three processes said why.
+    Told(String),
     /// Another of the three processes ended.
     Alone,
 }
@@ -53,6 +59,8 @@ impl fmt::Display for NoBox {
             Self::Plan(error) => write!(formatter, "could not read the plan of the box: {error}"),
             Self::Unreadable(error) => write!(formatter, "{error}"),
             Self::Refused { what, errno } => write!(formatter, "could not {what}: {errno}"),
+            Self::Land(error) => write!(formatter, "could not keep the box to its files: {error}"),
+            Self::Told(why) => write!(formatter, "{why}"),
             Self::Alone => write!(formatter, "a process that makes the box ended"),
         }
     }
@@ -114,22 +122,12 @@ fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
     // What is to stay open is found while the host can still be seen, and before anybody is somebody else.
     let opened = plan.open.iter().map(|folder| open_folder(folder)).collect::<Result<Vec<_>, _>>()?;
     let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
-    if let Some(pid) = plan.beside {
-        for (kind, name) in [(LinkNameSpaceType::User, "user"), (LinkNameSpaceType::Network, "net")] {
-            let path = format!("/proc/{pid}/ns/{name}");
-            let link = open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(refused(format!("find the {name} namespace of the other box")))?;
-            // A process that is in no other user namespace than its own may not enter it again.
-            match move_into_link_name_space(rustix::fd::AsFd::as_fd(&link), Some(kind)) {
-                Err(Errno::INVAL) if name == "user" => {}
-                entered => entered.map_err(refused(format!("enter the {name} namespace of the other box")))?,
-            }
-        }
-    } else {
-        sys::unshare(UnshareFlags::NEWUSER).map_err(refused(
+    match &plan.beside {
+        Some(beside) => join(beside, plan)?,
+        None => sys::unshare(UnshareFlags::NEWUSER).map_err(refused(
             "make a user namespace (the kernel must allow it to this user: see kernel.unprivileged_userns_clone, \
              user.max_user_namespaces and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns)",
-        ))?;
+        ))?,
     }
     line.say(b'u')?;
     line.hear(b'm')?;
@@ -145,6 +143,28 @@ fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
         }
         Fork::Child => settle(plan, line, opened),
     }
+}
+
+/// Enters the users and the network of another box; with users of its own, which are users of that box under other numbers.
+fn join(beside: &Beside, plan: &Plan) -> Result<(), NoBox> {
+    let find = |path: &str| {
+        open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(refused("find the namespaces of the other box"))
+    };
+    // Both are found first: who has entered one may not look at the host's processes any more.
+    let (users, network) = (find(&beside.users)?, find(&beside.network)?);
+    match move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User)) {
+        // A process that is in no other user namespace than its own may not enter it again.
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(errno) => return Err(refused("become a user of the other box")(errno)),
+    }
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(refused("enter the network of the other box"))?;
+    if plan.users.is_empty() {
+        return Ok(());
+    }
+    sys::unshare(UnshareFlags::NEWUSER).map_err(refused("make a user namespace in that of the other box"))?;
+    // The watcher is in neither of the two, so it could not say who is who.
+    watcher::write_ids("self", plan)
 }
 
 /// The first process of the box: makes itself at home, and becomes the doorkeeper.
@@ -165,7 +185,7 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
     rustix::system::sethostname(plan.host_name.as_bytes()).map_err(refused("set the name of the box"))?;
     mounts::assemble(plan, line)?;
     set_no_new_privs(true).map_err(refused("refuse new privileges"))?;
-    let is_alone = !plan.users.iter().any(|ids| ids.count > 1) && plan.beside.is_none_or(|_| !has_many_users());
+    let is_alone = !plan.users.iter().any(|ids| ids.count > 1) && (plan.beside.is_none() || !has_many_users());
     if is_alone {
         // There is no other user to be, so there is nothing to keep; who has the same user must not get at us.
         let none = CapabilitySet::empty();
@@ -175,6 +195,10 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
             .map_err(refused("hide the doorkeeper"))?;
     }
+    if let Some(ceilings) = plan.ceilings {
+        ceilings::hold(ceilings).map_err(refused("hold the box to its limits"))?;
+    }
+    land::enclose(plan)?;
     filter::install().map_err(refused("filter system calls"))?;
     line.close();
     let arguments = [plan.socket.clone().into(), plan.watched.clone().into()];

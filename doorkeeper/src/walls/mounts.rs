@@ -1,7 +1,7 @@
 //! Putting the root of a box together.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
 use doorkeeper::plan::{Plan, Step};
@@ -49,12 +49,17 @@ pub(super) fn upper(plan: &Plan, number: usize) -> String {
     format!("{}/{LAYERS}/{number}/upper", plan.stage)
 }
 
+/// Where a place of the box is, as long as the host's root is the root.
+pub(super) fn inside(plan: &Plan, path: &str) -> String {
+    format!("{}/{ROOT}{path}", plan.stage)
+}
+
 /// Puts the root together and moves into it. The watcher looks at the layers before that.
 pub(super) fn assemble(plan: &Plan, line: &Line) -> Result<(), NoBox> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(refused("keep mounts to itself"))?;
     in_memory(&plan.stage, plan.space, 0o755).map_err(refused("make the box's own memory"))?;
-    let root = format!("{}/{ROOT}", plan.stage);
+    let root = inside(plan, "");
     fs::create_dir(&root).map_err(NoBox::Plan)?;
     let mut number = 0;
     for step in &plan.steps {
@@ -111,8 +116,9 @@ fn overlay(target: &str, lower: &str, upper: &str, work: &str) -> Result<(), Err
     for folder in [upper, work, target] {
         fs::create_dir_all(folder).map_err(|error| code(&error))?;
     }
-    // The folder itself is as open as the one below it.
+    // The folder itself is as open as the one below it, and the same user's where that is known in the box.
     if let Ok(found) = fs::metadata(lower) {
+        let _ = chown(upper, Some(found.uid()), Some(found.gid()));
         let _ = fs::set_permissions(upper, found.permissions());
     }
     let lower = lower.replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,");

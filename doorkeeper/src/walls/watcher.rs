@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::io::Write as _;
 
-use doorkeeper::plan::{Ids, Plan};
+use doorkeeper::plan::{Ids, NAMESPACES, Plan};
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, retry_on_intr};
@@ -51,10 +51,7 @@ impl Line {
         match bytes.first() {
             None => Err(NoBox::Alone),
             Some(&COMPLAINT) => {
-                let what = String::from_utf8_lossy(&bytes[1..]).into_owned();
-                // It was said in whole.
-                let _ = writeln!(std::io::stderr(), "doorkeeper: {what}");
-                Err(NoBox::Alone)
+                Err(NoBox::Told(String::from_utf8_lossy(&bytes[1..]).into_owned()))
             }
             Some(_) => Ok(bytes),
         }
@@ -95,7 +92,9 @@ pub(super) fn watch(plan: &Plan, founder: i32, line: &Line) -> Result<u8, NoBox>
     // The doorkeeper is the founder's child, and becomes ours when the founder has ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(refused("adopt processes"))?;
     line.hear(b'u')?;
-    write_ids(founder, plan)?;
+    if plan.beside.is_none() {
+        write_ids(&founder.to_string(), plan)?;
+    }
     for cgroup in &plan.cgroups {
         let path = format!("{cgroup}/cgroup.procs");
         fs::write(&path, founder.to_string())
@@ -105,22 +104,20 @@ pub(super) fn watch(plan: &Plan, founder: i32, line: &Line) -> Result<u8, NoBox>
     let first = line.hear_pid()?;
     line.say(b'c')?;
     line.hear(b'l')?;
-    let layers = open_layers(plan, first)?;
+    let held = hold(plan, first)?;
     line.say(b'g')?;
     // Until the doorkeeper hangs up, something can still go wrong.
     match line.receive() {
         Err(NoBox::Alone) => {}
-        _ => return Err(NoBox::Alone),
+        Err(problem) => return Err(problem),
+        Ok(_) => return Err(NoBox::Alone),
     }
-    tell(first, &layers);
+    tell(first, &held);
     Ok(wait_for(first))
 }
 
-/// Writes who is who in the box.
-fn write_ids(founder: i32, plan: &Plan) -> Result<(), NoBox> {
-    if plan.users.is_empty() {
-        return Ok(());
-    }
+/// Writes who is who in the box of a process.
+pub(super) fn write_ids(founder: &str, plan: &Plan) -> Result<(), NoBox> {
     let is_single = |ids: &[Ids]| ids.len() == 1 && ids[0].count == 1;
     if is_single(&plan.groups) {
         // Who may not choose groups may not leave some either.
@@ -135,20 +132,22 @@ fn write_ids(founder: i32, plan: &Plan) -> Result<(), NoBox> {
     Ok(())
 }
 
-/// Opens what the box writes over its layers, while its first process still has it before its eyes.
-fn open_layers(plan: &Plan, first: i32) -> Result<Vec<OwnedFd>, NoBox> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let count = mounts::layers(plan).count();
-    let open_one = |number: usize| {
-        let path = format!("/proc/{first}/root{}", mounts::upper(plan, number));
-        open(&path, flags, Mode::empty()).map_err(refused("open a layer of the box"))
+/// Opens what the box writes over its layers, what is watched, and its namespaces, while its first process still has them
+/// before its eyes and may be looked at.
+fn hold(plan: &Plan, first: i32) -> Result<Vec<OwnedFd>, NoBox> {
+    let layers = (0..mounts::layers(plan).count()).map(|number| mounts::upper(plan, number));
+    let watched = (!plan.watched.is_empty()).then(|| mounts::inside(plan, &plan.watched));
+    let folders = layers.chain(watched).map(|path| (format!("/proc/{first}/root{path}"), OFlags::DIRECTORY));
+    let namespaces = NAMESPACES.map(|name| (format!("/proc/{first}/ns/{name}"), OFlags::empty()));
+    let open_one = |(path, kind): (String, OFlags)| {
+        open(&path, OFlags::RDONLY | OFlags::CLOEXEC | kind, Mode::empty()).map_err(refused(format!("open `{path}`")))
     };
-    (0..count).map(open_one).collect()
+    folders.chain(namespaces).map(open_one).collect()
 }
 
-/// Tells the worker, on standard output: the first process, and under which descriptors of ours the layers are.
-fn tell(first: i32, layers: &[OwnedFd]) {
-    let descriptors: Vec<String> = layers.iter().map(|layer| layer.as_raw_fd().to_string()).collect();
+/// Tells the worker, on standard output: the first process, and under which descriptors of ours the rest is.
+fn tell(first: i32, held: &[OwnedFd]) {
+    let descriptors: Vec<String> = held.iter().map(|one| one.as_raw_fd().to_string()).collect();
     let mut output = std::io::stdout();
     let _ = writeln!(output, "{first} {}", descriptors.join(" "));
     let _ = output.flush();

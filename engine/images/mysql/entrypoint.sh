@@ -2,6 +2,7 @@
 # The start of a MySQL or MariaDB container, with the environment of the official images:
 #   MYSQL_ROOT_PASSWORD, MYSQL_ROOT_HOST, MYSQL_DATABASE, MYSQL_USER, MYSQL_PASSWORD (each also as NAME_FILE),
 #   MYSQL_ALLOW_EMPTY_PASSWORD, MYSQL_RANDOM_ROOT_PASSWORD, and /docker-entrypoint-initdb.d/*.{sh,sql,sql.gz}.
+# TOUCHSTONE_LAID_OUT says that what a database begins with is in its folder already.
 # MariaDB also takes them as MARIADB_…, with MARIADB_ALLOW_EMPTY_ROOT_PASSWORD, and prefers those.
 # No connection over TCP is answered before all of that is done, so whoever gets an answer knows that it is ready.
 set -Eeuo pipefail
@@ -138,7 +139,7 @@ initialise() {
     local files=(/docker-entrypoint-initdb.d/*)
     read_settings
     check_settings
-    tar --extract --directory="$DATA" --file="$TEMPLATE" --no-same-owner --no-overwrite-dir
+    [ -n "${TOUCHSTONE_LAID_OUT:-}" ] || tar --extract --directory="$DATA" --file="$TEMPLATE" --no-same-owner --no-overwrite-dir
     if [ -e "${files[0]}" ]; then
         run_files "$@"
         exec "$@"
@@ -152,6 +153,6 @@ if [ "${1:-}" = mysqld ] || [ "${1:-}" = mariadbd ]; then
     shift
     set -- "$TOUCHSTONE_SERVER" "$@"
     if [ "$(id -u)" = 0 ]; then drop_root "$@"; fi
-    if [ ! -d "$DATA/mysql" ]; then initialise "$@"; fi
+    if [ ! -d "$DATA/mysql" ] || [ -n "${TOUCHSTONE_LAID_OUT:-}" ]; then initialise "$@"; fi
 fi
 exec "$@"

@@ -6,6 +6,7 @@
 set -Eeuo pipefail
 
 TEMPLATE=/usr/local/share/touchstone/data.tar
+SETTINGS=${TOUCHSTONE_SETTINGS:-/usr/local/share/touchstone/postgresql.conf}
 
 # Sets a variable from the file that NAME_FILE names, or to a default.
 file_env() {
@@ -88,11 +89,13 @@ run_alone() {
     fi
 }
 
-# What the official image does: the arguments are the user's, so the data directory cannot be prepared for them.
+# What the official image does: the arguments are the user's, so the data directory cannot be prepared for them. Where a
+# program of the machine is used, its usual settings are not those of an image.
 make_from_scratch() {
     local wal=()
     [ -z "${POSTGRES_INITDB_WALDIR:-}" ] || wal=(--waldir="$POSTGRES_INITDB_WALDIR")
     eval 'initdb --username="$POSTGRES_USER" --pwfile=<(printf "%s\n" "$POSTGRES_PASSWORD") "${wal[@]}" '"$POSTGRES_INITDB_ARGS"
+    grep --quiet "$SETTINGS" "$PGDATA/postgresql.conf" || printf "include '%s'\n" "$SETTINGS" >> "$PGDATA/postgresql.conf"
     write_access_rules "$(postgres -C password_encryption -D "$PGDATA")"
     if [ "$POSTGRES_DB" != postgres ]; then
         printf 'CREATE DATABASE %s;\n\n' "$(identifier "$POSTGRES_DB")" | run_alone
@@ -133,7 +136,11 @@ initialise() {
     file_env POSTGRES_INITDB_ARGS
     export POSTGRES_HOST_AUTH_METHOD="${POSTGRES_HOST_AUTH_METHOD:-}"
     need_password
-    if [ -n "$POSTGRES_INITDB_ARGS${POSTGRES_INITDB_WALDIR:-}" ]; then make_from_scratch; else copy_template; fi
+    if [ -n "$POSTGRES_INITDB_ARGS${POSTGRES_INITDB_WALDIR:-}" ] || [ ! -e "$TEMPLATE" ]; then
+        make_from_scratch
+    else
+        copy_template
+    fi
     run_files
     printf '\nPostgreSQL init process complete; ready for start up.\n\n'
 }

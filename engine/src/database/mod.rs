@@ -26,6 +26,7 @@ pub(crate) use cell::{Cell, Kind, hexadecimal};
 pub(crate) use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, Environment};
 pub use dial::Dial;
+pub(crate) use dial::ThroughDoor;
 pub use error::{DatabaseError, Refusal};
 pub use readiness::{NotReady, Readiness, ready};
 pub use script::{ScriptError, ScriptFault};

@@ -10,10 +10,10 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{CONNECT_LIMIT, Client, Credentials, Database, Dial};
 
 /// The pause after the first try; each is twice as long as the one before.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The longest pause between tries.
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 
 /// How long a connection has to stay open before it counts. Forwarders accept at once and hang up when they find
 /// nobody behind the door.

@@ -1,13 +1,11 @@
 //! Starts the containers of a spec's services and waits until they are ready.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures::future::try_join_all;
 use scenario::spec::sections::{Container, Service, ServiceKind};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::readiness::wait;
@@ -15,8 +13,7 @@ use super::{Addresses, Forwards};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, RunningService, Sandbox, ServiceRequest};
 use crate::database::wire::Recorded;
-use crate::database::{Credentials, Database, Dial};
-use crate::door::Door;
+use crate::database::{Credentials, Database, Dial, ThroughDoor};
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::faketime::{self, FakeClock};
@@ -43,18 +40,6 @@ impl LiveService {
     /// Connects to its ports.
     pub(crate) fn dial(&self) -> Arc<dyn Dial> {
         Arc::new(ThroughDoor(self.running.door().clone()))
-    }
-}
-
-/// Connects to loopback behind a door.
-#[derive(Debug)]
-struct ThroughDoor(Door);
-
-#[async_trait]
-impl Dial for ThroughDoor {
-    async fn dial(&self, port: u16) -> std::io::Result<TcpStream> {
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        self.0.connect(address).await.map_err(std::io::Error::other)
     }
 }
 

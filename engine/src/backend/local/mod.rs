@@ -5,12 +5,14 @@
 //! takes everything with it; only folders and control groups are left for a sweep.
 
 mod cgroups;
+mod postgres;
 mod process;
 mod programs;
 mod rights;
 mod sandbox;
 mod service;
 mod sweep;
+mod templates;
 mod userland;
 
 use std::path::PathBuf;
@@ -97,7 +99,7 @@ impl LocalBackend {
     pub fn weakness(&self) -> Option<String> {
         let mut lacks = Vec::new();
         if !self.0.cgroups.is_there() {
-            lacks.push("limits of memory, processes and processor time are not enforced (no control groups)");
+            lacks.push("memory is limited for each process only, and processor time by the number of processors (no control groups)");
         }
         if !self.0.rights.has_many_users() {
             lacks.push("agent and services share one user");
@@ -119,7 +121,8 @@ impl LocalBackend {
             directory: "/".to_owned(),
             user: String::new(),
             volumes: Vec::new(),
-            ours: false,
+            // Services are started by the scripts of our images.
+            ours: true,
         }
     }
 }
@@ -167,8 +170,10 @@ impl Backend for LocalBackend {
         Ok(())
     }
 
-    async fn evict(&self, _unused_for: Duration) -> Result<Vec<String>, EngineError> {
-        Ok(Vec::new())
+    async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError> {
+        let backend = self.clone();
+        let evicted = tokio::task::spawn_blocking(move || backend.evict_templates(unused_for)).await;
+        evicted.map_err(|_| EngineError::Cancelled)?.map_err(EngineError::files("remove what databases began with"))
     }
 
     fn record(&self) -> BackendRecord {

@@ -1,10 +1,11 @@
 //! The process outside a box that watches it: how it is started, what it says, and how it ends.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use doorkeeper::plan::{BOX, Plan};
+use doorkeeper::plan::{BOX, Beside, NAMESPACES, Plan};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
@@ -24,6 +25,10 @@ pub(super) struct Watcher {
     first: u32,
     /// Where in the box there are layers, and under which descriptors of the watcher.
     layers: Vec<(String, String)>,
+    /// Under which descriptor of the watcher the workspace is.
+    workspace: Option<String>,
+    /// Under which descriptors its namespaces are, by name.
+    namespaces: BTreeMap<&'static str, String>,
 }
 
 /// How a box ended.
@@ -70,8 +75,12 @@ impl Watcher {
             doorkeeper::plan::Step::Layer { target, .. } => Some(target.clone()),
             _ => None,
         });
-        let layers = targets.zip(words.map(ToOwned::to_owned)).collect();
-        Ok(Self { child: Mutex::new(child), pid, first, layers })
+        let mut words = words.map(ToOwned::to_owned);
+        // The targets go first: what `zip` takes of its second when the first is at its end is lost.
+        let layers = targets.zip(words.by_ref()).collect();
+        let workspace = (!plan.watched.is_empty()).then(|| words.next()).flatten();
+        let namespaces = NAMESPACES.into_iter().zip(words).collect();
+        Ok(Self { child: Mutex::new(child), pid, first, layers, workspace, namespaces })
     }
 
     /// The first process of the box.
@@ -86,9 +95,28 @@ impl Watcher {
 
     /// What was written over each layer: where that is in the box, and where it can be read.
     pub(super) fn layers(&self) -> impl Iterator<Item = (&str, PathBuf)> {
-        self.layers
-            .iter()
-            .map(|(target, number)| (target.as_str(), PathBuf::from(format!("/proc/{}/fd/{number}/.", self.pid))))
+        self.layers.iter().map(|(target, number)| (target.as_str(), self.folder(number)))
+    }
+
+    /// Where the workspace can be read, when there is one. The first process itself hides what it has where it shares its user
+    /// with the agent.
+    pub(super) fn workspace(&self) -> Option<PathBuf> {
+        self.workspace.as_deref().map(|number| self.folder(number))
+    }
+
+    /// Where a namespace of the box is.
+    pub(super) fn namespace(&self, name: &str) -> String {
+        let number = self.namespaces.get(name).map_or("", String::as_str);
+        format!("/proc/{}/fd/{number}", self.pid)
+    }
+
+    /// What a box is told that is beside this one.
+    pub(super) fn beside(&self) -> Beside {
+        Beside { users: self.namespace("user"), network: self.namespace("net") }
+    }
+
+    fn folder(&self, number: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{number}/.", self.pid))
     }
 
     /// Waits for its end, for so long.

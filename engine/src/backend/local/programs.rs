@@ -1,7 +1,7 @@
 //! Services from programs of this machine, which stand in for the images of the same name.
 //!
-//! They are started by the scripts of our own images, which take the environment of the official ones. What a database begins
-//! with is made once for each version, in a box of its own, and kept as one archive that every start copies.
+//! They are started by the scripts of our own images, which take the environment of the official ones, or in a quicker way
+//! where there is one (`postgres.rs`). What a database begins with is kept (`templates.rs`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::EngineError;
 
-/// Where the script that starts a service is.
-pub(super) const ENTRYPOINT: &str = "/usr/local/bin/docker-entrypoint.sh";
-/// Where the archive with what a database begins with is.
-const TEMPLATE: &str = "/usr/local/share/touchstone/data.tar";
+/// Where the files of ours for a service are; below `/usr` nobody but root could put them.
+const OURS: &str = "/.touchstone/service";
+/// The script that starts a service.
+pub(super) const ENTRYPOINT: &str = "/.touchstone/service/entrypoint.sh";
 /// How much data a service may have.
 const DATA: u64 = 2 << 30;
 /// How much is in the folders for its sockets.
@@ -42,8 +42,17 @@ pub(super) struct Program {
     writes: &'static [(&'static str, u64)],
     /// Its environment, besides `PATH`.
     environment: &'static [(&'static str, &'static str)],
-    /// Makes what a database begins with, in `/workspace/data`.
-    pub(super) template: Option<&'static str>,
+    /// What a database begins with.
+    pub(super) template: Option<Template>,
+}
+
+/// What a database begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Template {
+    /// The folder that it is laid out in.
+    pub(super) folder: &'static str,
+    /// Fills that folder, which is empty. The variable `PASSWORD` has one for the first user.
+    pub(super) script: &'static str,
 }
 
 /// All of them.
@@ -55,16 +64,20 @@ const PROGRAMS: [Program; 4] = [
         package: "postgresql",
         user: ("postgres", 70),
         entrypoint: include_str!("../../../images/postgres/entrypoint.sh"),
-        files: &[(
-            "/usr/local/share/touchstone/postgresql.conf",
-            include_str!("../../../images/postgres/postgresql.conf"),
-        )],
+        files: &[("/.touchstone/service/postgresql.conf", include_str!("../../../images/postgres/postgresql.conf"))],
         writes: &[("/var/lib/postgresql", DATA), ("/run/postgresql", SOCKETS)],
-        environment: &[("LANG", "C.UTF-8"), ("PGDATA", "/var/lib/postgresql/data")],
-        template: Some(
-            "initdb --pgdata=/workspace/data --username=postgres --encoding=UTF8 --locale=C.UTF-8 --no-sync > /dev/null
-             echo \"include '/usr/local/share/touchstone/postgresql.conf'\" >> /workspace/data/postgresql.conf",
-        ),
+        environment: &[
+            ("LANG", "C.UTF-8"),
+            ("PGDATA", "/var/lib/postgresql/data"),
+            ("TOUCHSTONE_SETTINGS", "/.touchstone/service/postgresql.conf"),
+        ],
+        template: Some(Template {
+            folder: "/var/lib/postgresql/data",
+            script: "initdb --username=postgres --encoding=UTF8 --locale=C.UTF-8 --no-sync --pwfile=<(printf '%s\\n' \"$PASSWORD\") > /dev/null
+             echo \"include '$TOUCHSTONE_SETTINGS'\" >> \"$PGDATA/postgresql.conf\"
+             printf '%s\\n' 'local all all trust' 'local replication all trust' 'host all all all scram-sha-256' \\
+                 'host replication all all scram-sha-256' > \"$PGDATA/pg_hba.conf\"",
+        }),
     },
     Program {
         images: &["mariadb", "mysql"],
@@ -74,14 +87,18 @@ const PROGRAMS: [Program; 4] = [
         user: ("mysql", 999),
         entrypoint: include_str!("../../../images/mysql/entrypoint.sh"),
         files: &[("/etc/mysql/my.cnf", include_str!("../../../images/mariadb/my.cnf"))],
-        writes: &[("/var/lib/mysql", DATA), ("/run/mysqld", SOCKETS)],
-        environment: &[("TOUCHSTONE_SERVER", "mariadbd"), ("TOUCHSTONE_CLIENT", "mariadb")],
-        template: Some(
-            "mkdir /workspace/data
-             mariadb-install-db --datadir=/workspace/data --auth-root-authentication-method=normal --skip-test-db --force > /dev/null
+        writes: &[("/run/mysqld", SOCKETS)],
+        environment: &[
+            ("TOUCHSTONE_SERVER", "mariadbd"),
+            ("TOUCHSTONE_CLIENT", "mariadb"),
+            ("TOUCHSTONE_LAID_OUT", "1"),
+        ],
+        template: Some(Template {
+            folder: "/var/lib/mysql",
+            script: "mariadb-install-db --datadir=/var/lib/mysql --auth-root-authentication-method=normal --skip-test-db --force > /dev/null
              echo \"DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> 'localhost');
-             DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';\" | mariadbd --datadir=/workspace/data --bootstrap 2> /dev/null",
-        ),
+             DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';\" | mariadbd --bootstrap 2> /dev/null",
+        }),
     },
     Program {
         images: &["mysql"],
@@ -91,14 +108,19 @@ const PROGRAMS: [Program; 4] = [
         user: ("mysql", 999),
         entrypoint: include_str!("../../../images/mysql/entrypoint.sh"),
         files: &[("/etc/mysql/my.cnf", include_str!("../../../images/mysql/my.cnf"))],
-        writes: &[("/var/lib/mysql", DATA), ("/run/mysqld", SOCKETS), ("/var/lib/mysql-files", SOCKETS)],
-        environment: &[("TOUCHSTONE_SERVER", "mysqld"), ("TOUCHSTONE_CLIENT", "mysql")],
-        template: Some(
-            "mkdir /workspace/data && echo 'SHUTDOWN;' > /workspace/shutdown.sql
-             mysqld --datadir=/workspace/data --initialize-insecure
-             mysqld --datadir=/workspace/data --skip-networking --init-file=/workspace/shutdown.sql
-             cd /workspace/data && rm -rf auto.cnf ibtmp1 *.dblwr '#innodb_redo'/*_tmp",
-        ),
+        writes: &[("/run/mysqld", SOCKETS), ("/var/lib/mysql-files", SOCKETS)],
+        environment: &[
+            ("TOUCHSTONE_SERVER", "mysqld"),
+            ("TOUCHSTONE_CLIENT", "mysql"),
+            ("TOUCHSTONE_LAID_OUT", "1"),
+        ],
+        template: Some(Template {
+            folder: "/var/lib/mysql",
+            script: "echo 'SHUTDOWN;' > /tmp/shutdown.sql
+             mysqld --initialize-insecure
+             mysqld --skip-networking --init-file=/tmp/shutdown.sql
+             cd /var/lib/mysql && rm -rf auto.cnf ibtmp1 *.dblwr '#innodb_redo'/*_tmp",
+        }),
     },
     Program {
         images: &["redis", "valkey"],
@@ -149,7 +171,15 @@ fn here(program: &Program) -> Option<Found> {
     // The newest version first; what is outside of `/usr` is not in a sandbox.
     let mut folders: Vec<PathBuf> = program.folders.iter().flat_map(|pattern| versions(pattern)).collect();
     folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
-    let is_there = |folder: &PathBuf| fs::metadata(folder.join(program.program)).is_ok_and(|found| found.is_file());
+    let is_there = |folder: &PathBuf| {
+        // Where MariaDB is installed, `mysqld` is a link to it.
+        let path = fs::canonicalize(folder.join(program.program));
+        let is_another = |path: &Path| {
+            let name = path.file_name().unwrap_or_default();
+            PROGRAMS.iter().any(|other| other.program != program.program && name == other.program)
+        };
+        path.is_ok_and(|path| path.is_file() && !is_another(&path))
+    };
     let folder = folders.into_iter().chain(usual).find(is_there)?;
     Some(Found { program: *program, folder })
 }
@@ -181,15 +211,15 @@ impl Found {
     }
 
     /// What is put into its box: scripts and files of ours out of a folder, and room to write.
-    pub(super) fn steps(&self, files: &Path, template: Option<&Path>) -> Vec<Step> {
-        let bind = |target: &str, source: &Path| Step::Bind {
+    pub(super) fn steps(&self, files: &Path) -> Vec<Step> {
+        let bind = |target: &str, source: PathBuf| Step::Bind {
             target: target.to_owned(),
             source: source.display().to_string(),
             writable: false,
         };
-        let mut steps: Vec<Step> =
-            self.written().into_iter().map(|(target, _)| bind(target, &files.join(name(target)))).collect();
-        steps.extend(template.map(|template| bind(TEMPLATE, template)));
+        let mut steps = vec![bind(OURS, files.to_owned())];
+        let elsewhere = self.written().into_iter().map(|(target, _)| target).filter(|target| !target.starts_with(OURS));
+        steps.extend(elsewhere.map(|target| bind(target, files.join(name(target)))));
         let memory =
             |(target, bytes): &(&str, u64)| Step::Memory { target: (*target).to_owned(), bytes: *bytes, mode: 0o777 };
         steps.extend(self.program.writes.iter().map(memory));
@@ -242,7 +272,7 @@ impl Found {
 
 /// What a file is called in the folder that it is mounted from.
 fn name(path: &str) -> String {
-    path.trim_start_matches('/').replace('/', "_")
+    path.strip_prefix(OURS).unwrap_or(path).trim_start_matches('/').replace('/', "_")
 }
 
 #[cfg(test)]

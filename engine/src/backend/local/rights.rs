@@ -47,6 +47,20 @@ impl Rights {
         }
     }
 
+    /// Who is who in the box of a service that runs as the user `number`: its users and groups. Beside a sandbox whose users
+    /// it can share there is nothing to say.
+    pub(super) fn of_service(self, number: u32, is_beside: bool) -> (Vec<Ids>, Vec<Ids>) {
+        match self {
+            Self::Root if is_beside => (Vec::new(), Vec::new()),
+            Self::Root => (vec![self.users()], vec![self.groups()]),
+            // The one user that there is, under the number that the program wants: a database refuses to run as root.
+            Self::User { uid, gid } => {
+                let only = |outside| vec![Ids { inside: number, outside: if is_beside { 0 } else { outside }, count: 1 }];
+                (only(uid), only(gid))
+            }
+        }
+    }
+
     /// Which groups are which.
     pub(super) fn groups(self) -> Ids {
         match self {

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use doorkeeper::plan::{FIRST_OPEN, Plan, Step};
+use doorkeeper::plan::{Beside, Ceilings, FIRST_OPEN, Plan, Step};
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use super::LocalBackend;
 use super::cgroups::Group;
 use super::process::Watcher;
-use super::service::LocalService;
+use super::service::Prepared;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
 use crate::backend::{
     DOOR, DOORKEEPER, End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
@@ -153,29 +153,23 @@ impl LocalBackend {
     ) -> Result<(Door, Watcher), EngineError> {
         let failed = |reason: String| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason };
         let plan = self.plan(folder, wanted, group);
-        let child = Watcher::start(&self.0.doorkeeper, &plan).await.map_err(|error| failed(error.to_string()));
-        let heard = match child {
-            Ok(child) => {
-                let heard = Watcher::hear(child, &plan);
-                let (heard, door) = tokio::join!(heard, async {
-                    // When there is no box, nobody comes.
-                    listener.accept(PATIENCE).await
-                });
-                match (heard, door) {
-                    (Ok(watcher), Ok(door)) => Ok((door, watcher)),
-                    (Ok(watcher), Err(cause)) => {
-                        watcher.end().await;
-                        Err(failed(cause.to_string()))
-                    }
-                    (Err(reason), _) => Err(failed(reason)),
+        let opened = async {
+            let child = Watcher::start(&self.0.doorkeeper, &plan).await.map_err(|error| failed(error.to_string()))?;
+            let watcher = Watcher::hear(child, &plan).await.map_err(failed)?;
+            // It calls right after the box was made, and can do so before anybody answers.
+            match listener.accept(PATIENCE).await {
+                Ok(door) => Ok((door, watcher)),
+                Err(cause) => {
+                    watcher.end().await;
+                    Err(failed(cause.to_string()))
                 }
             }
-            Err(error) => Err(error),
         };
-        if heard.is_err() {
+        let opened = opened.await;
+        if opened.is_err() {
             let _ = group.remove();
         }
-        heard
+        opened
     }
 
     fn plan(&self, folder: &Path, wanted: &Wanted, group: &Group) -> Plan {
@@ -211,12 +205,17 @@ impl LocalBackend {
             steps.extend(layers.into_iter().map(|target| Step::Seal { target }));
             steps.extend([memory("/tmp", disk, 0o1777), memory("/run", disk, 0o755)]);
         }
+        let (users, groups) = match wanted.user {
+            Some(number) => self.0.rights.of_service(number, wanted.beside.is_some()),
+            None => (vec![self.0.rights.users()], vec![self.0.rights.groups()]),
+        };
         Plan {
             stage: text(&folder.join("stage")),
-            users: wanted.beside.map_or_else(|| vec![self.0.rights.users()], |_| Vec::new()),
-            groups: wanted.beside.map_or_else(|| vec![self.0.rights.groups()], |_| Vec::new()),
-            beside: wanted.beside,
+            users,
+            groups,
+            beside: wanted.beside.clone(),
             cgroups: group.folders(),
+            ceilings: (!self.0.cgroups.is_there()).then(|| ceilings(wanted.limits)),
             host_name: HOSTNAME.to_owned(),
             space: disk.saturating_mul(4).max(LEAST_SPACE),
             steps,
@@ -233,6 +232,13 @@ fn memory(limits: &Limits) -> u64 {
     limits.memory.saturating_add(limits.disk.saturating_mul(3))
 }
 
+/// What holds without control groups: the memory of each process, how many there are, and on how many processors they run.
+fn ceilings(limits: Limits) -> Ceilings {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
+    let cores = limits.cpus.ceil() as usize;
+    Ceilings { memory: limits.memory, processes: limits.pids.unsigned_abs(), cores }
+}
+
 /// A box to make.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
@@ -243,8 +249,10 @@ pub(super) struct Wanted {
     pub(super) source: Option<String>,
     /// Whether it has a workspace.
     pub(super) workspace: bool,
-    /// A process whose users and network it shares.
-    pub(super) beside: Option<u32>,
+    /// The user of a service, as whom its program runs.
+    pub(super) user: Option<u32>,
+    /// A sandbox in whose network it is.
+    pub(super) beside: Option<Beside>,
     /// What is put into its root besides.
     pub(super) steps: Vec<Step>,
 }
@@ -252,8 +260,8 @@ pub(super) struct Wanted {
 impl Wanted {
     /// A sandbox with these limits, and nothing special about it.
     pub(super) fn of(limits: Limits) -> Self {
-        let (name_server, source, beside) = (None, None, None);
-        Self { limits, name_server, read_only: false, source, workspace: true, beside, steps: Vec::new() }
+        let (name_server, source, user, beside) = (None, None, None, None);
+        Self { limits, name_server, read_only: false, source, workspace: true, user, beside, steps: Vec::new() }
     }
 }
 
@@ -329,14 +337,16 @@ impl Sandbox for LocalSandbox {
 
     async fn start_service(&self, service: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError> {
         let name = format!("{}-{}", self.name, service.name);
-        let beside = (!service.own_network).then(|| (self.made.watcher.first(), self.door.clone()));
+        let beside = (!service.own_network).then(|| (self.made.watcher.beside(), self.door.clone()));
         let (backend, family) = (self.backend.clone(), Arc::clone(&self.family));
         // In a task of its own, so that nothing is half made when the caller stops waiting.
         let started = tokio::spawn(async move {
             let _making = family.begin().await?;
-            let made = LocalService::make(&backend, &name, &service, beside.as_ref().map(|(first, _)| *first)).await?;
+            let prepared = Prepared::of(&backend, service).await?;
+            let (beside, door) = beside.unzip();
+            let made = prepared.open(&backend, &name, beside).await?;
             family.members.lock().await.push(Arc::clone(&made));
-            LocalService::start(made, beside.map(|(_, door)| door), service).await
+            prepared.start(made, door).await
         });
         let service = started.await.map_err(|_| EngineError::Cancelled)??;
         Ok(Box::new(service))
@@ -346,11 +356,11 @@ impl Sandbox for LocalSandbox {
         let number = self.fresh.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}_fresh-{number}", self.name);
         let request = SandboxRequest { hosts: Vec::new(), name_server: None, ..self.request.clone() };
-        let source = format!("/proc/{}/root{WORKSPACE}", self.made.watcher.first());
+        let source = self.made.watcher.workspace().map(|folder| folder.display().to_string());
         let (backend, family) = (self.backend.clone(), Arc::clone(&self.family));
         let made = tokio::spawn(async move {
             let _making = family.begin().await?;
-            let fresh = Self::make(&backend, request, name, Some(source)).await?;
+            let fresh = Self::make(&backend, request, name, source).await?;
             family.members.lock().await.push(Arc::clone(&fresh.made));
             Ok::<_, EngineError>(fresh)
         });
@@ -404,8 +414,10 @@ impl Sandbox for LocalSandbox {
     }
 
     fn entrance(&self) -> String {
-        let first = self.made.watcher.first();
-        format!("nsenter --target {first} --user --preserve-credentials --mount --pid --net --ipc --uts sh")
+        // Of a process that hides what it has, only its watcher can tell.
+        let kinds = [("user", "user"), ("mount", "mnt"), ("pid", "pid"), ("net", "net"), ("ipc", "ipc"), ("uts", "uts")];
+        let places = kinds.map(|(option, name)| format!("--{option}={}", self.made.watcher.namespace(name)));
+        format!("nsenter --preserve-credentials {} sh", places.join(" "))
     }
 
     async fn keep(&self) -> Result<(), EngineError> {

@@ -8,21 +8,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use doorkeeper::plan::{Beside, Step};
 use doorkeeper::protocol::{Spawn, Status};
 
 use super::LocalBackend;
+use super::postgres::Quick;
 use super::programs::{ENTRYPOINT, Found, find};
 use super::sandbox::{Made, Wanted};
-use crate::backend::{Limits, Process, RunningService, SERVICE_CPUS, SERVICE_MEMORY, ServiceRequest, WORKSPACE};
+use super::templates::Kept;
+use crate::backend::{Limits, Process, RunningService, SERVICE_CPUS, SERVICE_MEMORY, ServiceRequest, Shim};
 use crate::door::{Command, CommandEvent, Door};
+use crate::doorkeeper_binary;
 use crate::error::EngineError;
 
 /// What a service may use. Its data is memory, and a part of it.
-const LIMITS: Limits = Limits { cpus: SERVICE_CPUS, memory: SERVICE_MEMORY, disk: 320 << 20, pids: 1024 };
+pub(super) const LIMITS: Limits = Limits { cpus: SERVICE_CPUS, memory: SERVICE_MEMORY, disk: 512 << 20, pids: 1024 };
+/// The folder of scripts that are found before programs.
+const SHIMS: &str = "/.touchstone/shims";
 /// How much of what a service printed last is kept.
 const KEPT: usize = 8 * 1024;
-/// How long it may take to make what a database begins with.
-const TEMPLATE: Duration = Duration::from_secs(120);
 
 /// A service.
 #[derive(Debug)]
@@ -37,7 +41,7 @@ pub(super) struct LocalService {
 
 /// What a program printed last, and whether it has ended.
 #[derive(Debug, Default)]
-struct Said {
+pub(super) struct Said {
     output: Mutex<VecDeque<u8>>,
     ended: AtomicBool,
 }
@@ -50,13 +54,18 @@ impl Said {
         output.drain(..surplus);
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&output.iter().copied().collect::<Vec<_>>()).trim().to_owned()
     }
 
+    /// Whether the program has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// Takes what a command prints until it ends; its exit code.
-    async fn listen(&self, mut command: Command) -> Option<i64> {
+    pub(super) async fn listen(&self, mut command: Command) -> Option<i64> {
         let code = loop {
             match command.next().await {
                 Ok(CommandEvent::Output(_, bytes)) => self.add(&bytes),
@@ -85,52 +94,89 @@ fn program_of(service: &ServiceRequest) -> Result<Found, EngineError> {
     })
 }
 
-impl LocalService {
-    /// Makes the box of a service; beside a sandbox, or with a network of its own.
-    pub(super) async fn make(
+/// What a service is made of, once it is known how it is started.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    found: Found,
+    service: ServiceRequest,
+    /// How Postgres is started without its script, and the password that its first user has until then.
+    quick: Option<(Quick, String)>,
+    steps: Vec<Step>,
+}
+
+impl Prepared {
+    /// Finds the program, and what it begins with.
+    pub(super) async fn of(backend: &LocalBackend, service: ServiceRequest) -> Result<Self, EngineError> {
+        let found = program_of(&service)?;
+        let quick = Quick::of(&found, &service);
+        let mut steps = found.steps(&backend.files_of(&found)?);
+        steps.extend(shims(backend, service.shim)?);
+        // The script of Postgres makes its data itself, because it is asked for something special.
+        let is_laid_out = quick.is_some() || found.program.program != "postgres";
+        let template = if is_laid_out { backend.template_of(&found).await? } else { None };
+        steps.extend(template.as_ref().map(Kept::layer));
+        let password = template.map(|template| template.password()).transpose();
+        let password = password.map_err(EngineError::files("read what a database begins with"))?;
+        Ok(Self { quick: quick.zip(password), found, service, steps })
+    }
+
+    /// Makes the box; beside a sandbox, or with a network of its own.
+    pub(super) async fn open(
+        &self,
         backend: &LocalBackend,
         name: &str,
-        service: &ServiceRequest,
-        beside: Option<u32>,
+        beside: Option<Beside>,
     ) -> Result<Arc<Made>, EngineError> {
-        let found = program_of(service)?;
-        if !backend.0.rights.has_many_users() {
-            let what = format!(
-                "the service `{}` needs a user of its own in the sandbox, which only root can give; run as root, or use Docker",
-                service.name
-            );
-            return Err(EngineError::Unsupported { what });
-        }
-        let files = backend.files_of(&found)?;
-        let template = backend.template_of(&found).await?;
-        let steps = found.steps(&files, template.as_deref());
-        backend.open(name, &Wanted { workspace: false, beside, steps, ..Wanted::of(LIMITS) }).await
+        let (_, number) = self.found.program.user;
+        let steps = self.steps.clone();
+        let wanted = Wanted { workspace: false, user: Some(number), beside, steps, ..Wanted::of(LIMITS) };
+        backend.open(name, &wanted).await
     }
 
     /// Starts the program in its box.
-    pub(super) async fn start(
-        made: Arc<Made>,
-        network: Option<Door>,
-        service: ServiceRequest,
-    ) -> Result<Self, EngineError> {
-        let found = program_of(&service)?;
+    pub(super) async fn start(self, made: Arc<Made>, network: Option<Door>) -> Result<LocalService, EngineError> {
+        let Self { found, service, quick, .. } = self;
         let mut environment = found.environment();
-        environment.extend(service.environment.clone());
-        let command = service.command.unwrap_or_else(|| vec![found.program.program.to_owned()]);
-        let mut words = vec!["bash".to_owned(), ENTRYPOINT.to_owned()];
-        words.extend(command);
-        let spawn = spawn(&found, words, &environment);
+        environment.extend(service.environment);
+        if service.shim.is_some() {
+            let path = environment.entry("PATH".to_owned()).or_default();
+            *path = format!("{SHIMS}:{path}");
+        }
+        let words = match &quick {
+            Some((quick, _)) => quick.words.clone(),
+            None => {
+                let command = service.command.unwrap_or_else(|| vec![found.program.program.to_owned()]);
+                ["bash", ENTRYPOINT].map(ToOwned::to_owned).into_iter().chain(command).collect()
+            }
+        };
         let operation = format!("start the service `{}`", service.name);
-        let command = made.door.spawn(spawn).await.map_err(EngineError::door(operation))?;
+        let command = made.door.spawn(spawn(&found, words, &environment)).await;
+        let command = command.map_err(EngineError::door(operation))?;
         let said: Arc<Said> = Arc::default();
         let listening = Arc::clone(&said);
         tokio::spawn(async move { listening.listen(command).await });
         let network = network.unwrap_or_else(|| made.door.clone());
-        Ok(Self { made, network, found, environment, said })
+        if let Some((quick, password)) = quick {
+            quick.finish(&service.name, &network, password, &said).await?;
+        }
+        Ok(LocalService { made, network, found, environment, said })
     }
 }
 
-fn spawn(found: &Found, words: Vec<String>, environment: &BTreeMap<String, String>) -> Spawn {
+/// A script that is found before programs.
+fn shims(backend: &LocalBackend, shim: Option<Shim>) -> Result<Vec<Step>, EngineError> {
+    let Some(Shim { programs, script }) = shim else { return Ok(Vec::new()) };
+    let path = doorkeeper_binary::put(backend.0.owner.data_dir(), "shim", script.as_bytes());
+    let path = path.map_err(EngineError::files("write the shim of a service"))?;
+    let bind = |program: &&str| Step::Bind {
+        target: format!("{SHIMS}/{program}"),
+        source: path.display().to_string(),
+        writable: false,
+    };
+    Ok(programs.iter().map(bind).collect())
+}
+
+pub(super) fn spawn(found: &Found, words: Vec<String>, environment: &BTreeMap<String, String>) -> Spawn {
     let (_, number) = found.program.user;
     Spawn {
         arguments: words.into_iter().map(String::into_bytes).collect(),
@@ -144,7 +190,7 @@ fn spawn(found: &Found, words: Vec<String>, environment: &BTreeMap<String, Strin
 
 impl LocalBackend {
     /// The folder with our files for a program.
-    fn files_of(&self, found: &Found) -> Result<PathBuf, EngineError> {
+    pub(super) fn files_of(&self, found: &Found) -> Result<PathBuf, EngineError> {
         let folder = self.0.owner.data_dir().path().join("services").join(found.digest());
         if !folder.exists() {
             let operation = || EngineError::files("write the files of a service");
@@ -156,53 +202,6 @@ impl LocalBackend {
             }
         }
         Ok(folder)
-    }
-
-    /// The archive with what a database begins with, made once for each version of its program.
-    async fn template_of(&self, found: &Found) -> Result<Option<PathBuf>, EngineError> {
-        let Some(script) = found.program.template else { return Ok(None) };
-        let folder = self.0.owner.data_dir().path().join("templates");
-        let archive = folder.join(format!("{}.tar", found.mark()));
-        let _alone = self.0.templates.lock().await;
-        if archive.exists() {
-            return Ok(Some(archive));
-        }
-        let operation = || EngineError::files("keep what a database begins with");
-        fs::create_dir_all(&folder).map_err(operation())?;
-        let steps = found.steps(&self.files_of(found)?, None);
-        let limits = Limits { disk: 1 << 30, ..LIMITS };
-        let name = format!("template-{}", crate::entropy::hex(8));
-        let made = self.open(&name, &Wanted { steps, ..Wanted::of(limits) }).await?;
-        let result = self.fill(&made, found, script).await;
-        let copied = match result {
-            Ok(()) => {
-                let source = format!("/proc/{}/root{WORKSPACE}/data.tar", made.watcher.first());
-                let temporary = folder.join(format!(".{name}"));
-                fs::copy(&source, &temporary).and_then(|_| fs::rename(&temporary, &archive)).map_err(operation())
-            }
-            Err(error) => Err(error),
-        };
-        made.remove().await?;
-        copied.map(|()| Some(archive))
-    }
-
-    async fn fill(&self, made: &Made, found: &Found, script: &str) -> Result<(), EngineError> {
-        let script = format!(
-            "set -e\numask 077\n{script}\ntar --create --sparse --directory={WORKSPACE}/data --file={WORKSPACE}/data.tar . && chmod 644 {WORKSPACE}/data.tar"
-        );
-        let words = vec!["bash".to_owned(), "-c".to_owned(), script];
-        let operation = format!("make what `{}` begins with", found.program.program);
-        let command = made.door.spawn(spawn(found, words, &found.environment())).await;
-        let command = command.map_err(EngineError::door(operation.clone()))?;
-        let said = Said::default();
-        match tokio::time::timeout(TEMPLATE, said.listen(command)).await {
-            Ok(Some(0)) => Ok(()),
-            Ok(code) => Err(EngineError::NoBox {
-                operation,
-                reason: format!("exit code {}: {}", code.unwrap_or(-1), said.text()),
-            }),
-            Err(_) => Err(EngineError::NoBox { operation, reason: "it took too long".to_owned() }),
-        }
     }
 }
 
@@ -231,11 +230,14 @@ impl RunningService for LocalService {
     }
 
     async fn is_running(&self) -> Result<bool, EngineError> {
-        Ok(!self.said.ended.load(Ordering::Acquire) && !self.made.door.is_closed())
+        Ok(!self.said.has_ended() && !self.made.door.is_closed())
     }
 
     async fn written_over_image(&self) -> Option<u64> {
-        let layers: Vec<PathBuf> = self.made.watcher.layers().map(|(_, folder)| folder).collect();
+        // Its data is what it is there for.
+        let data = self.found.program.template.map(|template| template.folder);
+        let layers = self.made.watcher.layers().filter(|(target, _)| Some(*target) != data);
+        let layers: Vec<PathBuf> = layers.map(|(_, folder)| folder).collect();
         let read = tokio::task::spawn_blocking(move || {
             layers
                 .iter()
@@ -246,8 +248,8 @@ impl RunningService for LocalService {
     }
 
     async fn processes(&self) -> Result<Vec<Process>, EngineError> {
-        let first = self.made.watcher.first();
-        let listed = tokio::task::spawn_blocking(move || processes(first)).await.map_err(|_| EngineError::Cancelled)?;
+        let (first, namespace) = (self.made.watcher.first(), self.made.watcher.namespace("pid"));
+        let listed = tokio::task::spawn_blocking(move || processes(first, &namespace)).await.map_err(|_| EngineError::Cancelled)?;
         listed.map_err(EngineError::files("list the processes of a service"))
     }
 
@@ -260,8 +262,8 @@ impl RunningService for LocalService {
 }
 
 /// The processes in the box of a first process, but for that one.
-fn processes(first: u32) -> std::io::Result<Vec<Process>> {
-    let namespace = fs::read_link(format!("/proc/{first}/ns/pid"))?;
+fn processes(first: u32, namespace: &str) -> std::io::Result<Vec<Process>> {
+    let namespace = fs::read_link(namespace)?;
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else { continue };
