@@ -70,13 +70,19 @@ const REFUSED: [i64; 59] = [
     libc::SYS_memfd_secret,
 ];
 
-/// Calls that are refused when their first argument is the doorkeeper: its limits and its turn are its own.
-const NOT_ON_DOORKEEPER: [i64; 5] = [
+/// Calls that are refused when their first argument is the doorkeeper: its limits, its turn and its life are its own, also where
+/// it shares its user with the agent.
+const NOT_ON_DOORKEEPER: [i64; 10] = [
+    libc::SYS_kill,
     libc::SYS_prlimit64,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
+    libc::SYS_tgkill,
+    libc::SYS_tkill,
 ];
 
 /// What `clone` must not make.
@@ -104,8 +110,10 @@ pub(super) fn install() -> Result<(), Errno> {
     };
     refused.insert(libc::SYS_clone, NAMESPACES.iter().map(masked).collect::<Result<_, _>>()?);
     apply(refused, Errno::PERM)?;
-    // Its flags are in memory, which a filter cannot see; programs fall back to `clone` when there is no such call.
-    apply(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), Errno::NOSYS)
+    // What these are about is in memory or behind a descriptor, which a filter cannot see; programs fall back to `clone` and
+    // `kill` when there are no such calls.
+    let unseen = [libc::SYS_clone3, libc::SYS_pidfd_send_signal];
+    apply(unseen.into_iter().map(|call| (call, Vec::new())).collect(), Errno::NOSYS)
 }
 
 fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, Errno> {

@@ -187,11 +187,12 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
     set_no_new_privs(true).map_err(refused("refuse new privileges"))?;
     let is_alone = !plan.users.iter().any(|ids| ids.count > 1) && (plan.beside.is_none() || !has_many_users());
     if is_alone {
-        // There is no other user to be, so there is nothing to keep; who has the same user must not get at us.
-        let none = CapabilitySet::empty();
-        let without = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        // There is no other user to be. Who has the same user must not get at us, nor keep us from their files.
+        let kept = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::KILL);
+        let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+        // Programs that are started get none of them.
         sys::clear_bounding_set();
-        set_capabilities(None, without).map_err(refused("give capabilities up"))?;
+        set_capabilities(None, sets).map_err(refused("give capabilities up"))?;
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
             .map_err(refused("hide the doorkeeper"))?;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -47,8 +47,7 @@ pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
     let mut layer = Layer::default();
     let mut pending = vec![PathBuf::from(".")];
     while let Some(below) = pending.pop() {
-        let opened = openat2(&root, &below, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS);
-        let folder = match opened {
+        let folder = match open_below(&root, &below, flags) {
             Ok(folder) => folder,
             // It went, or is too deep to be named.
             Err(error) => {
@@ -70,6 +69,20 @@ pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
         layer.changes.insert(MORE.to_owned(), entropy::uuid().as_u64_pair().1.cast_signed());
     }
     Ok(layer)
+}
+
+/// Opens a folder of a layer. Where we are no more than the user who made it, it may have been closed to us as well; the box
+/// does not see that it is opened again, because it remembers what it set.
+fn open_below(root: &OwnedFd, below: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let open = |flags| openat2(root, below, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS);
+    match open(flags) {
+        Err(Errno::ACCESS) => {
+            let closed = open(OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
+            rustix::fs::chmod(format!("/proc/self/fd/{}", closed.as_raw_fd()), Mode::RWXU)?;
+            open(flags)
+        }
+        opened => opened,
+    }
 }
 
 impl Layer {

@@ -98,6 +98,11 @@ pub trait Sandbox: Debug + Send + Sync {
     /// Its doorkeeper.
     fn door(&self) -> &Door;
 
+    /// Whether commands in it can be somebody else than root.
+    fn has_other_users(&self) -> bool {
+        true
+    }
+
     /// Starts a service beside it, in its network or in one of its own.
     async fn start_service(&self, request: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError>;
 

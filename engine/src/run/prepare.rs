@@ -25,7 +25,7 @@ use crate::redact::Redactor;
 use crate::services::{self, Addresses, Baseline, Forwards, StartAll};
 use crate::snapshot::Snapshot;
 use crate::uploaded;
-use crate::users;
+use crate::users::{self, User};
 use crate::world::{Before, World};
 
 /// The images that a world is made from.
@@ -128,7 +128,7 @@ async fn build(
     (step, events): (&Step, &Events),
 ) -> Result<World, EngineError> {
     step.is("services");
-    let user = users::find(sandbox.door(), &agents_user(attempt, images)).await?;
+    let user = find_user(&*sandbox, &agents_user(attempt, images)).await?;
     let addresses = Addresses::of(attempt.spec);
     let clock = Arc::new(Clock::default());
     let network = Network::open(attempt, sandbox.door(), &addresses, &redactor, &clock).await?;
@@ -191,6 +191,17 @@ fn agents_user(attempt: &Attempt<'_>, images: &Images) -> String {
     let named = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
     let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
     named.unwrap_or_else(|| if own_image { images.base.user.clone() } else { String::new() })
+}
+
+async fn find_user(sandbox: &dyn Sandbox, named: &str) -> Result<User, EngineError> {
+    let user = users::find(sandbox.door(), named).await?;
+    if user.uid == 0 && user.gid == 0 || sandbox.has_other_users() {
+        return Ok(user);
+    }
+    let what = format!(
+        "`agent.user: {named}` cannot be had here: a sandbox that an ordinary user makes without Docker has one user, its root; leave `agent.user` out, run as root, or use Docker"
+    );
+    Err(EngineError::Unsupported { what })
 }
 
 /// Makes the folder that is ours in the workspace.

@@ -198,11 +198,16 @@ impl Drop for Harness {
 pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
     let label = format!("label=touchstone.data={}", data_dir.id());
     let mut left = Vec::new();
+    // Who has no rights has no containers.
+    let kinds = if crate::somebody::is_root() { 3 } else { 0 };
     for (kind, list) in [
         ("container", ["ls", "-aq"].as_slice()),
         ("volume", ["ls", "-q"].as_slice()),
         ("network", ["ls", "-q"].as_slice()),
-    ] {
+    ]
+    .into_iter()
+    .take(kinds)
+    {
         let output = Command::new("docker").arg(kind).args(list).args(["--filter", &label]).output().expect("docker");
         assert!(output.status.success(), "{output:?}");
         left.extend(String::from_utf8_lossy(&output.stdout).lines().map(|id| format!("{kind} {id}")));
@@ -246,7 +251,10 @@ fn identity(scenario: &Scenario) -> Identity {
 }
 
 /// Waits for one of a few locks, which the kernel frees when the test ends.
-async fn slot() -> File {
+pub(crate) async fn slot() -> File {
+    if std::env::var_os(crate::somebody::WAITED).is_some() {
+        return File::open("/dev/null").expect("a file");
+    }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("slots");
     fs::create_dir_all(&folder).expect("a folder for locks");
     let deadline = tokio::time::Instant::now() + Duration::from_secs(150);

@@ -11,5 +11,6 @@ mod network;
 mod sdks;
 mod servers;
 mod session;
+mod somebody;
 mod sql;
 mod uploaded;

@@ -91,6 +91,8 @@ pub(super) struct Made {
     pub(super) watcher: Watcher,
     pub(super) group: Group,
     folder: PathBuf,
+    /// Held while it is being removed: who else wants that waits until it is done.
+    removing: Mutex<()>,
     gone: AtomicBool,
 }
 
@@ -135,7 +137,8 @@ impl LocalBackend {
         };
         match opened {
             Ok((door, watcher, group)) => {
-                Ok(Arc::new(Made { door, watcher, group, folder, gone: AtomicBool::new(false) }))
+                let (removing, gone) = (Mutex::default(), AtomicBool::new(false));
+                Ok(Arc::new(Made { door, watcher, group, folder, removing, gone }))
             }
             Err(error) => {
                 let _ = fs::remove_dir_all(&folder);
@@ -308,7 +311,8 @@ impl LocalSandbox {
 impl Made {
     /// Waits for the end of the box, and removes what it had. Can be called again.
     pub(super) async fn remove(&self) -> Result<(), EngineError> {
-        if self.gone.swap(true, Ordering::AcqRel) {
+        let _alone = self.removing.lock().await;
+        if self.gone.load(Ordering::Acquire) {
             return Ok(());
         }
         self.door.shut();
@@ -320,7 +324,10 @@ impl Made {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(EngineError::files(format!("remove `{}`", self.folder.display()))(error))
             }
-            _ => Ok(()),
+            _ => {
+                self.gone.store(true, Ordering::Release);
+                Ok(())
+            }
         }
     }
 }
@@ -333,6 +340,10 @@ impl Sandbox for LocalSandbox {
 
     fn door(&self) -> &Door {
         &self.door
+    }
+
+    fn has_other_users(&self) -> bool {
+        self.backend.0.rights.has_many_users()
     }
 
     async fn start_service(&self, service: ServiceRequest) -> Result<Box<dyn RunningService>, EngineError> {

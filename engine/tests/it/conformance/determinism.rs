@@ -15,7 +15,6 @@ suite! {
     commands_that_were_started_are_in_the_audit,
     what_was_changed_in_the_image_is_in_the_audit;
     also on local:
-    a_clock_that_the_image_has_no_library_for_is_refused,
     seeds_and_places_are_in_the_environment,
     commands_that_were_started_are_in_the_audit,
     what_was_changed_in_the_image_is_in_the_audit,

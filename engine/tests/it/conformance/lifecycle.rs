@@ -27,13 +27,14 @@ suite! {
     also on local:
     an_agent_acts_and_is_judged_by_what_it_left,
     the_agent_is_given_the_task_its_environment_and_files,
-    what_setup_makes_belongs_to_the_agents_user,
     a_user_that_the_image_does_not_have_is_an_error,
     an_agent_can_have_another_folder_no_input_and_a_read_only_image,
     a_setup_command_that_fails_is_an_error_with_its_output,
     secrets_are_replaced_wherever_they_turn_up_and_leaks_are_counted,
     a_program_that_is_not_there_is_exit_code_127_with_a_message,
-    the_oracle_runs_every_line_of_the_solution_and_nobody_does_nothing,
+    the_oracle_runs_every_line_of_the_solution_and_nobody_does_nothing;
+    on local as root:
+    what_setup_makes_belongs_to_the_agents_user,
 }
 
 /// Also: its events come in the order of its phases.

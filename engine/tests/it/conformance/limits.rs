@@ -28,9 +28,6 @@ suite! {
     a_world_that_is_not_ready_in_time_is_an_error,
     an_agent_within_its_limits_fires_none;
     also on local:
-    a_process_that_takes_too_much_memory_is_named,
-    memory_that_is_left_full_is_a_fail_and_no_error,
-    an_agent_that_starts_too_many_processes_is_named,
     an_agent_that_does_not_end_is_ended,
     the_whole_time_ends_an_agent_too,
     an_agent_that_prints_too_much_is_ended,
@@ -40,7 +37,11 @@ suite! {
     more_requests_than_are_kept_are_counted_and_named,
     a_check_that_does_not_end_is_ended_and_named,
     a_world_that_is_not_ready_in_time_is_an_error,
-    an_agent_within_its_limits_fires_none,
+    an_agent_within_its_limits_fires_none;
+    on local as root:
+    a_process_that_takes_too_much_memory_is_named,
+    memory_that_is_left_full_is_a_fail_and_no_error,
+    an_agent_that_starts_too_many_processes_is_named,
 }
 
 /// Takes so many megabytes.

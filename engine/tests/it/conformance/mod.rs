@@ -42,11 +42,33 @@ macro_rules! suite_on {
 }
 pub(crate) use suite_on;
 
-/// Runs each body on Docker; and those of a second list, which need no image of their own, also without it.
+/// Runs each body that is also one of the suite on namespaces once more, as somebody without any rights.
+macro_rules! suite_as_somebody {
+    ($($body:ident),+ $(,)?) => {
+        mod somebody {
+            $(
+                #[test]
+                fn $body() {
+                    crate::somebody::run(module_path!(), stringify!($body));
+                }
+            )+
+        }
+    };
+}
+pub(crate) use suite_as_somebody;
+
+/// Runs each body on Docker; those of a second list, which need no image of their own, also without it, as root and as
+/// somebody without any rights; and those of a third only as root, because they are about what only root has.
 macro_rules! suite {
+    ($($body:ident),+ $(,)?; also on local: $($also:ident),+ $(,)?; on local as root: $($root:ident),+ $(,)?) => {
+        crate::conformance::suite_on! { docker: $($body),+ }
+        crate::conformance::suite_on! { local: $($also,)+ $($root),+ }
+        crate::conformance::suite_as_somebody! { $($also),+ }
+    };
     ($($body:ident),+ $(,)?; also on local: $($also:ident),+ $(,)?) => {
         crate::conformance::suite_on! { docker: $($body),+ }
         crate::conformance::suite_on! { local: $($also),+ }
+        crate::conformance::suite_as_somebody! { $($also),+ }
     };
     ($($body:ident),+ $(,)?) => {
         crate::conformance::suite_on! { docker: $($body),+ }

@@ -18,9 +18,10 @@ suite! {
     a_sandbox_that_is_used_up_still_ends_in_time;
     also on local:
     root_without_capabilities_cannot_touch_the_doorkeeper,
-    another_user_cannot_touch_the_doorkeeper,
     memory_that_stays_full_after_the_agent_is_a_limit_and_no_error,
-    names_that_fill_the_memory_are_a_limit_and_no_error,
+    names_that_fill_the_memory_are_a_limit_and_no_error;
+    on local as root:
+    another_user_cannot_touch_the_doorkeeper,
     a_sandbox_that_is_used_up_still_ends_in_time,
 }
 

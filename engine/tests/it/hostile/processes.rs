@@ -14,7 +14,8 @@ suite! {
     a_memory_bomb_is_the_limit_of_memory;
     also on local:
     nobody_is_left_when_anything_is_looked_at,
-    killing_everybody_does_not_reach_the_doorkeeper,
+    killing_everybody_does_not_reach_the_doorkeeper;
+    on local as root:
     a_fork_bomb_is_the_limit_of_processes,
     a_memory_bomb_is_the_limit_of_memory,
 }

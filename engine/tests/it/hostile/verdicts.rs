@@ -23,12 +23,13 @@ suite! {
     a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it,
     a_device_that_was_replaced_is_a_modified_image;
     also on local:
-    replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox,
-    one_changed_program_is_seen_among_many_scratch_files,
     results_and_markers_of_the_agent_are_only_its_words,
     mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for,
     a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records,
-    startup_files_in_the_workspace_do_not_decide_checks,
+    startup_files_in_the_workspace_do_not_decide_checks;
+    on local as root:
+    one_changed_program_is_seen_among_many_scratch_files,
+    replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox,
 }
 
 /// Replaces the programs that checks run by ones that always succeed, hides that behind many other changes, and changes who
