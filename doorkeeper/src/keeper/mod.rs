@@ -216,11 +216,15 @@ impl Keeper {
 
     /// Reads which signals arrived. An ended child is seen by [`Self::reap`]; the others ask the doorkeeper to end.
     fn hear_signals(&self) -> Result<(), Ending> {
-        // The size of `signalfd_siginfo`, which begins with the number of the signal.
+        // The size of `signalfd_siginfo`, which begins with the signal, an error, how it was sent, and who sent it.
         let mut signal = [0; 128];
         while let Ok(128) = rustix::io::read(&self.signals, &mut signal) {
-            let number = u32::from_ne_bytes([signal[0], signal[1], signal[2], signal[3]]);
-            if number != libc::SIGCHLD.unsigned_abs() {
+            let word = |at: usize| u32::from_ne_bytes([signal[at], signal[at + 1], signal[at + 2], signal[at + 3]]);
+            let (number, how, sender) = (word(0), word(8), word(12));
+            // Somebody outside of the sandbox has no number in it. The kernel itself sends signals for who asks it to, as
+            // with `F_SETOWN`, and does not look well at who that is.
+            let is_from_outside = how == libc::SI_USER.unsigned_abs() && (sender == 0 || !self.identity.is_init);
+            if number != libc::SIGCHLD.unsigned_abs() && is_from_outside {
                 return Err(Ending::Terminated);
             }
         }

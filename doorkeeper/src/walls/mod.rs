@@ -148,7 +148,8 @@ fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
 /// Enters the users and the network of another box; with users of its own, which are users of that box under other numbers.
 fn join(beside: &Beside, plan: &Plan) -> Result<(), NoBox> {
     let find = |path: &str| {
-        open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(refused("find the namespaces of the other box"))
+        open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(refused("find the namespaces of the other box"))
     };
     // Both are found first: who has entered one may not look at the host's processes any more.
     let (users, network) = (find(&beside.users)?, find(&beside.network)?);

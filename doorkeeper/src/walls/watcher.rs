@@ -50,9 +50,7 @@ impl Line {
         bytes.truncate(read);
         match bytes.first() {
             None => Err(NoBox::Alone),
-            Some(&COMPLAINT) => {
-                Err(NoBox::Told(String::from_utf8_lossy(&bytes[1..]).into_owned()))
-            }
+            Some(&COMPLAINT) => Err(NoBox::Told(String::from_utf8_lossy(&bytes[1..]).into_owned())),
             Some(_) => Ok(bytes),
         }
     }

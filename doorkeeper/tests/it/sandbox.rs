@@ -114,6 +114,14 @@ pub(crate) const BOXED: [&str; 8] = ["unshare", "--pid", "--fork", "--mount-proc
 pub(crate) const UP: [&str; 2] = ["ip link set lo up && exec \"$@\"", "sh"];
 
 impl Sandbox {
+    /// What the process that watches the box said of it: its own number, and the descriptors that it holds.
+    pub(crate) fn told(&mut self) -> (u32, Vec<String>) {
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(self.process.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        (self.process.id(), line.split_whitespace().skip(1).map(ToOwned::to_owned).collect())
+    }
+
     /// A box, or `None` where none can be made.
     pub(crate) fn new() -> Option<Self> {
         possible().then(|| Self::start(&[BOXED.as_slice(), &UP].concat()))

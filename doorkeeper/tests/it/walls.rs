@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use doorkeeper::plan::{BOX, FIRST_OPEN, Ids, Plan, Step};
+use doorkeeper::plan::{BOX, Beside, Ceilings, FIRST_OPEN, Ids, NAMESPACES, Plan, Step};
 use doorkeeper::protocol::{Request, Spawn, Status};
 use tempfile::TempDir;
 
@@ -197,7 +197,7 @@ fn what_is_written_stays_in_the_box() {
 #[test]
 fn nothing_leads_out_of_a_box() {
     // Each of these prints something when it succeeds.
-    const ATTEMPTS: [(&str, &str); 24] = [
+    const ATTEMPTS: [(&str, &str); 29] = [
         ("the host's root", "ls /proc/1/root/ && echo seen"),
         ("the doorkeeper's environment", "cat /proc/1/environ && echo seen"),
         ("the doorkeeper's memory", "head -c 1 /proc/1/mem && echo seen"),
@@ -206,6 +206,26 @@ fn nothing_leads_out_of_a_box() {
         (
             "the doorkeeper's life",
             "kill -9 1; kill -STOP 1; sleep 0.1; grep -q 'State:.*[TZ]' /proc/1/status && echo stopped",
+        ),
+        (
+            "a signal that the kernel sends",
+            "perl -MSocket -MFcntl -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0); fcntl($a, 8, 1); fcntl($a, 10, 15); fcntl($a, F_SETFL, 020000); syswrite($b, \"x\")'; sleep 0.1; grep -q 'State:.*[TZ]' /proc/1/status && echo stopped",
+        ),
+        (
+            "a signal through a folder of /proc",
+            "perl -e 'use Fcntl; sysopen(my $d, \"/proc/1\", O_RDONLY); exit(syscall(424, fileno($d), 15, 0, 0) < 0)' && echo changed",
+        ),
+        (
+            "the bus of the host",
+            "test -S /run/dbus/system_bus_socket && echo seen; test -S /var/run/dbus/system_bus_socket && echo seen",
+        ),
+        (
+            "a disk",
+            "head -c 1 /dev/vda /dev/sda /dev/mem /dev/kmsg && echo seen; ls /dev/disk /dev/fuse /dev/kvm && echo seen",
+        ),
+        (
+            "a folder of the host that is kept open",
+            "cat /proc/1/fd/100/etc/passwd && echo seen; ls /proc/self/fd/100/ && echo seen",
         ),
         ("a mount", "mount -t tmpfs none /tmp && echo mounted"),
         ("an unmount", "umount /workspace && echo unmounted"),
@@ -332,4 +352,50 @@ fn a_box_that_cannot_be_made_says_why() {
     let output = process.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("could not put `/nowhere` below `/`"), "{said}");
+}
+
+#[test]
+fn without_control_groups_the_limits_of_the_kernel_hold() {
+    for maker in [Maker::Root, Maker::Somebody] {
+        let ceilings = Ceilings { memory: 128 << 20, processes: 40, cores: 1 };
+        let Some(mut sandbox) = raise(maker, |plan| plan.ceilings = Some(ceilings)) else { return };
+        let memory = "perl -e 'my $all = \"x\" x (256 << 20); print length $all'";
+        assert_ne!(sandbox.run(maker.script(memory)).exited.status, Status::Code(0), "{maker:?}");
+        let little = "perl -e 'my $all = \"x\" x (16 << 20); print length $all'";
+        assert_eq!(says(&mut sandbox, maker.script(little)), (16 << 20).to_string());
+        assert_eq!(says(&mut sandbox, maker.script("nproc")), "1", "{maker:?}");
+        if maker == Maker::Somebody {
+            let bomb = "perl -e 'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } print \"x\" }'";
+            let made = sandbox.run(maker.script(bomb)).text().len();
+            assert!((1..=40).contains(&made), "{made} processes");
+        }
+        let raised = "prlimit --pid $$ --data=unlimited --nproc=unlimited && echo raised";
+        assert_ne!(sandbox.run(maker.script(raised)).text(), "raised", "{maker:?}");
+        assert!(sandbox.is_running());
+    }
+}
+
+#[test]
+fn a_box_beside_another_has_its_network_and_can_have_a_user_of_another_name() {
+    for maker in [Maker::Root, Maker::Somebody] {
+        let Some(mut first) = raise(maker, |_| ()) else { return };
+        let (watcher, descriptors) = first.told();
+        let namespace = |name: &str| {
+            let index = descriptors.len() - NAMESPACES.len() + NAMESPACES.iter().position(|one| *one == name).unwrap();
+            format!("/proc/{watcher}/fd/{}", descriptors[index])
+        };
+        let beside = Beside { users: namespace("user"), network: namespace("net") };
+        let other = Ids { inside: 70, outside: 0, count: 1 };
+        let own = |plan: &mut Plan| {
+            plan.beside = Some(beside);
+            (plan.users, plan.groups) = (vec![other], vec![other]);
+        };
+        let mut second = raise(maker, own).unwrap();
+        let who = Spawn { uid: 70, gid: 70, ..maker.script("id -u; id -g; readlink /proc/self/ns/net") };
+        let said = second.run(who).text().to_owned();
+        let network = says(&mut first, maker.script("readlink /proc/self/ns/net"));
+        assert_eq!(said.lines().collect::<Vec<_>>(), ["70", "70", network.as_str()], "{maker:?}");
+        let into_the_other = Spawn { uid: 70, gid: 70, ..maker.script("ls /proc | grep -c '^[0-9]'") };
+        assert!(second.run(into_the_other).text().parse::<u32>().unwrap() <= 5, "its processes are its own");
+    }
 }

@@ -55,7 +55,8 @@ impl Rights {
             Self::Root => (vec![self.users()], vec![self.groups()]),
             // The one user that there is, under the number that the program wants: a database refuses to run as root.
             Self::User { uid, gid } => {
-                let only = |outside| vec![Ids { inside: number, outside: if is_beside { 0 } else { outside }, count: 1 }];
+                let only =
+                    |outside| vec![Ids { inside: number, outside: if is_beside { 0 } else { outside }, count: 1 }];
                 (only(uid), only(gid))
             }
         }

@@ -426,7 +426,8 @@ impl Sandbox for LocalSandbox {
 
     fn entrance(&self) -> String {
         // Of a process that hides what it has, only its watcher can tell.
-        let kinds = [("user", "user"), ("mount", "mnt"), ("pid", "pid"), ("net", "net"), ("ipc", "ipc"), ("uts", "uts")];
+        let kinds =
+            [("user", "user"), ("mount", "mnt"), ("pid", "pid"), ("net", "net"), ("ipc", "ipc"), ("uts", "uts")];
         let places = kinds.map(|(option, name)| format!("--{option}={}", self.made.watcher.namespace(name)));
         format!("nsenter --preserve-credentials {} sh", places.join(" "))
     }

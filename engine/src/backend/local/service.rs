@@ -249,7 +249,9 @@ impl RunningService for LocalService {
 
     async fn processes(&self) -> Result<Vec<Process>, EngineError> {
         let (first, namespace) = (self.made.watcher.first(), self.made.watcher.namespace("pid"));
-        let listed = tokio::task::spawn_blocking(move || processes(first, &namespace)).await.map_err(|_| EngineError::Cancelled)?;
+        let listed = tokio::task::spawn_blocking(move || processes(first, &namespace))
+            .await
+            .map_err(|_| EngineError::Cancelled)?;
         listed.map_err(EngineError::files("list the processes of a service"))
     }
 

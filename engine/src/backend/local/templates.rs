@@ -126,10 +126,9 @@ async fn fill(made: &Made, found: &Found, script: &str, password: String) -> Res
     let said = Said::default();
     match tokio::time::timeout(PATIENCE, said.listen(command)).await {
         Ok(Some(0)) => Ok(()),
-        Ok(code) => Err(EngineError::NoBox {
-            operation,
-            reason: format!("exit code {}: {}", code.unwrap_or(-1), said.text()),
-        }),
+        Ok(code) => {
+            Err(EngineError::NoBox { operation, reason: format!("exit code {}: {}", code.unwrap_or(-1), said.text()) })
+        }
         Err(_) => Err(EngineError::NoBox { operation, reason: "it took too long".to_owned() }),
     }
 }
