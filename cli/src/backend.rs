@@ -7,10 +7,13 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use engine::backend::Backend;
 use engine::backend::docker::{DockerBackend, DockerSettings};
-use engine::backend::local::{LocalBackend, LocalSettings};
+use engine::backend::fit;
+use engine::backend::local::{self, LocalBackend, LocalSettings};
 use engine::data_dir::DataDir;
 use engine::error::EngineError;
 use engine::owner::Owner;
+use scenario::spec::Spec;
+use scenario::spec::sections::BackendName;
 use uuid::Uuid;
 
 use crate::output::CommandError;
@@ -21,15 +24,16 @@ pub(crate) struct BackendOptions {
     /// What makes sandboxes.
     #[arg(long, env = "TOUCHSTONE_BACKEND", value_enum, value_name = "NAME", default_value_t = Choice::Auto)]
     backend: Choice,
-    /// What sandboxes without Docker are made from: a folder with a system in it; the programs of this machine without it.
-    #[arg(long, env = "TOUCHSTONE_ROOTFS", value_name = "FOLDER")]
+    /// What sandboxes without Docker are made from: a folder or an archive (tar, tar.gz) with a system in it; the programs of
+    /// this machine without it.
+    #[arg(long, env = "TOUCHSTONE_ROOTFS", value_name = "PATH")]
     rootfs: Option<PathBuf>,
 }
 
 /// What makes sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {
-    /// Docker when an engine answers, and otherwise namespaces.
+    /// Docker when an engine answers that has the images or can get them, and otherwise namespaces.
     Auto,
     /// A Docker engine on this machine.
     Docker,
@@ -80,22 +84,51 @@ impl From<Unconnected> for CommandError {
 }
 
 impl BackendOptions {
-    /// Connects to what was chosen, or to what there is.
-    pub(crate) async fn connect(&self, data_dir: &DataDir, docker: DockerSettings) -> Result<Connected, Unconnected> {
+    /// Connects to what was chosen, or to what there is and can run these specs.
+    pub(crate) async fn connect(
+        &self,
+        data_dir: &DataDir,
+        docker: DockerSettings,
+        specs: &[&Spec],
+    ) -> Result<Connected, Unconnected> {
         let settings = LocalSettings { rootfs: self.rootfs.clone() };
         match self.backend {
             Choice::Docker => through_docker(data_dir, docker).await,
             Choice::Local => through_namespaces(data_dir, &settings, "as was asked for,").await,
-            Choice::Auto => match through_docker(data_dir, docker).await {
+            Choice::Auto if insist_on_local(specs) => {
+                through_namespaces(data_dir, &settings, "as specs insist on it,").await
+            }
+            Choice::Auto => match connect_to_docker(data_dir, docker).await {
+                Ok((docker, connected)) => match lacking(&docker, specs).await {
+                    // Where that does not work either, what Docker says is the better explanation.
+                    Some(why) => Ok(through_namespaces(data_dir, &settings, &why).await.unwrap_or(connected)),
+                    None => Ok(connected),
+                },
                 Err(Unconnected::Refused(error)) if error.is_no_engine() => {
                     let connected = through_namespaces(data_dir, &settings, why_not_docker(&error)).await;
                     connected.map_err(|problem| neither(error, problem))
                 }
                 Err(Unconnected::Refused(error)) => Err(Unconnected::Unfit(error)),
-                other => other,
+                Err(other) => Err(other),
             },
         }
     }
+}
+
+/// Whether specs insist on namespaces, and none on Docker.
+fn insist_on_local(specs: &[&Spec]) -> bool {
+    let wanted: Vec<_> = specs.iter().filter_map(|spec| fit::insists_on(spec)).collect();
+    wanted.contains(&BackendName::Local) && !wanted.contains(&BackendName::Docker)
+}
+
+/// Why Docker cannot run specs that namespaces can: it has no image for them.
+async fn lacking(docker: &DockerBackend, specs: &[&Spec]) -> Option<String> {
+    if specs.is_empty() || specs.iter().any(|spec| local::misfit(spec).is_some()) {
+        return None;
+    }
+    let images = specs.iter().flat_map(|spec| fit::images(spec)).collect();
+    let image = docker.lacks(&images).await.ok()??;
+    Some(format!("the Docker engine has no image `{image}` and cannot get it, so"))
 }
 
 /// Connects to the Docker engine, to look after what a data directory's processes made there.
@@ -118,10 +151,18 @@ pub(crate) fn neither(docker: EngineError, problem: Unconnected) -> Unconnected 
 }
 
 async fn through_docker(data_dir: &DataDir, settings: DockerSettings) -> Result<Connected, Unconnected> {
+    Ok(connect_to_docker(data_dir, settings).await?.1)
+}
+
+async fn connect_to_docker(
+    data_dir: &DataDir,
+    settings: DockerSettings,
+) -> Result<(DockerBackend, Connected), Unconnected> {
     let owner = own(data_dir)?;
     let (id, scratch) = (owner.id(), owner.scratch());
-    let backend = DockerBackend::connect(owner, settings).await.map_err(Unconnected::Refused)?;
-    Ok(Connected { backend: Arc::new(backend), owner: id, scratch, notice: None })
+    let docker = DockerBackend::connect(owner, settings).await.map_err(Unconnected::Refused)?;
+    let backend = Arc::new(docker.clone());
+    Ok((docker, Connected { backend, owner: id, scratch, notice: None }))
 }
 
 async fn through_namespaces(data_dir: &DataDir, settings: &LocalSettings, why: &str) -> Result<Connected, Unconnected> {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -38,6 +38,9 @@ struct Build {
     /// Make them again even when they are up to date.
     #[arg(long)]
     force: bool,
+    /// Write the system of one image to this file, for `--rootfs`, instead of giving it to a Docker engine.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "parallel"])]
+    tar: Option<PathBuf>,
     /// How many are made at once.
     #[arg(long, default_value_t = BuildOptions::default().parallel)]
     parallel: usize,
@@ -96,6 +99,9 @@ async fn until_interrupted(work: impl Future<Output = Result<Exit, CommandError>
 impl Build {
     async fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let recipes = recipes(&self.names)?;
+        if let Some(file) = &self.tar {
+            return write(&recipes, file, output).await;
+        }
         let options = BuildOptions { force: self.force, parallel: self.parallel };
         let data_dir = self.data_dir.resolve()?;
         let mut aliases = Aliases::read(&data_dir).map_err(|error| infrastructure(&error))?;
@@ -113,6 +119,20 @@ impl Build {
         output.line(summary(&recipes, &built).to_string())?;
         Ok(Exit::Passed)
     }
+}
+
+/// Writes the system of one image to a file.
+async fn write(recipes: &[Recipe], file: &Path, output: &mut Output) -> Result<Exit, CommandError> {
+    let [recipe] = recipes else {
+        return Err(CommandError::Usage(
+            "`--tar` takes one image: name it, such as `touchstone images build debian --tar debian.tar`".to_owned(),
+        ));
+    };
+    output.line(line(&Progress::Started { name: recipe.name }))?;
+    let bytes = build::write_archive(recipe, file).await.map_err(|error| infrastructure(&error))?;
+    let path = file.display();
+    output.line(format!("wrote      {path}, {}: use it with `--backend local --rootfs {path}`", megabytes(bytes)))?;
+    Ok(Exit::Passed)
 }
 
 impl List {

@@ -11,7 +11,7 @@ use crate::documents::DocumentOptions;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
-use crate::session::{Keeping, LAST, Session, WorkOptions, new_run};
+use crate::session::{LAST, Session, WorkOptions, new_run};
 use store::spec_of;
 
 /// Run a scenario or a whole experiment again: the same spec, seed and parameters, as they were kept.
@@ -32,7 +32,7 @@ impl Rerun {
         let documents = self.documents.check()?;
         let runtime = tokio::runtime::Runtime::new()?;
         let (finish, reports) = runtime.block_on(async {
-            let session = Session::begin(self.work.clone(), Keeping::History, self.work.permissions()?).await?;
+            let session = Session::begin_again(self.work.clone(), self.work.permissions()?, &self.what).await?;
             session.warn(output);
             let run = self.submit(&session).await?;
             let finish = session.work(&[run], output).await?;

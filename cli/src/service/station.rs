@@ -77,7 +77,7 @@ impl Station {
             tracing::warn!("{warning}");
         }
         let Connected { backend, owner, scratch, notice } =
-            options.backend.connect(&home.data_dir, options.docker()).await?;
+            options.backend.connect(&home.data_dir, options.docker(), &[]).await?;
         if let Some(notice) = notice {
             tracing::warn!("{notice}");
         }

@@ -25,6 +25,7 @@ use worker::{Config, Lack, NoSnapshots, OnBackend, OwnersOf, Parts, RandomIds};
 use crate::backend::Connected;
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
+use crate::reference::Reference;
 use crate::secrets::{self, Forwarded};
 pub(crate) use finish::{Finish, LAST};
 pub(crate) use jobs::{demand, new_run};
@@ -64,6 +65,7 @@ impl Session {
         options: WorkOptions,
         keeping: Keeping,
         permissions: Permissions,
+        specs: &[&Spec],
     ) -> Result<Self, CommandError> {
         let data_dir = options.store.data_dir()?;
         let forwarded = options.secrets.read()?;
@@ -73,7 +75,7 @@ impl Session {
         }
         let settings =
             DockerSettings { runtime: options.runtime.clone(), pull: !options.no_pull, ..DockerSettings::default() };
-        let Connected { backend, owner, scratch, notice } = options.backend.connect(&data_dir, settings).await?;
+        let Connected { backend, owner, scratch, notice } = options.backend.connect(&data_dir, settings, specs).await?;
         let folder = match keeping {
             Keeping::History => data_dir.path().to_owned(),
             Keeping::Nothing => scratch.clone(),
@@ -84,6 +86,19 @@ impl Session {
         };
         let config = Config { machine, ..config(&options, &data_dir, owner, folder, scratch, permissions) };
         Ok(Self { store, lane: Lane::Own(owner), data_dir, backend, notice, config, options, forwarded })
+    }
+
+    /// The same for an experiment that is kept: what makes sandboxes is chosen for its spec.
+    pub(crate) async fn begin_again(
+        options: WorkOptions,
+        permissions: Permissions,
+        what: &Reference,
+    ) -> Result<Self, CommandError> {
+        let store = options.store.open().await?.store;
+        let (_, run) = what.find(&store).await?;
+        let spec = store::spec_of(&store, &run).await?;
+        store.close().await;
+        Self::begin(options, Keeping::History, permissions, &[&spec]).await
     }
 
     /// Tells what the machine's owner should know about it and its configuration.
@@ -114,12 +129,20 @@ impl Session {
         if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions, engine::Uploads::None) {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
+        if let Some(reason) = self.misfit(spec) {
+            return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
+        }
         if let Some(reason) = engine::judges::missing(spec, &self.config.machine.providers) {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
         secrets::resolve(spec, &self.forwarded)
             .map(drop)
             .map_err(|problem| CommandError::Usage(format!("{}: {problem}", experiment.spec.spec_id)))
+    }
+
+    /// Why a spec cannot be run with what makes sandboxes here.
+    pub(crate) fn misfit(&self, spec: &Spec) -> Option<String> {
+        self.backend.misfit(spec)
     }
 
     /// Takes over a run that was left: what had ended stays, and the rest will be run.

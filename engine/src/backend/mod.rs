@@ -4,6 +4,7 @@
 //! that each must keep are tested by one suite (`tests/it/conformance`).
 
 pub mod docker;
+pub mod fit;
 mod layer;
 pub mod local;
 mod names;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use scenario::evidence::ImageRecord;
+use scenario::spec::Spec;
 use uuid::Uuid;
 
 use crate::door::Door;
@@ -85,6 +87,9 @@ pub trait Backend: Debug + Send + Sync {
 
     /// What the evidence says about it.
     fn record(&self) -> BackendRecord;
+
+    /// What of a spec it cannot do, whatever the scenario; `None` when there is nothing.
+    fn misfit(&self, spec: &Spec) -> Option<String>;
 }
 
 /// A box with a doorkeeper in it.

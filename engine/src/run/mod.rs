@@ -49,7 +49,7 @@ pub async fn run_scenario(
     events: &Events,
     cancel: &CancellationToken,
 ) -> Result<Evidence, EngineError> {
-    supported::check(attempt)?;
+    supported::check(backend, attempt)?;
     let started = begin(events, Phase::Prepare);
     let mut evidence = Evidence { marker_key: Some(entropy::hex(8)), ..Evidence::default() };
     let images = until_cancelled(cancel, Box::pin(prepare::images(backend, attempt, events))).await?;

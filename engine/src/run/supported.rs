@@ -5,14 +5,17 @@ use scenario::spec::Spec;
 use scenario::spec::sections::AgentKind;
 
 use crate::attempt::{self, AgentChoice, Attempt, Permissions};
+use crate::backend::Backend;
 use crate::database::Credentials;
 use crate::error::EngineError;
 
 /// Refuses what cannot be done, with its place in the spec.
-pub(super) fn check(attempt: &Attempt<'_>) -> Result<(), EngineError> {
+pub(super) fn check(backend: &dyn Backend, attempt: &Attempt<'_>) -> Result<(), EngineError> {
     let Attempt { spec, agent, permissions, snapshot, .. } = attempt;
     let uploads = if snapshot.is_some() { Uploads::Held } else { Uploads::None };
-    let found = unsupported(spec, *agent, permissions, uploads).or_else(|| unknown_passwords(attempt));
+    let found = unsupported(spec, *agent, permissions, uploads)
+        .or_else(|| unknown_passwords(attempt))
+        .or_else(|| backend.misfit(spec));
     match found {
         Some(what) => Err(EngineError::Unsupported { what }),
         None => Ok(()),

@@ -117,13 +117,13 @@ type Version = Whole<1, 1>;
 choice! {
     /// What a machine must offer to run a spec.
     pub enum Need {
-        /// A Docker engine.
+        /// A Docker engine: the spec is not run where sandboxes are made without one.
         Docker = "docker",
-        /// A Postgres image.
+        /// Postgres: an image, or the program of the machine where sandboxes are made without Docker.
         Postgres = "postgres",
-        /// A MySQL or MariaDB image.
+        /// MySQL or MariaDB, in the same way.
         Mysql = "mysql",
-        /// A Redis image.
+        /// Redis, in the same way.
         Redis = "redis",
         /// The model gateway.
         Model = "model",

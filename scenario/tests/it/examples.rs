@@ -48,7 +48,10 @@ fn every_example_says_what_it_needs() {
 
 /// What a spec needs, by what it says. The network is left out: a package to install may be in the image.
 fn needed(spec: &Spec) -> BTreeSet<Need> {
-    let mut needs = BTreeSet::from([Need::Docker]);
+    let mut needs = BTreeSet::new();
+    if needs_docker(spec) {
+        needs.insert(Need::Docker);
+    }
     for service in &spec.services {
         needs.extend(service.database().map(|database| match database {
             Database::Postgres => Need::Postgres,
@@ -73,6 +76,19 @@ fn needed(spec: &Spec) -> BTreeSet<Need> {
     );
     needs.extend(spec.invariants.values().filter_map(check_need));
     needs
+}
+
+/// Whether a spec asks for what only images can give.
+fn needs_docker(spec: &Spec) -> bool {
+    let programs = ["postgres", "mysql", "mariadb", "redis"];
+    let is_image = |service: &scenario::spec::sections::Service| match &service.kind {
+        scenario::spec::sections::ServiceKind::Container(container) => {
+            !programs.iter().any(|program| container.image.source().starts_with(program))
+        }
+        scenario::spec::sections::ServiceKind::HttpMock(_) => false,
+    };
+    let is_image_agent = spec.agent.as_ref().is_some_and(|agent| matches!(agent.kind, AgentKind::Image(_)));
+    is_image_agent || !spec.setup.packages.is_empty() || spec.services.iter().any(is_image)
 }
 
 fn check_need(invariant: &Invariant) -> Option<Need> {

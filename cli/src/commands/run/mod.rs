@@ -63,7 +63,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let documents = self.documents.check()?;
-        let plans = match &self.resume {
+        let mut plans = match &self.resume {
             Some(_) => plan::Plans::default(),
             None => match plan::plans(&self, output)? {
                 Some(plans) => plans,
@@ -71,7 +71,7 @@ impl Run {
             },
         };
         let runtime = tokio::runtime::Runtime::new()?;
-        let (finish, reports) = runtime.block_on(self.work(&plans, output))?;
+        let (finish, reports) = runtime.block_on(self.work(&mut plans, output))?;
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
@@ -79,10 +79,16 @@ impl Run {
         documents.publish(&reports, exit(finish, &reports), output)
     }
 
-    async fn work(&self, plans: &plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
+    async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
         let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
-        let session = Session::begin(self.work.clone(), keeping, self.work.permissions()?).await?;
+        let (options, permissions) = (self.work.clone(), self.work.permissions()?);
+        let specs: Vec<_> = plans.planned.iter().map(|planned| &planned.spec).collect();
+        let session = match &self.resume {
+            Some(what) => Session::begin_again(options, permissions, what).await?,
+            None => Session::begin(options, keeping, permissions, &specs).await?,
+        };
         session.warn(output);
+        plans.refuse(|spec| session.misfit(spec))?;
         let runs = match &self.resume {
             Some(reference) => vec![resume(&session, reference).await?],
             None => {

@@ -24,11 +24,31 @@ pub(super) struct Plans {
     pub(super) skipped: Vec<Skipped>,
 }
 
+impl Plans {
+    /// Skips what cannot be run by what makes sandboxes; what was named is a problem instead.
+    pub(super) fn refuse(&mut self, misfit: impl Fn(&Spec) -> Option<String>) -> Result<(), CommandError> {
+        for planned in std::mem::take(&mut self.planned) {
+            match misfit(&planned.spec) {
+                None => self.planned.push(planned),
+                Some(reason) if planned.found == Found::Searched => {
+                    self.skipped.push(Skipped { spec: planned.source, reason });
+                }
+                Some(reason) => {
+                    return Err(CommandError::Infrastructure(format!("{}: {reason}", planned.source)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A spec that is to be run.
 #[derive(Debug)]
 pub(super) struct Planned {
     /// What messages call it.
     pub(super) source: String,
+    /// How it was found.
+    found: Found,
     /// The folder that it is in.
     pub(super) folder: Option<PathBuf>,
     /// The spec.
@@ -106,7 +126,8 @@ fn plan(
     let forwarded = run.work.secrets.read().map_err(|error| wrong(&error))?;
     secrets::resolve(&spec, &forwarded).map_err(Refused::Wrong)?;
     let content = content(source).map_err(|error| wrong(&error))?;
-    Ok(Some(Planned { source: source.name.clone(), folder: source.folder.clone(), spec, content, parameters, plan }))
+    let (name, folder) = (source.name.clone(), source.folder.clone());
+    Ok(Some(Planned { source: name, found: source.found, folder, spec, content, parameters, plan }))
 }
 
 /// Which model of the spec's judges cannot be asked here.

@@ -197,7 +197,8 @@ impl Try {
     ) -> Result<Option<Evidence>, String> {
         let settings =
             DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };
-        let connected = self.backend.connect(&data_dir, settings).await.map_err(|error| error.to_string())?;
+        let connected =
+            self.backend.connect(&data_dir, settings, &[attempt.spec]).await.map_err(|error| error.to_string())?;
         if let Some(notice) = connected.notice {
             events.tell(Event::Note(format!("touchstone: {notice}")));
         }

@@ -2,6 +2,7 @@
 //! is being written.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -102,6 +103,15 @@ pub enum BuildError {
         /// How, and what it said last.
         failed: Failed,
     },
+    /// The archive could not be written.
+    #[error("cannot write `{}`", file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
     /// The engine did not take the image.
     #[error("`{name}` could not be imported by the Docker engine: {reason}")]
     Import {
@@ -184,15 +194,42 @@ fn program() -> Command {
     command
 }
 
-/// Runs the program and the import side by side. When both fail, the program's failure is the cause.
-async fn make(docker: &Docker, name: &'static str, bootstrap: &Bootstrap) -> Result<(), BuildError> {
+/// Makes the system of a recipe, and writes it to a file as an archive: for sandboxes without an engine. A file that is not
+/// whole is not left.
+pub async fn write_archive(recipe: &Recipe, file: &Path) -> Result<u64, BuildError> {
+    let (bootstrapping, mut output) = start(&Bootstrap::new(recipe))?;
+    let unwritten = |cause| BuildError::Write { file: file.to_owned(), cause };
+    let written = async {
+        let mut target = tokio::fs::File::create(file).await?;
+        let bytes = tokio::io::copy(&mut output, &mut target).await?;
+        target.sync_all().await.map(|()| bytes)
+    };
+    let (written, ended) = future::join(written, bootstrapping.finish()).await;
+    let written = match (written, ended) {
+        (Err(cause), _) => Err(unwritten(cause)),
+        (_, Err(failed)) => Err(BuildError::Bootstrap { name: recipe.name, failed }),
+        (Ok(bytes), Ok(())) => Ok(bytes),
+    };
+    if written.is_err() {
+        let _ = tokio::fs::remove_file(file).await;
+    }
+    written
+}
+
+/// Starts the program.
+fn start(bootstrap: &Bootstrap) -> Result<(Bootstrapping, ChildStdout), BuildError> {
     let mut command = program();
     command.args(&bootstrap.arguments).envs(bootstrap.environment.iter().map(|(key, value)| (*key, value.as_str())));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (bootstrapping, output) = Bootstrapping::start(command).map_err(|error| match error.kind() {
+    Bootstrapping::start(command).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => BuildError::NoProgram,
         _ => BuildError::Start(error),
-    })?;
+    })
+}
+
+/// Runs the program and the import side by side. When both fail, the program's failure is the cause.
+async fn make(docker: &Docker, name: &'static str, bootstrap: &Bootstrap) -> Result<(), BuildError> {
+    let (bootstrapping, output) = start(bootstrap)?;
     let (good, verdict) = oneshot::channel();
     let import = import(docker, name, &bootstrap.settings, archive(output, verdict));
     let run = async {

@@ -1,5 +1,6 @@
 //! Images: present, pulled, or stood in for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bollard::models::ImageInspect;
@@ -18,6 +19,8 @@ use crate::images::bootstrap::RECIPE_LABEL;
 
 /// After how long a pull that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(300);
+/// How long a registry may take to say whether it has an image.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How long a pull may be silent.
 const SILENCE: Duration = Duration::from_secs(120);
 
@@ -40,6 +43,26 @@ impl DockerBackend {
             return Ok(image);
         }
         Err(EngineError::NoImage { reference: reference.to_owned(), reason })
+    }
+
+    /// The first of some images that is neither here nor can be had, and has no stand-in.
+    pub async fn lacks(&self, references: &BTreeSet<String>) -> Result<Option<String>, EngineError> {
+        for reference in references {
+            if self.inspect(reference, reference).await?.is_none()
+                && self.stand_in(reference).await?.is_none()
+                && !self.is_offered(reference).await
+            {
+                return Ok(Some(reference.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a registry offers an image to this machine.
+    async fn is_offered(&self, reference: &str) -> bool {
+        let name = with_tag(reference);
+        let asked = self.0.docker.inspect_registry_image(&name, None);
+        self.0.settings.pull && tokio::time::timeout(ANSWER, asked).await.is_ok_and(|answer| answer.is_ok())
     }
 
     async fn stand_in(&self, reference: &str) -> Result<Option<Image>, EngineError> {

@@ -29,10 +29,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bollard::Docker;
 use bollard::models::SystemInfo;
+use scenario::spec::Spec;
+use scenario::spec::sections::BackendName;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio::time::Instant;
 
-use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept};
+use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
 use crate::event::Events;
@@ -220,6 +222,10 @@ impl Backend for DockerBackend {
 
     async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError> {
         self.evict_unused(unused_for).await
+    }
+
+    fn misfit(&self, spec: &Spec) -> Option<String> {
+        fit::refusal(spec, BackendName::Docker)
     }
 
     fn record(&self) -> BackendRecord {

@@ -9,6 +9,7 @@ mod postgres;
 mod process;
 mod programs;
 mod rights;
+mod roots;
 mod sandbox;
 mod service;
 mod sweep;
@@ -21,17 +22,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use scenario::evidence::ImageRecord;
+use scenario::spec::Spec;
+use scenario::spec::sections::BackendName;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::cgroups::Cgroups;
+use self::programs::missing_program;
 use self::rights::Rights;
 use self::sandbox::LocalSandbox;
 pub(super) use self::sweep::is_local;
 use self::userland::Userland;
-use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept};
+use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
 use crate::event::Events;
+use crate::images::Aliases;
 use crate::owner::Owner;
 
 /// What the evidence calls the programs of this machine.
@@ -44,8 +49,25 @@ const ENVIRONMENT: [(&str, &str); 2] =
 /// How sandboxes are made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalSettings {
-    /// A folder that sandboxes are made from, instead of the programs of this machine.
+    /// A folder or an archive that sandboxes are made from, instead of the programs of this machine.
     pub rootfs: Option<PathBuf>,
+}
+
+/// What of a spec cannot be done with namespaces, whatever the scenario; `None` when there is nothing.
+#[must_use]
+pub fn misfit(spec: &Spec) -> Option<String> {
+    let packages: Vec<_> = spec.setup.packages.iter().map(ToString::to_string).collect();
+    fit::refusal(spec, BackendName::Local)
+        .or_else(|| {
+            fit::agents_image(spec).map(|image| format!("the agent is the image `{image}`, which needs Docker"))
+        })
+        .or_else(|| (!packages.is_empty()).then(|| no_packages(&packages)))
+        .or_else(|| fit::service_images(spec).find_map(|(service, image)| missing_program(&service, &image)))
+}
+
+fn no_packages(packages: &[String]) -> String {
+    let packages = packages.join(", ");
+    format!("`setup.packages` ({packages}) needs Docker: a sandbox without it has what is installed on this machine")
 }
 
 /// Makes sandboxes with namespaces. Clones share its limits.
@@ -57,6 +79,8 @@ struct Inner {
     owner: Owner,
     doorkeeper: PathBuf,
     userland: Userland,
+    /// The programs of this machine, which services are.
+    host: Userland,
     cgroups: Cgroups,
     rights: Rights,
     creating: Semaphore,
@@ -70,8 +94,12 @@ impl LocalBackend {
         let doorkeeper =
             doorkeeper_binary::install(owner.data_dir()).map_err(EngineError::files("install the doorkeeper"))?;
         let rights = Rights::of_this_process();
-        let userland = Userland::prepare(owner.data_dir(), settings.rootfs.as_deref())
-            .map_err(EngineError::files("prepare what sandboxes are made from"))?;
+        let prepare = |rootfs| {
+            Userland::prepare(owner.data_dir(), rootfs)
+                .map_err(EngineError::files("prepare what sandboxes are made from"))
+        };
+        let host = prepare(None)?;
+        let userland = settings.rootfs.as_deref().map_or_else(|| Ok(host.clone()), |rootfs| prepare(Some(rootfs)))?;
         let cgroups = Cgroups::find(owner.data_dir().id(), owner.id());
         let at_once = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
         let creating = Semaphore::new(at_once);
@@ -79,6 +107,7 @@ impl LocalBackend {
             owner,
             doorkeeper,
             userland,
+            host,
             cgroups,
             rights,
             creating,
@@ -107,41 +136,58 @@ impl LocalBackend {
         (!lacks.is_empty()).then(|| lacks.join("; "))
     }
 
-    fn host_image(&self, reference: &str) -> Image {
-        Image {
-            record: ImageRecord {
-                reference: reference.to_owned(),
-                name: self.0.userland.name().to_owned(),
-                digest: self.0.userland.digest().to_owned(),
-            },
-            id: HOST.to_owned(),
-            entrypoint: Vec::new(),
-            command: Vec::new(),
-            environment: ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-            directory: "/".to_owned(),
-            user: String::new(),
-            volumes: Vec::new(),
-            // Services are started by the scripts of our images.
-            ours: true,
-        }
+    /// What a sandbox of an image is made from: what an alias of the machine's owner leads to, or the programs of the machine.
+    fn find_image(&self, reference: &str) -> Result<Image, EngineError> {
+        let aliases = Aliases::read(self.0.owner.data_dir())
+            .map_err(|error| EngineError::Unsupported { what: error.to_string() })?;
+        let own = aliases.resolve(reference).filter(|target| target.starts_with('/'));
+        Ok(match own {
+            Some(target) => image(reference, target, &self.userland_at(target)?),
+            None => image(reference, HOST, &self.0.userland),
+        })
+    }
+
+    /// What an image of ours stands for.
+    fn userland_of(&self, image: &Image) -> Result<Userland, EngineError> {
+        if image.id == HOST { Ok(self.0.userland.clone()) } else { self.userland_at(&image.id) }
+    }
+
+    fn userland_at(&self, path: &str) -> Result<Userland, EngineError> {
+        Userland::prepare(self.0.owner.data_dir(), Some(path.as_ref()))
+            .map_err(EngineError::files("prepare what sandboxes are made from"))
+    }
+}
+
+fn image(reference: &str, id: &str, userland: &Userland) -> Image {
+    Image {
+        record: ImageRecord {
+            reference: reference.to_owned(),
+            name: userland.name().to_owned(),
+            digest: userland.digest().to_owned(),
+        },
+        id: id.to_owned(),
+        entrypoint: Vec::new(),
+        command: Vec::new(),
+        environment: ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        directory: "/".to_owned(),
+        user: String::new(),
+        volumes: Vec::new(),
+        // Services are started by the scripts of our images.
+        ours: true,
     }
 }
 
 #[async_trait]
 impl Backend for LocalBackend {
     async fn image(&self, reference: &str, _: &Events) -> Result<Image, EngineError> {
-        Ok(self.host_image(reference))
+        self.find_image(reference)
     }
 
     async fn with_packages(&self, image: &Image, packages: &[String], _: &Events) -> Result<Image, EngineError> {
         if packages.is_empty() {
             return Ok(image.clone());
         }
-        let what = format!(
-            "`setup.packages` ({}) needs Docker: a sandbox without it has what is installed on this machine",
-            packages.join(", ")
-        );
-        Err(EngineError::Unsupported { what })
+        Err(EngineError::Unsupported { what: no_packages(packages) })
     }
 
     async fn create(&self, request: SandboxRequest) -> Result<Box<dyn Sandbox>, EngineError> {
@@ -174,6 +220,10 @@ impl Backend for LocalBackend {
         let backend = self.clone();
         let evicted = tokio::task::spawn_blocking(move || backend.evict_templates(unused_for)).await;
         evicted.map_err(|_| EngineError::Cancelled)?.map_err(EngineError::files("remove what databases began with"))
+    }
+
+    fn misfit(&self, spec: &Spec) -> Option<String> {
+        misfit(spec)
     }
 
     fn record(&self) -> BackendRecord {

@@ -159,6 +159,20 @@ pub(super) fn find(reference: &str) -> Option<Result<Found, EngineError>> {
     }))
 }
 
+/// Why no program of this machine can be the service of an image; `None` when one can, or when a parameter decides.
+pub(super) fn missing_program(service: &str, image: &str) -> Option<String> {
+    if image.contains("{{") {
+        return None;
+    }
+    match find(image) {
+        Some(Ok(_)) => None,
+        Some(Err(error)) => Some(format!("the service `{service}`: {error}")),
+        None => Some(format!(
+            "the service `{service}` is made from the image `{image}`, which needs Docker: without it, services are programs of this machine (postgres, mariadb, mysql, redis)"
+        )),
+    }
+}
+
 /// The name of an image without its registry, folder, tag and digest; ours are named like what they stand in for.
 fn repository(reference: &str) -> &str {
     let name = reference.split('@').next().unwrap_or(reference);

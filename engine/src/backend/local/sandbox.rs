@@ -18,6 +18,7 @@ use super::LocalBackend;
 use super::cgroups::Group;
 use super::process::Watcher;
 use super::service::Prepared;
+use super::userland::Userland;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
 use crate::backend::{
     DOOR, DOORKEEPER, End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
@@ -180,7 +181,7 @@ impl LocalBackend {
         let memory = |target: &str, bytes, mode| Step::Memory { target: target.to_owned(), bytes, mode };
         let bind = |target: String, source: PathBuf| Step::Bind { target, source: text(&source), writable: false };
         let disk = wanted.limits.disk;
-        let mut steps = self.0.userland.steps();
+        let mut steps = wanted.userland.as_ref().unwrap_or(&self.0.userland).steps();
         let layers: Vec<String> = steps
             .iter()
             .filter_map(|step| match step {
@@ -252,6 +253,8 @@ pub(super) struct Wanted {
     pub(super) source: Option<String>,
     /// Whether it has a workspace.
     pub(super) workspace: bool,
+    /// What it is made from, when not from the usual.
+    pub(super) userland: Option<Userland>,
     /// The user of a service, as whom its program runs.
     pub(super) user: Option<u32>,
     /// A sandbox in whose network it is.
@@ -264,7 +267,8 @@ impl Wanted {
     /// A sandbox with these limits, and nothing special about it.
     pub(super) fn of(limits: Limits) -> Self {
         let (name_server, source, user, beside) = (None, None, None, None);
-        Self { limits, name_server, read_only: false, source, workspace: true, user, beside, steps: Vec::new() }
+        let (userland, steps) = (None, Vec::new());
+        Self { limits, name_server, read_only: false, source, workspace: true, userland, user, beside, steps }
     }
 }
 
@@ -285,7 +289,8 @@ impl LocalSandbox {
         source: Option<String>,
     ) -> Result<Self, EngineError> {
         let (name_server, read_only) = (request.name_server, request.read_only);
-        let wanted = Wanted { name_server, read_only, source, ..Wanted::of(request.limits) };
+        let userland = Some(backend.userland_of(&request.image)?);
+        let wanted = Wanted { name_server, read_only, source, userland, ..Wanted::of(request.limits) };
         let made = backend.open(&name, &wanted).await?;
         let (backend, door, family) = (backend.clone(), made.door.clone(), Arc::default());
         Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), family })

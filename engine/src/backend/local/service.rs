@@ -13,7 +13,7 @@ use doorkeeper::protocol::{Spawn, Status};
 
 use super::LocalBackend;
 use super::postgres::Quick;
-use super::programs::{ENTRYPOINT, Found, find};
+use super::programs::{ENTRYPOINT, Found, find, missing_program};
 use super::sandbox::{Made, Wanted};
 use super::templates::Kept;
 use crate::backend::{Limits, Process, RunningService, SERVICE_CPUS, SERVICE_MEMORY, ServiceRequest, Shim};
@@ -85,13 +85,10 @@ impl Said {
 
 fn program_of(service: &ServiceRequest) -> Result<Found, EngineError> {
     let reference = &service.image.record.reference;
-    find(reference).unwrap_or_else(|| {
-        let what = format!(
-            "the service `{}` is made from the image `{reference}`, which needs Docker: without it, services are programs of this machine (postgres, mariadb, mysql, redis)",
-            service.name
-        );
-        Err(EngineError::Unsupported { what })
-    })
+    match find(reference) {
+        Some(found) => found,
+        None => Err(EngineError::Unsupported { what: missing_program(&service.name, reference).unwrap_or_default() }),
+    }
 }
 
 /// What a service is made of, once it is known how it is started.
@@ -129,7 +126,8 @@ impl Prepared {
     ) -> Result<Arc<Made>, EngineError> {
         let (_, number) = self.found.program.user;
         let steps = self.steps.clone();
-        let wanted = Wanted { workspace: false, user: Some(number), beside, steps, ..Wanted::of(LIMITS) };
+        let userland = Some(backend.0.host.clone());
+        let wanted = Wanted { workspace: false, userland, user: Some(number), beside, steps, ..Wanted::of(LIMITS) };
         backend.open(name, &wanted).await
     }
 

@@ -78,7 +78,8 @@ impl LocalBackend {
         let source = data.display().to_string();
         steps.push(Step::Bind { target: template.folder.to_owned(), source, writable: true });
         let (_, number) = found.program.user;
-        let wanted = Wanted { workspace: false, user: Some(number), steps, ..Wanted::of(LIMITS) };
+        let userland = Some(self.0.host.clone());
+        let wanted = Wanted { workspace: false, userland, user: Some(number), steps, ..Wanted::of(LIMITS) };
         let made = self.open(&format!("template-{}", entropy::hex(8)), &wanted).await?;
         let filled = fill(&made, found, template.script, password).await;
         made.remove().await?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use doorkeeper::plan::Step;
 use sha2::{Digest as _, Sha256};
 
-use super::HOST;
+use super::{HOST, roots};
 use crate::data_dir::DataDir;
 
 /// What of `/etc` programs look at.
@@ -121,12 +121,12 @@ pub(super) struct Userland {
 }
 
 impl Userland {
-    /// Puts it together, unless it is there already; or takes a folder as it is.
+    /// Puts it together, unless it is there already; or takes a folder or an archive with a system.
     pub(super) fn prepare(data_dir: &DataDir, rootfs: Option<&Path>) -> io::Result<Self> {
         if let Some(rootfs) = rootfs {
-            let root = fs::canonicalize(rootfs)?;
-            let name = root.display().to_string();
-            return Ok(Self { digest: digest(std::slice::from_ref(&name)), name, root, layers: Vec::new() });
+            let root = roots::folder(data_dir, rootfs)?;
+            let digest = format!("sha256:{}", digest(&[root.display().to_string()]));
+            return Ok(Self { digest, name: rootfs.display().to_string(), root, layers: Vec::new() });
         }
         let listing = listing(Path::new("/etc"))?;
         let lines: Vec<String> = listing.iter().map(|(path, stamp)| format!("{path} {stamp}")).collect();

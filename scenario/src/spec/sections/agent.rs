@@ -33,6 +33,18 @@ section! {
         user: Option<UserName>,
         /// Makes everything but the workspace, `/tmp` and `/run` read-only, for `setup` too.
         read_only: bool = false,
+        /// What has to make the sandbox. Without it, whatever makes sandboxes on the machine does.
+        backend: Option<BackendName>,
+    }
+}
+
+choice! {
+    /// What makes a sandbox.
+    pub enum BackendName {
+        /// A Docker engine.
+        Docker = "docker",
+        /// Namespaces of the kernel, with the programs of the machine.
+        Local = "local",
     }
 }
 

@@ -20,7 +20,7 @@ mod service;
 mod setup;
 mod task;
 
-pub use agent::{Agent, AgentCommon, AgentKind, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
+pub use agent::{Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
 pub use audit::Audit;
 pub use determinism::{Clock, Determinism, Dns};
 pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};
