@@ -16,6 +16,7 @@ mod run_honest;
 mod run_judges;
 mod run_many;
 mod run_together;
+mod same_evidence;
 mod seeded;
 mod serving;
 mod try_command;

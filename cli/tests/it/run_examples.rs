@@ -8,21 +8,44 @@ use serde_json::Value as Json;
 use crate::judge;
 use crate::place::Place;
 use crate::root;
+use crate::same_evidence;
 
-/// Runs all examples; the exit code, and the verdict of each.
+/// Examples that need an engine: they say so.
+const NEED_DOCKER: [&str; 3] = ["specs/http-agent", "specs/image-agent", "specs/packages"];
+
+/// Runs examples on a backend; the exit code, and the experiments.
+fn run(place: &Place, backend: &str, paths: &[&str], arguments: &[&str]) -> (i32, Vec<Json>) {
+    let usual = ["--no-pull", "--format", "json", "--backend", backend];
+    let (code, stdout, stderr) = place.run(&[&["run"], paths, &usual, arguments].concat());
+    let report: Json = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+    assert_eq!(place.left(), Vec::<String>::new());
+    let skipped = report["skipped"].as_array().expect("a list");
+    assert_eq!(skipped.len(), if backend == "local" { NEED_DOCKER.len() } else { 0 }, "{skipped:#?}");
+    for one in skipped.iter().map(Json::to_string) {
+        assert!(NEED_DOCKER.iter().any(|name| one.contains(name)) && one.contains("insists on Docker"), "{one}");
+    }
+    let experiments = report["experiments"].as_array().expect("experiments").clone();
+    for experiment in &experiments {
+        judged_again(place, &text(&experiment["experiment_id"]));
+    }
+    (code, experiments)
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+fn verdicts(experiments: &[Json]) -> BTreeMap<String, String> {
+    experiments.iter().map(|one| (text(&one["spec_id"]), text(&one["verdict"]))).collect()
+}
+
+/// Runs all examples, without Docker where that is possible; the exit code, and the verdict of each.
 fn run_all(arguments: &[&str]) -> (i32, BTreeMap<String, String>) {
     let place = Place::with_images();
     judge::provide(&place.data(), 0.9);
-    let (code, stdout, stderr) = place.run(&[&["run", "specs", "--no-pull", "--format", "json"], arguments].concat());
-    let report: Json = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-    assert_eq!(place.left(), Vec::<String>::new());
-    assert_eq!(report["skipped"], Json::Array(Vec::new()), "every example can be run");
-    let text = |value: &Json| value.as_str().expect("a text").to_owned();
-    let experiments = report["experiments"].as_array().expect("experiments");
-    for experiment in experiments {
-        judged_again(&place, &text(&experiment["experiment_id"]));
-    }
-    (code, experiments.iter().map(|one| (text(&one["spec_id"]), text(&one["verdict"]))).collect())
+    let (code, experiments) = run(&place, "local", &["specs"], arguments);
+    let (other, more) = run(&place, "docker", &NEED_DOCKER, arguments);
+    (code.max(other), verdicts(&[experiments, more].concat()))
 }
 
 /// Judging what was observed once more says the same, byte for byte.
@@ -56,10 +79,20 @@ fn expect(verdict: impl Fn(bool) -> &'static str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_agent_comes_to_what_its_spec_expects() {
-    let (code, verdicts) = run_all(&[]);
-    assert_eq!(verdicts, expect(|fails| if fails { "fail" } else { "pass" }));
+fn every_agent_comes_to_what_its_spec_expects_on_both_backends_with_the_same_evidence() {
+    let place = Place::with_images();
+    judge::provide(&place.data(), 0.9);
+    let (code, on_docker) = run(&place, "docker", &["specs"], &[]);
+    assert_eq!(verdicts(&on_docker), expect(|fails| if fails { "fail" } else { "pass" }));
     assert_eq!(code, 1, "one of them fails");
+    let (_, on_local) = run(&place, "local", &["specs"], &[]);
+    let docker = verdicts(&on_docker);
+    for experiment in &on_local {
+        let id = text(&experiment["spec_id"]);
+        assert_eq!(Some(&text(&experiment["verdict"])), docker.get(&id), "{id}");
+        let other = on_docker.iter().find(|other| text(&other["spec_id"]) == id).expect("it ran on Docker");
+        same_evidence::compare(&place, experiment, other);
+    }
 }
 
 #[test]
@@ -74,29 +107,4 @@ fn nobody_passes_without_doing_anything() {
     let (code, verdicts) = run_all(&["--agent", "noop", "--replicas", "1"]);
     assert_eq!(verdicts, expect(|_| "fail"));
     assert_eq!(code, 1);
-}
-
-/// Examples that need an engine, or a program that this machine need not have: they say so.
-const NEEDS: [&str; 3] = ["http-agent", "image-agent", "packages"];
-
-#[test]
-fn examples_come_to_the_same_without_an_engine() {
-    let place = Place::with_images();
-    judge::provide(&place.data(), 0.9);
-    let (_, stdout, stderr) = place.run(&["run", "specs", "--backend", "local", "--format", "json"]);
-    let report: Json = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-    let mut expected = expect(|fails| if fails { "fail" } else { "pass" });
-    for experiment in report["experiments"].as_array().expect("experiments") {
-        let (id, verdict) = (text(&experiment["spec_id"]), text(&experiment["verdict"]));
-        let wanted = expected.remove(&id).expect("an example");
-        assert_eq!(verdict, wanted, "{id}: {}", experiment["scenarios"]);
-    }
-    for skipped in report["skipped"].as_array().expect("a list") {
-        let said = skipped.to_string();
-        assert!(NEEDS.iter().any(|name| said.contains(name)) && said.contains("insists on Docker"), "{said}");
-        expected.retain(|name, _| !said.contains(name.as_str()));
-    }
-    assert!(expected.is_empty(), "{expected:?}");
-    assert_eq!(place.left(), Vec::<String>::new());
 }
