@@ -1,5 +1,6 @@
 //! The doorkeeper: `doorkeeper SOCKET [WATCHED]` connects to the worker's socket and does what it asks for.
-//! `doorkeeper --box` reads a plan from standard input, and does so in a box that it makes itself.
+//! `doorkeeper --box` reads a plan from standard input, and does so in a box that it makes itself; with `--spare`, it makes a
+//! part of it before there is a plan.
 
 mod keeper;
 mod sys;
@@ -9,8 +10,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == doorkeeper::plan::BOX) {
-        return match walls::raise() {
+    let argument = std::env::args_os().nth(1).unwrap_or_default();
+    if argument == doorkeeper::plan::BOX || argument == doorkeeper::plan::SPARE {
+        return match walls::raise(argument == doorkeeper::plan::SPARE) {
             walls::End::NoBox(problem) => {
                 complain(&problem);
                 ExitCode::FAILURE

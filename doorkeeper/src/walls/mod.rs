@@ -15,7 +15,7 @@ mod watcher;
 use std::fmt;
 use std::io::{self, Read as _};
 
-use doorkeeper::plan::{Beside, FIRST_OPEN, Plan, Unreadable};
+use doorkeeper::plan::{Beside, FIRST_OPEN, Plan, Unreadable, WAIT};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -81,9 +81,10 @@ pub(crate) enum End {
     Kept(Result<(), Ending>),
 }
 
-/// Reads a plan from standard input and makes its box.
-pub(crate) fn raise() -> End {
-    match read().and_then(|plan| begin(&plan)) {
+/// Reads a plan from standard input and makes its box. A spare one begins with a first plan, and waits for the rest.
+pub(crate) fn raise(is_spare: bool) -> End {
+    let plan = if is_spare { read_first() } else { read() };
+    match plan.and_then(|plan| begin(&plan, is_spare)) {
         Ok(end) => end,
         Err(problem) => End::NoBox(problem),
     }
@@ -95,17 +96,30 @@ fn read() -> Result<Plan, NoBox> {
     Plan::decode(&bytes).map_err(NoBox::Unreadable)
 }
 
+/// Reads the first plan of a spare box, and nothing of what follows it.
+fn read_first() -> Result<Plan, NoBox> {
+    let mut bytes = Vec::new();
+    let mut input = io::stdin().lock();
+    while !bytes.ends_with(WAIT) {
+        let mut byte = [0];
+        input.read_exact(&mut byte).map_err(NoBox::Plan)?;
+        bytes.extend_from_slice(&byte);
+    }
+    bytes.truncate(bytes.len() - WAIT.len());
+    Plan::decode(&bytes).map_err(NoBox::Unreadable)
+}
+
 /// Becomes the watcher; and the founder and the doorkeeper, in processes of their own.
-fn begin(plan: &Plan) -> Result<End, NoBox> {
+fn begin(plan: &Plan, is_spare: bool) -> Result<End, NoBox> {
     let (watchers, founders) = Line::pair().map_err(refused("make a line between processes"))?;
     match sys::fork().map_err(refused("make a process"))? {
         Fork::Parent(founder) => {
             drop(founders);
-            watcher::watch(plan, founder, &watchers).map(End::Watched)
+            watcher::watch(plan, founder, &watchers, is_spare).map(End::Watched)
         }
         Fork::Child => {
             drop(watchers);
-            match found(plan, &founders) {
+            match found(plan, &founders, is_spare) {
                 Ok(end) => Ok(end),
                 Err(problem) => {
                     // The watcher tells the worker.
@@ -118,7 +132,7 @@ fn begin(plan: &Plan) -> Result<End, NoBox> {
 }
 
 /// The founder: leaves the host's namespaces, and makes the doorkeeper.
-fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
+fn found(plan: &Plan, line: &Line, is_spare: bool) -> Result<End, NoBox> {
     // What is to stay open is found while the host can still be seen, and before anybody is somebody else.
     let opened = plan.open.iter().map(|folder| open_folder(folder)).collect::<Result<Vec<_>, _>>()?;
     let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
@@ -141,6 +155,7 @@ fn found(plan: &Plan, line: &Line) -> Result<End, NoBox> {
             line.tell_pid(pid)?;
             sys::exit_now(0)
         }
+        Fork::Child if is_spare => settle_later(line),
         Fork::Child => settle(plan, line, opened),
     }
 }
@@ -168,6 +183,13 @@ fn join(beside: &Beside, plan: &Plan) -> Result<(), NoBox> {
     watcher::write_ids("self", plan)
 }
 
+/// The first process of a spare box: does what needs no plan, and waits for it.
+fn settle_later(line: &Line) -> Result<End, NoBox> {
+    open_network()?;
+    let plan = Plan::decode(&line.hear_plan()?).map_err(NoBox::Unreadable)?;
+    move_in(&plan, line)
+}
+
 /// The first process of the box: makes itself at home, and becomes the doorkeeper.
 fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> {
     // The founder has said who we are, so that nobody is confused by what we say.
@@ -176,13 +198,23 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
         sys::move_descriptor(descriptor, number).map_err(refused("keep a folder open"))?;
     }
     if plan.beside.is_none() {
-        sys::raise_loopback().map_err(refused("switch the loopback interface on"))?;
-        // In a network of its own, every port is everybody's.
-        std::fs::write(UNPRIVILEGED, "0").map_err(|error| NoBox::Refused {
-            what: format!("write `{UNPRIVILEGED}`"),
-            errno: Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
-        })?;
+        open_network()?;
     }
+    move_in(plan, line)
+}
+
+/// Makes the network usable, in which there is nothing but loopback.
+fn open_network() -> Result<(), NoBox> {
+    sys::raise_loopback().map_err(refused("switch the loopback interface on"))?;
+    // In a network of its own, every port is everybody's.
+    std::fs::write(UNPRIVILEGED, "0").map_err(|error| NoBox::Refused {
+        what: format!("write `{UNPRIVILEGED}`"),
+        errno: Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
+    })
+}
+
+/// Puts the root together, gives up what is not needed, and becomes the doorkeeper.
+fn move_in(plan: &Plan, line: &Line) -> Result<End, NoBox> {
     rustix::system::sethostname(plan.host_name.as_bytes()).map_err(refused("set the name of the box"))?;
     mounts::assemble(plan, line)?;
     set_no_new_privs(true).map_err(refused("refuse new privileges"))?;

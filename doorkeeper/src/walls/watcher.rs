@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 
 use doorkeeper::plan::{Ids, NAMESPACES, Plan};
 use rustix::fd::{AsRawFd as _, OwnedFd};
@@ -15,8 +15,10 @@ use crate::sys;
 
 /// What a founder says before a message for people.
 const COMPLAINT: u8 = b'!';
-/// How long a message for people may be.
-const LONGEST: usize = 4096;
+/// What stands before a plan.
+const PLAN: u8 = b'P';
+/// How long a message can be: a plan is a few thousand bytes.
+const LONGEST: usize = 128 * 1024;
 
 /// A line between two of the processes.
 pub(super) struct Line(Cell<Option<OwnedFd>>);
@@ -60,6 +62,20 @@ impl Line {
         if self.receive()?.first() == Some(&word) { Ok(()) } else { Err(NoBox::Alone) }
     }
 
+    /// Passes a plan on.
+    fn tell_plan(&self, plan: &[u8]) -> Result<(), NoBox> {
+        self.send(&[&[PLAN], plan].concat())
+    }
+
+    /// Waits for a plan.
+    pub(super) fn hear_plan(&self) -> Result<Vec<u8>, NoBox> {
+        let mut bytes = self.receive()?;
+        if bytes.first() != Some(&PLAN) {
+            return Err(NoBox::Alone);
+        }
+        Ok(bytes.split_off(1))
+    }
+
     /// Tells the number of a process.
     pub(super) fn tell_pid(&self, pid: i32) -> Result<(), NoBox> {
         self.send(format!("p{pid}").as_bytes())
@@ -86,7 +102,7 @@ impl Line {
 }
 
 /// Helps the founder, tells the worker about the box, and waits for its end: the exit code of its first process.
-pub(super) fn watch(plan: &Plan, founder: i32, line: &Line) -> Result<u8, NoBox> {
+pub(super) fn watch(plan: &Plan, founder: i32, line: &Line, is_spare: bool) -> Result<u8, NoBox> {
     // The doorkeeper is the founder's child, and becomes ours when the founder has ended.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(refused("adopt processes"))?;
     line.hear(b'u')?;
@@ -100,9 +116,21 @@ pub(super) fn watch(plan: &Plan, founder: i32, line: &Line) -> Result<u8, NoBox>
     }
     line.say(b'm')?;
     let first = line.hear_pid()?;
-    line.say(b'c')?;
-    line.hear(b'l')?;
-    let held = hold(plan, first)?;
+    let held = if is_spare {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map_err(NoBox::Plan)?;
+        if bytes.is_empty() {
+            // Nobody wanted it, and it goes with the line.
+            return Ok(0);
+        }
+        line.tell_plan(&bytes)?;
+        line.hear(b'l')?;
+        hold(&Plan::decode(&bytes).map_err(NoBox::Unreadable)?, first)?
+    } else {
+        line.say(b'c')?;
+        line.hear(b'l')?;
+        hold(plan, first)?
+    };
     line.say(b'g')?;
     // Until the doorkeeper hangs up, something can still go wrong.
     match line.receive() {

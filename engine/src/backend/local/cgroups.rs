@@ -72,8 +72,8 @@ impl Cgroups {
         !self.hierarchies.is_empty()
     }
 
-    /// Makes the groups of a sandbox.
-    pub(super) fn make(&self, name: &str, limits: Limits, memory: u64) -> io::Result<Group> {
+    /// Makes groups without limits.
+    pub(super) fn make(&self, name: &str) -> io::Result<Group> {
         let mut group = Group::default();
         for hierarchy in &self.hierarchies {
             let folder = self.folder(hierarchy).join(name);
@@ -83,20 +83,6 @@ impl Cgroups {
             }
             group.folders.push((folder, hierarchy.kind));
         }
-        group.limit_memory(memory)?;
-        group.set("pids.max", &limits.pids.to_string())?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
-        let quota = ((limits.cpus * 1e5).round() as u64).max(1000);
-        for (folder, kind) in &group.folders {
-            match kind {
-                Kind::Unified => fs::write(folder.join("cpu.max"), format!("{quota} {PERIOD}"))?,
-                Kind::Cpu => {
-                    fs::write(folder.join("cpu.cfs_period_us"), PERIOD.to_string())?;
-                    fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())?;
-                }
-                _ => {}
-            }
-        }
         Ok(group)
     }
 
@@ -104,8 +90,9 @@ impl Cgroups {
         hierarchy.folder.join(self.data_dir.to_string()).join(self.owner.to_string())
     }
 
-    /// Removes the groups of owners for which `gone` says so, but for those of names that are kept; how many.
-    pub(super) fn sweep(&self, gone: impl Fn(Uuid) -> bool, kept: impl Fn(&str) -> bool) -> io::Result<usize> {
+    /// Removes the groups of owners for which `gone` says so, but for those with processes in them, of sandboxes that are kept;
+    /// how many.
+    pub(super) fn sweep(&self, gone: impl Fn(Uuid) -> bool) -> io::Result<usize> {
         let mut removed = 0;
         for hierarchy in &self.hierarchies {
             let folder = hierarchy.folder.join(self.data_dir.to_string());
@@ -115,7 +102,8 @@ impl Cgroups {
                     continue;
                 }
                 for name in names(&folder.join(&owner))? {
-                    if !kept(&name) && remove(&folder.join(&owner).join(name)).is_ok() {
+                    let group = folder.join(&owner).join(name);
+                    if !is_used(&group) && remove(&group).is_ok() {
                         removed += 1;
                     }
                 }
@@ -154,6 +142,25 @@ impl Group {
             };
             (place, folder.clone())
         })
+    }
+
+    /// Sets all limits.
+    pub(super) fn limit(&self, limits: Limits, memory: u64) -> io::Result<()> {
+        self.limit_memory(memory)?;
+        self.set("pids.max", &limits.pids.to_string())?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
+        let quota = ((limits.cpus * 1e5).round() as u64).max(1000);
+        for (folder, kind) in &self.folders {
+            match kind {
+                Kind::Unified => fs::write(folder.join("cpu.max"), format!("{quota} {PERIOD}"))?,
+                Kind::Cpu => {
+                    fs::write(folder.join("cpu.cfs_period_us"), PERIOD.to_string())?;
+                    fs::write(folder.join("cpu.cfs_quota_us"), quota.to_string())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Sets how much memory may be used.
@@ -204,6 +211,11 @@ impl Group {
     pub(super) fn remove(&self) -> io::Result<()> {
         self.folders.iter().try_for_each(|(folder, _)| remove(folder))
     }
+}
+
+/// Whether processes are in a group.
+fn is_used(group: &Path) -> bool {
+    fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|processes| !processes.trim().is_empty())
 }
 
 /// Whether groups can be made in a folder, which may be another user's.

@@ -12,6 +12,7 @@ mod rights;
 mod roots;
 mod sandbox;
 mod service;
+mod spares;
 mod sweep;
 mod templates;
 mod userland;
@@ -30,6 +31,7 @@ use self::cgroups::Cgroups;
 use self::programs::missing_program;
 use self::rights::Rights;
 use self::sandbox::LocalSandbox;
+use self::spares::Spares;
 pub(super) use self::sweep::is_local;
 use self::userland::Userland;
 use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
@@ -84,6 +86,7 @@ struct Inner {
     cgroups: Cgroups,
     rights: Rights,
     creating: Semaphore,
+    spares: Spares,
     /// Held while what a database begins with is made, so that it is made once.
     templates: Mutex<()>,
 }
@@ -111,9 +114,11 @@ impl LocalBackend {
             cgroups,
             rights,
             creating,
+            spares: Spares::default(),
             templates: Mutex::default(),
         }));
         backend.try_out().await?;
+        backend.replenish();
         Ok(backend)
     }
 

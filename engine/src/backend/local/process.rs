@@ -1,11 +1,12 @@
 //! The process outside a box that watches it: how it is started, what it says, and how it ends.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use doorkeeper::plan::{BOX, Beside, NAMESPACES, Plan};
+use doorkeeper::plan::{BOX, Beside, NAMESPACES, Plan, SPARE, WAIT};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
@@ -42,19 +43,18 @@ pub(super) struct Ended {
 
 impl Watcher {
     /// Starts one, and gives it its plan. It speaks once the box is there.
-    pub(super) async fn start(doorkeeper: &Path, plan: &Plan) -> std::io::Result<Child> {
-        let mut child = Command::new(doorkeeper)
-            .arg(BOX)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A signal for the terminal's whole group is for us, and we end boxes in good order.
-            .process_group(0)
-            .spawn()?;
-        if let Some(mut input) = child.stdin.take() {
-            input.write_all(&plan.encode()).await?;
+    pub(super) async fn start(doorkeeper: &Path, plan: &Plan) -> io::Result<Child> {
+        let mut child = launch(doorkeeper, BOX)?;
+        give(&mut child, &plan.encode()).await?;
+        Ok(child)
+    }
+
+    /// Starts one that waits for its plan.
+    pub(super) async fn start_spare(doorkeeper: &Path, first: &Plan) -> io::Result<Child> {
+        let mut child = launch(doorkeeper, SPARE)?;
+        if let Some(input) = child.stdin.as_mut() {
+            input.write_all(&[first.encode().as_slice(), WAIT].concat()).await?;
+            input.flush().await?;
         }
         Ok(child)
     }
@@ -137,6 +137,27 @@ impl Watcher {
         }
         let _ = child.kill().await;
         end_of(&mut child).await
+    }
+}
+
+fn launch(doorkeeper: &Path, argument: &str) -> io::Result<Child> {
+    Command::new(doorkeeper)
+        .arg(argument)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A signal for the terminal's whole group is for us, and we end boxes in good order.
+        .process_group(0)
+        .spawn()
+}
+
+/// Gives a plan, which ends what is said to it.
+pub(super) async fn give(child: &mut Child, plan: &[u8]) -> io::Result<()> {
+    match child.stdin.take() {
+        Some(mut input) => input.write_all(plan).await,
+        None => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
 

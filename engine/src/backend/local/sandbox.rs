@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use doorkeeper::plan::{Beside, Ceilings, FIRST_OPEN, Plan, Step};
+use tokio::process::Child;
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use super::LocalBackend;
 use super::cgroups::Group;
-use super::process::Watcher;
+use super::process::{Watcher, give};
 use super::service::Prepared;
+use super::spares::Spare;
 use super::userland::Userland;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
 use crate::backend::{
@@ -126,15 +128,12 @@ impl LocalBackend {
                 return Err(error);
             }
         };
-        // Workspace and layers are memory, besides what programs use.
-        let memory = wanted.limits.memory.saturating_add(wanted.limits.disk.saturating_mul(2));
-        let group =
-            self.0.cgroups.make(name, wanted.limits, memory).map_err(EngineError::files("make a control group"));
-        let opened = match group {
-            Ok(group) => {
-                self.start(&folder, wanted, listener, &group).await.map(|(door, watcher)| (door, watcher, group))
+        let opened = match self.group(name, wanted) {
+            Ok((waiting, group)) => {
+                let started = self.start(&folder, wanted, listener, waiting, &group).await;
+                started.map(|(door, watcher)| (door, watcher, group))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(EngineError::files("make a control group")(error)),
         };
         match opened {
             Ok((door, watcher, group)) => {
@@ -148,32 +147,59 @@ impl LocalBackend {
         }
     }
 
+    /// The control groups of a box, and the process that waits in them to make it, if there is one.
+    fn group(&self, name: &str, wanted: &Wanted) -> io::Result<(Option<Child>, Group)> {
+        let spare = if wanted.is_plain() { self.0.spares.take() } else { None };
+        let (waiting, group) = match spare {
+            Some(Spare { child, group }) => (Some(child), group),
+            None => (None, self.0.cgroups.make(name)?),
+        };
+        // Workspace and layers are memory, besides what programs use.
+        let memory = wanted.limits.memory.saturating_add(wanted.limits.disk.saturating_mul(2));
+        group.limit(wanted.limits, memory)?;
+        Ok((waiting, group))
+    }
+
     async fn start(
         &self,
         folder: &Path,
         wanted: &Wanted,
         listener: DoorListener,
+        waiting: Option<Child>,
         group: &Group,
     ) -> Result<(Door, Watcher), EngineError> {
-        let failed = |reason: String| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason };
         let plan = self.plan(folder, wanted, group);
-        let opened = async {
-            let child = Watcher::start(&self.0.doorkeeper, &plan).await.map_err(|error| failed(error.to_string()))?;
-            let watcher = Watcher::hear(child, &plan).await.map_err(failed)?;
+        let made = match waiting {
+            Some(child) => match tell(child, &plan).await {
+                // It may have ended in the meantime, and for a reason that is no longer one.
+                Err(_) => self.make(&plan).await,
+                made => made,
+            },
+            None => self.make(&plan).await,
+        };
+        if wanted.is_plain() {
+            self.replenish();
+        }
+        let opened = match made {
             // It calls right after the box was made, and can do so before anybody answers.
-            match listener.accept(PATIENCE).await {
+            Ok(watcher) => match listener.accept(PATIENCE).await {
                 Ok(door) => Ok((door, watcher)),
                 Err(cause) => {
                     watcher.end().await;
-                    Err(failed(cause.to_string()))
+                    Err(cause.to_string())
                 }
-            }
+            },
+            Err(reason) => Err(reason),
         };
-        let opened = opened.await;
         if opened.is_err() {
             let _ = group.remove();
         }
-        opened
+        opened.map_err(|reason| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason })
+    }
+
+    async fn make(&self, plan: &Plan) -> Result<Watcher, String> {
+        let child = Watcher::start(&self.0.doorkeeper, plan).await.map_err(|error| error.to_string())?;
+        Watcher::hear(child, plan).await
     }
 
     fn plan(&self, folder: &Path, wanted: &Wanted, group: &Group) -> Plan {
@@ -236,6 +262,12 @@ fn memory(limits: &Limits) -> u64 {
     limits.memory.saturating_add(limits.disk.saturating_mul(3))
 }
 
+/// Gives a plan to a process that waits for it.
+async fn tell(mut waiting: Child, plan: &Plan) -> Result<Watcher, String> {
+    give(&mut waiting, &plan.encode()).await.map_err(|error| error.to_string())?;
+    Watcher::hear(waiting, plan).await
+}
+
 /// What holds without control groups: the memory of each process, how many there are, and on how many processors they run.
 fn ceilings(limits: Limits) -> Ceilings {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
@@ -264,6 +296,11 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether it is like any other at its beginning.
+    fn is_plain(&self) -> bool {
+        self.source.is_none() && self.user.is_none() && self.beside.is_none()
+    }
+
     /// A sandbox with these limits, and nothing special about it.
     pub(super) fn of(limits: Limits) -> Self {
         let (name_server, source, user, beside) = (None, None, None, None);

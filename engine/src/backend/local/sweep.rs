@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use doorkeeper::plan::{BOX, SPARE};
+
 use super::LocalBackend;
 use super::process::kill;
 use super::sandbox::WATCHER;
@@ -40,11 +42,9 @@ impl LocalBackend {
         } else {
             swept.kept = marked.len();
         }
-        let still_kept = kept::marked(data_dir).map_err(listing())?;
         let gone = |id| owner::life_of(data_dir, id).is_ok_and(|life| life == Life::Gone);
         let own = self.0.owner.id();
-        let is_kept = |name: &str| still_kept.contains(name);
-        let removed = self.0.cgroups.sweep(|id| id != own && gone(id), is_kept);
+        let removed = self.0.cgroups.sweep(|id| id != own && gone(id));
         swept.folders += removed.map_err(EngineError::files("remove control groups"))?;
         swept.folders += owner::forget_the_gone(data_dir).map_err(EngineError::files("remove stray folders"))?;
         Ok(swept)
@@ -59,11 +59,13 @@ pub(in crate::backend) fn is_local(data_dir: &DataDir, sandbox: &str) -> io::Res
 /// Whether a process is one of ours that watches a box.
 fn is_watcher(pid: u32) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    arguments.split(|byte| *byte == 0).nth(1) == Some(doorkeeper::plan::BOX.as_bytes())
+    let argument = arguments.split(|byte| *byte == 0).nth(1);
+    [BOX, SPARE].iter().any(|kind| argument == Some(kind.as_bytes()))
 }
 
 impl Drop for super::Inner {
     fn drop(&mut self) {
+        self.spares.end();
         self.cgroups.forget();
     }
 }

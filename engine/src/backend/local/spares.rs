@@ -1,0 +1,120 @@
+//! Boxes that wait for somebody to want them: namespaces and control groups are made, and only the root is missing. While one
+//! scenario runs, the next one's box is begun.
+
+use std::sync::{Mutex, PoisonError};
+
+use doorkeeper::plan::Plan;
+use tokio::process::Child;
+
+use super::LocalBackend;
+use super::cgroups::Group;
+use super::process::Watcher;
+use crate::entropy;
+
+/// How many wait at most.
+const MOST: usize = 2;
+
+/// The boxes that wait.
+#[derive(Debug, Default)]
+pub(super) struct Spares(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<Spare>,
+    /// How many are being made.
+    coming: usize,
+    ended: bool,
+}
+
+/// A box that waits: the process that will watch it, and its control groups.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) child: Child,
+    pub(super) group: Group,
+}
+
+impl Spare {
+    /// Ends it: without anybody to speak to, it goes by itself.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.start_kill();
+        let _ = self.group.remove();
+    }
+}
+
+impl Spares {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of them, if there is one.
+    pub(super) fn take(&self) -> Option<Spare> {
+        self.state().waiting.pop()
+    }
+
+    /// Ends all of them; there will be no more.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Spare::end);
+    }
+
+    /// Whether one more is wanted, which the caller then makes.
+    fn begin(&self) -> bool {
+        let mut state = self.state();
+        let is_wanted = !state.ended && state.waiting.len() + state.coming < MOST;
+        if is_wanted {
+            state.coming += 1;
+        }
+        is_wanted
+    }
+
+    fn arrive(&self, spare: Option<Spare>) {
+        let mut state = self.state();
+        state.coming -= 1;
+        let Some(spare) = spare else { return };
+        if state.ended {
+            drop(state);
+            spare.end();
+        } else {
+            state.waiting.push(spare);
+        }
+    }
+}
+
+impl LocalBackend {
+    /// Sees to it that somebody waits the next time, in the background. That it cannot be done is told when it matters.
+    pub(super) fn replenish(&self) {
+        if !self.0.spares.begin() {
+            return;
+        }
+        // Whoever makes it does not keep the backend: who drops that wants to be done.
+        let backend = std::sync::Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            let Some(inner) = backend.upgrade() else { return };
+            let backend = Self(inner);
+            let spare = backend.make_spare().await;
+            backend.0.spares.arrive(spare);
+            backend.replenish();
+        });
+    }
+
+    async fn make_spare(&self) -> Option<Spare> {
+        let group = self.0.cgroups.make(&format!("spare-{}", entropy::hex(8))).ok()?;
+        let first = Plan {
+            users: vec![self.0.rights.users()],
+            groups: vec![self.0.rights.groups()],
+            cgroups: group.folders(),
+            ..Plan::default()
+        };
+        match Watcher::start_spare(&self.0.doorkeeper, &first).await {
+            Ok(child) => Some(Spare { child, group }),
+            Err(_) => {
+                let _ = group.remove();
+                None
+            }
+        }
+    }
+}
