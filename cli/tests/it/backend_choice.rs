@@ -96,6 +96,61 @@ fn when_nothing_works_all_reasons_are_said() {
 }
 
 #[test]
+fn what_a_spec_insists_on_is_kept() {
+    let local = spec("touch out", THERE).replace("type: cli", "type: cli, backend: local");
+    let place = Place::new(&local);
+    let (code, stdout, stderr) = place.run_spec(&[]);
+    assert!(code == 0 && stderr.contains("as specs insist on it"), "{stdout}{stderr}");
+    assert_eq!(backend_of(&place), "local", "although an engine answers");
+    let (code, _, stderr) = place.run_spec(&["--backend", "docker"]);
+    assert!(code == 4 && stderr.contains("`agent.backend: local`"), "{stderr}");
+    let place = Place::new(&format!("needs: [docker]\n{}", spec("touch out", THERE)));
+    let (code, _, stderr) = place.run_spec(&["--backend", "local"]);
+    assert!(code == 4 && stderr.contains("insists on Docker (`needs: [docker]`)"), "{stderr}");
+    let parent = place.path().display().to_string();
+    let (code, stdout, stderr) = place.run(&["run", &parent, "--backend", "local"]);
+    let told = format!("{stdout}{stderr}");
+    assert!(code != 0 && told.contains("insists on Docker"), "nothing was run, and that is no success: {code}: {told}");
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn without_the_images_that_docker_would_need_namespaces_are_used() {
+    let unknown = spec("touch out", THERE).replace("base: ", "base: nobody.example/has/");
+    let place = Place::new(&unknown);
+    let (code, stdout, stderr) = place.run_spec(&[]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stderr.contains("the Docker engine has no image `nobody.example/has/"), "{stderr}");
+    assert_eq!(backend_of(&place), "local");
+    let (code, stdout, stderr) = place.run(&["rerun", "latest"]);
+    assert!(code == 0 && stderr.contains("has no image"), "{stdout}{stderr}");
+    // What only Docker can do stays with Docker, and its reason is the one that is told.
+    let place = Place::new(&format!("{unknown}setup: {{packages: [jq]}}\n"));
+    let (code, stdout, stderr) = place.run_spec(&[]);
+    let told = format!("{stdout}{stderr}");
+    assert!(code == 4 && told.contains("nobody.example/has/") && !told.contains("namespaces"), "{told}");
+}
+
+#[test]
+fn sandboxes_can_be_made_from_an_archive_with_a_system() {
+    let place = Place::new(&spec("sh -c 'ls /usr/bin | wc -l > out; test ! -e /usr/bin/python3'", THERE));
+    let archive = place.path().join("busybox.tar").display().to_string();
+    let (code, stdout, stderr) = place.run(&["images", "build", "busybox", "--tar", &archive]);
+    assert!(code == 0 && stdout.contains("--rootfs"), "{stdout}{stderr}");
+    let (code, stdout, stderr) = run_spec(&place, &["--rootfs", &archive]);
+    assert!(code == 0 && stderr.contains(&format!("the programs of `{archive}`")), "{stdout}{stderr}");
+    // The same for one image, by an alias.
+    let image = spec("", "").lines().find_map(|line| line.strip_prefix("base: ")).expect("an image").to_owned();
+    std::fs::write(place.data().join("images.yaml"), format!("alias: {{\"{image}\": \"{archive}\"}}\n"))
+        .expect("a file");
+    let (code, stdout, stderr) = run_spec(&place, &[]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (_, evidence, _) = place.run(&["show", "latest/default-r0", "--evidence"]);
+    assert!(evidence.contains(&archive), "{evidence}");
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
 fn a_kept_sandbox_is_swept_by_what_made_it() {
     let place = Place::new(&spec("true", THERE));
     let (code, stdout, stderr) = run_spec(&place, &["--keep-sandbox", "always"]);
@@ -140,7 +195,7 @@ fn somebody_without_rights_has_sandboxes_too_and_is_told_what_is_not_enforced() 
         .expect("setpriv");
     let (code, stdout, stderr) = read(output);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    for weakness in ["limits of memory, processes and processor time are not enforced", "share one user"] {
+    for weakness in ["memory is limited for each process only", "share one user"] {
         assert!(stderr.contains(weakness), "{stderr}");
     }
     assert_eq!(backend_of(&place), "local");
