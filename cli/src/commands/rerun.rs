@@ -41,7 +41,8 @@ impl Rerun {
             Ok::<_, CommandError>((finish, reports))
         })?;
         runtime.shutdown_timeout(LAST);
-        let reports = Reports { reports, skipped: Vec::new(), note: finish.note().map(ToOwned::to_owned) };
+        let note = finish.note().map(ToOwned::to_owned);
+        let reports = Reports { reports, note, ..Reports::default() };
         documents.publish(&reports, exit(finish, &reports), output)
     }
 

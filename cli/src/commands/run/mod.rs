@@ -75,7 +75,7 @@ impl Run {
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
-        let reports = Reports { reports, skipped: plans.skipped, note };
+        let reports = Reports { reports, skipped: plans.skipped, note, drift: None };
         documents.publish(&reports, exit(finish, &reports), output)
     }
 
