@@ -1,14 +1,21 @@
 //! Reports as people and machines want them: on standard output, and in files.
 
-use std::fs;
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use scenario::report::Reports;
+use clap::{Args, ValueEnum as _};
+use scenario::report::{Reports, markdown_all};
 
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::report_format::ReportFormat;
+
+/// The variable in which GitHub Actions says where the summary of a step is.
+const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+/// How wide a table in a file may be.
+const PAGE: u16 = 120;
 
 /// Which documents are wanted.
 #[derive(Debug, Clone, Args)]
@@ -16,7 +23,8 @@ pub(crate) struct DocumentOptions {
     /// How to show the result.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
-    /// Write the result to a file, too: .json, .xml (JUnit), .md or .txt. Can be given several times.
+    /// Write the result to a file, too: .json, .ndjson, .xml (JUnit), .md or .txt, or FORMAT:FILE for any other name. Can be
+    /// given several times.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
 }
@@ -31,12 +39,17 @@ pub(crate) struct Documents {
 impl DocumentOptions {
     /// Finds out whether the files can be written, before anything is run.
     pub(crate) fn check(&self) -> Result<Documents, CommandError> {
-        let files = self.output.iter().map(|path| Ok((path.clone(), format_of(path)?))).collect::<Result<_, _>>();
+        let files = self.output.iter().map(|path| document(path)).collect::<Result<_, _>>();
         Ok(Documents { format: self.format, files: files.map_err(CommandError::Usage)? })
     }
 }
 
 impl Documents {
+    /// Whether what is shown are annotations of a CI system, and nothing for people.
+    pub(crate) fn are_annotations(&self) -> bool {
+        self.format == ReportFormat::Github
+    }
+
     /// Writes the reports to all files, and shows them. What could not be written is said, and hides no verdict: the
     /// exit code stays unless everything passed.
     pub(crate) fn publish(&self, reports: &Reports, exit: Exit, output: &mut Output) -> Result<Exit, CommandError> {
@@ -50,30 +63,84 @@ impl Documents {
     }
 
     fn write(&self, reports: &Reports, output: &mut Output) -> Result<(), CommandError> {
-        const PAGE: u16 = 120;
         let mut failed = Vec::new();
         for (path, format) in &self.files {
             if let Err(error) = fs::write(path, format.render_all(reports, PAGE)) {
                 failed.push(format!("cannot write `{}`: {error}", path.display()));
             }
         }
-        let shown = output.line(self.format.render_all(reports, output.width()).trim_end());
+        if self.format == ReportFormat::Github {
+            failed.extend(summarise_step(reports).err());
+        }
+        let text = self.format.render_all(reports, output.width());
+        let shown = match self.format {
+            ReportFormat::Text => output.report(text.trim_end()),
+            _ => output.line(text.trim_end()),
+        };
         if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
     }
 }
 
-/// The format that a file's name asks for, when the file can be written.
-fn format_of(path: &Path) -> Result<ReportFormat, String> {
-    let format = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("json") => ReportFormat::Json,
-        Some("xml") => ReportFormat::Junit,
-        Some("md") => ReportFormat::Markdown,
-        Some("txt") => ReportFormat::Text,
-        _ => return Err(format!("`{}` says no format: end it with .json, .xml, .md or .txt", path.display())),
+/// Adds the report to the summary of a step of GitHub Actions, where there is one.
+fn summarise_step(reports: &Reports) -> Result<(), String> {
+    let Some(path) = env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()).map(PathBuf::from) else {
+        return Ok(());
     };
+    let failed = |error: std::io::Error| format!("cannot write `{}` of {STEP_SUMMARY}: {error}", path.display());
+    let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+    file.write_all(markdown_all(reports).as_bytes()).map_err(failed)
+}
+
+/// The file and the format that are asked for, when the file can be written.
+fn document(given: &Path) -> Result<(PathBuf, ReportFormat), String> {
+    let text = given.to_str().unwrap_or_default();
+    let named = text.split_once(':').and_then(|(word, file)| Some((ReportFormat::from_str(word, false).ok()?, file)));
+    let (path, format) = match named {
+        Some((format, file)) => (PathBuf::from(file), format),
+        None => (given.to_owned(), format_of(given)?),
+    };
+    require_writable(&path)?;
+    Ok((path, format))
+}
+
+/// The format that a file's name asks for.
+fn format_of(path: &Path) -> Result<ReportFormat, String> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.and_then(ReportFormat::of_extension).ok_or_else(|| {
+        format!(
+            "`{}` says no format: end it with .json, .ndjson, .xml, .md or .txt, or write FORMAT:FILE",
+            path.display()
+        )
+    })
+}
+
+/// Whether a file can be written, before anything is run.
+pub(crate) fn require_writable(path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() || !folder.is_dir() {
+    if path.as_os_str().is_empty() || path.is_dir() || !folder.is_dir() {
         return Err(format!("`{}` cannot be written: there is no such folder, or it is one", path.display()));
     }
-    Ok(format)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::document;
+    use crate::report_format::ReportFormat;
+
+    #[test]
+    fn a_file_says_its_format_by_its_ending_or_in_front_of_it() {
+        let read = |text: &str| document(Path::new(text)).ok();
+        let is = |file: &str, format| Some((PathBuf::from(file), format));
+        assert_eq!(read("out.xml"), is("out.xml", ReportFormat::Junit));
+        assert_eq!(read("out.jsonl"), is("out.jsonl", ReportFormat::Ndjson));
+        assert_eq!(read("junit:results"), is("results", ReportFormat::Junit));
+        assert_eq!(read("github:/dev/null"), is("/dev/null", ReportFormat::Github));
+        assert_eq!(read("a:b.md"), is("a:b.md", ReportFormat::Markdown), "a colon may be part of a name");
+        for wrong in ["out.pdf", "results", "junit:", "nowhere/out.json", "pdf:out"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
 }

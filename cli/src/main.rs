@@ -4,6 +4,8 @@ mod acting;
 mod backend;
 mod beside;
 mod chance;
+mod choices;
+mod client;
 mod clock;
 mod commands;
 mod configuration;
@@ -13,8 +15,10 @@ mod home;
 mod http_client;
 mod json_text;
 mod keys;
+mod live_view;
 mod machine;
 mod output;
+mod paint;
 mod reference;
 mod report_format;
 mod search;
@@ -24,6 +28,7 @@ mod session;
 mod signals;
 mod source;
 mod standing;
+mod submitting;
 mod times;
 mod verdict_lines;
 
@@ -34,11 +39,13 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    cancel, config, confine, explain, gc, health, images, init, key, list, plan, rerun, rescore, run, schema, serve,
-    show, sweep, try_one, validate, worker as worker_command,
+    artifacts, cancel, ci, compare, completions, config, confine, doctor, explain, gc, health, images, init, key, list,
+    logs, man, plan, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace, try_one, validate,
+    watch, worker as worker_command,
 };
 use configuration::Unread;
-use output::Output;
+use exit_code::Exit;
+use output::{CommandError, Output};
 
 /// Puts AI agents to the test: a world, a task, an agent, and what must be true afterwards.
 #[derive(Debug, Parser)]
@@ -62,12 +69,21 @@ enum Command {
     Explain(explain::Explain),
     Init(init::Init),
     Try(try_one::Try),
-    Run(run::Run),
-    Rerun(rerun::Rerun),
+    Run(Box<run::Run>),
+    Ci(Box<ci::Ci>),
+    Rerun(Box<rerun::Rerun>),
     List(list::List),
     Show(show::Show),
+    Trace(trace::Trace),
+    Shell(shell::Shell),
+    Compare(compare::Compare),
     Rescore(rescore::Rescore),
     Cancel(cancel::Cancel),
+    Submit(Box<submit::Submit>),
+    Watch(watch::Watch),
+    Results(results::Results),
+    Logs(logs::Logs),
+    Artifacts(artifacts::Artifacts),
     Serve(Box<serve::Serve>),
     Worker(Box<worker_command::Worker>),
     Sweep(sweep::Sweep),
@@ -75,6 +91,9 @@ enum Command {
     Images(images::Images),
     Key(key::Key),
     Config(config::Config),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
     Health(health::Health),
     Confine(confine::Confine),
 }
@@ -87,28 +106,44 @@ fn main() -> ExitCode {
         Err(Unread::File(error)) => return Output::new(output::Colour::Auto).finish(Err(error)),
     };
     let mut output = Output::new(arguments.color);
-    let result = match arguments.command {
-        Command::Validate(command) => command.run(&mut output),
-        Command::Plan(command) => command.run(&mut output),
-        Command::Schema(command) => command.run(&mut output),
-        Command::Explain(command) => command.run(&mut output),
-        Command::Init(command) => command.run(&mut output),
-        Command::Try(command) => command.run(&mut output),
-        Command::Run(command) => command.run(&mut output),
-        Command::Rerun(command) => command.run(&mut output),
-        Command::List(command) => command.run(&mut output),
-        Command::Show(command) => command.run(&mut output),
-        Command::Rescore(command) => command.run(&mut output),
-        Command::Cancel(command) => command.run(&mut output),
-        Command::Serve(command) => command.run(&mut output),
-        Command::Worker(command) => command.run(&mut output),
-        Command::Sweep(command) => command.run(&mut output),
-        Command::Gc(command) => command.run(&mut output),
-        Command::Images(command) => command.run(&mut output),
-        Command::Key(command) => command.run(&mut output),
-        Command::Config(command) => command.run(&mut output),
-        Command::Health(command) => command.run(&mut output),
-        Command::Confine(command) => command.run(),
-    };
+    let result = run(arguments.command, &mut output);
     output.finish(result)
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
+    match command {
+        Command::Validate(command) => command.run(output),
+        Command::Plan(command) => command.run(output),
+        Command::Schema(command) => command.run(output),
+        Command::Explain(command) => command.run(output),
+        Command::Init(command) => command.run(output),
+        Command::Try(command) => command.run(output),
+        Command::Run(command) => command.run(output),
+        Command::Ci(command) => command.run(output),
+        Command::Rerun(command) => command.run(output),
+        Command::List(command) => command.run(output),
+        Command::Show(command) => command.run(output),
+        Command::Trace(command) => command.run(output),
+        Command::Shell(command) => command.run(output),
+        Command::Compare(command) => command.run(output),
+        Command::Rescore(command) => command.run(output),
+        Command::Cancel(command) => command.run(output),
+        Command::Submit(command) => command.run(output),
+        Command::Watch(command) => command.run(output),
+        Command::Results(command) => command.run(output),
+        Command::Logs(command) => command.run(output),
+        Command::Artifacts(command) => command.run(output),
+        Command::Serve(command) => command.run(output),
+        Command::Worker(command) => command.run(output),
+        Command::Sweep(command) => command.run(output),
+        Command::Gc(command) => command.run(output),
+        Command::Images(command) => command.run(output),
+        Command::Key(command) => command.run(output),
+        Command::Config(command) => command.run(output),
+        Command::Doctor(command) => command.run(output),
+        Command::Completions(command) => command.run(Arguments::command(), output),
+        Command::Man(command) => command.run(Arguments::command(), output),
+        Command::Health(command) => command.run(output),
+        Command::Confine(command) => command.run(),
+    }
 }

@@ -2,11 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::ValueEnum;
 use console::Term;
-use indicatif::{ProgressBar, ProgressStyle};
 use scenario::spec::render::Style;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -14,6 +12,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::exit_code::Exit;
+use crate::live_view::{self, LiveView};
+use crate::paint::painted;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,6 +35,9 @@ pub(crate) enum CommandError {
     /// What the command needs could not be had.
     #[error("{0}")]
     Infrastructure(String),
+    /// A spec is not valid, as a server says.
+    #[error("{0}")]
+    InvalidSpec(String),
     /// The output could not be written.
     #[error("cannot write the output: {0}")]
     Write(io::Error),
@@ -48,48 +51,21 @@ pub(crate) enum CommandError {
 fn show_warnings() {
     let ours = ["engine", "server", "store", "worker"].map(|target| (target, LevelFilter::WARN));
     let ours = ours.into_iter().chain([("touchstone", LevelFilter::INFO)]);
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false).with_ansi(false);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Errors).with_target(false).with_ansi(false);
     let shown = lines.without_time().with_filter(Targets::new().with_targets(ours));
     let _ = tracing_subscriber::registry().with(shown).try_init();
 }
 
-/// A bar that shows how far something is, on standard error.
-#[derive(Debug)]
-pub(crate) struct Bar(ProgressBar);
+/// Standard error, which is not written to while something is drawn there.
+struct Errors;
 
-impl Bar {
-    fn new(steps: u64) -> Self {
-        let bar = ProgressBar::new(steps);
-        if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {pos}/{len} {elapsed} {wide_msg}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Self(bar)
+impl io::Write for Errors {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        live_view::beside(|| io::stderr().write(bytes))
     }
 
-    /// So many steps are done.
-    pub(crate) fn set(&self, steps: u64) {
-        self.0.set_position(steps);
-    }
-
-    /// One more step is done.
-    pub(crate) fn advance(&self) {
-        self.0.inc(1);
-    }
-
-    /// What is being done.
-    pub(crate) fn message(&self, text: &str) {
-        self.0.set_message(text.to_owned());
-    }
-
-    /// A line above the bar, which stays.
-    pub(crate) fn line(&self, text: &str) {
-        self.0.println(text);
-    }
-
-    /// Takes the bar away.
-    pub(crate) fn end(&self) {
-        self.0.finish_and_clear();
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }
 
@@ -133,9 +109,16 @@ impl Output {
         wanted(self.stdout.flush().and_then(|()| io::stdout().write_all(text.as_bytes())))
     }
 
+    /// Prints a report for people, with colours where they are wanted.
+    pub(crate) fn report(&mut self, text: &str) -> Result<(), CommandError> {
+        if self.style == Style::Coloured { self.line(painted(text)) } else { self.line(text) }
+    }
+
     /// Tells of progress, beside the output.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stderr(), "{}", text.as_ref());
+        let is_seen = self.style == Style::Coloured && io::stderr().is_terminal();
+        let text = if is_seen { painted(text.as_ref()) } else { text.as_ref().to_owned() };
+        let _ = live_view::beside(|| writeln!(io::stderr(), "{text}"));
     }
 
     /// Says something that people should know, beside the output.
@@ -148,9 +131,9 @@ impl Output {
         self.notice(&error.to_string());
     }
 
-    /// A bar for so many steps, where somebody can see it.
-    pub(crate) fn bar(&self, steps: u64) -> Option<Bar> {
-        io::stderr().is_terminal().then(|| Bar::new(steps))
+    /// A view of scenarios that run, where somebody can see it.
+    pub(crate) fn live_view(&self, total: u64, ended: u64) -> Option<LiveView> {
+        io::stderr().is_terminal().then(|| LiveView::new(total, ended))
     }
 
     /// The width of the terminal, or of a page when there is none.
@@ -171,6 +154,7 @@ impl Output {
                 self.problem(&error);
                 let exit = match error {
                     CommandError::Usage(_) => Exit::Usage,
+                    CommandError::InvalidSpec(_) => Exit::InvalidSpec,
                     CommandError::Infrastructure(_) | CommandError::Write(_) | CommandError::Machine(_) => {
                         Exit::Infrastructure
                     }

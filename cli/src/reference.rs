@@ -38,6 +38,16 @@ impl FromStr for Reference {
 }
 
 impl Reference {
+    /// The experiment's name: an id, a part of one, or `latest`.
+    pub(crate) fn experiment(&self) -> &str {
+        &self.experiment
+    }
+
+    /// Which run, if one is named.
+    pub(crate) fn run(&self) -> Option<u32> {
+        self.run
+    }
+
     /// The experiment, and the run that is meant: the newest one unless another is named.
     pub(crate) async fn find(&self, store: &Store) -> Result<(Experiment, Run), CommandError> {
         let experiment = store.find_experiment(&self.experiment).await?;

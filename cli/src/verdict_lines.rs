@@ -26,7 +26,8 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
         let name = &invariant.name;
         lines.push(format!("{word} {name} ({:.2}, weight {}{gate})", invariant.verdict.score, invariant.weight));
         let message = untrusted::visible(&untrusted::cut(&invariant.verdict.message, MOST_LINE * 4));
-        lines.extend(message.lines().map(|line| format!("      {line}")));
+        // Behind a bar, no foreign line is a command of a CI system, which reads lines from their first sign.
+        lines.extend(message.lines().map(|line| format!("      | {line}")));
         lines.extend(image_note(invariant));
     }
     lines.extend(last_words(result));
@@ -68,6 +69,6 @@ fn last_words(result: &ScenarioResult) -> Vec<String> {
     if !ended_badly || said.is_empty() {
         return Vec::new();
     }
-    let lines = said.iter().rev().map(|line| format!("      {}", untrusted::line(line, MOST_LINE)));
+    let lines = said.iter().rev().map(|line| format!("      | {}", untrusted::line(line, MOST_LINE)));
     std::iter::once("the agent's last words:".to_owned()).chain(lines).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::advice::after;
 use crate::door::DoorError;
 
 /// Why the engine could not do its work.
@@ -113,7 +114,7 @@ pub enum EngineError {
         reason: String,
     },
     /// A file of ours could not be used.
-    #[error("cannot {operation}: {cause}")]
+    #[error("cannot {operation}: {cause}{}", after(cause))]
     Files {
         /// What was tried.
         operation: String,

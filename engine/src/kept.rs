@@ -27,13 +27,23 @@ pub(crate) fn is_marked(data_dir: &DataDir, sandbox: &str) -> io::Result<bool> {
 }
 
 /// The names of all sandboxes that are kept.
-pub(crate) fn marked(data_dir: &DataDir) -> io::Result<BTreeSet<String>> {
+pub fn marked(data_dir: &DataDir) -> io::Result<BTreeSet<String>> {
     let entries = match fs::read_dir(folder(data_dir)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(error),
     };
     entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// The command that leads into a sandbox that is kept: words for no shell in particular, of which the last is the program
+/// that is started inside. `None` when it is not kept.
+pub fn entrance(data_dir: &DataDir, sandbox: &str) -> io::Result<Option<Vec<String>>> {
+    if !is_marked(data_dir, sandbox)? {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(folder(data_dir).join(sandbox))?;
+    Ok(Some(text.split_whitespace().map(ToOwned::to_owned).collect()))
 }
 
 /// Forgets that a sandbox was kept; it is fine when it was not.
@@ -50,7 +60,7 @@ fn folder(data_dir: &DataDir) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_marked, mark, marked, unmark};
+    use super::{entrance, is_marked, mark, marked, unmark};
     use crate::data_dir::DataDir;
 
     #[test]
@@ -62,6 +72,8 @@ mod tests {
         assert!(is_marked(&data_dir, "ts-1").expect("an answer"));
         assert!(!is_marked(&data_dir, "").expect("an answer") && !is_marked(&data_dir, "../id").expect("an answer"));
         assert_eq!(Vec::from_iter(marked(&data_dir).expect("a list")), ["ts-1"]);
+        assert_eq!(entrance(&data_dir, "ts-1").expect("an answer"), Some(vec!["look".to_owned()]));
+        assert_eq!(entrance(&data_dir, "../id").expect("an answer"), None);
         unmark(&data_dir, "ts-1").expect("removed");
         unmark(&data_dir, "ts-1").expect("nothing to do");
         assert!(marked(&data_dir).expect("a list").is_empty());

@@ -9,6 +9,7 @@
 //! ([`door`]) does what is asked, [`gateways`] serve what the agent calls, and everything that is seen becomes evidence.
 //! The engine judges nothing, and knows neither a database of ours nor a queue.
 
+mod advice;
 mod agent;
 pub mod attempt;
 pub mod backend;
@@ -29,7 +30,7 @@ pub mod fixtures;
 pub mod gateways;
 pub mod images;
 pub mod judges;
-mod kept;
+pub mod kept;
 mod limits;
 pub mod machine;
 pub mod owner;

@@ -1,8 +1,9 @@
 //! The domain of Touchstone, pure: no I/O, no clock, no runtime.
 //!
 //! A spec is read ([`spec`]) and expanded into scenarios ([`plan`]). What is observed of a scenario ([`evidence`]) is
-//! judged ([`checks`], [`forbidden`]), scored ([`score`]) and shown ([`report`]). Every step is a function from data to
-//! data, so a stored experiment can be judged again and two workers cannot disagree.
+//! judged ([`checks`], [`forbidden`]), scored ([`score`]), compared with what was before ([`drift`]) and shown ([`report`]). Every
+//! step is a function from data to data, so a stored experiment can be judged again and two workers cannot
+//! disagree.
 //!
 //! The words are those of `ARCHITECTURE.md`.
 
@@ -10,6 +11,7 @@ pub mod address;
 pub mod alert;
 pub mod cassette;
 pub mod checks;
+pub mod drift;
 pub mod evidence;
 pub mod forbidden;
 pub mod interactive;

@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 use worker::Clock as _;
 
 use super::validate::count;
+use crate::client::{MaybeServer, Server};
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
@@ -17,7 +18,8 @@ use crate::standing::Standing;
 
 /// End a run before all of its scenarios have been run.
 ///
-/// Scenarios that wait are not run any more, and those that are being run are stopped. What has ended already stays.
+/// Scenarios that wait are not run any more, and those that are being run are stopped. What has ended already stays. With a
+/// URL, a run of that server is meant.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// EXPERIMENT or EXPERIMENT#RUN; without a run, the newest one is meant.
@@ -26,6 +28,8 @@ pub(crate) struct Cancel {
     /// Why, for whoever looks at it later.
     #[arg(long, value_name = "TEXT", default_value = "cancelled by hand")]
     reason: String,
+    #[command(flatten)]
+    server: MaybeServer,
     #[command(flatten)]
     store: StoreOption,
 }
@@ -44,7 +48,22 @@ impl Cancel {
         if self.reference.scenario.is_some() {
             return Err(CommandError::Usage("a run is cancelled as a whole; leave `/SCENARIO` away".to_owned()));
         }
-        Runtime::new()?.block_on(self.cancel(output))
+        match self.server.named()? {
+            Some(server) => Runtime::new()?.block_on(self.cancel_at(&server, output)),
+            None => Runtime::new()?.block_on(self.cancel(output)),
+        }
+    }
+
+    async fn cancel_at(&self, server: &Server, output: &mut Output) -> Result<Exit, CommandError> {
+        let run = server.find(&self.reference).await?;
+        if run.run.is_some() {
+            return Err(CommandError::Usage("a server cancels the newest run; leave `#RUN` away".to_owned()));
+        }
+        let said = server.cancel(&run, &self.reason).await?;
+        let word = if said.text("status") == "cancelled" { "cancelled" } else { "is being cancelled" };
+        let (ended, total) = (said.text("ended_scenarios"), said.text("total_scenarios"));
+        output.line(format!("{} {word}: {ended} of {total} scenarios had ended", run.name()))?;
+        Ok(Exit::Passed)
     }
 
     async fn cancel(&self, output: &mut Output) -> Result<Exit, CommandError> {

@@ -32,8 +32,13 @@ max-concurrent = 8
 ```
 
 `serve`, `worker`, `key` and `gc` also take `DATABASE_URL` when nothing else says where the database is. The commands of
-somebody who works on a spec (`run`, `rerun`, `list`, `show`, `rescore` and `cancel`) do not: where an application is
-being worked on, that variable is often the application's own, and its database is no place for our tables.
+somebody who works on a spec (`run`, `ci`, `rerun`, `list`, `show`, `trace`, `shell`, `compare`, `rescore`, `cancel` and
+`doctor`) do not: where an application is being worked on, that variable is often the application's own, and its database
+is no place for our tables.
+
+`submit`, `watch`, `results`, `logs` and `artifacts` speak to the server at `url`, with the key `api-key`; without them,
+`KEYSTONE_BASE_URL` and `KEYSTONE_API_KEY` are looked at. `list`, `cancel`, `rerun`, `compare`, `trace`, `ci` and `doctor`
+speak to a server only when `url` is set, and `--local` keeps the first five at this machine.
 
 Not in the table: `TOUCHSTONE_SECRET_KEY` (64 hexadecimal digits or base64 of 32 bytes), with which stored secrets are
 sealed, and `DOCKER_HOST`, which says where the Docker engine is.

@@ -10,6 +10,7 @@ use store::{Experiment, Numbers, Run};
 use tokio::runtime::Runtime;
 use worker::Clock as _;
 
+use crate::client::{Listed, MaybeServer, Server};
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
@@ -20,7 +21,8 @@ use crate::times::{age, second};
 
 /// List the experiments that are kept, newest first.
 ///
-/// What is shown of an experiment is its newest run; `touchstone show ID` shows all of it.
+/// What is shown of an experiment is its newest run; `touchstone show ID` shows all of it. With a URL, the experiments of that
+/// server are listed.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// How many experiments to show.
@@ -32,6 +34,8 @@ pub(crate) struct List {
     /// How to show them.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    server: MaybeServer,
     #[command(flatten)]
     store: StoreOption,
 }
@@ -56,11 +60,28 @@ struct Row {
 
 impl List {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        if let Some(server) = self.server.named()? {
+            return self.of_server(&server, output);
+        }
         let rows = Runtime::new()?.block_on(self.rows())?;
         match self.format {
             Format::Json => output.line(json_text::pretty(&rows.iter().map(object).collect()))?,
             Format::Text if rows.is_empty() => output.line(self.nothing())?,
             Format::Text => output.line(table(&rows, SystemClock.now()).to_string())?,
+        }
+        Ok(Exit::Passed)
+    }
+
+    fn of_server(&self, server: &Server, output: &mut Output) -> Result<Exit, CommandError> {
+        let listed = Runtime::new()?.block_on(server.experiments(self.limit, self.spec.as_deref()))?;
+        match self.format {
+            Format::Json => {
+                output.line(json_text::pretty(&listed.into_iter().map(|one| one.0).collect()))?;
+            }
+            Format::Text if listed.is_empty() => {
+                output.line(format!("no experiments at {}; `touchstone submit SPEC` makes one", server.place()))?;
+            }
+            Format::Text => output.line(remote_table(&listed).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -117,6 +138,27 @@ fn table(rows: &[Row], now: Timestamp) -> Table {
             run.verdict.map_or("-", verdict_word).to_owned(),
             format!("{passed}/{}", run.total),
             pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.2}")),
+        ]);
+    }
+    table
+}
+
+/// The experiments of a server.
+fn remote_table(listed: &[Listed]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::ASCII_BORDERS_ONLY_CONDENSED)
+        .set_header(["id", "name", "spec", "started", "state", "verdict", "ended"]);
+    for one in listed {
+        let started = one.text("created_at");
+        table.add_row([
+            one.text("id"),
+            one.text("name"),
+            format!("{} v{}", one.text("spec_id"), one.text("spec_version")),
+            started.parse::<Timestamp>().map_or(started, second),
+            one.text("status"),
+            one.text("verdict"),
+            format!("{}/{}", one.text("ended_scenarios"), one.text("total_scenarios")),
         ]);
     }
     table

@@ -30,6 +30,19 @@ pub(crate) fn resolve_given(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeM
     resolve_with(spec, forwarded, Sources::Refused)
 }
 
+/// The values that can be found here, for a server: it looks into none of the places that specs name, and may keep the others
+/// itself. Values that specs make or state are its own to make.
+pub(crate) fn resolve_for_server(spec: &Spec, forwarded: &Forwarded) -> BTreeMap<String, String> {
+    let environment = |name: &str| env::var(name).ok();
+    let named = spec.secrets.iter().filter(|secret| secret.entry().from.is_none());
+    let found = named.filter_map(|secret| {
+        let name = secret.name().to_string();
+        let value = value(secret.entry(), forwarded.get(&name), Sources::Named(&environment)).and_then(fitting);
+        Some((name, value.ok()?))
+    });
+    found.collect()
+}
+
 /// Looks up a variable of the environment.
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 

@@ -1,5 +1,6 @@
 //! Where a server listens, and who may come without a key.
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use tokio::net::TcpListener;
@@ -24,7 +25,15 @@ pub(crate) fn require_loopback(address: SocketAddr) -> Result<(), CommandError> 
 
 /// Listens, and says where.
 pub(crate) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
-    let unusable = |error: std::io::Error| CommandError::Infrastructure(format!("cannot listen on {address}: {error}"));
+    let unusable = |error: io::Error| {
+        let next = match error.kind() {
+            io::ErrorKind::AddrInUse => "; another program listens there: end it, or choose a port with `--listen`",
+            io::ErrorKind::AddrNotAvailable => "; this machine has no such address: `--listen` names another",
+            io::ErrorKind::PermissionDenied => "; ports below 1024 are for root: `--listen` names another",
+            _ => "",
+        };
+        CommandError::Infrastructure(format!("cannot listen on {address}: {error}{next}"))
+    };
     let listener = TcpListener::bind(address).await.map_err(unusable)?;
     let real = listener.local_addr().map_err(unusable)?;
     Ok((listener, real))

@@ -1,6 +1,6 @@
-//! What a person sees while scenarios run: a bar on a terminal, and a line for each that ended.
+//! What a person sees while scenarios run: on a terminal a line for each that runs, and everywhere one for each that ended.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use engine::event::{Event, Phase};
 use scenario::result::{RowStatus, ScenarioResult};
@@ -10,19 +10,17 @@ use store::{ExperimentId, RunId};
 use worker::{About, Notice};
 
 use super::Session;
-use crate::output::{Bar, CommandError, Output};
+use crate::live_view::LiveView;
+use crate::output::{CommandError, Output};
 
 /// How long a line of foreign text may be.
 const MOST_LINE: usize = 300;
-/// How many scenarios a bar names.
-const NAMED: usize = 4;
 
 /// Tells of progress.
 pub(super) struct Progress {
-    bar: Option<Bar>,
+    live: Option<LiveView>,
     verbose: bool,
     names: HashMap<ExperimentId, String>,
-    running: BTreeSet<String>,
     /// Notes that were told: most come from every scenario of a spec.
     noted: HashSet<String>,
 }
@@ -38,64 +36,70 @@ impl Progress {
             total += run.total;
             ended += run.ended;
         }
-        let bar = output.bar(total);
-        if let Some(bar) = &bar {
-            bar.set(ended);
-        }
-        Ok(Self { bar, verbose: session.options.verbose, names, running: BTreeSet::new(), noted: HashSet::new() })
+        let live = output.live_view(total, ended);
+        Ok(Self { live, verbose: session.options.verbose, names, noted: HashSet::new() })
     }
 
     /// Tells of something.
     pub(super) fn tell(&mut self, notice: &Notice, output: &mut Output) {
+        self.draw(notice);
         match notice {
-            Notice::Claimed { job } => {
-                self.running.insert(self.name(job));
-                self.detail(job, "started", output);
-            }
+            Notice::Claimed { job } => self.detail(job, "started", output),
             Notice::Happened { job, event } => self.happened(job, event, output),
             Notice::Retrying { job, message, after } => {
-                self.running.remove(&self.name(job));
                 let (name, message) = (self.name(job), untrusted::line(message, MOST_LINE));
                 let attempt = job.attempt;
-                self.line(
-                    output,
-                    format!("retry {name}: attempt {attempt} failed, again in {:.0} s: {message}", after.as_secs_f64()),
-                );
+                output.note(format!(
+                    "retry {name}: attempt {attempt} failed, again in {:.0} s: {message}",
+                    after.as_secs_f64()
+                ));
             }
-            Notice::Ended { job, result } => {
-                self.running.remove(&self.name(job));
-                self.line(output, ended(&self.name(job), result));
-                self.advance();
-            }
-            Notice::GivenUp { job, message } => {
-                self.running.remove(&self.name(job));
-                self.line(output, format!("ended {}: {message}", self.name(job)));
-                self.advance();
-            }
+            Notice::Ended { job, result } => output.note(ended(&self.name(job), result)),
+            Notice::GivenUp { job, message } => output.note(format!("ended {}: {message}", self.name(job))),
             Notice::RunEnded { .. } | Notice::SandboxReady { .. } | Notice::SandboxEnded { .. } => {}
-            Notice::Problem(message) => self.line(output, format!("problem: {}", untrusted::line(message, MOST_LINE))),
+            Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
         }
-        self.name_running();
     }
 
-    /// Takes the bar away.
-    pub(super) fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.end();
+    /// Takes what is drawn away.
+    pub(super) fn end(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.end();
         }
+    }
+
+    /// Draws it, where there is a terminal.
+    fn draw(&mut self, notice: &Notice) {
+        let Some(mut live) = self.live.take() else { return };
+        match notice {
+            Notice::Claimed { job } => live.doing(&self.name(job), "starting"),
+            Notice::Happened { job, event } => {
+                if let Some(what) = doing(event) {
+                    live.doing(&self.name(job), &what);
+                }
+            }
+            Notice::Retrying { job, .. } => live.forget(&self.name(job)),
+            Notice::Ended { job, result } => live.ended(&self.name(job), Some(result.status)),
+            Notice::GivenUp { job, .. } => live.gone(&self.name(job)),
+            Notice::RunEnded { .. }
+            | Notice::SandboxReady { .. }
+            | Notice::SandboxEnded { .. }
+            | Notice::Problem(_) => {}
+        }
+        self.live = Some(live);
     }
 
     fn happened(&mut self, job: &About, event: &Event, output: &mut Output) {
         let told = match event {
             Event::Pulling { image, status } => Some(format!("pulling {image}: {}", untrusted::line(status, 100))),
             Event::Baking { packages } => Some(format!("installing {}", packages.join(" "))),
-            Event::SandboxKept { name } => Some(format!("kept its sandbox `{name}`: docker exec -it {name} sh")),
+            Event::SandboxKept { name } => Some(format!("kept its sandbox: enter it with `touchstone shell {name}`")),
             Event::Note(note) if !self.noted.insert(note.clone()) => return,
-            Event::Note(note) => return self.line(output, format!("      {}", untrusted::line(note, MOST_LINE))),
+            Event::Note(note) => return output.note(format!("      {}", untrusted::line(note, MOST_LINE))),
             _ => None,
         };
         if let Some(told) = told {
-            self.line(output, format!("      {}: {told}", self.name(job)));
+            output.note(format!("      {}: {told}", self.name(job)));
         } else if self.verbose {
             self.detail(job, &step(event), output);
         }
@@ -104,34 +108,25 @@ impl Progress {
     /// A line that only those see who want to see everything.
     fn detail(&self, job: &About, text: &str, output: &mut Output) {
         if self.verbose {
-            self.line(output, format!("      {}: {text}", self.name(job)));
-        }
-    }
-
-    fn line(&self, output: &mut Output, text: String) {
-        match &self.bar {
-            Some(bar) => bar.line(&text),
-            None => output.note(text),
-        }
-    }
-
-    fn advance(&self) {
-        if let Some(bar) = &self.bar {
-            bar.advance();
-        }
-    }
-
-    fn name_running(&self) {
-        if let Some(bar) = &self.bar {
-            let named: Vec<_> = self.running.iter().take(NAMED).map(String::as_str).collect();
-            let more = if self.running.len() > NAMED { ", …" } else { "" };
-            bar.message(&format!("{}{more}", named.join(", ")));
+            output.note(format!("      {}: {text}", self.name(job)));
         }
     }
 
     fn name(&self, job: &About) -> String {
         let spec = self.names.get(&job.run.experiment).map_or("", String::as_str);
         format!("{spec}/{}", job.scenario)
+    }
+}
+
+/// What a scenario does from now on, in a few words.
+fn doing(event: &Event) -> Option<String> {
+    match event {
+        Event::PhaseStarted(phase) => Some(phase.to_string()),
+        Event::Pulling { image, .. } => Some(format!("prepare: pulling {image}")),
+        Event::Baking { .. } => Some("prepare: installing packages".to_owned()),
+        Event::ServiceReady { service, .. } => Some(format!("prepare: {service} is ready")),
+        Event::Probed { invariant } => Some(format!("probe: {}", untrusted::line(invariant, 60))),
+        _ => None,
     }
 }
 

@@ -2,12 +2,21 @@
 
 mod backend_choice;
 mod boundaries;
+mod ci_command;
 mod commands;
+mod compare_command;
+mod debugging;
+mod doctor_command;
 mod fields;
 mod generated;
+mod guides;
+mod help;
 mod history;
 mod judge;
+mod pipelines;
 mod place;
+mod remote;
+mod remote_outage;
 mod rescore_command;
 mod run_command;
 mod run_crash;
@@ -19,6 +28,7 @@ mod run_together;
 mod same_evidence;
 mod seeded;
 mod serving;
+mod terminal;
 mod try_command;
 mod validate;
 
@@ -26,6 +36,20 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
+
+/// What somebody may have set for themselves, and no test should see.
+const FOREIGN: [&str; 10] = [
+    "NO_COLOR",
+    "TOUCHSTONE_URL",
+    "TOUCHSTONE_API_KEY",
+    "TOUCHSTONE_DATA_DIR",
+    "TOUCHSTONE_CONFIG",
+    "TOUCHSTONE_BACKEND",
+    "TOUCHSTONE_BASELINE",
+    "KEYSTONE_BASE_URL",
+    "KEYSTONE_API_KEY",
+    "GITHUB_STEP_SUMMARY",
+];
 
 /// The root of the repository.
 fn root() -> PathBuf {
@@ -35,7 +59,10 @@ fn root() -> PathBuf {
 /// The binary, started in the root of the repository.
 fn touchstone(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("touchstone").expect("the binary");
-    command.current_dir(root()).env_remove("NO_COLOR").args(arguments);
+    command.current_dir(root()).args(arguments);
+    for foreign in FOREIGN {
+        command.env_remove(foreign);
+    }
     command
 }
 

@@ -11,7 +11,8 @@ use serde_json::Value as Json;
 use store::{AttemptOutcome, Run, RunState, Store, StoredAttempt};
 use tempfile::TempDir;
 
-use crate::{read, touchstone};
+use crate::serving::Served;
+use crate::{FOREIGN, read, touchstone};
 
 /// An image that is always there when tests run.
 pub(crate) const IMAGE: &str = "touchstone/busybox:1";
@@ -94,6 +95,17 @@ impl Place {
         for foreign in ["DATABASE_URL", "TOUCHSTONE_DATABASE_URL", "TOUCHSTONE_SECRET_KEY", "TOUCHSTONE_CONFIG"] {
             command.env_remove(foreign);
         }
+        Started::watch(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary"))
+    }
+
+    /// Starts a command that speaks to a server, and watches what it tells.
+    pub(crate) fn watch(&self, served: &Served, arguments: &[&str]) -> Started {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_touchstone"));
+        for foreign in FOREIGN {
+            command.env_remove(foreign);
+        }
+        command.args(arguments).env("TOUCHSTONE_URL", &served.url);
+        command.env("TOUCHSTONE_API_KEY", served.key.as_deref().unwrap_or_default());
         Started::watch(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary"))
     }
 
@@ -253,6 +265,11 @@ pub(crate) fn spec(agent: &str, more: &str) -> String {
         "version: 1\nid: trial\nbase: {IMAGE}\ntask: {{prompt: x}}\nagent: {{type: cli, command: {agent:?}}}\n\
          resources: {{memory: 64Mi, disk: 16Mi}}\n{more}\n"
     )
+}
+
+/// A spec whose sandboxes need no image: with `--backend local` they have the programs of this machine.
+pub(crate) fn local_spec(agent: &str, more: &str) -> String {
+    spec(agent, more).replace(IMAGE, "debian")
 }
 
 /// An invariant that asks for a file.

@@ -145,10 +145,13 @@ fn a_sandbox_is_kept_when_its_scenario_failed_and_swept_when_asked() {
     let (code, report, stderr) = place.report(&["--keep-sandbox", "on-failure"]);
     assert_eq!(code, 1, "{stderr}");
     let name = report["experiments"][0]["scenarios"][0]["sandbox_id"].as_str().expect("a name").to_owned();
-    assert!(stderr.contains(&format!("docker exec -it {name}")), "{stderr}");
+    assert!(stderr.contains(&format!("touchstone shell {name}")), "{stderr}");
     let look =
         || read(Command::new("docker").args(["exec", &name, "cat", "/workspace/other"]).output().expect("docker"));
     assert_eq!(look().1, "evidence\n");
+    let data = place.data().display().to_string();
+    let entered = crate::run(&["shell", "latest/default-r0", "--data-dir", &data, "--", "cat", "other"]);
+    assert_eq!(entered, (0, "evidence\n".to_owned(), String::new()), "the same on either backend");
     let (code, _, stderr) = place.run(&["sweep"]);
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(look().1, "evidence\n", "an ordinary sweep spares it");

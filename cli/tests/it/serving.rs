@@ -13,16 +13,17 @@ use crate::run;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that was started.
-struct Served {
-    process: Started,
-    url: String,
+pub(crate) struct Served {
+    pub(crate) process: Started,
+    pub(crate) url: String,
     /// The key that it showed.
-    key: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 impl Served {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut process = place.begin(&[&["serve", "--listen", "127.0.0.1:0", "--no-pull"], arguments].concat());
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        let anywhere = if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
+        let mut process = place.begin(&[&["serve", "--no-pull"], anywhere, arguments].concat());
         assert!(process.wait_for("touchstone: serving on "), "{}", process.told);
         let told = process.told.clone();
         let word = |start: &str| {
@@ -100,6 +101,15 @@ fn the_first_start_shows_a_key_and_later_ones_do_not() {
     let second = Served::start(&place, &["--no-worker"]);
     assert_eq!(second.key, None, "{}", second.process.told);
     assert_eq!(second.ask(&key, "GET", "/v1/specs", None).0, 200);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_with_what_to_do() {
+    let place = Place::new("");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let (code, _, stderr) = place.run(&["serve", "--no-worker", "--listen", &address]);
+    assert!(code == 4 && stderr.contains("another program listens there"), "{stderr}");
 }
 
 #[test]

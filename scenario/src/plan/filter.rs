@@ -2,13 +2,13 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::scenario::{Plan, Scenario};
+use super::scenario::{Plan, Scenario, word};
 use crate::spec::Spec;
 
 /// A pattern that chooses scenarios: `*` stands for any characters, `?` for one, everything else for itself.
 ///
-/// It matches the whole of a scenario's id, its cell's id, the spec's id, `SPEC-ID/SCENARIO-ID`, the spec's suite or one
-/// of its tags.
+/// It matches the whole of a scenario's id, its cell's id, the spec's id, `SPEC-ID/SCENARIO-ID`, the spec's suite, one of
+/// its tags, or `NAME=VALUE` of a parameter.
 #[derive(Debug, Clone)]
 pub struct Filter {
     matcher: GlobMatcher,
@@ -18,7 +18,10 @@ impl Filter {
     /// Reads a pattern; the message when it is none.
     pub fn new(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() {
-            return Err("a filter is empty: write a scenario's id, a spec's id, a suite or a tag".to_owned());
+            return Err(
+                "a filter is empty: write a scenario's id, a spec's id, a suite, a tag or NAME=VALUE of a parameter"
+                    .to_owned(),
+            );
         }
         let glob = GlobBuilder::new(&escaped(pattern))
             .literal_separator(false)
@@ -37,6 +40,7 @@ impl Filter {
             || is_match(spec.id.as_str())
             || is_match(&format!("{}/{}", spec.id, scenario.id))
             || spec.suite.iter().chain(&spec.tags).any(|label| is_match(label.as_str()))
+            || scenario.parameters.iter().any(|(name, value)| is_match(&format!("{name}={}", word(value))))
     }
 }
 
@@ -107,6 +111,10 @@ parallelism: {replicas: 2, matrix: {model: [small, large]}}
         for none in ["refund", "SHOP", "out", "v1?0?", "[s]hop", "{shop,x}", "v1.0 ", "small", "shop/*", "\\shop"] {
             assert_eq!(chosen(&[none]), 0, "{none}");
         }
+        for half in ["model=small", "model=s*", "*=large"] {
+            assert_eq!(chosen(&[half]), 2, "{half}");
+        }
+        assert_eq!((chosen(&["model=*"]), chosen(&["model="]), chosen(&["mode=small"])), (4, 0, 0));
         assert_eq!((chosen(&["*-r0"]), chosen(&["small-*"]), chosen(&["small-*", "*-r0"])), (2, 2, 3));
         assert!(Filter::new("").is_err());
     }

@@ -6,7 +6,7 @@
 use std::io;
 
 use serde::Serialize as _;
-use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Report, Reports, Row, Skipped};
@@ -35,15 +35,27 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(note) = &reports.note {
         all["note"] = note.as_str().into();
     }
+    if let Some(drift) = &reports.drift {
+        all["drift"] = json!({ "regressed": drift.regressed(), "summary": drift.summary(), "details": drift });
+    }
     written(&all)
 }
 
 fn written(value: &Json) -> String {
+    with(value, Safe(PrettyFormatter::new())) + "\n"
+}
+
+/// A JSON value on one line, safe to look at.
+pub(super) fn on_one_line(value: &Json) -> String {
+    with(value, Safe(CompactFormatter))
+}
+
+fn with<F: Formatter>(value: &Json, formatter: Safe<F>) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Safe(PrettyFormatter::new()));
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     let written = value.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "a JSON value can be written to memory");
-    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn skipped(skipped: &Skipped) -> Json {
@@ -68,6 +80,8 @@ pub fn summary(report: &Report) -> Json {
         "experiment_id": report.header.experiment_id,
         "run": report.header.run,
         "seed": report.seed,
+        "spec_file": report.header.spec_file,
+        "settings": { "parameters": report.header.parameters, "replicas": report.header.replicas },
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,
@@ -93,6 +107,7 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         "wall_ms": result.wall_ms,
         "exit_code": result.exit_code.unwrap_or(NO_EXIT_CODE),
         "tool_calls": result.tool_calls,
+        "tool_errors": result.tool_errors,
         "composite_score": result.composite,
         "agent_output": result.agent_output,
         "agent_stderr": result.agent_stderr,
@@ -118,11 +133,13 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
     }
     if result.usage.calls > 0 {
         scenario["cost"] = json!({
+            "calls": result.usage.calls,
             "input_tokens": result.usage.input_tokens,
             "output_tokens": result.usage.output_tokens,
             "cache_read_tokens": result.usage.cache_read_tokens,
             "model": result.usage.model,
             "estimated_usd": result.usage.cost().unwrap_or(0.0),
+            "priced": result.usage.cost().is_some(),
         });
     }
     scenario
@@ -150,10 +167,10 @@ fn invariant(invariant: &InvariantResult) -> Json {
     Json::Object(fields)
 }
 
-/// Pretty JSON in which unsafe characters stand as escapes.
-struct Safe(PrettyFormatter<'static>);
+/// JSON in which unsafe characters stand as escapes.
+struct Safe<F>(F);
 
-impl Formatter for Safe {
+impl<F: Formatter> Formatter for Safe<F> {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some(at) = rest.find(crate::untrusted::is_unsafe) {

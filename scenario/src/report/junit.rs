@@ -5,6 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Report, Reports, Row, Skipped};
+use crate::drift::{Change, Drift};
 use crate::score::Status;
 use crate::untrusted;
 
@@ -25,6 +26,7 @@ pub fn render(report: &Report) -> String {
 pub fn render_all(reports: &Reports) -> String {
     let mut suites: Vec<_> =
         reports.reports.iter().map(suite).chain(reports.skipped.iter().map(skipped_suite)).collect();
+    suites.extend(reports.drift.iter().map(drift_suite));
     if let Some(note) = &reports.note {
         if suites.is_empty() {
             suites.push(TestSuite::new("touchstone"));
@@ -72,6 +74,28 @@ fn skipped_suite(skipped: &Skipped) -> TestSuite {
     case.set_classname(spec.as_str());
     let mut suite = TestSuite::new(spec);
     suite.add_test_case(case);
+    suite
+}
+
+/// What changed since a baseline: a test case for each change, of which regressions are failures.
+fn drift_suite(drift: &Drift) -> TestSuite {
+    let mut suite = TestSuite::new("touchstone baseline");
+    suite.add_property(Property::new("baseline", untrusted::line(&drift.baseline, MOST_MESSAGE)));
+    suite.add_property(Property::new("summary", drift.summary()));
+    for finding in &drift.findings {
+        let message = format!("{} → {}; {}", finding.before, finding.now, finding.why);
+        let mut status = match finding.change {
+            Change::Regressed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            Change::InsufficientEvidence => TestCaseStatus::skipped(),
+            Change::Improved => TestCaseStatus::success(),
+        };
+        if finding.change != Change::Improved {
+            status.set_message(format!("{}: {}", finding.change.words(), untrusted::line(&message, MOST_MESSAGE)));
+        }
+        let mut case = TestCase::new(untrusted::line(&finding.place(), MOST_MESSAGE), status);
+        case.set_classname("touchstone baseline");
+        suite.add_test_case(case);
+    }
     suite
 }
 

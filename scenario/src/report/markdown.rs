@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped, time};
+use crate::drift::Drift;
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
 
@@ -42,6 +43,7 @@ pub fn render_all(reports: &Reports) -> String {
         let _ = writeln!(text, "\nnote: {}", code(note, MOST_FOUND));
     }
     text.push_str(&skipped(&reports.skipped));
+    text.extend(reports.drift.iter().map(|found| format!("\n{}", drift(found))));
     let mut sorted: Vec<_> = reports.reports.iter().collect();
     sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);
     // Every experiment is told before the scenarios of any, because there may be no room for all of them.
@@ -63,6 +65,46 @@ pub fn render_all(reports: &Reports) -> String {
     }
     if frames.len() < sorted.len() {
         let _ = writeln!(text, "\n{} more experiments are not shown.", sorted.len() - frames.len());
+    }
+    text
+}
+
+/// The reports as a comment on a pull request that is always the same one: its first line has a marker, by which it is found
+/// and replaced. `key` tells comments of several pipelines apart.
+#[must_use]
+pub fn comment(reports: &Reports, key: &str) -> String {
+    // Anything else could end the HTML comment.
+    let words = key.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let key = words.collect::<Vec<_>>().join("-");
+    format!("<!-- touchstone:{key} -->\n{}", render_all(reports))
+}
+
+/// What changed since a baseline.
+#[must_use]
+pub fn drift(drift: &Drift) -> String {
+    let mut text = format!("#### Compared with {}\n\n{}\n", code(&drift.baseline, MOST_NAME), drift.summary());
+    if !drift.findings.is_empty() {
+        let _ = writeln!(text, "\n| change | what | before | now | why |\n|---|---|---|---|---|");
+    }
+    for finding in drift.findings.iter().take(MOST_CELLS) {
+        // A bar would end the cell of a table, also inside of code.
+        let place = code(&finding.place(), MOST_NAME).replace('|', "\\|");
+        let _ = writeln!(
+            text,
+            "| {} | {place} | {} | {} | {} |",
+            finding.change.words(),
+            finding.before,
+            finding.now,
+            finding.why
+        );
+    }
+    if drift.findings.len() > MOST_CELLS {
+        let _ = writeln!(text, "\n{} more changes.", drift.findings.len() - MOST_CELLS);
+    }
+    for (what, names) in [("the baseline", &drift.only_before), ("this run", &drift.only_now)] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "\nonly in {what}: {}", code(&names.join(", "), MOST_FOUND));
+        }
     }
     text
 }

@@ -4,9 +4,12 @@
 //! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)` and `render_all(&Reports)`, and take
 //! every foreign text through [`crate::untrusted`].
 
+mod github;
 mod json;
 mod junit;
 mod markdown;
+mod ndjson;
+mod read;
 mod reports;
 mod terminal;
 #[cfg(test)]
@@ -17,14 +20,17 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
+pub use github::{render as github, render_all as github_all};
 pub use json::{
     render as json, render_all as json_all, scenario as scenario_value, summary as summary_value, value as json_value,
 };
 pub use junit::{render as junit, render_all as junit_all};
-pub use markdown::{render as markdown, render_all as markdown_all};
+pub use markdown::{comment, drift as markdown_drift, render as markdown, render_all as markdown_all};
+pub use ndjson::{render as ndjson, render_all as ndjson_all};
+pub use read::{read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
-pub use terminal::{render as terminal, render_all as terminal_all};
+pub use terminal::{drift as terminal_drift, render as terminal, render_all as terminal_all};
 
 use crate::plan::{Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;

@@ -1,6 +1,7 @@
 //! Several experiments, told in one document.
 
 use super::Report;
+use crate::drift::Drift;
 use crate::score::ExperimentVerdict;
 
 /// What one invocation has to tell: experiments, specs that were passed over, and a remark.
@@ -12,6 +13,8 @@ pub struct Reports {
     pub skipped: Vec<Skipped>,
     /// One line about all of it, such as "interrupted".
     pub note: Option<String>,
+    /// What changed since a baseline.
+    pub drift: Option<Drift>,
 }
 
 /// A spec that was not run.
@@ -24,11 +27,11 @@ pub struct Skipped {
 }
 
 impl Reports {
-    /// The exit code of a command that reports all of it: a failure goes before an error, and no experiment at all is
-    /// an error.
+    /// The exit code of a command that reports all of it: a failure or a regression goes before an error, and no experiment
+    /// at all is an error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        if self.count(1) > 0 {
+        if self.count(1) > 0 || self.drift.as_ref().is_some_and(Drift::regressed) {
             1
         } else if self.reports.is_empty() || self.count(0) < self.reports.len() {
             4
@@ -55,7 +58,7 @@ impl Reports {
     /// The only experiment, when there is nothing to tell besides.
     pub(super) fn only(&self) -> Option<&Report> {
         match self.reports.as_slice() {
-            [report] if self.skipped.is_empty() && self.note.is_none() => Some(report),
+            [report] if self.skipped.is_empty() && self.note.is_none() && self.drift.is_none() => Some(report),
             _ => None,
         }
     }
@@ -76,9 +79,13 @@ mod tests {
     use serde_json::json;
 
     use super::{Reports, Skipped};
+    use crate::drift::Drift;
     use crate::evidence::Evidence;
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};
-    use crate::report::{Report, json, json_all, junit_all, markdown, markdown_all, terminal, terminal_all};
+    use crate::report::{
+        Report, comment, github_all, json, json_all, junit_all, markdown, markdown_all, ndjson_all, terminal,
+        terminal_all,
+    };
 
     fn passed() -> Report {
         report_of(&vec![evidence(0, "refunded", ""); 4])
@@ -97,6 +104,7 @@ mod tests {
             reports: vec![passed(), report(), errored(), report_of(&[evidence(0, "refunded", "")])],
             skipped: vec![skipped("specs/redis-cache", "needs redis"), skipped(HOSTILE, HOSTILE)],
             note: Some("interrupted".to_owned()),
+            drift: None,
         }
     }
 
@@ -162,6 +170,35 @@ mod tests {
         let text = terminal_all(&everything(), 110);
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
         insta::assert_snapshot!(text);
+    }
+
+    fn drifted() -> Reports {
+        let drift = Drift::of(HOSTILE, &[passed()], &[report()]);
+        Reports { drift: Some(drift), ..of(vec![report()]) }
+    }
+
+    #[test]
+    fn a_regression_is_a_failure_in_every_rendering() {
+        let reports = Reports { drift: drifted().drift, ..of(vec![passed()]) };
+        assert!(reports.drift.as_ref().is_some_and(Drift::regressed) && reports.exit_code() == 1);
+        let (text, xml, markdown) = (terminal_all(&reports, 110), junit_all(&reports), markdown_all(&reports));
+        for rendered in [&text, &xml, &markdown, &github_all(&reports), &ndjson_all(&reports), &json_all(&reports)] {
+            assert!(
+                rendered.contains("regressed") && !rendered.contains(['\u{1b}', '\u{202e}', '\u{0}']),
+                "{rendered}"
+            );
+        }
+        assert_form(&xml);
+        insta::assert_snapshot!(format!("{text}\n{}", crate::report::markdown_drift(&drifted().drift.expect("drift"))));
+    }
+
+    #[test]
+    fn a_comment_is_found_again_by_its_first_line() {
+        let text = comment(&of(vec![passed()]), "night --><script>ly");
+        assert!(
+            text.starts_with("<!-- touchstone:night-script-ly -->\n### Touchstone: `refund-agent` passed"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod audit;
 mod metrics;
 mod span;
+mod timeline;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
@@ -14,6 +15,7 @@ use crate::evidence::{Body, Dialect, Evidence, ModelCall, ModelRecord, ToolUse};
 pub use audit::audit_lines;
 pub use metrics::metrics;
 use span::Spans;
+pub use timeline::{Kind, Moment, timeline};
 
 /// The trace of what was observed.
 ///

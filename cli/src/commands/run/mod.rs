@@ -10,7 +10,7 @@ use scenario::report::{Report, Reports};
 use store::{NewExperiment, RunId, Settings};
 use worker::{Clock as _, Ids as _, RandomIds};
 
-use crate::acting::OtherAgent;
+use crate::choices::Choices;
 use crate::clock::SystemClock;
 use crate::documents::DocumentOptions;
 use crate::exit_code::Exit;
@@ -18,6 +18,7 @@ use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, WorkOptions, new_run};
 use plan::Planned;
+pub(crate) use plan::read as read_specs;
 use store::spec_of;
 
 /// Run specs in sandboxes, judge what the agents left, and keep all of it.
@@ -28,46 +29,35 @@ use store::spec_of;
 pub(crate) struct Run {
     /// Spec files, folders (searched for specs), patterns such as 'specs/check-*', or - for standard input.
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// Finish an experiment that was left because its process was killed: its id, the beginning or end of it, or `latest`.
     #[arg(long, value_name = "EXPERIMENT", conflicts_with_all = ["replicas", "param", "seed", "filter", "agent", "ephemeral"])]
-    resume: Option<Reference>,
-    /// Run each cell so often, instead of what the spec says.
-    #[arg(long, value_name = "N")]
-    replicas: Option<usize>,
-    /// Use this value of a parameter instead of the matrix's: NAME=VALUE. Can be given several times.
-    #[arg(long, value_name = "NAME=VALUE")]
-    param: Vec<String>,
-    /// Use this seed instead of the spec's own.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Run only scenarios whose id, cell, spec, suite or tag matches; `*` and `?` stand for anything. Can be given several
-    /// times.
-    #[arg(long, value_name = "PATTERN")]
-    filter: Vec<String>,
-    /// Who acts instead of the specs' own agents.
-    #[arg(long, value_enum)]
-    agent: Option<OtherAgent>,
-    /// A pass rate that every cell must reach, besides what its spec asks for: from 0 to 1.
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    min_pass_rate: Option<f64>,
+    pub(super) resume: Option<Reference>,
+    #[command(flatten)]
+    pub(super) choices: Choices,
     /// Keep nothing: no history, no evidence.
     #[arg(long)]
     ephemeral: bool,
     #[command(flatten)]
-    documents: DocumentOptions,
+    pub(super) documents: DocumentOptions,
     #[command(flatten)]
-    work: WorkOptions,
+    pub(super) work: WorkOptions,
 }
 
 impl Run {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let documents = self.documents.check()?;
+        let Some((finish, reports)) = self.reports(output)? else { return Ok(Exit::InvalidSpec) };
+        documents.publish(&reports, exit(finish, &reports), output)
+    }
+
+    /// Runs everything; `None` when a spec is not valid, after saying why.
+    pub(super) fn reports(&self, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         let mut plans = match &self.resume {
             Some(_) => plan::Plans::default(),
-            None => match plan::plans(&self, output)? {
+            None => match plan::plans(self, output)? {
                 Some(plans) => plans,
-                None => return Ok(Exit::InvalidSpec),
+                None => return Ok(None),
             },
         };
         let runtime = tokio::runtime::Runtime::new()?;
@@ -75,8 +65,7 @@ impl Run {
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
-        let reports = Reports { reports, skipped: plans.skipped, note };
-        documents.publish(&reports, exit(finish, &reports), output)
+        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, drift: None })))
     }
 
     async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
@@ -118,10 +107,10 @@ impl Run {
                 name: String::new(),
                 secrets: None,
                 settings: Settings {
-                    agent: self.agent.map(|agent| agent.word().to_owned()),
+                    agent: self.choices.agent.map(|agent| agent.word().to_owned()),
                     parameters: one.parameters.clone(),
-                    replicas: self.replicas,
-                    min_pass_rate: self.min_pass_rate,
+                    replicas: self.choices.replicas,
+                    min_pass_rate: self.choices.min_pass_rate,
                     ..Settings::default()
                 },
             };
@@ -166,8 +155,4 @@ pub(crate) fn exit(finish: Finish, reports: &Reports) -> Exit {
         (Finish::FailedFast, _) if reports.reports.iter().any(|report| report.score.failed > 0) => Exit::Failed,
         _ => Exit::Infrastructure,
     }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(|| "write a number from 0 to 1".to_owned())
 }

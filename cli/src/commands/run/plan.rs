@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use engine::attempt::Permissions;
-use scenario::plan::{Filter, Plan, PlanOptions, expand, parameter};
+use scenario::plan::{Filter, Plan, expand};
 use scenario::report::Skipped;
 use scenario::spec::{Spec, render};
 use serde_json::Value as Json;
@@ -65,8 +65,7 @@ pub(super) struct Planned {
 pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, CommandError> {
     let (sources, readable) = sources(&run.paths);
     readable?;
-    let filters: Vec<_> =
-        run.filter.iter().map(|text| Filter::new(text)).collect::<Result<_, _>>().map_err(CommandError::Usage)?;
+    let filters = run.choices.filters()?;
     let Some(specs) = read(&sources, output)? else { return Ok(None) };
     let permissions = run.work.permissions()?;
     let mut plans = Plans::default();
@@ -89,7 +88,7 @@ pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, Com
         return Err(CommandError::Usage(problems.join("\n")));
     }
     if plans.planned.is_empty() && plans.skipped.is_empty() {
-        return Err(CommandError::Usage(format!("no scenario matches {}", run.filter.join(", "))));
+        return Err(CommandError::Usage(format!("no scenario matches {}", run.choices.filter.join(", "))));
     }
     Ok(Some(plans))
 }
@@ -110,13 +109,11 @@ fn plan(
     permissions: &Permissions,
 ) -> Result<Option<Planned>, Refused> {
     let wrong = |error: &dyn std::fmt::Display| Refused::Wrong(error.to_string());
-    let parameters: Vec<_> =
-        run.param.iter().map(|text| parameter(&spec, text)).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
-    let options = PlanOptions { seed: run.seed, replicas: run.replicas, parameters: parameters.clone() };
-    let whole = expand(&spec, options).map_err(|error| wrong(&error))?;
+    let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
+    let whole = expand(&spec, run.choices.plan_options(&parameters)).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
     if let Some(reason) =
-        engine::unsupported(&spec, run.agent.map(OtherAgent::choice), permissions, engine::Uploads::None)
+        engine::unsupported(&spec, run.choices.agent.map(OtherAgent::choice), permissions, engine::Uploads::None)
     {
         return Err(Refused::Unsupported(reason));
     }
@@ -140,7 +137,7 @@ fn missing_judge(run: &Run, spec: &Spec) -> Result<Option<String>, CommandError>
 }
 
 /// Reads all specs; `None` when one is not valid, after showing every finding.
-fn read(sources: &[Source], output: &mut Output) -> Result<Option<Vec<Spec>>, CommandError> {
+pub(crate) fn read(sources: &[Source], output: &mut Output) -> Result<Option<Vec<Spec>>, CommandError> {
     let mut specs = Vec::new();
     for source in sources {
         let loaded = source.load();

@@ -8,7 +8,7 @@ use crate::times::second;
 use crate::verdict_lines::MOST_LINE;
 
 /// The run in which agents acted: an earlier one when evidence was judged again.
-pub(super) async fn acted(store: &Store, run: &Run) -> Result<Run, StoreError> {
+pub(in crate::commands) async fn acted(store: &Store, run: &Run) -> Result<Run, StoreError> {
     let mut run = run.clone();
     while let RunKind::Rescored { of } = run.kind {
         run = store.run(store::RunId { number: of, ..run.id }).await?;

@@ -15,6 +15,7 @@ use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::report_format::ReportFormat;
+pub(super) use attempts::acted;
 
 /// Show an experiment that is kept, or one of its scenarios.
 ///
@@ -76,8 +77,8 @@ impl Show {
             format if !named => experiment::print(&shown, format, output).await,
             ReportFormat::Text => scenario::text(&shown, self.scenario(&shown)?, output).await,
             ReportFormat::Json => scenario::json(&shown, self.scenario(&shown)?, output).await,
-            ReportFormat::Junit | ReportFormat::Markdown => Err(CommandError::Usage(
-                "a scenario is shown as text or json; junit and markdown are for experiments".to_owned(),
+            _ => Err(CommandError::Usage(
+                "a scenario is shown as text or json; other formats are for experiments".to_owned(),
             )),
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bollard::errors::Error;
 
+use crate::advice::with_advice;
 use crate::error::EngineError;
 
 /// How long the engine may take for anything that moves no data.
@@ -38,7 +39,7 @@ pub(super) fn refused(operation: &str, error: &Error) -> EngineError {
         Error::DockerStreamError { error } => error.trim().to_owned(),
         other => with_causes(other),
     };
-    EngineError::Docker { operation: operation.to_owned(), reason }
+    EngineError::Docker { operation: operation.to_owned(), reason: with_advice(reason) }
 }
 
 /// An error with what caused it: some of them say nothing by themselves.
@@ -52,4 +53,19 @@ fn with_causes(error: &Error) -> String {
     texts.dedup();
     texts.retain(|text| !text.is_empty());
     texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use bollard::errors::Error;
+
+    use super::refused;
+
+    #[test]
+    fn a_refusal_says_what_was_tried_what_was_said_and_what_to_do() {
+        let message = "no space left on device\n".to_owned();
+        let error =
+            refused("create the container `x`", &Error::DockerResponseServerError { status_code: 500, message });
+        insta::assert_snapshot!(error.to_string(), @"cannot create the container `x`: no space left on device; the disk is full: `touchstone gc --images` removes what is old, `docker system prune` what the engine does not need");
+    }
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::DockerBackend;
 use super::call::{call_if_there, refused};
+use crate::advice::with_advice;
 use crate::backend::Image;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
@@ -106,7 +107,7 @@ impl DockerBackend {
                 Ok(Some(Err(error))) => return Err(reason(&error)),
                 Ok(Some(Ok(step))) => {
                     if let Some(problem) = step.error_detail.and_then(|detail| detail.message) {
-                        return Err(problem);
+                        return Err(with_advice(problem));
                     }
                     let status = [step.id, step.status].into_iter().flatten().collect::<Vec<_>>().join(": ");
                     events.tell(Event::Pulling { image: reference.to_owned(), status });

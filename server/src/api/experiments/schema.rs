@@ -111,6 +111,12 @@ pub(crate) struct RunResults {
     status: String,
     /// The seed from which every scenario's seed derives.
     seed: u64,
+    /// Where the spec came from, once there is a run.
+    #[schema(required = false)]
+    spec_file: Option<String>,
+    /// What was asked for instead of what the spec says, once there is a run.
+    #[schema(required = false, value_type = Option<Object>)]
+    settings: Option<Value>,
     /// Whether it passed: `pass`, `fail`, `error` or `pending`.
     verdict: String,
     /// How many scenarios the run has; 0 before the first.
@@ -163,6 +169,8 @@ pub(crate) struct ScenarioResultBody {
     exit_code: i32,
     /// Calls of tools that the gateways saw.
     tool_calls: u64,
+    /// Those of them that were answered with an error.
+    tool_errors: u64,
     /// The combined score, from 0 to 1.
     composite_score: f64,
     /// What the agent printed.

@@ -1,24 +1,32 @@
-//! The report as a table for a terminal.
+//! The report for a terminal: a table, what each invariant came to, what went wrong, and all of it in a few lines.
+
+mod details;
+mod invariants;
 
 use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::{Header, Report, Reports, Row, Skipped, time};
+use crate::drift::Drift;
 use crate::score::{ExperimentVerdict, Status};
 use crate::untrusted;
 
 /// How long the reason of one scenario may be.
 const MOST_REASON: usize = 400;
+/// How many scenarios are shown with all that went wrong.
+const MOST_DETAILS: usize = 10;
+/// How many findings about a baseline are shown.
+const MOST_FINDINGS: usize = 50;
 
-/// The report as a table, at most `width` characters wide.
+/// The report as a table, at most `width` characters wide, with what went wrong below it.
 #[must_use]
 pub fn render(report: &Report, width: u16) -> String {
-    let mut table = table(width, &["scenario", "status", "score", "time", "why"]);
+    let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
     for row in &report.rows {
         table.add_row(cells(row.result.scenario.id.to_string(), row));
     }
-    format!("{table}\n{}", summary(report))
+    format!("{table}\n{}{}{}", invariants::text(report), wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
@@ -35,16 +43,45 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
         many => {
             let _ = writeln!(text, "{}", experiments(many, width));
             text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
+            text.push_str(&wrong(many));
         }
     }
     for Skipped { spec, reason } in &reports.skipped {
         let _ =
             writeln!(text, "skipped {}: {}", untrusted::line(spec, MOST_REASON), untrusted::line(reason, MOST_REASON));
     }
+    text.extend(reports.drift.iter().map(drift));
     if let Some(note) = &reports.note {
         let _ = writeln!(text, "note: {}", untrusted::line(note, MOST_REASON));
     }
     let _ = writeln!(text, "{}: {}", verdict_word(reports.verdict()), reports.counts());
+    text
+}
+
+/// What changed since a baseline: a line for all of it, and one for each finding.
+#[must_use]
+pub fn drift(drift: &Drift) -> String {
+    let baseline = untrusted::line(&drift.baseline, MOST_REASON);
+    let mut text = format!("compared with {baseline}: {}\n", drift.summary());
+    for finding in drift.findings.iter().take(MOST_FINDINGS) {
+        let line = format!(
+            "  {:<22} {}: {} → {}; {}",
+            finding.change.words(),
+            finding.place(),
+            finding.before,
+            finding.now,
+            finding.why
+        );
+        let _ = writeln!(text, "{}", untrusted::cut(&untrusted::visible(&line), MOST_REASON));
+    }
+    if drift.findings.len() > MOST_FINDINGS {
+        let _ = writeln!(text, "  and {} more", drift.findings.len() - MOST_FINDINGS);
+    }
+    for (what, names) in [("the baseline", &drift.only_before), ("this run", &drift.only_now)] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "  only in {what}: {}", untrusted::line(&names.join(", "), MOST_REASON));
+        }
+    }
     text
 }
 
@@ -67,13 +104,31 @@ fn experiments(reports: &[Report], width: u16) -> Table {
 
 /// The scenarios of all experiments that did not pass.
 fn not_passed(reports: &[Report], width: u16) -> Option<Table> {
-    let mut table = table(width, &["scenario", "status", "score", "time", "why"]);
+    let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
     for report in reports {
         for row in report.rows.iter().filter(|row| row.status != Status::Pass) {
             table.add_row(cells(format!("{}/{}", report.spec_id, row.result.scenario.id), row));
         }
     }
     (!table.is_empty()).then_some(table)
+}
+
+/// All that is known about the first scenarios that did not pass.
+fn wrong(reports: &[Report]) -> String {
+    let bad = reports
+        .iter()
+        .flat_map(|report| report.rows.iter().filter(|row| row.status != Status::Pass).map(move |row| (report, row)));
+    let bad: Vec<_> = bad.collect();
+    let mut text: String =
+        bad.iter().take(MOST_DETAILS).map(|(report, row)| format!("\n{}", details::text(report, row))).collect();
+    if bad.len() > MOST_DETAILS {
+        let _ = write!(text, "\n{} more scenarios did not pass", bad.len() - MOST_DETAILS);
+        let _ = writeln!(text, "; `touchstone show EXPERIMENT/SCENARIO` shows any of them");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 fn table(width: u16, header: &[&str]) -> Table {
@@ -88,9 +143,17 @@ fn table(width: u16, header: &[&str]) -> Table {
     table
 }
 
-fn cells(name: String, row: &Row) -> [String; 5] {
+fn cells(name: String, row: &Row) -> [String; 6] {
     let result = &row.result;
-    [name, row.status.word().to_owned(), format!("{:.3}", result.composite), time(result.wall_ms), why(row)]
+    let met = result.invariants.iter().filter(|invariant| invariant.verdict.is_passed()).count();
+    [
+        name,
+        row.status.word().to_owned(),
+        format!("{:.3}", result.composite),
+        format!("{met}/{}", result.invariants.len()),
+        time(result.wall_ms),
+        why(row),
+    ]
 }
 
 /// The first thing that kept the scenario from passing, and how many more there are.

@@ -1,0 +1,54 @@
+//! What people change about a spec when they run it: what `run`, `ci` and `submit` share.
+
+use clap::Args;
+use scenario::plan::{Filter, PlanError, PlanOptions, parameter};
+use scenario::spec::Spec;
+use serde_json::Value as Json;
+
+use crate::acting::OtherAgent;
+use crate::output::CommandError;
+
+/// What people change about a spec when they run it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Choices {
+    /// Run each cell so often, instead of what the spec says.
+    #[arg(long, value_name = "N")]
+    pub(crate) replicas: Option<usize>,
+    /// Use this value of a parameter instead of the matrix's: NAME=VALUE. Can be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) param: Vec<String>,
+    /// Use this seed instead of the spec's own.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Run only scenarios whose id, cell, spec, suite, tag or parameter (NAME=VALUE) matches; `*` and `?` stand for anything.
+    /// Can be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) filter: Vec<String>,
+    /// Who acts instead of the specs' own agents.
+    #[arg(long, value_enum)]
+    pub(crate) agent: Option<OtherAgent>,
+    /// A pass rate that every cell must reach, besides what its spec asks for: from 0 to 1.
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) min_pass_rate: Option<f64>,
+}
+
+impl Choices {
+    /// The filters.
+    pub(crate) fn filters(&self) -> Result<Vec<Filter>, CommandError> {
+        self.filter.iter().map(|text| Filter::new(text)).collect::<Result<_, _>>().map_err(CommandError::Usage)
+    }
+
+    /// The values of parameters that were given.
+    pub(crate) fn parameters(&self, spec: &Spec) -> Result<Vec<(String, Json)>, PlanError> {
+        self.param.iter().map(|text| parameter(spec, text)).collect()
+    }
+
+    /// How scenarios are made of a spec.
+    pub(crate) fn plan_options(&self, parameters: &[(String, Json)]) -> PlanOptions {
+        PlanOptions { seed: self.seed, replicas: self.replicas, parameters: parameters.to_vec() }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(|| "write a number from 0 to 1".to_owned())
+}

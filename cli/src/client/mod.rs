@@ -1,0 +1,152 @@
+//! A server, as its client sees it: calls that survive short outages, and refusals in words for people.
+
+mod bundle;
+mod events;
+mod experiments;
+mod following;
+mod options;
+mod refusal;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value as Json;
+use tokio::time::{Instant, sleep};
+
+pub(crate) use bundle::Submission;
+pub(crate) use events::{Happened, Stream};
+pub(crate) use experiments::{Accepted, Listed, RemoteRun};
+pub(crate) use following::{Followed, follow};
+pub(crate) use options::{MaybeServer, ServerOptions};
+use refusal::{refused, unreachable};
+
+use crate::http_client;
+use crate::output::CommandError;
+
+/// How long a server that answered before may be away until a command gives up.
+const OUTAGE: Duration = Duration::from_secs(60);
+/// How long one that never answered may be: the address is probably wrong.
+const NEVER_MET: Duration = Duration::from_secs(2);
+/// How long an answer may take; longer ones are streamed.
+const ANSWER: Duration = Duration::from_secs(60);
+/// The first pause between two tries, which becomes longer.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A server.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    client: Client,
+    url: Url,
+    key: Option<String>,
+    /// Whether it ever answered.
+    met: Arc<AtomicBool>,
+}
+
+impl Server {
+    fn new(url: Url, key: Option<String>) -> Result<Self, CommandError> {
+        let client = http_client::outside(&url)
+            .map_err(|error| CommandError::Infrastructure(format!("the client cannot be made: {error}")))?;
+        Ok(Self { client, url, key, met: Arc::default() })
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> &str {
+        self.url.as_str().trim_end_matches('/')
+    }
+
+    /// What it answers to a question.
+    pub(crate) async fn get(&self, path: &str) -> Result<Json, CommandError> {
+        self.json(self.ask(path).await?).await
+    }
+
+    /// The answer to a question, to be read in parts.
+    pub(crate) async fn ask(&self, path: &str) -> Result<Response, CommandError> {
+        self.call(|| self.request(Method::GET, path).timeout(ANSWER)).await
+    }
+
+    /// What it answers to an order. An order that could have arrived is given again only when giving it twice is the same.
+    pub(crate) async fn post(&self, path: &str, body: &Json) -> Result<Json, CommandError> {
+        let request = self.request(Method::POST, path).timeout(ANSWER).json(body);
+        let answer = request.send().await.map_err(|error| unreachable(self, &error))?;
+        self.json(self.accepted(answer).await?).await
+    }
+
+    /// What it answers to an order that has a name, by which the server knows it when it comes twice.
+    pub(crate) async fn post_once(&self, path: &str, name: &str, body: &Json) -> Result<Json, CommandError> {
+        let request = || {
+            let request = self.request(Method::POST, path).timeout(ANSWER).header("idempotency-key", name);
+            request.json(body)
+        };
+        self.json(self.call(request).await?).await
+    }
+
+    /// A request with the key.
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.place()));
+        match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+
+    /// Asks again while the server is away, or says that it is busy.
+    async fn call(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, CommandError> {
+        let began = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            let (problem, wait) = match request().send().await {
+                Ok(answer) if is_passing(answer.status()) => {
+                    self.met.store(true, Ordering::Relaxed);
+                    let wait = retry_after(&answer).unwrap_or(pause);
+                    (refused(self, answer).await, wait)
+                }
+                Ok(answer) => {
+                    self.met.store(true, Ordering::Relaxed);
+                    return self.accepted(answer).await;
+                }
+                Err(error) => (unreachable(self, &error), pause),
+            };
+            let patience = if self.met.load(Ordering::Relaxed) { OUTAGE } else { NEVER_MET };
+            if began.elapsed() + wait > patience {
+                return Err(problem);
+            }
+            sleep(wait).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// The answer, unless it is a refusal.
+    async fn accepted(&self, answer: Response) -> Result<Response, CommandError> {
+        if answer.status().is_success() { Ok(answer) } else { Err(refused(self, answer).await) }
+    }
+
+    async fn json(&self, answer: Response) -> Result<Json, CommandError> {
+        let text = answer.text().await.map_err(|error| unreachable(self, &error))?;
+        serde_json::from_str(&text).map_err(|error| {
+            let place = self.place();
+            CommandError::Infrastructure(format!(
+                "what {place} answers is no JSON ({error}): is it a Touchstone server?"
+            ))
+        })
+    }
+}
+
+/// Whether it may go better in a moment.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+fn retry_after(answer: &Response) -> Option<Duration> {
+    let seconds = answer.headers().get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds).max(PAUSE))
+}

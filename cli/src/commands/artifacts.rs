@@ -1,0 +1,119 @@
+//! `touchstone artifacts`: what a scenario left on a server, as files.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+use comfy_table::{Table, presets};
+use futures::StreamExt as _;
+use tokio::runtime::Runtime;
+
+use crate::client::{Listed, Server, ServerOptions};
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+use crate::times::size;
+
+/// List the files that a scenario left on a server, or download them.
+///
+/// Among them is the evidence from which the verdicts come. What an agent wrote is not to be trusted: look before you run it.
+#[derive(Debug, Args)]
+pub(crate) struct Artifacts {
+    /// EXPERIMENT/SCENARIO or EXPERIMENT#RUN/SCENARIO.
+    #[arg(value_name = "REFERENCE")]
+    reference: Reference,
+    /// Only files whose name is, or begins with, one of these.
+    names: Vec<String>,
+    /// Write the files into this folder.
+    #[arg(long, short, value_name = "FOLDER")]
+    download: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerOptions,
+}
+
+impl Artifacts {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let instead = "; `touchstone show EXPERIMENT/SCENARIO --evidence` prints what is kept on this machine";
+        let server = self.server.required(instead)?;
+        let Some(scenario) = &self.reference.scenario else {
+            return Err(CommandError::Usage("say which scenario: EXPERIMENT/SCENARIO".to_owned()));
+        };
+        Runtime::new()?.block_on(async {
+            let run = server.find(&self.reference).await?;
+            let all = server.artifacts(&run, scenario).await?;
+            let wanted: Vec<_> = all.into_iter().filter(|one| self.wants(&one.text("name"))).collect();
+            match &self.download {
+                Some(folder) => download(&server, &wanted, folder, output).await?,
+                None if wanted.is_empty() => output.line("no files")?,
+                None => output.line(table(&wanted).to_string())?,
+            }
+            Ok(Exit::Passed)
+        })
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| name.starts_with(wanted.as_str()))
+    }
+}
+
+fn table(artifacts: &[Listed]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(["name", "size"]);
+    for one in artifacts {
+        table.add_row([one.text("name"), size(one.0["size_bytes"].as_u64().unwrap_or(0))]);
+    }
+    table
+}
+
+async fn download(
+    server: &Server,
+    artifacts: &[Listed],
+    folder: &Path,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    for one in artifacts {
+        let name = one.0["name"].as_str().unwrap_or_default();
+        let path = folder.join(below(name)?);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let url = one.0["url"].as_str().filter(|url| url.starts_with("/v1/")).ok_or_else(|| {
+            CommandError::Infrastructure(format!("the server does not say where `{}` is", one.text("name")))
+        })?;
+        let mut body = server.ask(url).await?.bytes_stream();
+        let mut file = fs::File::create(&path)?;
+        while let Some(part) = body.next().await {
+            let part = part.map_err(|error| CommandError::Infrastructure(format!("the download broke: {error}")))?;
+            file.write_all(&part)?;
+        }
+        output.line(path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// A path that stays below the folder, whatever a server says.
+fn below(name: &str) -> Result<PathBuf, CommandError> {
+    let path = PathBuf::from(name);
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if name.is_empty() || name.contains('\0') || !path.components().all(is_plain) {
+        let name = scenario::untrusted::line(name, 100);
+        return Err(CommandError::Infrastructure(format!(
+            "the server names a file `{name}`, which is no place below the folder"
+        )));
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::below;
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        assert!(below("1/evidence.json").is_ok());
+        for wrong in ["", "/etc/passwd", "../x", "1/../../x", "./x", "a\0b"] {
+            assert!(below(wrong).is_err(), "{wrong}");
+        }
+    }
+}

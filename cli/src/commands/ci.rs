@@ -1,0 +1,157 @@
+//! `touchstone ci`: validate, run, compare, report: one command for a pipeline.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use scenario::drift::Drift;
+use scenario::report::{Report, Reports, comment};
+use scenario::spec::render;
+use tokio::runtime::Runtime;
+
+use super::compare::from_file;
+use super::run::{Run, exit};
+use super::watch::gather;
+use crate::client::{RemoteRun, Server, ServerOptions};
+use crate::documents::require_writable;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::session::Finish;
+use crate::signals::Signals;
+use crate::source::{has_error, sources};
+use crate::submitting::{Sent, outgoing, submit};
+
+/// Validate specs, run them, compare with a baseline, and report: one command for a pipeline.
+///
+/// They are run on this machine, or by a server when a URL is given. With --baseline, a regression makes the exit code 1; what
+/// nobody can tell from so few scenarios is called insufficient evidence, and does not. Ctrl-C, or the end of the pipeline's job,
+/// cancels what runs.
+#[derive(Debug, Args)]
+pub(crate) struct Ci {
+    #[command(flatten)]
+    run: Run,
+    /// A report of an earlier run, written with `-o FILE.json`, to compare with.
+    #[arg(long, env = "TOUCHSTONE_BASELINE", value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Go on without a baseline when its file is not there, as on the first run of a pipeline.
+    #[arg(long)]
+    allow_missing_baseline: bool,
+    /// Treat warnings about specs as errors.
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Write the body of a comment on a pull request to this file: Markdown, with a marker in its first line by which the
+    /// same comment is found and replaced the next time.
+    #[arg(long, value_name = "FILE")]
+    comment: Option<PathBuf>,
+    /// What tells the comments of several pipelines on one pull request apart.
+    #[arg(long, value_name = "WORD", default_value = "report")]
+    comment_key: String,
+    #[command(flatten)]
+    server: ServerOptions,
+}
+
+impl Ci {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let documents = self.run.documents.check()?;
+        if let Some(path) = &self.comment {
+            require_writable(path).map_err(CommandError::Usage)?;
+        }
+        let baseline = self.baseline(output)?;
+        if !self.validate(documents.are_annotations(), output)? {
+            return Ok(Exit::InvalidSpec);
+        }
+        let worked = match self.server.named()? {
+            Some(server) => self.remotely(&server, output)?,
+            None => self.run.reports(output)?,
+        };
+        let Some((finish, mut reports)) = worked else { return Ok(Exit::InvalidSpec) };
+        reports.drift = baseline.map(|(name, baseline)| Drift::of(&name, &baseline, &reports.reports));
+        let exit = documents.publish(&reports, exit(finish, &reports), output)?;
+        self.write_comment(&reports, exit, output)
+    }
+
+    /// What is compared with, and what it is called.
+    fn baseline(&self, output: &mut Output) -> Result<Option<(String, Vec<Report>)>, CommandError> {
+        let Some(path) = &self.baseline else { return Ok(None) };
+        if self.allow_missing_baseline && !path.exists() {
+            output.note(format!("there is no baseline `{}` yet: nothing is compared", path.display()));
+            return Ok(None);
+        }
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Ok(Some((name, from_file(path)?)))
+    }
+
+    /// Whether all specs are valid; what is wrong with them is shown, as annotations where those are wanted.
+    fn validate(&self, as_annotations: bool, output: &mut Output) -> Result<bool, CommandError> {
+        // Standard input can be read once, and the run reads it.
+        if self.run.paths.iter().any(|path| path.as_os_str() == "-") {
+            return Ok(true);
+        }
+        let (sources, readable) = sources(&self.run.paths);
+        readable?;
+        let mut is_valid = true;
+        for source in &sources {
+            let found = source.load().diagnostics;
+            if !(has_error(&found) || (self.deny_warnings && !found.is_empty())) {
+                continue;
+            }
+            is_valid = false;
+            for diagnostic in &found {
+                output.line(match as_annotations {
+                    true => render::github(diagnostic, &source.name),
+                    false => format!("{}\n", render::text(diagnostic, &source.name, &source.text, output.style())),
+                })?;
+            }
+        }
+        Ok(is_valid)
+    }
+
+    /// Lets a server run everything.
+    fn remotely(&self, server: &Server, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
+        if self.run.resume.is_some() {
+            return Err(CommandError::Usage("a server finishes its runs by itself; leave --resume away".to_owned()));
+        }
+        let read = outgoing(&self.run.paths, &self.run.choices, &self.run.work.secrets, output)?;
+        let Some(outgoing) = read else { return Ok(None) };
+        Runtime::new()?.block_on(async {
+            let sent = submit(server, outgoing, None, None, None).await?;
+            for one in &sent {
+                output.note(format!("submitted {} as {} to {}", one.spec_id, one.accepted.experiment, server.place()));
+            }
+            let mut signals = Signals::listen()?;
+            match gather(server, &sent, &mut signals, output).await? {
+                Some(reports) => Ok(Some((Finish::All, reports))),
+                None => Ok(Some((Finish::Interrupted, cancelled(server, &sent, output).await))),
+            }
+        })
+    }
+
+    fn write_comment(&self, reports: &Reports, exit: Exit, output: &mut Output) -> Result<Exit, CommandError> {
+        let Some(path) = &self.comment else { return Ok(exit) };
+        let Err(error) = fs::write(path, comment(reports, &self.comment_key)) else { return Ok(exit) };
+        let problem = CommandError::Infrastructure(format!("cannot write `{}`: {error}", path.display()));
+        if exit == Exit::Passed {
+            return Err(problem);
+        }
+        output.problem(&problem);
+        Ok(exit)
+    }
+}
+
+/// Ends what a server still runs, and reports what had ended. A pipeline that was stopped leaves nothing running.
+async fn cancelled(server: &Server, sent: &[Sent], output: &mut Output) -> Reports {
+    output.note("interrupted: cancelling on the server");
+    let mut reports = Vec::new();
+    for one in sent {
+        let run: RemoteRun = one.run();
+        // What has ended already cannot be cancelled, and need not be.
+        if let Err(error) = server.cancel(&run, "the pipeline was interrupted").await
+            && !matches!(error, CommandError::Usage(_))
+        {
+            output.note(format!("problem: {} was not cancelled: {error}", run.name()));
+        }
+        reports.extend(server.report(&run).await.ok().map(|(report, _)| report));
+    }
+    let note = Finish::Interrupted.note().map(ToOwned::to_owned);
+    Reports { reports, note, ..Reports::default() }
+}

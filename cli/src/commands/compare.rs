@@ -1,0 +1,116 @@
+//! `touchstone compare`: what became worse since a baseline.
+
+use std::fs;
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use comfy_table::{Table, presets};
+use scenario::drift::Drift;
+use scenario::report::{Report, markdown_drift, read_all, terminal_drift};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::client::MaybeServer;
+use crate::exit_code::Exit;
+use crate::home::StoreOption;
+use crate::json_text;
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+
+/// Compare two experiments, cell by cell and invariant by invariant.
+///
+/// A cell that passed and does not any more has regressed, and so has an invariant that every replica met and none meets now.
+/// Any other drop of a pass rate counts when chance is an unlikely reason (Fisher's exact test, at 5 %, corrected for the number
+/// of comparisons); otherwise it is called insufficient evidence. The exit code is 1 when anything has regressed.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// What was before: EXPERIMENT or EXPERIMENT#RUN, or a report that was written with `-o FILE.json`.
+    baseline: String,
+    /// What is now, likewise.
+    #[arg(default_value = "latest")]
+    candidate: String,
+    /// How to show it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    server: MaybeServer,
+    #[command(flatten)]
+    store: StoreOption,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// For a comment on a pull request.
+    Markdown,
+}
+
+impl Compare {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let (baseline, candidate) = Runtime::new()?.block_on(async {
+            Ok::<_, CommandError>((self.reports(&self.baseline).await?, self.reports(&self.candidate).await?))
+        })?;
+        let drift = Drift::of(&self.baseline, &baseline, &candidate);
+        match self.format {
+            Format::Text => output.report(text(&drift).trim_end())?,
+            Format::Json => {
+                let (regressed, summary) = (drift.regressed(), drift.summary());
+                let value = json!({ "regressed": regressed, "summary": summary, "details": drift });
+                output.line(json_text::pretty(&value))?;
+            }
+            Format::Markdown => output.line(markdown_drift(&drift).trim_end())?,
+        }
+        Ok(if drift.regressed() { Exit::Failed } else { Exit::Passed })
+    }
+
+    /// The reports that a word means: those of a file, or of an experiment.
+    async fn reports(&self, word: &str) -> Result<Vec<Report>, CommandError> {
+        if Path::new(word).is_file() {
+            return from_file(Path::new(word));
+        }
+        let reference: Reference = word.parse().map_err(CommandError::Usage)?;
+        if reference.scenario.is_some() {
+            return Err(CommandError::Usage("experiments are compared as a whole; leave `/SCENARIO` away".to_owned()));
+        }
+        if let Some(server) = self.server.named()? {
+            let run = server.find(&reference).await?;
+            return Ok(vec![server.report(&run).await?.0]);
+        }
+        let home = self.store.open().await?;
+        let (experiment, run) = reference.find(&home.store).await?;
+        Ok(vec![store::report(&home.store, &experiment, &run).await?])
+    }
+}
+
+/// The reports of a file that was written earlier.
+pub(super) fn from_file(path: &Path) -> Result<Vec<Report>, CommandError> {
+    let named = |problem: String| CommandError::Usage(format!("`{}` is no baseline: {problem}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
+    Ok(read_all(&text).map_err(named)?.reports)
+}
+
+fn text(drift: &Drift) -> String {
+    let mut text = terminal_drift(drift);
+    for (spec, metrics) in &drift.metrics {
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([spec, "before", "now", "change"]);
+        for metric in metrics {
+            let change = match (metric.baseline, metric.delta) {
+                (_, delta) if delta.abs() < f64::EPSILON => "-".to_owned(),
+                (baseline, _) if baseline.abs() < f64::EPSILON => "new".to_owned(),
+                (baseline, delta) => format!("{:+.0} %", delta / baseline * 100.0),
+            };
+            table.add_row([metric.name.to_owned(), number(metric.baseline), number(metric.candidate), change]);
+        }
+        text.push_str(&format!("{table}\n"));
+    }
+    text
+}
+
+/// A number as short as it is.
+fn number(value: f64) -> String {
+    if value.fract().abs() < 1e-9 { format!("{value:.0}") } else { format!("{value:.4}") }
+}

@@ -1,0 +1,45 @@
+//! `touchstone results`: what came of a server's experiment.
+
+use clap::Args;
+use scenario::report::Reports;
+use tokio::runtime::Runtime;
+
+use super::run::exit;
+use crate::client::ServerOptions;
+use crate::documents::DocumentOptions;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::reference::Reference;
+use crate::session::Finish;
+
+/// Show what came of an experiment of a server, or has come of it so far.
+///
+/// The exit code is that of `touchstone run`: 4 while it has not ended.
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    /// EXPERIMENT or EXPERIMENT#RUN: the experiment's id, the beginning or end of it, or `latest`.
+    #[arg(value_name = "REFERENCE")]
+    reference: Reference,
+    #[command(flatten)]
+    documents: DocumentOptions,
+    #[command(flatten)]
+    server: ServerOptions,
+}
+
+impl Results {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let documents = self.documents.check()?;
+        let server = self.server.required("; `touchstone show` shows what was run on this machine")?;
+        Runtime::new()?.block_on(async {
+            let run = server.find(&self.reference).await?;
+            let (report, status) = server.report(&run).await?;
+            let note = match status.as_str() {
+                "finished" => None,
+                "cancelled" => Some("cancelled: what had not ended was not run".to_owned()),
+                _ => Some(format!("it has not ended yet; `touchstone watch {}` follows it", run.name())),
+            };
+            let reports = Reports { reports: vec![report], note, ..Reports::default() };
+            documents.publish(&reports, exit(Finish::All, &reports), output)
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! `touchstone compare` on what is kept here.
+
+use std::fs;
+
+use serde_json::Value as Json;
+
+use crate::seeded::{Seeded, minute};
+
+#[test]
+fn what_became_worse_is_told_and_makes_the_exit_code() {
+    let seeded = Seeded::new();
+    let good = seeded.experiment(1, ["hello", "hello"], minute(1)).to_string();
+    let bad = seeded.experiment(2, ["hello", "goodbye"], minute(2)).to_string();
+    let (code, stdout, stderr) = seeded.run(&["compare", &good]);
+    assert_eq!((code, stderr.as_str()), (1, ""), "{stdout}");
+    insta::assert_snapshot!(stdout.replace(&good, "GOOD"));
+    let (code, stdout, _) = seeded.run(&["compare", &bad, &good]);
+    assert!(code == 0 && stdout.contains("0 regressed, 0 insufficient evidence, 2 improved"), "{stdout}");
+    let (code, stdout, _) = seeded.run(&["compare", &good, &bad, "--format", "json"]);
+    let json: Json = serde_json::from_str(&stdout).expect("JSON");
+    assert!(
+        code == 1 && json["regressed"] == true && json["details"]["findings"][0]["change"] == "regressed",
+        "{json:#}"
+    );
+    let (_, markdown, _) = seeded.run(&["compare", &good, &bad, "--format", "markdown"]);
+    assert!(markdown.starts_with("#### Compared with `") && markdown.contains("| regressed |"), "{markdown}");
+}
+
+#[test]
+fn a_report_in_a_file_is_as_good_as_an_experiment() {
+    let seeded = Seeded::new();
+    seeded.experiment(1, ["hello", "hello"], minute(1));
+    let file = seeded.path().join("report.json");
+    fs::write(&file, seeded.printed(&["show", "latest", "--format", "json"])).expect("a file");
+    let (code, stdout, stderr) = seeded.run(&["compare", &file.display().to_string(), "latest"]);
+    assert!(code == 0 && stdout.contains("2 cells compared: 0 regressed"), "{stdout}{stderr}");
+    for (arguments, told) in [
+        (["compare", "latest/english", "latest"], "leave `/SCENARIO` away"),
+        (["compare", "ffffffff", "latest"], "there is no experiment"),
+    ] {
+        let (code, _, stderr) = seeded.run(&arguments);
+        assert!(code == 2 && stderr.contains(told), "{stderr}");
+    }
+    fs::write(&file, "no report").expect("a file");
+    let (code, _, stderr) = seeded.run(&["compare", &file.display().to_string()]);
+    assert!(code == 2 && stderr.contains("is no baseline: this is no JSON"), "{stderr}");
+}

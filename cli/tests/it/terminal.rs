@@ -1,0 +1,116 @@
+//! `touchstone run` on a pseudo-terminal, which `script` makes: the live view, and Ctrl-C.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use crate::FOREIGN;
+use crate::place::{Place, THERE, local_spec};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command on a terminal of its own.
+struct Terminal {
+    child: Child,
+    parts: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    /// Runs the spec of a place; `None` where there is no `script`, unless tools are required.
+    fn run(place: &Place, arguments: &str) -> Option<Self> {
+        let line = format!(
+            "stty cols 100 rows 30; exec {} run {} --backend local --data-dir {} {arguments}",
+            env!("CARGO_BIN_EXE_touchstone"),
+            place.spec().display(),
+            place.data().display()
+        );
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+        for foreign in FOREIGN {
+            command.env_remove(foreign);
+        }
+        command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                assert!(std::env::var_os("TOUCHSTONE_REQUIRE_TOOLS").is_none(), "`script` is needed: {error}");
+                return None;
+            }
+        };
+        let (sender, parts) = mpsc::channel();
+        let mut pipe = child.stdout.take().expect("a pipe");
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(size @ 1..) = pipe.read(&mut buffer) {
+                if sender.send(buffer[..size].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Self { child, parts, seen: String::new() })
+    }
+
+    /// Waits until the screen has shown a text.
+    fn wait_for(&mut self, text: &str) {
+        while !self.seen.contains(text) {
+            let part = self.parts.recv_timeout(PATIENCE);
+            let part = part.unwrap_or_else(|_| panic!("`{text}` was never shown: {}", self.seen));
+            self.seen.push_str(&String::from_utf8_lossy(&part));
+        }
+    }
+
+    fn press(&mut self, key: u8) {
+        let stdin = self.child.stdin.as_mut().expect("a pipe");
+        stdin.write_all(&[key]).and_then(|()| stdin.flush()).expect("pressed");
+    }
+
+    /// Waits for the end: the exit code, and everything that was shown.
+    fn end(mut self) -> (Option<i32>, String) {
+        while let Ok(part) = self.parts.recv_timeout(PATIENCE) {
+            self.seen.push_str(&String::from_utf8_lossy(&part));
+        }
+        (self.child.wait().expect("its end").code(), std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_terminal_shows_each_scenario_that_runs_and_a_tally() {
+    let agent = "case {{ params.how }} in good) touch out;; esac; sleep 0.5";
+    let place = Place::new(&local_spec(agent, &format!("parallelism: {{matrix: {{how: [good, bad]}}}}\n{THERE}")));
+    let Some(mut terminal) = Terminal::run(&place, "--max-concurrent 1") else { return };
+    terminal.wait_for("0/2");
+    for phase in ["prepare", "act", "1/2"] {
+        terminal.wait_for(phase);
+    }
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("trial/good-") && seen.contains("0 passed, 0 failed, 0 errors"), "{seen}");
+    assert!(seen.contains("1 passed, 0 failed, 0 errors"), "{seen}");
+    let (green, red) = ("\u{1b}[32mpass\u{1b}[0m  trial/good-", "\u{1b}[31m\u{1b}[1mFAIL\u{1b}[0m  trial/bad-");
+    assert!(seen.contains(green) && seen.contains(red), "lines stay above: {seen}");
+    assert!(seen.contains("again: touchstone run ") && seen.contains("scenarios 2, passed 1, failed 1"), "{seen}");
+}
+
+#[test]
+fn ctrl_c_cancels_cleans_up_and_says_so() {
+    let place = Place::new(&local_spec("sleep 60; touch out", &format!("parallelism: {{replicas: 3}}\n{THERE}")));
+    let Some(mut terminal) = Terminal::run(&place, "--max-concurrent 2 --verbose") else { return };
+    terminal.wait_for("the agent acts");
+    terminal.press(3);
+    terminal.wait_for("interrupted: cancelling and cleaning up");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(seen.contains("interrupted: what had not ended was cancelled"), "{seen}");
+    assert_eq!(place.only_run().0, store::RunState::Cancelled);
+    assert_eq!(place.left(), Vec::<String>::new());
+}

@@ -1,0 +1,131 @@
+//! The report as commands of a GitHub Actions runner: an annotation for each scenario that did not pass.
+//!
+//! The runner takes every line that begins with `::` for a command, so foreign text stands only inside of one, escaped as
+//! the runner asks, and never begins a line.
+
+use std::fmt::Write as _;
+
+use super::{Report, Reports, Row, time};
+use crate::drift::Change;
+use crate::score::{ExperimentVerdict, Status};
+use crate::untrusted;
+
+/// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
+const MOST_ANNOTATIONS: usize = 10;
+/// How long a message may be.
+const MOST_MESSAGE: usize = 2000;
+
+/// The report as commands of a runner.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    render_all(&Reports { reports: vec![report.clone()], ..Reports::default() })
+}
+
+/// Several reports as commands of a runner.
+#[must_use]
+pub fn render_all(reports: &Reports) -> String {
+    let bad: Vec<_> = reports
+        .reports
+        .iter()
+        .flat_map(|report| report.rows.iter().map(move |row| (report, row)))
+        .filter(|(_, row)| row.status != Status::Pass)
+        .collect();
+    let mut text = String::new();
+    for (report, row) in bad.iter().take(MOST_ANNOTATIONS) {
+        let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.status.word());
+        let file = report.header.spec_file.as_str();
+        annotate(&mut text, "error", file, &title, &message(report, row));
+    }
+    if bad.len() > MOST_ANNOTATIONS {
+        let more = format!("{} more scenarios did not pass", bad.len() - MOST_ANNOTATIONS);
+        annotate(&mut text, "error", "", "Touchstone", &more);
+    }
+    for skipped in reports.skipped.iter().take(MOST_ANNOTATIONS) {
+        annotate(&mut text, "warning", &skipped.spec, "skipped", &skipped.reason);
+    }
+    drifted(&mut text, reports);
+    if let Some(note) = &reports.note {
+        annotate(&mut text, "warning", "", "Touchstone", note);
+    }
+    let level = if reports.verdict() == ExperimentVerdict::Pass { "notice" } else { "error" };
+    annotate(&mut text, level, "", "Touchstone", &format!("{}: {}", word(reports.verdict()), reports.counts()));
+    text
+}
+
+/// What became worse since the baseline, and what nobody can tell.
+fn drifted(text: &mut String, reports: &Reports) {
+    let Some(drift) = &reports.drift else { return };
+    for finding in drift.findings.iter().filter(|finding| finding.change != Change::Improved).take(MOST_ANNOTATIONS) {
+        let level = if finding.change == Change::Regressed { "error" } else { "warning" };
+        let message = format!("{}: {} → {}; {}", finding.place(), finding.before, finding.now, finding.why);
+        annotate(text, level, "", finding.change.words(), &message);
+    }
+}
+
+fn message(report: &Report, row: &Row) -> String {
+    let mut text = format!("score {:.3}, {}", row.result.composite, time(row.result.wall_ms));
+    for (what, found) in row.reasons() {
+        let _ = write!(text, "\n{what}: {}", untrusted::visible(&found));
+    }
+    format!(
+        "{}\nagain: {}",
+        untrusted::cut(&text, MOST_MESSAGE),
+        untrusted::line(&report.reproducer(row), MOST_MESSAGE)
+    )
+}
+
+fn annotate(text: &mut String, level: &str, file: &str, title: &str, message: &str) {
+    let file = if file.is_empty() { String::new() } else { format!("file={},", property(file)) };
+    let _ = writeln!(text, "::{level} {file}title={}::{}", property(title), data(message));
+}
+
+/// Text of a message.
+fn data(text: &str) -> String {
+    untrusted::visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Text of a property, in which more has a meaning.
+fn property(text: &str) -> String {
+    data(&untrusted::line(text, MOST_MESSAGE)).replace(':', "%3A").replace(',', "%2C")
+}
+
+fn word(verdict: ExperimentVerdict) -> &'static str {
+    match verdict {
+        ExperimentVerdict::Pass => "passed",
+        ExperimentVerdict::Fail => "failed",
+        ExperimentVerdict::Error | ExperimentVerdict::Pending => "could not be judged",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{render, render_all};
+    use crate::report::tests::{HOSTILE, evidence, report, report_of};
+    use crate::report::{Reports, Skipped};
+
+    #[test]
+    fn every_line_is_a_command_of_ours() {
+        let hostile = format!("::set-output name=x::y\n::add-mask::{HOSTILE}");
+        let skipped = vec![Skipped { spec: hostile.clone(), reason: hostile.clone() }];
+        let reports = Reports { reports: vec![report()], skipped, note: Some(hostile), drift: None };
+        let text = render_all(&reports);
+        for line in text.lines() {
+            assert!(["::error ", "::warning ", "::notice "].iter().any(|start| line.starts_with(start)), "{line}");
+        }
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}']));
+        insta::assert_snapshot!(render(&report()));
+    }
+
+    #[test]
+    fn what_passed_is_one_notice() {
+        let text = render(&report_of(&vec![evidence(0, "refunded", ""); 4]));
+        assert_eq!(text, "::notice title=Touchstone::passed: experiments 1, passed 1, failed 0, errors 0, skipped 0\n");
+    }
+
+    #[test]
+    fn many_failures_are_counted() {
+        let failed = || report_of(&vec![evidence(2, "nothing", ""); 4]);
+        let text = render_all(&Reports { reports: vec![failed(), failed(), failed()], ..Reports::default() });
+        assert!(text.contains("2 more scenarios did not pass") && text.lines().count() == 12, "{text}");
+    }
+}

@@ -1,0 +1,123 @@
+//! All about one scenario that did not pass: every invariant with what was expected and found, why the score is what it is,
+//! what the agent printed last, and the command that repeats it.
+//!
+//! Foreign text stands behind a bar. It never begins a line, where a CI system might take it for a command.
+
+use std::fmt::Write as _;
+
+use super::super::{Report, Row, time};
+use crate::result::{InvariantResult, ScenarioResult};
+use crate::untrusted;
+use crate::verdict::Outcome;
+
+/// How long one line may be.
+const MOST_LINE: usize = 200;
+/// How many lines of a finding are shown.
+const MOST_FOUND: usize = 20;
+/// How many lines of what the agent printed are shown, of each of its two streams.
+const MOST_PRINTED: usize = 8;
+
+/// All about the scenario.
+pub(super) fn text(report: &Report, row: &Row) -> String {
+    let result = &row.result;
+    let mut text = format!(
+        "{} {}/{}: score {:.3}, {}{}\n",
+        row.status.word().to_uppercase(),
+        report.spec_id,
+        result.scenario.id,
+        result.composite,
+        time(result.wall_ms),
+        spent(result)
+    );
+    for invariant in &result.invariants {
+        text.push_str(&invariant_text(invariant));
+    }
+    text.extend(others(result).iter().map(|(what, found)| finding("FAIL", what, found)));
+    if let Some(error) = &result.error {
+        text.push_str(&finding("ERROR", &format!("{} error", error.kind), &error.message));
+    }
+    text.extend(why_zero(result).map(|why| format!("  {why}\n")));
+    text.push_str(&printed("printed", &result.agent_output));
+    text.push_str(&printed("printed as errors", &result.agent_stderr));
+    let _ = writeln!(text, "  again: {}", untrusted::line(&report.reproducer(row), MOST_LINE * 10));
+    text
+}
+
+/// Tokens and cost, when a model was asked.
+fn spent(result: &ScenarioResult) -> String {
+    let usage = &result.usage;
+    match usage.cost() {
+        _ if usage.calls == 0 => String::new(),
+        Some(cost) => format!(", {} tokens, ${cost:.4}", usage.tokens()),
+        None => format!(", {} tokens, no price", usage.tokens()),
+    }
+}
+
+fn invariant_text(invariant: &InvariantResult) -> String {
+    let gate = if invariant.gate { ", gate" } else { "" };
+    let score = invariant.verdict.score;
+    let what = format!("{} ({score:.2}, weight {}{gate})", invariant.name, invariant.weight);
+    let word = match invariant.verdict.outcome {
+        Outcome::Passed => return format!("  pass  {}\n", untrusted::line(&what, MOST_LINE)),
+        Outcome::Failed => "FAIL",
+        Outcome::Errored(_) => "ERROR",
+    };
+    finding(word, &what, &invariant.verdict.message)
+}
+
+/// What fails the scenario besides its invariants.
+fn others(result: &ScenarioResult) -> Vec<(String, String)> {
+    let limits = result.limits.iter().map(|fired| (format!("limit {}", fired.limit), fired.detail.clone()));
+    let rules = result.forbidden.iter().filter(|rule| rule.violated);
+    let rules = rules.map(|rule| (format!("forbidden {}", rule.rule), rule.details.clone()));
+    let offences = result.offences.iter().map(|offence| ("offence".to_owned(), offence.clone()));
+    limits.chain(rules).chain(offences).collect()
+}
+
+fn finding(word: &str, what: &str, found: &str) -> String {
+    let mut text = format!("  {word:<5} {}\n", untrusted::line(what, MOST_LINE));
+    let shown = untrusted::visible(found);
+    let lines: Vec<_> = shown.lines().collect();
+    for line in lines.iter().take(MOST_FOUND) {
+        let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_LINE));
+    }
+    if lines.len() > MOST_FOUND {
+        let _ = writeln!(text, "        | and {} more lines", lines.len() - MOST_FOUND);
+    }
+    text
+}
+
+/// Why the score is 0, when a gate or a rule made it so.
+fn why_zero(result: &ScenarioResult) -> Option<String> {
+    if result.composite > 0.0 {
+        return None;
+    }
+    if result.forbidden.iter().any(|rule| rule.violated) {
+        return Some("the score is 0 because a `forbidden` rule was broken".to_owned());
+    }
+    let missed = |invariant: &&InvariantResult| {
+        invariant.gate && (!invariant.verdict.is_passed() || invariant.verdict.score < 1.0)
+    };
+    let gate = result.invariants.iter().find(missed)?;
+    let weights: f64 = result.invariants.iter().map(|invariant| invariant.weight).sum();
+    let scores: f64 = result.invariants.iter().map(|invariant| invariant.weight * invariant.verdict.score).sum();
+    let without = if weights > 0.0 { scores / weights } else { 0.0 };
+    let name = untrusted::line(&gate.name, MOST_LINE);
+    Some(format!("the score is 0 because the gate `{name}` was not met; without gates it would be {without:.3}"))
+}
+
+/// The last lines of what the agent printed.
+fn printed(how: &str, output: &str) -> String {
+    let shown = untrusted::visible(output.trim_end());
+    let lines: Vec<_> = shown.lines().collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let first = lines.len().saturating_sub(MOST_PRINTED);
+    let last = if first > 0 { format!(" (the last {MOST_PRINTED} of {} lines)", lines.len()) } else { String::new() };
+    let mut text = format!("  the agent {how}{last}:\n");
+    for line in &lines[first..] {
+        let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_LINE));
+    }
+    text
+}

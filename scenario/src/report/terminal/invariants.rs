@@ -1,0 +1,56 @@
+//! How many scenarios met each invariant.
+
+use std::fmt::Write as _;
+
+use indexmap::IndexMap;
+
+use super::super::Report;
+use crate::untrusted;
+use crate::verdict::Outcome;
+
+/// How many invariants are shown.
+const MOST: usize = 40;
+/// How long a name may be.
+const MOST_NAME: usize = 60;
+
+/// What all scenarios say about one invariant.
+#[derive(Default)]
+struct Tally {
+    gate: bool,
+    weight: f64,
+    met: usize,
+    errored: usize,
+    total: usize,
+}
+
+/// A line for each invariant: how many scenarios met it. Nothing when there is one scenario, whose own line says as much.
+pub(super) fn text(report: &Report) -> String {
+    if report.rows.len() < 2 {
+        return String::new();
+    }
+    let tallies = tallies(report);
+    let widest = tallies.keys().map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, tally) in tallies.iter().take(MOST) {
+        let Tally { met, total, weight, .. } = tally;
+        let gate = if tally.gate { ", gate" } else { "" };
+        let errored = if tally.errored > 0 { format!(", {} not judged", tally.errored) } else { String::new() };
+        let _ = writeln!(text, "  {name:<widest$}  met by {met} of {total} (weight {weight}{gate}){errored}");
+    }
+    if tallies.len() > MOST {
+        let _ = writeln!(text, "  and {} more invariants", tallies.len() - MOST);
+    }
+    text
+}
+
+fn tallies(report: &Report) -> IndexMap<String, Tally> {
+    let mut tallies: IndexMap<String, Tally> = IndexMap::new();
+    for invariant in report.rows.iter().flat_map(|row| &row.result.invariants) {
+        let tally = tallies.entry(untrusted::line(&invariant.name, MOST_NAME)).or_default();
+        (tally.gate, tally.weight) = (invariant.gate, invariant.weight);
+        tally.total += 1;
+        tally.met += usize::from(invariant.verdict.is_passed());
+        tally.errored += usize::from(matches!(invariant.verdict.outcome, Outcome::Errored(_)));
+    }
+    tallies
+}
