@@ -81,7 +81,7 @@ async fn side(app: &App, visitor: &Visitor, name: &str) -> Result<Side, ApiError
 
 fn form(query: &CompareQuery) -> Markup {
     html! {
-        form.filters method="get" action="/compare" {
+        form.filters.two method="get" action="/compare" {
             div { label for="a" { "Before" } input #a type="text" name="a" value=(query.a) required spellcheck="false" placeholder="id, or a part of it"; }
             div { label for="b" { "Now" } input #b type="text" name="b" value=(query.b) required spellcheck="false" placeholder="id, or latest"; }
             div.actions { button.primary type="submit" { "Compare" } a.button href={ "/compare?a=" (super::refusal::escaped(&query.b)) "&b=" (super::refusal::escaped(&query.a)) } { "Swap" } }
@@ -101,13 +101,10 @@ fn content(query: &CompareQuery, before: &Side, now: &Side) -> Markup {
             h2 #numbers { "Numbers" }
             div.scroll tabindex="0" role="region" aria-label="Numbers" { table {
                 thead { tr { th scope="col" { "Number" } th.number scope="col" { (named(before)) } th.number scope="col" { (named(now)) } th.number scope="col" { "Change" } th scope="col" { "Which is" } } }
-                tbody { @for metric in &comparison.metrics { (row(metric)) } }
+                tbody { @for metric in &comparison.metrics { (row(metric, before, now)) } }
             } }
         }
         (scenarios(before, now))
-        @if !comparison.regressions.is_empty() {
-            section aria-labelledby="worse" { h2 #worse { "What got worse" } ul { @for line in &comparison.regressions { li { (foreign::line(line, 300)) } } } }
-        }
     }
 }
 
@@ -120,7 +117,7 @@ fn named(side: &Side) -> Markup {
     }
 }
 
-fn row(metric: &ComparedMetric) -> Markup {
+fn row(metric: &ComparedMetric, before: &Side, now: &Side) -> Markup {
     let shown = |value: f64| match metric.name {
         "pass_rate" | "mean_pass_k" | "tool_success_rate" => percent(value),
         "total_cost_usd" | "mean_cost_per_run_usd" => money(value),
@@ -140,10 +137,31 @@ fn row(metric: &ComparedMetric) -> Markup {
     };
     html! {
         tr {
-            th scope="row" { (metric.name.replace('_', " ")) }
-            td.number { (shown(metric.baseline)) } td.number { (shown(metric.candidate)) } td.number { (change) }
+            th scope="row" { (called(metric.name)) }
+            td.number { a href={ "/experiments/" (before.experiment.id) "#scenarios" } { (shown(metric.baseline)) } }
+            td.number { a href={ "/experiments/" (now.experiment.id) "#scenarios" } { (shown(metric.candidate)) } }
+            td.number { (change) }
             td { span class=(class) { (word) } }
         }
+    }
+}
+
+/// What people call a number.
+fn called(name: &str) -> &str {
+    match name {
+        "pass_rate" => "Pass rate",
+        "mean_pass_k" => "pass^k",
+        "mean_composite" => "Composite",
+        "errors" => "Errors",
+        "side_effect_violations" => "Violations of rules",
+        "tool_success_rate" => "Tool calls that went well",
+        "mean_tool_calls" => "Tool calls of a scenario",
+        "mean_tokens" => "Tokens of a scenario",
+        "mean_cost_per_run_usd" => "Cost of a scenario",
+        "total_cost_usd" => "Cost",
+        "mean_wall_ms" => "Time of a scenario",
+        "p95_wall_ms" => "Time that 95 of 100 take at most",
+        other => other,
     }
 }
 

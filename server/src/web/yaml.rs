@@ -114,7 +114,7 @@ fn next_scalar(text: &str) -> (Option<&'static str>, usize) {
     let word = &text[..end];
     let class = match word {
         "true" | "false" | "null" | "yes" | "no" => Some("keyword"),
-        _ if first.is_ascii_digit() && word.parse::<f64>().is_ok() => Some("number"),
+        _ if first.is_ascii_digit() && word.parse::<f64>().is_ok() => Some("digits"),
         _ => None,
     };
     (class, end)
@@ -145,7 +145,7 @@ mod tests {
     fn keys_values_and_comments_look_different() {
         assert_eq!(
             parts("a: 1 # one"),
-            [(Some("key"), "a"), (None, ": "), (Some("number"), "1"), (None, " "), (Some("comment"), "# one")]
+            [(Some("key"), "a"), (None, ": "), (Some("digits"), "1"), (None, " "), (Some("comment"), "# one")]
         );
     }
 

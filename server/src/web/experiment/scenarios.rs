@@ -43,8 +43,8 @@ fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
     html! {
         tr {
             td { (mark.badge()) }
-            th scope="row" { a href=(link) { (scenario.id) } }
-            td { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } }
+            th.once scope="row" { a href=(link) { (scenario.id) } }
+            td.once { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } }
             @match &stored.result {
                 Some(result) => {
                     td.number { a href={ (link) "#invariants" } { (two_digits(result.composite)) } }

@@ -42,7 +42,7 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
                 None => span.badge.waiting { span.sign aria-hidden="true" { "·" } "not run yet" },
             } }
             th scope="row" { a href=(link) { (foreign::line(&experiment.name, 80)) } @if experiment.pinned { " " span.tag { "pinned" } } }
-            td { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {
+            td.once { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {
                 (foreign::line(&experiment.spec.spec_id, 60)) " " span.quiet { "v" (experiment.spec.version) } } }
             @if owners { td { @if experiment.owner.is_empty() { span.quiet { "this machine" } } @else { (foreign::line(&experiment.owner, 64)) } } }
             td { @for tag in tags.iter().take(4) { a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 30)) } " " } }

@@ -39,7 +39,7 @@ fn command(answer: &CommandAnswer, marks: Marks<'_>) -> Markup {
     html! {
         p { "The command ended with " strong { (exit) } "." }
         @for (name, printed) in [("Output", answer.stdout.text()), ("Errors", answer.stderr.text())] {
-            @if !printed.is_empty() { h4 { (name) } pre tabindex="0" { code { (ansi::coloured(ending(&printed, MOST), marks)) } } }
+            @if !printed.is_empty() { p.part { (name) } pre tabindex="0" { code { (ansi::coloured(ending(&printed, MOST), marks)) } } }
         }
         @if !answer.image_changes.is_empty() {
             p.bad { "It ran on a modified image: " (untrusted::line(&answer.image_changes.join(", "), 400)) }

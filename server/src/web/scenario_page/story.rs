@@ -156,8 +156,8 @@ fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
             @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (turn) } }
             @if !call.finish_reasons.is_empty() { dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) } }
         }
-        h4 { "Request" } (json::body(&call.request, marks))
-        h4 { "Answer" } (json::body(&call.response, marks))
+        p.part { "Request" } (json::body(&call.request, marks))
+        p.part { "Answer" } (json::body(&call.response, marks))
     };
     (label, details)
 }
@@ -169,8 +169,8 @@ fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
         @if failed { " " span.bad { "error" } }
     };
     let details = html! {
-        h4 { "Arguments" } (json::document(&tool.arguments, marks))
-        h4 { "Result" }
+        p.part { "Arguments" } (json::document(&tool.arguments, marks))
+        p.part { "Result" }
         @match &tool.result {
             Some(result) => (json::document(&result.content, marks)),
             None => p.quiet { "The agent sent nothing back." },
@@ -184,9 +184,9 @@ fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Ma
         strong { (untrusted::line(&exchange.method, 12)) } " " (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (status(exchange.status))
     };
     let details = html! {
-        @if !exchange.query.is_empty() { h4 { "Query" } (pairs(&exchange.query, marks)) }
-        h4 { "Headers" } (pairs(&exchange.headers, marks))
-        h4 { "Body" } (json::body(&exchange.body, marks))
+        @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
+        p.part { "Headers" } (pairs(&exchange.headers, marks))
+        p.part { "Body" } (json::body(&exchange.body, marks))
     };
     (label, details)
 }
