@@ -1,7 +1,7 @@
 //! The database of Touchstone: the queue, experiments, evidence and results.
 //!
 //! ```text
-//! specs ◄── spec_versions          experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
+//! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
 //!   ├──────────────────────────────────┘   │        └── events, traces, run_ends, score_requests

@@ -229,7 +229,7 @@ def test_what_failed_is_followed_to_its_evidence(site):
     page.locator(".files details summary").first.click()
     site.look("scenario")
     command = page.locator("#command").inner_text()
-    assert command.startswith("touchstone run shop-agent.yaml --seed") and "--filter mood" in command, command
+    assert command.startswith("touchstone run shop-agent.yaml --seed") and "--filter bad-" in command, command
     with page.expect_download() as download:
         page.get_by_role("link", name="Download stdout").click()
     assert HOSTILE in open(download.value.path()).read()

@@ -41,7 +41,10 @@ pub(super) fn trend(name: &str, points: &[Point], shown: fn(f64) -> String, most
     let newest = values.last().copied().unwrap_or_default();
     html! {
         figure.trend {
-            figcaption { (name) " " strong { (shown(newest)) } span.quiet { " newest of " (points.len()) ", up to " (shown(highest)) } }
+            figcaption {
+                (name) " " strong { (shown(newest)) }
+                span.quiet { " newest of " (points.len()) ", up to " (shown(highest)) }
+            }
             svg viewBox={ "0 0 " (WIDE) " " (HIGH) } role="group" aria-label={ (name) " over time, oldest first" } {
                 line.axis x1="0" x2=(WIDE) y1=(HIGH - TOP) y2=(HIGH - TOP) {}
                 line.axis.top x1="0" x2=(WIDE) y1=(TOP) y2=(TOP) {}

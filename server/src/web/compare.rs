@@ -9,20 +9,24 @@ use maud::{Markup, html};
 use scenario::result::ScenarioResult;
 use scenario::score::{ComparedMetric, Comparison, Direction, ExperimentScore};
 use serde::Deserialize;
-use store::{Experiment, Run};
+use store::{Experiment, ExperimentId, HistoryFilter, Page, Past, Run};
 
 use super::foreign;
 use super::layout::{Frame, Tab};
 use super::marks::{Mark, run_badge};
 use super::numbers::{count, duration, money, percent};
+use super::refusal::escaped;
 use super::session::Visitor;
-use crate::api::experiments::find_run;
+use super::tables::{Head, table};
+use crate::api::experiments::{find, find_run};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;
 
 /// How many scenarios of each are compared one by one.
 const MOST: u64 = 1000;
+/// How many experiments are looked at to find one by the beginning of its id.
+const LOOKED_AT: u64 = 50;
 /// How many differences are listed.
 const LISTED: usize = 200;
 
@@ -66,10 +70,9 @@ async fn compare(
     Ok(Frame { title: "Compare", tab: Tab::Compare, visitor: Some(&visitor) }.around(&body))
 }
 
-/// An experiment by its id, or by a part of its id.
+/// One of them, if it has ended.
 async fn side(app: &App, visitor: &Visitor, name: &str) -> Result<Side, ApiError> {
-    let experiment = app.store.find_experiment(name).await?;
-    visitor.caller.owns(&experiment.owner, "this experiment")?;
+    let experiment = meant(app, visitor, name).await?;
     let run = find_run(app, &experiment, None).await?;
     let unended = || ApiError::conflict(format!("the experiment `{}` has not ended", experiment.id));
     let run = run.ok_or_else(unended)?;
@@ -79,12 +82,41 @@ async fn side(app: &App, visitor: &Visitor, name: &str) -> Result<Side, ApiError
     Ok(Side { experiment, run, score, results })
 }
 
+/// The experiment that is meant, of those that the visitor sees: by its id, by the beginning of its id, or by `latest`.
+async fn meant(app: &App, visitor: &Visitor, name: &str) -> Result<Experiment, ApiError> {
+    if name.parse::<ExperimentId>().is_ok() {
+        return find(app, &visitor.caller, name).await;
+    }
+    let text = Some(name).filter(|name| *name != "latest");
+    let filter = HistoryFilter { owner: visitor.caller.sees(), text, ..HistoryFilter::default() };
+    let listed = app.store.history(filter, Page { after: None, most: LOOKED_AT }).await?;
+    let begins = |past: &Past| text.is_none_or(|text| past.experiment.id.to_string().starts_with(&text.to_lowercase()));
+    let mut found = listed.items.into_iter().filter(begins).map(|past| past.experiment);
+    let shown = scenario::untrusted::line(name, 100);
+    let missing = || ApiError::not_found(format!("there is no experiment whose id begins with `{shown}`"));
+    let first = found.next().ok_or_else(missing)?;
+    if text.is_some() && found.next().is_some() {
+        return Err(ApiError::conflict(format!(
+            "several experiments have an id that begins with `{shown}`; give more of it"
+        )));
+    }
+    Ok(first)
+}
+
 fn form(query: &CompareQuery) -> Markup {
     html! {
         form.filters.two method="get" action="/compare" {
-            div { label for="a" { "Before" } input #a type="text" name="a" value=(query.a) required spellcheck="false" placeholder="id, or a part of it"; }
-            div { label for="b" { "Now" } input #b type="text" name="b" value=(query.b) required spellcheck="false" placeholder="id, or latest"; }
-            div.actions { button.primary type="submit" { "Compare" } a.button href={ "/compare?a=" (super::refusal::escaped(&query.b)) "&b=" (super::refusal::escaped(&query.a)) } { "Swap" } }
+            @for (name, words, value) in [("a", "Before", &query.a), ("b", "Now", &query.b)] {
+                div {
+                    label for=(name) { (words) }
+                    input id=(name) type="text" name=(name) value=(value) required spellcheck="false"
+                        placeholder="id, its beginning, or latest";
+                }
+            }
+            div.actions {
+                button.primary type="submit" { "Compare" }
+                a.button href={ "/compare?a=" (escaped(&query.b)) "&b=" (escaped(&query.a)) } { "Swap" }
+            }
         }
     }
 }
@@ -95,12 +127,19 @@ fn content(query: &CompareQuery, before: &Side, now: &Side) -> Markup {
     html! {
         h1 { "Compare" }
         (form(query))
-        p class={ "notice " (if comparison.regressed { "bad" } else { "good" }) } role="status" { (foreign::text(&comparison.summary)) }
+        p class={ "notice " (if comparison.regressed { "bad" } else { "good" }) } role="status" {
+            (foreign::text(&comparison.summary))
+        }
         @if specs_differ { p.notice { "They ran different specs: a change may be the spec's." } }
         section aria-labelledby="numbers" {
             h2 #numbers { "Numbers" }
             div.scroll tabindex="0" role="region" aria-label="Numbers" { table {
-                thead { tr { th scope="col" { "Number" } th.number scope="col" { (named(before)) } th.number scope="col" { (named(now)) } th.number scope="col" { "Change" } th scope="col" { "Which is" } } }
+                thead { tr {
+                    th scope="col" { "Number" }
+                    @for side in [before, now] { th.number scope="col" { (named(side)) } }
+                    th.number scope="col" { "Change" }
+                    th scope="col" { "Which is" }
+                } }
                 tbody { @for metric in &comparison.metrics { (row(metric, before, now)) } }
             } }
         }
@@ -179,19 +218,19 @@ fn scenarios(before: &Side, now: &Side) -> Markup {
         .map(|id| (id, stands(before, id), stands(now, id)))
         .filter(|(_, before, now)| before != now)
         .collect();
+    let rows = html! {
+        @for (id, was, is) in changed.iter().take(LISTED) { tr {
+            th scope="row" { (id) }
+            td { (linked(before, id.as_str(), *was)) }
+            td { (linked(now, id.as_str(), *is)) }
+            td { (invariants(before.results.get(id.as_str()), now.results.get(id.as_str()))) }
+        } }
+    };
     html! {
         section aria-labelledby="scenarios" {
             h2 #scenarios { "Scenarios that stand differently" }
             @if changed.is_empty() { p.quiet { "None." } } @else {
-                div.scroll tabindex="0" role="region" aria-label="Scenarios" { table.wide {
-                    thead { tr { th scope="col" { "Scenario" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Invariants" } } }
-                    tbody { @for (id, was, is) in changed.iter().take(LISTED) { tr {
-                        th scope="row" { (id) }
-                        td { (linked(before, id.as_str(), *was)) }
-                        td { (linked(now, id.as_str(), *is)) }
-                        td { (invariants(before.results.get(id.as_str()), now.results.get(id.as_str()))) }
-                    } } }
-                } }
+                (table("Scenarios", "wide", &["Scenario", "Before", "Now", "Invariants"].map(Head::Text), &rows))
                 @if changed.len() > LISTED { p.quiet { "and " (changed.len() - LISTED) " more" } }
             }
         }
@@ -200,7 +239,9 @@ fn scenarios(before: &Side, now: &Side) -> Markup {
 
 fn linked(side: &Side, id: &str, mark: Option<Mark>) -> Markup {
     html! { @match mark {
-        Some(mark) => a.bare href={ "/experiments/" (side.experiment.id) "/scenarios/" (id) "?run=" (side.run.id.number) } { (mark.badge()) },
+        Some(mark) => a.bare href={ "/experiments/" (side.experiment.id) "/scenarios/" (id) "?run=" (side.run.id.number) } {
+            (mark.badge())
+        },
         None => span.quiet { "not there" },
     } }
 }
@@ -214,5 +255,11 @@ fn invariants(before: Option<&ScenarioResult>, now: Option<&ScenarioResult>) -> 
     let (before, now) = (outcomes(before), outcomes(now));
     let changed =
         now.iter().filter_map(|(name, is)| Some((name, *before.get(name)?, *is))).filter(|(_, was, is)| was != is);
-    html! { @for (name, was, is) in changed { span.change-of { (foreign::line(name, 60)) " " span class=(was.class()) { (was.sign()) } "→" span class=(is.class()) { (is.sign()) } } " " } }
+    html! {
+        @for (name, was, is) in changed {
+            span.change-of {
+                (foreign::line(name, 60)) " " span class=(was.class()) { (was.sign()) } "→" span class=(is.class()) { (is.sign()) }
+            } " "
+        }
+    }
 }

@@ -31,6 +31,7 @@ pub(crate) mod session;
 mod sign_in;
 mod spec;
 mod submit;
+mod tables;
 mod workers;
 mod yaml;
 

@@ -63,7 +63,7 @@ async fn sign_in(
 ) -> Result<Response, ApiError> {
     require_own_page(&headers)?;
     let token = session::token(&app, &headers);
-    if form.token != token {
+    if !session::is_same(&form.token, &token) {
         let message = "The form was too old. Please try once more.";
         return Ok((StatusCode::FORBIDDEN, page(&token, &form.next, Some(message))).into_response());
     }
@@ -113,6 +113,8 @@ fn page(token: &str, next: &str, problem: Option<&str>) -> Markup {
                     spellcheck="false" placeholder="ts_live_…" aria-describedby=[problem.map(|_| "problem")];
                 button.primary type="submit" { "Sign in" }
             }
+            // Who comes from another site comes without the cookie; a link of this page brings it along.
+            @if !next.is_empty() { p.quiet { "Signed in already? " a href=(own_path(next)) { "Go on" } "." } }
         }
     };
     Frame { title: "Sign in", tab: Tab::None, visitor: None }.around(&body)

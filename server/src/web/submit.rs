@@ -153,12 +153,22 @@ fn page(visitor: &Visitor, form: &SubmitForm, looked: &Looked) -> Markup {
         form.stack method="post" action="/submit" enctype="multipart/form-data" {
             input type="hidden" name="token" value=(visitor.token);
             label for="spec" { "Spec" }
-            textarea #spec name="spec" rows="18" spellcheck="false" autocomplete="off" aria-invalid=[is_wrong.then_some("true")]
-                aria-describedby=[is_wrong.then_some("findings")] { "\n" (form.text) }
+            textarea #spec name="spec" rows="18" spellcheck="false" autocomplete="off"
+                aria-invalid=[is_wrong.then_some("true")] aria-describedby=[is_wrong.then_some("findings")] { "\n" (form.text) }
             div.fields {
-                div { label for="file" { "Or a file: a spec, or a tar archive with spec.yaml" } input #file type="file" name="file"; }
-                div { label for="name" { "Name of the experiment" } input #name type="text" name="name" value=(form.name) maxlength="200" placeholder="the spec's id"; }
-                div { label for="replicas" { "Replicas" } input #replicas type="number" name="replicas" value=(form.replicas) min="1" max="10000" placeholder="as the spec says"; }
+                div {
+                    label for="file" { "Or a file: a spec, or a tar archive with spec.yaml" }
+                    input #file type="file" name="file";
+                }
+                div {
+                    label for="name" { "Name of the experiment" }
+                    input #name type="text" name="name" value=(form.name) maxlength="200" placeholder="the spec's id";
+                }
+                div {
+                    label for="replicas" { "Replicas" }
+                    input #replicas type="number" name="replicas" value=(form.replicas) min="1" max="10000"
+                        placeholder="as the spec says";
+                }
             }
             div.actions {
                 button.primary type="submit" name="do" value="run" { "Run" }

@@ -6,13 +6,31 @@ use axum::routing::get;
 use maud::{Markup, html};
 
 use super::foreign;
+use super::history::owner;
 use super::layout::{Frame, Tab};
 use super::numbers::{ago, bytes, duration};
 use super::refusal::escaped;
 use super::session::Visitor;
-use crate::api::capacity::{CapacityBody, WorkerBody, capacity_of};
+use super::tables::{Head, table};
+use crate::api::capacity::{CapacityBody, SpecQueueBody, WorkerBody, capacity_of};
 use crate::app::App;
 use crate::error::ApiError;
+
+/// The columns of workers.
+const WORKERS: [Head<'_>; 9] = [
+    Head::Text("Machine"),
+    Head::Number("Runs"),
+    Head::Number("Slots"),
+    Head::Number("Cores"),
+    Head::Number("Memory"),
+    Head::Number("Free disk"),
+    Head::Text("Takes jobs"),
+    Head::Text("Version"),
+    Head::Number("Heard of"),
+];
+/// The columns of what waits.
+const QUEUE: [Head<'_>; 4] =
+    [Head::Text("Spec"), Head::Text("Owner"), Head::Number("Waiting"), Head::Number("Running")];
 
 /// The routes.
 pub(super) fn routes() -> Router<App> {
@@ -31,14 +49,7 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
             @if capacity.workers.is_empty() {
                 div.empty { p { "No worker was heard of a moment ago. " code { "touchstone worker" } " starts one." } }
             } @else {
-                div.scroll tabindex="0" role="region" aria-label="Workers" { table.wide {
-                    thead { tr {
-                        th scope="col" { "Machine" } th.number scope="col" { "Runs" } th.number scope="col" { "Slots" }
-                        th.number scope="col" { "Cores" } th.number scope="col" { "Memory" } th.number scope="col" { "Free disk" }
-                        th scope="col" { "Takes jobs" } th scope="col" { "Version" } th.number scope="col" { "Heard of" }
-                    } }
-                    tbody { @for worker in &capacity.workers { (row(worker, now)) } }
-                } }
+                (table("Workers", "wide", &WORKERS, &html! { @for worker in &capacity.workers { (row(worker, now)) } }))
             }
         }
         (queue(&capacity))
@@ -75,20 +86,25 @@ fn row(worker: &WorkerBody, now: jiff::Timestamp) -> Markup {
     }
 }
 
+fn waiting(spec: &SpecQueueBody) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                a href={ "/experiments?status=running&spec=" (escaped(&spec.spec_id)) } { (foreign::line(&spec.spec_id, 80)) }
+            }
+            td { (owner(&spec.owner)) }
+            td.number { (spec.queued) }
+            td.number { (spec.running) }
+        }
+    }
+}
+
 fn queue(capacity: &CapacityBody) -> Markup {
     html! {
         section aria-labelledby="queue" {
             h2 #queue { "What waits and runs" }
             @if capacity.specs.is_empty() { p.quiet { "Nothing." } } @else {
-                div.scroll tabindex="0" role="region" aria-label="Queue" { table {
-                    thead { tr { th scope="col" { "Spec" } th scope="col" { "Owner" } th.number scope="col" { "Waiting" } th.number scope="col" { "Running" } } }
-                    tbody { @for spec in &capacity.specs { tr {
-                        th scope="row" { a href={ "/experiments?status=running&spec=" (escaped(&spec.spec_id)) } { (foreign::line(&spec.spec_id, 80)) } }
-                        td { (foreign::line(&spec.owner, 64)) }
-                        td.number { (spec.queued) }
-                        td.number { (spec.running) }
-                    } } }
-                } }
+                (table("Queue", "", &QUEUE, &html! { @for spec in &capacity.specs { (waiting(spec)) } }))
             }
         }
     }

@@ -23,7 +23,10 @@ pub(super) fn source(text: &str, findings: &[Finding]) -> Markup {
                     code { (coloured(line)) }
                 }
                 @for finding in found {
-                    p.finding { strong { (finding.severity) } " " (untrusted::line(&finding.message, 300)) @if let Some(help) = &finding.help { " — " (untrusted::line(help, 300)) } }
+                    p.finding {
+                        strong { (finding.severity) } " " (untrusted::line(&finding.message, 300))
+                        @if let Some(help) = &finding.help { " — " (untrusted::line(help, 300)) }
+                    }
                 }
             }
         }

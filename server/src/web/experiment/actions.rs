@@ -71,14 +71,19 @@ pub(super) fn section(visitor: &Visitor, experiment: &Experiment, run: &Run, oth
 fn downloads(experiment: &Experiment, run: &Run) -> Markup {
     let place = format!("/v1/experiments/{}", experiment.id);
     let run = run.id.number;
+    let files = [
+        (".json", format!("?run={run}&format=json"), "Results as JSON"),
+        (".xml", format!("?run={run}&format=junit"), "JUnit"),
+        (".md", format!("?run={run}&format=markdown"), "Markdown"),
+        ("-all.json", format!("/export?run={run}"), "Everything, with traces and scores"),
+    ];
     html! {
         div {
             h3 { "Download" }
             ul.plain {
-                li { a download={ (experiment.id) ".json" } href={ (place) "?run=" (run) "&format=json" } { "Results as JSON" } }
-                li { a download={ (experiment.id) ".xml" } href={ (place) "?run=" (run) "&format=junit" } { "JUnit" } }
-                li { a download={ (experiment.id) ".md" } href={ (place) "?run=" (run) "&format=markdown" } { "Markdown" } }
-                li { a download={ (experiment.id) "-all.json" } href={ (place) "/export?run=" (run) } { "Everything, with traces and scores" } }
+                @for (file, query, words) in files {
+                    li { a download={ (experiment.id) (file) } href={ (place) (query) } { (words) } }
+                }
                 li { a href={ (place) "/events?run=" (run) } { "Events" } }
             }
         }
@@ -107,7 +112,8 @@ fn compare(experiment: &Experiment, others: &[Past]) -> Markup {
 fn named(past: &Past) -> Markup {
     let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
     let when = past.experiment.created_at.to_string();
-    html! { (when.get(..16).unwrap_or(&when).replace('T', " ")) ", " (foreign::line(&past.experiment.name, 40)) ", " (stands) }
+    let when = when.get(..16).unwrap_or(&when).replace('T', " ");
+    html! { (when) ", " (foreign::line(&past.experiment.name, 40)) ", " (stands) }
 }
 
 fn changes(visitor: &Visitor, experiment: &Experiment, run: &Run) -> Markup {

@@ -13,6 +13,9 @@ use crate::web::foreign;
 use crate::web::marks::Mark;
 use crate::web::numbers::percent;
 
+/// The signs that a reader may not know.
+const LEGEND: [Mark; 6] = [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting];
+
 /// The replicas of one cell.
 type Replicas<'a> = Vec<&'a StoredScenario>;
 
@@ -25,7 +28,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="grid" {
             h2 #grid { "What fails where" }
-            p.legend { @for mark in [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting] { (mark.badge()) " " } }
+            p.legend { @for mark in LEGEND { (mark.badge()) " " } }
             div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
                 table.grid {
                     thead { tr {
@@ -50,13 +53,17 @@ fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
         tr {
             th scope="row" { (name) }
             td.number { (rate(cell)) }
-            td { div.replicas { @for stored in replicas { (sign(shown, stored, &name, "scenario", status(shown, stored), "")) } } }
+            td { div.replicas { @for stored in replicas {
+                (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
+            } } }
             @for (index, invariant) in shown.invariants.iter().enumerate() {
                 td { div.replicas { @for stored in replicas {
                     (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
                 } } }
             }
-            td { div.replicas { @for stored in replicas { (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why")) } } }
+            td { div.replicas { @for stored in replicas {
+                (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
+            } } }
         }
     }
 }
@@ -84,7 +91,8 @@ fn sign(shown: &Shown, stored: &StoredScenario, cell: &str, what: &str, mark: Ma
     let scenario = &stored.scenario;
     let words = format!("{}, {cell}, replica {}: {}", untrusted::line(what, 60), scenario.replica, mark.word());
     html! {
-        a class={ "sign " (mark.class()) } href={ (shown.link(scenario.id.as_str())) (place) } title=(words) aria-label=(words) { (mark.sign()) }
+        a class={ "sign " (mark.class()) } href={ (shown.link(scenario.id.as_str())) (place) }
+            title=(words) aria-label=(words) { (mark.sign()) }
     }
 }
 

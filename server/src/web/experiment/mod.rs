@@ -165,7 +165,11 @@ fn head(app: &App, experiment: &Experiment, run: Option<&Run>, tags: &[String]) 
             @if let Some(run) = run { (run_badge(run.state, run.verdict)) }
         }
         p.facts {
-            span { "Spec " a href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } { (foreign::line(&spec.spec_id, 80)) " v" (spec.version) } }
+            span { "Spec "
+                a href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } {
+                    (foreign::line(&spec.spec_id, 80)) " v" (spec.version)
+                }
+            }
             span { "Submitted " (ago(experiment.created_at, app.clock.now())) ", " (time(experiment.created_at)) }
             span { "Seed " code { (experiment.seed) } }
             @if !experiment.owner.is_empty() { span { "Owner " (foreign::line(&experiment.owner, 64)) } }
@@ -187,7 +191,8 @@ fn runs(experiment: &Experiment, run: &Run) -> Markup {
         @if number > 1 {
             p.facts { "Runs: "
                 @for other in (1..=number).rev().take(RUNS as usize) {
-                    a href={ "/experiments/" (experiment.id) "?run=" (other) } aria-current=[(other == number).then_some("true")] { (other) } " "
+                    a href={ "/experiments/" (experiment.id) "?run=" (other) }
+                        aria-current=[(other == number).then_some("true")] { (other) } " "
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use scenario::report::Row;
+use scenario::result::ScenarioResult;
 use scenario::score::Status;
 use store::StoredScenario;
 
@@ -10,28 +11,27 @@ use super::grid::{cell_name, status};
 use crate::web::foreign;
 use crate::web::marks::Mark;
 use crate::web::numbers::{count, duration, money, score as two_digits};
+use crate::web::tables::{Head, table};
+
+/// The columns of scenarios.
+const HEADS: [Head<'_>; 9] = [
+    Head::Text("Status"),
+    Head::Text("Scenario"),
+    Head::Text("Cell"),
+    Head::Number("Composite"),
+    Head::Number("Took"),
+    Head::Number("Tools"),
+    Head::Number("Tokens"),
+    Head::Number("Cost"),
+    Head::Text("Why"),
+];
 
 /// The table of a part of a run.
 pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="scenarios" {
             h2 #scenarios { "Scenarios" }
-            div.scroll tabindex="0" role="region" aria-label="Scenarios" {
-                table.wide {
-                    thead { tr {
-                        th scope="col" { "Status" }
-                        th scope="col" { "Scenario" }
-                        th scope="col" { "Cell" }
-                        th.number scope="col" { "Composite" }
-                        th.number scope="col" { "Took" }
-                        th.number scope="col" { "Tools" }
-                        th.number scope="col" { "Tokens" }
-                        th.number scope="col" { "Cost" }
-                        th scope="col" { "Why" }
-                    } }
-                    tbody { @for stored in &shown.part { (row(shown, stored)) } }
-                }
-            }
+            (table("Scenarios", "wide", &HEADS, &html! { @for stored in &shown.part { (row(shown, stored)) } }))
         }
     }
 }
@@ -47,21 +47,37 @@ fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
             td.once { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } }
             @match &stored.result {
                 Some(result) => {
-                    td.number { a href={ (link) "#invariants" } { (two_digits(result.composite)) } }
-                    td.number { a href={ (link) "#story" } { (duration(result.wall_ms)) } }
-                    td.number { @if result.tool_calls > 0 { a href={ (link) "#story" } { (count(result.tool_calls)) } } @else { "–" } }
-                    td.number { @if result.usage.tokens() > 0 { a href={ (link) "#use" } { (count(result.usage.tokens())) } } @else { "–" } }
-                    td.number { @match result.usage.cost() { Some(cost) if cost > 0.0 => a href={ (link) "#use" } { (money(cost)) }, _ => "–" } }
+                    (numbers(result, &link))
                     td.why { @if mark != Mark::Pass { (reason(result.clone(), &link)) } }
                 }
-                None => { td.number { "–" } td.number { "–" } td.number { "–" } td.number { "–" } td.number { "–" } td {} }
+                None => { @for _ in 0..5 { td.number { "–" } } td {} }
             }
         }
     }
 }
 
+/// The numbers of a scenario; those that say nothing are left out.
+fn numbers(result: &ScenarioResult, link: &str) -> Markup {
+    let usage = &result.usage;
+    let tools = (result.tool_calls > 0).then(|| count(result.tool_calls));
+    let tokens = (usage.tokens() > 0).then(|| count(usage.tokens()));
+    let cost = usage.cost().filter(|cost| *cost > 0.0).map(money);
+    let all = [
+        ("#invariants", Some(two_digits(result.composite))),
+        ("#story", Some(duration(result.wall_ms))),
+        ("#story", tools),
+        ("#use", tokens),
+        ("#use", cost),
+    ];
+    html! {
+        @for (place, number) in all {
+            td.number { @match number { Some(number) => a href={ (link) (place) } { (number) }, None => "–" } }
+        }
+    }
+}
+
 /// The first thing that kept a scenario from passing.
-fn reason(result: scenario::result::ScenarioResult, link: &str) -> Markup {
+fn reason(result: ScenarioResult, link: &str) -> Markup {
     let reasons = Row { status: Status::Fail, result }.reasons();
     html! {
         @if let Some((what, found)) = reasons.first() {

@@ -10,6 +10,7 @@ use crate::web::numbers::{count, duration, money, percent, precise, score as two
 pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
     let metrics = &score.metrics;
     let took = run.ended_at.map(|ended| ended.duration_since(run.created_at).as_millis());
+    let took = took.map_or_else(|| "…".to_owned(), |took| duration(u64::try_from(took).unwrap_or(0)));
     let judged = score.passed + score.failed + score.flaky;
     html! {
         @if run.state == RunState::Open { (progress(run)) }
@@ -31,7 +32,11 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
                 dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
                 @if metrics.pass_curve.len() > 1 { dd.more { (curve(&metrics.pass_curve)) } }
             }
-            div { dt { "Composite" } dd { a href="#scenarios" { @if judged > 0 { (two_digits(metrics.mean_composite)) } @else { "–" } } } dd.more { "mean of judged" } }
+            div {
+                dt { "Composite" }
+                dd { a href="#scenarios" { @if judged > 0 { (two_digits(metrics.mean_composite)) } @else { "–" } } }
+                dd.more { "mean of judged" }
+            }
             div {
                 dt { "Cost" }
                 dd { a href="#scenarios" { (money(metrics.total_cost_usd)) } }
@@ -42,11 +47,15 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
             }
             div {
                 dt { "Took" }
-                dd { a href="#scenarios" { @match took { Some(took) => (duration(u64::try_from(took).unwrap_or(0))), None => "…" } } }
+                dd { a href="#scenarios" { (took) } }
                 dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
             }
             @if metrics.side_effect_violations > 0 {
-                div { dt { "Violations" } dd { a href="#scenarios" { (metrics.side_effect_violations) } } dd.more { "of forbidden rules" } }
+                div {
+                    dt { "Violations" }
+                    dd { a href="#scenarios" { (metrics.side_effect_violations) } }
+                    dd.more { "of forbidden rules" }
+                }
             }
         }
     }
@@ -65,5 +74,7 @@ fn progress(run: &Run) -> Markup {
 
 /// pass^1, pass^2, … as far as there is room.
 fn curve(curve: &[f64]) -> Markup {
-    html! { @for (at, share) in curve.iter().enumerate().take(4) { @if at > 0 { " · " } "^" (at + 1) " " (percent(*share)) } }
+    html! {
+        @for (at, share) in curve.iter().enumerate().take(4) { @if at > 0 { " · " } "^" (at + 1) " " (percent(*share)) }
+    }
 }

@@ -22,7 +22,8 @@ use crate::error::ApiError;
 use crate::extract::Asked;
 
 use query::HistoryQuery;
-pub(super) use table::table;
+pub(super) use table::owner;
+use table::table;
 
 /// How many experiments a page has.
 const PART: u64 = 50;

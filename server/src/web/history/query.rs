@@ -88,7 +88,10 @@ impl HistoryQuery {
     pub(super) fn form(&self) -> Markup {
         html! {
             form.filters method="get" action="/experiments" role="search" aria-label="Experiments" {
-                div { label for="text" { "Text" } input #text type="search" name="text" value=(self.text) placeholder="name, spec or id"; }
+                div {
+                    label for="text" { "Text" }
+                    input #text type="search" name="text" value=(self.text) placeholder="name, spec or id";
+                }
                 div { label for="spec" { "Spec" } input #spec type="text" name="spec" value=(self.spec) spellcheck="false"; }
                 div { label for="tag" { "Tag" } input #tag type="text" name="tag" value=(self.tag) spellcheck="false"; }
                 div {

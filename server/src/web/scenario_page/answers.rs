@@ -39,7 +39,10 @@ fn command(answer: &CommandAnswer, marks: Marks<'_>) -> Markup {
     html! {
         p { "The command ended with " strong { (exit) } "." }
         @for (name, printed) in [("Output", answer.stdout.text()), ("Errors", answer.stderr.text())] {
-            @if !printed.is_empty() { p.part { (name) } pre tabindex="0" { code { (ansi::coloured(ending(&printed, MOST), marks)) } } }
+            @if !printed.is_empty() {
+                p.part { (name) }
+                pre tabindex="0" { code { (ansi::coloured(ending(&printed, MOST), marks)) } }
+            }
         }
         @if !answer.image_changes.is_empty() {
             p.bad { "It ran on a modified image: " (untrusted::line(&answer.image_changes.join(", "), 400)) }
@@ -51,11 +54,16 @@ fn files(files: &Files, marks: Marks<'_>) -> Markup {
     html! {
         @if files.entries.is_empty() { p { "Nothing is there." } }
         @for entry in files.entries.iter().take(FILES) {
-            p { code { (marks.text(&untrusted::line(&entry.path, 300))) } " " span.quiet { (entry.kind.describe()) ", " (bytes(entry.size)) }
-                @if let Some(problem) = &entry.problem { " " span.bad { (untrusted::line(problem, 200)) } } }
+            p {
+                code { (marks.text(&untrusted::line(&entry.path, 300))) } " "
+                span.quiet { (entry.kind.describe()) ", " (bytes(entry.size)) }
+                @if let Some(problem) = &entry.problem { " " span.bad { (untrusted::line(problem, 200)) } }
+            }
             @if let Some(content) = &entry.content { (json::document(&content.text(), marks)) }
         }
-        @if files.entries.len() > FILES || files.incomplete { p.quiet { "There are more; all that was kept is in the evidence." } }
+        @if files.entries.len() > FILES || files.incomplete {
+            p.quiet { "There are more; all that was kept is in the evidence." }
+        }
     }
 }
 
@@ -69,7 +77,11 @@ fn sql(answer: &SqlAnswer, marks: Marks<'_>) -> Markup {
 
 fn judge(answer: &JudgeAnswer, marks: Marks<'_>) -> Markup {
     html! {
-        p.quiet { "Judge " (untrusted::line(&answer.usage.model, 80)) @if let Some(cost) = answer.usage.cost() { ", " (money(cost)) } @if answer.cached { ", given before" } }
+        p.quiet {
+            "Judge " (untrusted::line(&answer.usage.model, 80))
+            @if let Some(cost) = answer.usage.cost() { ", " (money(cost)) }
+            @if answer.cached { ", given before" }
+        }
         @match &answer.reply {
             Ok(reply) => (json::document(reply, marks)),
             Err(problem) => p.bad { "There is no reply: " (marks.text(problem)) },

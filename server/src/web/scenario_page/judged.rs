@@ -27,8 +27,11 @@ pub(super) fn why(shown: &Shown, row: &Row) -> Markup {
             }
             @if !result.forbidden.is_empty() {
                 ul.plain { @for rule in &result.forbidden {
-                    li { (if rule.violated { Mark::Fail } else { Mark::Pass }.badge()) " forbidden " code { (untrusted::line(&rule.rule, 60)) }
-                        @if !rule.details.is_empty() { " " span.message { (marks.text(&rule.details)) } } }
+                    li {
+                        (if rule.violated { Mark::Fail } else { Mark::Pass }.badge())
+                        " forbidden " code { (untrusted::line(&rule.rule, 60)) }
+                        @if !rule.details.is_empty() { " " span.message { (marks.text(&rule.details)) } }
+                    }
                 } }
             }
             @if reasons.is_empty() && result.forbidden.is_empty() { p.quiet { "No limit fired, and no rule is stated." } }

@@ -24,7 +24,9 @@ pub(super) fn section(evidence: &Evidence, marks: Marks<'_>) -> Markup {
             @for (service, changes) in &evidence.databases { (database(service, changes, marks)) }
             @if !evidence.image_changes.is_empty() {
                 h3 { "Image, outside the workspace" }
-                ul.plain { @for path in evidence.image_changes.iter().take(FILES) { li { code { (marks.text(&untrusted::line(path, 300))) } } } }
+                ul.plain { @for path in evidence.image_changes.iter().take(FILES) {
+                    li { code { (marks.text(&untrusted::line(path, 300))) } }
+                } }
             }
         }
     }
@@ -42,13 +44,20 @@ fn files(evidence: &Evidence, marks: Marks<'_>) -> Markup {
             @for (what, path) in all.iter().take(FILES) {
                 @let diff = evidence.file_diffs.iter().take(DIFFS).find(|diff| diff.path == **path);
                 li { @match diff {
-                    Some(diff) => details { summary { (name(what, path, marks)) } (diff::lines(&diff.diff, marks)) @if diff.incomplete { p.quiet { "More changed than was kept." } } },
+                    Some(diff) => details {
+                        summary { (name(what, path, marks)) }
+                        (diff::lines(&diff.diff, marks))
+                        @if diff.incomplete { p.quiet { "More changed than was kept." } }
+                    },
                     None => (name(what, path, marks)),
                 } }
             }
         }
         @if all.len() > FILES || changes.incomplete {
-            p.quiet { (count(all.len() as u64)) " files" @if changes.incomplete { " and more" } "; all that was kept is in the evidence." }
+            p.quiet {
+                (count(all.len() as u64)) " files" @if changes.incomplete { " and more" }
+                "; all that was kept is in the evidence."
+            }
         }
     }
 }
@@ -72,8 +81,13 @@ fn table(name: &str, table: &TableChange, marks: Marks<'_>) -> Markup {
     let lines = lines.chain(table.added.iter().take(ROWS).map(|row| ("added", "+", row)));
     html! {
         details {
-            summary { code { (untrusted::line(name, 100)) } " " span.quiet { (rows(table.rows_before)) " → " (rows(table.rows_after)) " rows" } }
-            pre.diff tabindex="0" { @for (class, sign, row) in lines { span class=(class) { (sign) " " (marks.text(&untrusted::line(row, 1000))) "\n" } } }
+            summary {
+                code { (untrusted::line(name, 100)) } " "
+                span.quiet { (rows(table.rows_before)) " → " (rows(table.rows_after)) " rows" }
+            }
+            pre.diff tabindex="0" { @for (class, sign, row) in lines {
+                span class=(class) { (sign) " " (marks.text(&untrusted::line(row, 1000))) "\n" }
+            } }
             @if table.incomplete { p.quiet { "More changed than was kept." } }
         }
     }

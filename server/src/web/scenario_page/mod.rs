@@ -16,6 +16,7 @@ use axum::routing::get;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
 use scenario::evidence::Evidence;
+use scenario::plan::parameter_text;
 use scenario::report::{Report, Row};
 use scenario::untrusted;
 use serde::Deserialize;
@@ -174,13 +175,14 @@ impl Shown {
         html! {
             nav.crumbs aria-label="Where this is" {
                 a href="/experiments" { "Experiments" } " / "
-                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(&experiment.name, 60)) } " / "
+                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(&experiment.name, 60)) }
+                " / "
                 span { (scenario.id) }
             }
             div.head { h1 { (scenario.id) } (self.status.badge()) }
             p.facts {
                 @for (name, value) in &scenario.parameters {
-                    span { (foreign::line(name, 60)) " " code { (untrusted::line(&scenario::plan::parameter_text(value), 80)) } }
+                    span { (foreign::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
                 }
                 span { "Replica " (scenario.replica) }
                 span { "Seed " code { (scenario.seed) } }

@@ -28,11 +28,16 @@ fn stream(shown: &Shown, stream: &str, name: &str, captured: &Captured) -> Marku
     let size = text.len() as u64 + captured.dropped_bytes;
     let experiment = &shown.found.experiment;
     let (scenario, run) = (&shown.found.stored.scenario.id, shown.found.run.id.number);
+    let place = format!("/experiments/{}/scenarios/{scenario}/output/{stream}?run={run}", experiment.id);
     html! {
         h3 { (name) " " span.quiet { (bytes(size)) } }
         @if text.is_empty() { p.quiet { "Nothing." } } @else {
-            p { a download={ (scenario) "-" (stream) ".txt" } href={ "/experiments/" (experiment.id) "/scenarios/" (scenario) "/output/" (stream) "?run=" (run) } { "Download " (stream) }
-                @if captured.dropped_bytes > 0 { span.quiet { " " (bytes(captured.dropped_bytes)) " in its middle were not kept" } } }
+            p {
+                a download={ (scenario) "-" (stream) ".txt" } href=(place) { "Download " (stream) }
+                @if captured.dropped_bytes > 0 {
+                    span.quiet { " " (bytes(captured.dropped_bytes)) " in its middle were not kept" }
+                }
+            }
             (shortened(shown, &text))
         }
     }

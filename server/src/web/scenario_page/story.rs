@@ -10,9 +10,15 @@ use super::moment::{KINDS, Kind, Moment, Source, moments};
 use crate::web::foreign::{self, Marks};
 use crate::web::json;
 use crate::web::numbers::{count, duration, money};
+use crate::web::refusal::escaped;
 
 /// How many moments a page has.
 const PART: usize = 200;
+
+/// How many headers or parameters of a request stand in a page.
+const PAIRS: usize = 100;
+/// How many bytes of each do.
+const MOST_VALUE: usize = 2000;
 
 /// The story, or the part of it that was asked for.
 pub(super) fn section(shown: &Shown) -> Markup {
@@ -27,7 +33,11 @@ pub(super) fn section(shown: &Shown) -> Markup {
             h2 #story { "Story" }
             @if all.is_empty() { p.quiet { "Nothing has happened yet." } } @else {
                 (choices(shown, &all))
-                p.quiet.axis { span { (offset(whole.from)) } span { "time since the agent started" } span { (offset(whole.to)) } }
+                p.quiet.axis {
+                    span { (offset(whole.from)) }
+                    span { "time since the agent started" }
+                    span { (offset(whole.to)) }
+                }
                 ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, moment, whole, from + index)) } }
                 (pager(shown, from, part.len(), chosen.len()))
             }
@@ -64,11 +74,14 @@ fn choices(shown: &Shown, all: &[Moment<'_>]) -> Markup {
     let chosen = shown.query.kind.as_str();
     html! {
         nav.choices aria-label="Kinds of moments" {
-            a href={ (place) "#story" } aria-current=[chosen.is_empty().then_some("true")] { "all " (count(all.len() as u64)) }
+            a href={ (place) "#story" } aria-current=[chosen.is_empty().then_some("true")] {
+                "all " (count(all.len() as u64))
+            }
             @for kind in KINDS {
                 @let many = all.iter().filter(|moment| moment.kind == kind).count();
                 @if many > 0 {
-                    a href={ (place) "&kind=" (kind.word()) "#story" } aria-current=[(chosen == kind.word()).then_some("true")] {
+                    a href={ (place) "&kind=" (kind.word()) "#story" }
+                        aria-current=[(chosen == kind.word()).then_some("true")] {
                         span class={ "dot " (kind.word()) } aria-hidden="true" {} (kind.word()) " " (count(many as u64))
                     }
                 }
@@ -154,7 +167,9 @@ fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
             @if let Some(model) = &call.response_model { dt { "Answered by" } dd { (untrusted::line(model, 80)) } }
             @if let Some(cost) = call.cost_usd { dt { "Cost" } dd { (money(cost)) } }
             @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (turn) } }
-            @if !call.finish_reasons.is_empty() { dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) } }
+            @if !call.finish_reasons.is_empty() {
+                dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) }
+            }
         }
         p.part { "Request" } (json::body(&call.request, marks))
         p.part { "Answer" } (json::body(&call.response, marks))
@@ -181,7 +196,8 @@ fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
 
 fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Markup) {
     let label = html! {
-        strong { (untrusted::line(&exchange.method, 12)) } " " (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (status(exchange.status))
+        strong { (untrusted::line(&exchange.method, 12)) } " "
+        (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (status(exchange.status))
     };
     let details = html! {
         @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
@@ -192,7 +208,12 @@ fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Ma
 }
 
 fn pairs(pairs: &[(String, String)], marks: Marks<'_>) -> Markup {
-    html! { dl.pairs { @for (name, value) in pairs.iter().take(100) { dt { (marks.text(name)) } dd { (marks.text(foreign::beginning(value, 2000).0)) } } } }
+    html! {
+        dl.pairs { @for (name, value) in pairs.iter().take(PAIRS) {
+            dt { (marks.text(name)) }
+            dd { (marks.text(foreign::beginning(value, MOST_VALUE).0)) }
+        } }
+    }
 }
 
 /// The status of an answer.
@@ -238,8 +259,7 @@ fn pager(shown: &Shown, from: usize, many: usize, all: usize) -> Markup {
         return html! {};
     }
     let kind = &shown.query.kind;
-    let place =
-        |from: usize| format!("{}&kind={}&from={from}#story", shown.place(), super::super::refusal::escaped(kind));
+    let place = |from: usize| format!("{}&kind={}&from={from}#story", shown.place(), escaped(kind));
     html! {
         nav.pager aria-label="Parts of the story" {
             @if from > 0 { a href=(place(from.saturating_sub(PART))) { "← Before" } }

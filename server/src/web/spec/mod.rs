@@ -5,6 +5,7 @@ mod trends;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
+use jiff::Timestamp;
 use maud::{Markup, html};
 use scenario::spec::load;
 use scenario::untrusted;
@@ -16,7 +17,8 @@ use super::layout::{Frame, Tab};
 use super::numbers::ago;
 use super::refusal::escaped;
 use super::session::Visitor;
-use super::yaml;
+use super::tables::{Head, table};
+use super::{history, yaml};
 use crate::api::specs::missing;
 use crate::app::App;
 use crate::auth::Caller;
@@ -30,6 +32,12 @@ const PART: u64 = 100;
 const VERSIONS: u64 = 50;
 /// How many runs a trend has.
 const POINTS: u64 = 60;
+
+/// The columns of specs.
+const SPECS: [Head<'_>; 5] =
+    [Head::Text("Spec"), Head::Text("Owner"), Head::Number("Version"), Head::Number("Kept"), Head::Text("Experiments")];
+/// The columns of versions.
+const VERSIONED: [Head<'_>; 3] = [Head::Text("Version"), Head::Number("Kept"), Head::Text("SHA-256")];
 
 /// Which part.
 #[derive(Debug, Default, Deserialize)]
@@ -58,20 +66,28 @@ async fn list(State(app): State<App>, visitor: Visitor, Asked(query): Asked<Spec
     let body = html! {
         h1 { "Specs" }
         @if listed.items.is_empty() { div.empty { p { "No spec was submitted yet." } } } @else {
-            div.scroll tabindex="0" role="region" aria-label="Specs" { table {
-                thead { tr { th scope="col" { "Spec" } th scope="col" { "Owner" } th.number scope="col" { "Version" } th.number scope="col" { "Kept" } th scope="col" { "Experiments" } } }
-                tbody { @for stored in &listed.items { tr {
-                    th scope="row" { a href={ "/specs/" (escaped(&stored.version.spec_id)) "?owner=" (escaped(&stored.owner)) } { (foreign::line(&stored.version.spec_id, 100)) } }
-                    td { @if stored.owner.is_empty() { span.quiet { "this machine" } } @else { (foreign::line(&stored.owner, 64)) } }
-                    td.number { (stored.version.version) }
-                    td.number { (ago(stored.created_at, now)) }
-                    td { a href={ "/experiments?spec=" (escaped(&stored.version.spec_id)) } { "history" } }
-                } } }
-            } }
-            @if let Some(next) = &listed.next { nav.pager aria-label="Parts of the list" { a rel="next" href={ "/specs?after=" (next) } { "Next →" } } }
+            (table("Specs", "", &SPECS, &html! { @for stored in &listed.items { (row(stored, now)) } }))
+            @if let Some(next) = &listed.next {
+                nav.pager aria-label="Parts of the list" { a rel="next" href={ "/specs?after=" (next) } { "Next →" } }
+            }
         }
     };
     Ok(Frame { title: "Specs", tab: Tab::Specs, visitor: Some(&visitor) }.around(&body))
+}
+
+fn row(stored: &StoredSpecVersion, now: Timestamp) -> Markup {
+    let id = escaped(&stored.version.spec_id);
+    html! {
+        tr {
+            th scope="row" {
+                a href={ "/specs/" (id) "?owner=" (escaped(&stored.owner)) } { (foreign::line(&stored.version.spec_id, 100)) }
+            }
+            td { (history::owner(&stored.owner)) }
+            td.number { (stored.version.version) }
+            td.number { (ago(stored.created_at, now)) }
+            td { a href={ "/experiments?spec=" (id) } { "history" } }
+        }
+    }
 }
 
 async fn one(
@@ -105,7 +121,7 @@ async fn one(
         (trends::section(&past))
         (flaky)
         (source(&content.text, &findings, content.files.iter().map(|file| file.path.as_str())))
-        (self::versions(&app, &id, &owner, &versions, shown))
+        (self::versions(app.clock.now(), &versions, shown))
     };
     let title = format!("{id} · spec");
     Ok(Frame { title: &title, tab: Tab::Specs, visitor: Some(&visitor) }.around(&body))
@@ -144,7 +160,8 @@ fn source<'a>(text: &str, findings: &[Finding], files: impl Iterator<Item = &'a 
             h2 #source { "Source" }
             @if findings.is_empty() { p.notice.good { "Valid, without remarks." } } @else {
                 ul.findings { @for finding in findings { li {
-                    a href={ "#L" (finding.line) } { "line " (finding.line) } " " strong { (finding.severity) } " " (untrusted::line(&finding.message, 300))
+                    a href={ "#L" (finding.line) } { "line " (finding.line) } " "
+                    strong { (finding.severity) } " " (untrusted::line(&finding.message, 300))
                 } } }
             }
             (yaml::source(text, findings))
@@ -153,18 +170,24 @@ fn source<'a>(text: &str, findings: &[Finding], files: impl Iterator<Item = &'a 
     }
 }
 
-fn versions(app: &App, id: &str, owner: &str, versions: &[StoredSpecVersion], shown: &StoredSpecVersion) -> Markup {
+fn versions(now: Timestamp, versions: &[StoredSpecVersion], shown: &StoredSpecVersion) -> Markup {
+    let place = |stored: &StoredSpecVersion| {
+        let StoredSpecVersion { owner, version, .. } = stored;
+        format!("/specs/{}?version={}&owner={}", escaped(&version.spec_id), version.version, escaped(owner))
+    };
+    let rows = html! {
+        @for stored in versions { tr {
+            th scope="row" {
+                a href=(place(stored)) aria-current=[(stored == shown).then_some("true")] { "v" (stored.version.version) }
+            }
+            td.number { (ago(stored.created_at, now)) }
+            td.digest { (stored.version.digest) }
+        } }
+    };
     html! {
         section aria-labelledby="versions" {
             h2 #versions { "Versions" }
-            div.scroll tabindex="0" role="region" aria-label="Versions" { table {
-                thead { tr { th scope="col" { "Version" } th.number scope="col" { "Kept" } th scope="col" { "SHA-256" } } }
-                tbody { @for stored in versions { tr {
-                    th scope="row" { a href={ "/specs/" (escaped(id)) "?version=" (stored.version.version) "&owner=" (escaped(owner)) } aria-current=[(stored == shown).then_some("true")] { "v" (stored.version.version) } }
-                    td.number { (ago(stored.created_at, app.clock.now())) }
-                    td.digest { (stored.version.digest) }
-                } } }
-            } }
+            (table("Versions", "", &VERSIONED, &rows))
         }
     }
 }

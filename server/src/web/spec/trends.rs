@@ -10,11 +10,22 @@ use crate::error::ApiError;
 use crate::web::chart::{Point, trend};
 use crate::web::foreign;
 use crate::web::numbers::{count, duration, money, percent, precise, score as two_digits};
+use crate::web::tables::{self, Head};
 
 /// How many scenarios are looked at to say which invariants are least sure.
 const MOST_SCENARIOS: u64 = 5000;
 /// How many invariants are listed.
 const LISTED: usize = 10;
+
+/// The columns of invariants.
+const HEADS: [Head<'_>; 6] = [
+    Head::Text("Invariant"),
+    Head::Number("Passed"),
+    Head::Number("Failed"),
+    Head::Number("Errors"),
+    Head::Number("Pass rate"),
+    Head::Text("Failed last in"),
+];
 
 /// The charts of a spec. The runs are given oldest first.
 pub(super) fn section(past: &[Past]) -> Markup {
@@ -101,20 +112,30 @@ pub(super) async fn flakiest(app: &App, past: &[Past]) -> Result<Markup, ApiErro
     Ok(table(&unsure, runs.len()))
 }
 
+fn row(name: &str, one: &Counted) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (foreign::line(name, 80)) }
+            td.number { (count(one.passed)) }
+            td.number { (count(one.failed)) }
+            td.number { (count(one.errored)) }
+            td.number { (percent(precise(one.passed) / precise(one.passed + one.failed))) }
+            td { @if let Some(run) = one.last {
+                a href={ "/experiments/" (run.experiment) "?run=" (run.number) "#grid" } { "this run" }
+            } }
+        }
+    }
+}
+
 fn table(unsure: &[(String, Counted)], runs: usize) -> Markup {
+    let rows = html! { @for (name, one) in unsure.iter().take(LISTED) { (row(name, one)) } };
     html! {
         section aria-labelledby="flaky" {
             h2 #flaky { "Flakiest invariants" }
-            @if unsure.is_empty() { p.quiet { "Over the last " (runs) " runs, each invariant always passed or always failed." } } @else {
-                div.scroll tabindex="0" role="region" aria-label="Flakiest invariants" { table {
-                    thead { tr { th scope="col" { "Invariant" } th.number scope="col" { "Passed" } th.number scope="col" { "Failed" } th.number scope="col" { "Errors" } th.number scope="col" { "Pass rate" } th scope="col" { "Failed last in" } } }
-                    tbody { @for (name, one) in unsure.iter().take(LISTED) { tr {
-                        th scope="row" { (foreign::line(name, 80)) }
-                        td.number { (count(one.passed)) } td.number { (count(one.failed)) } td.number { (count(one.errored)) }
-                        td.number { (percent(precise(one.passed) / precise(one.passed + one.failed))) }
-                        td { @if let Some(run) = one.last { a href={ "/experiments/" (run.experiment) "?run=" (run.number) "#grid" } { "this run" } } }
-                    } } }
-                } }
+            @if unsure.is_empty() {
+                p.quiet { "Over the last " (runs) " runs, each invariant always passed or always failed." }
+            } @else {
+                (tables::table("Flakiest invariants", "", &HEADS, &rows))
                 p.quiet { "Over the last " (runs) " runs." }
             }
         }
