@@ -17,6 +17,8 @@ UPDATE runs SET
     cost_usd = (score::jsonb #>> '{metrics,total_cost_usd}')::double precision,
     wall_ms = (score::jsonb #>> '{metrics,mean_wall_ms}')::bigint
     WHERE score IS NOT NULL;
+-- Runs with one verdict, of which there may be few among many.
+CREATE INDEX runs_verdict ON runs (verdict, experiment);
 
 -- The tags of specs, by the digest of what they say.
 CREATE TABLE spec_tags (

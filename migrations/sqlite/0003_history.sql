@@ -17,6 +17,8 @@ UPDATE runs SET
     cost_usd = json_extract(score, '$.metrics.total_cost_usd'),
     wall_ms = json_extract(score, '$.metrics.mean_wall_ms')
     WHERE score IS NOT NULL;
+-- Runs with one verdict, of which there may be few among many.
+CREATE INDEX runs_verdict ON runs (verdict, experiment);
 
 -- The tags of specs, by the digest of what they say.
 CREATE TABLE spec_tags (

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scenario::score::ExperimentVerdict;
-use sea_query::{Cond, Expr, ExprTrait as _, Func, LikeExpr, Order, Query, SelectStatement};
+use sea_query::{Cond, Expr, ExprTrait as _, Func, JoinType, LikeExpr, Order, Query, SelectStatement};
 
 use super::{HistoryFilter, Past, PastStatus, RunNumbers};
 use crate::Store;
@@ -19,6 +19,8 @@ use crate::{json, number};
 
 /// The newest run of an experiment, in the query.
 const NEWEST: &str = "newest";
+/// So many runs are few.
+const FEW: u64 = 2000;
 /// What keeps `%` and `_` of a text from standing for anything.
 const ESCAPE: char = '\\';
 
@@ -41,6 +43,11 @@ row! {
         created_at: i64,
         ended_at: Option<i64>,
     }
+}
+
+row! {
+    /// Whose run it is.
+    OfRow { experiment: String }
 }
 
 row! {
@@ -75,7 +82,16 @@ impl Store {
     /// Experiments that a filter wants, newest first, each with the numbers of its newest run.
     pub async fn history(&self, filter: HistoryFilter<'_>, page: Page<'_>) -> Result<Listed<Past>, StoreError> {
         let mut snapshot = self.db.snapshot().await?;
-        let rows: Vec<ExperimentRow> = snapshot.fetch_all(&wanted(filter, page)?).await?;
+        let mut select = wanted(filter, page)?;
+        if let Some(runs) = filter.status.and_then(some_runs) {
+            let found: Vec<OfRow> = snapshot.fetch_all(&runs).await?;
+            // Where few are like that, they are looked up. Where many are, a part of the list is soon found in its order.
+            if found.len() as u64 <= FEW {
+                let ids = found.into_iter().map(|row| row.experiment);
+                select.and_where(Expr::col((Experiments::Table, Experiments::Id)).is_in(ids));
+            }
+        }
+        let rows: Vec<ExperimentRow> = snapshot.fetch_all(&select).await?;
         let ids: Vec<_> = rows.iter().map(|row| row.id().to_owned()).collect();
         let digests: Vec<_> =
             rows.iter().map(|row| row.digest().to_owned()).collect::<BTreeSet<_>>().into_iter().collect();
@@ -174,17 +190,23 @@ fn stands(select: &mut SelectStatement, status: PastStatus) -> Result<(), StoreE
     let is_newest = Expr::col((NEWEST, Runs::Experiment))
         .equals((Experiments::Table, Experiments::Id))
         .and(of(Runs::Number).eq(last_of((Experiments::Table, Experiments::Id))));
-    select.join_as(sea_query::JoinType::LeftJoin, Runs::Table, NEWEST, is_newest).and_where(condition);
-    if status == PastStatus::Running {
-        // There are few of them among many experiments, and an index knows which.
-        let open = Query::select()
-            .column(Runs::Experiment)
-            .from(Runs::Table)
-            .and_where(Expr::col(Runs::State).eq(RunState::Open.word()))
-            .to_owned();
-        select.and_where(Expr::col((Experiments::Table, Experiments::Id)).in_subquery(open));
-    }
+    select.join_as(JoinType::LeftJoin, Runs::Table, NEWEST, is_newest).and_where(condition);
     Ok(())
+}
+
+/// The experiments that have any run like that, which an index knows, or too many of them; `None` when that says little.
+fn some_runs(status: PastStatus) -> Option<SelectStatement> {
+    let verdict = |verdict: ExperimentVerdict| Some(Expr::col(Runs::Verdict).eq(json::text(&verdict).ok()?));
+    let condition = match status {
+        PastStatus::Created | PastStatus::Ended => return None,
+        PastStatus::Running => Expr::col(Runs::State).eq(RunState::Open.word()),
+        PastStatus::Cancelled => Expr::col(Runs::State).eq(RunState::Cancelled.word()),
+        PastStatus::Passed => verdict(ExperimentVerdict::Pass)?,
+        PastStatus::Failed => verdict(ExperimentVerdict::Fail)?,
+        PastStatus::Errored => verdict(ExperimentVerdict::Error)?,
+    };
+    let mut select = Query::select();
+    Some(select.column(Runs::Experiment).from(Runs::Table).and_where(condition).limit(FEW + 1).to_owned())
 }
 
 /// The number of the newest run of the experiment in this column.

@@ -73,6 +73,7 @@ async fn experiments_are_found_by_every_filter(world: World) {
         (HistoryFilter { until: Some(at(20)), ..any() }, vec![first]),
         (HistoryFilter { status: Some(PastStatus::Running), ..any() }, vec![third, second, first]),
         (HistoryFilter { status: Some(PastStatus::Passed), ..any() }, vec![]),
+        (HistoryFilter { status: Some(PastStatus::Cancelled), ..any() }, vec![]),
         (HistoryFilter { status: Some(PastStatus::Created), ..any() }, vec![]),
     ] {
         assert_eq!(ids(&found(&world, filter).await), expected, "{filter:?}");

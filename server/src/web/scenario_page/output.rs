@@ -24,36 +24,38 @@ pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
 }
 
 fn stream(shown: &Shown, stream: &str, name: &str, captured: &Captured) -> Markup {
-    let text = captured.text();
-    let size = text.len() as u64 + captured.dropped_bytes;
+    let kept = captured.head.len() + captured.tail.as_ref().map_or(0, String::len);
+    let size = kept as u64 + captured.dropped_bytes;
     let experiment = &shown.found.experiment;
     let (scenario, run) = (&shown.found.stored.scenario.id, shown.found.run.id.number);
     let place = format!("/experiments/{}/scenarios/{scenario}/output/{stream}?run={run}", experiment.id);
     html! {
         h3 { (name) " " span.quiet { (bytes(size)) } }
-        @if text.is_empty() { p.quiet { "Nothing." } } @else {
+        @if size == 0 { p.quiet { "Nothing." } } @else {
             p {
                 a download={ (scenario) "-" (stream) ".txt" } href=(place) { "Download " (stream) }
                 @if captured.dropped_bytes > 0 {
                     span.quiet { " " (bytes(captured.dropped_bytes)) " in its middle were not kept" }
                 }
             }
-            (shortened(shown, &text))
+            (shortened(shown, captured, size))
         }
     }
 }
 
-/// A text, without its middle when it is long.
-fn shortened(shown: &Shown, text: &str) -> Markup {
+/// What was printed, without its middle when it is long.
+fn shortened(shown: &Shown, captured: &Captured, size: u64) -> Markup {
     let marks = shown.marks();
-    let (begin, rest) = beginning(text, MOST);
-    if rest <= MOST {
-        return html! { pre.output tabindex="0" { code { (ansi::coloured(text, marks)) } } };
-    }
-    let end = ending(text, MOST);
+    let part = |text: &str| html! { pre.output tabindex="0" { code { (ansi::coloured(text, marks)) } } };
+    let (begin, rest) = beginning(&captured.head, MOST);
+    let end = match &captured.tail {
+        Some(tail) => ending(tail, MOST),
+        None if rest <= MOST => return part(&captured.head),
+        None => ending(&captured.head, MOST),
+    };
     html! {
-        pre.output tabindex="0" { code { (ansi::coloured(begin, marks)) } }
-        p.quiet { (bytes((text.len() - begin.len() - end.len()) as u64)) " are left out here." }
-        pre.output tabindex="0" { code { (ansi::coloured(end, marks)) } }
+        (part(begin))
+        p.quiet { (bytes(size.saturating_sub((begin.len() + end.len()) as u64))) " are left out here." }
+        (part(end))
     }
 }
