@@ -16,6 +16,9 @@ use crate::api::capacity::{CapacityBody, SpecQueueBody, WorkerBody, capacity_of}
 use crate::app::App;
 use crate::error::ApiError;
 
+/// What a worker that is held to no number says instead of one; no machine has so much.
+const UNBOUNDED: u64 = 1 << 60;
+
 /// The columns of workers.
 const WORKERS: [Head<'_>; 9] = [
     Head::Text("Machine"),
@@ -42,7 +45,7 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
     let now = app.clock.now();
     let body = html! {
         h1 { "Workers" }
-        p.lead { (foreign::text(&capacity.explanation)) "." }
+        p.lead { "Now " (foreign::text(&capacity.explanation)) "." }
         (tiles(&capacity))
         section aria-labelledby="who" {
             h2 #who { "Who works" }
@@ -70,14 +73,18 @@ fn tiles(capacity: &CapacityBody) -> Markup {
 }
 
 fn row(worker: &WorkerBody, now: jiff::Timestamp) -> Markup {
-    let cores = format!("{}.{}", worker.cpu_milli / 1000, worker.cpu_milli % 1000 / 100);
+    let cores = match worker.cpu_milli {
+        UNBOUNDED.. => "any".to_owned(),
+        milli => format!("{}.{}", milli / 1000, milli % 1000 / 100),
+    };
+    let memory = if worker.memory_bytes >= UNBOUNDED { "any".to_owned() } else { bytes(worker.memory_bytes) };
     html! {
         tr {
             th scope="row" { (foreign::line(&worker.host, 60)) " " span.quiet { (foreign::line(&worker.id, 100)) } }
             td.number { (worker.running) }
             td.number { (worker.slots) }
             td.number { (cores) }
-            td.number { (bytes(worker.memory_bytes)) }
+            td.number { (memory) }
             td.number { (bytes(worker.free_disk_bytes)) }
             td { @match &worker.reason { Some(reason) => { "no: " (foreign::line(reason, 200)) }, None => "yes" } }
             td { (foreign::line(&worker.version, 30)) }

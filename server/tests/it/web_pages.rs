@@ -308,7 +308,7 @@ async fn workers_and_what_waits_are_shown() {
     app.running(&replicas(2)).await;
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get("/workers").await.text();
-    assert!(page.contains("2 scenarios wait: no worker is there") && page.contains("hello"), "{page}");
+    assert!(page.contains("Now 2 scenarios wait: no worker is there") && page.contains("hello"), "{page}");
 }
 
 #[tokio::test]
