@@ -95,8 +95,9 @@ fn cookie(text: &str) -> Result<HeaderValue, ApiError> {
 
 /// A path of this server, whatever a link said: another site is not where somebody goes after signing in.
 fn own_path(next: &str) -> String {
-    let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\r', '\n', '\t']);
-    if is_own && next.is_ascii() { next.to_owned() } else { "/experiments".to_owned() }
+    let is_own = next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
+    let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_own && is_plain { next.to_owned() } else { "/experiments".to_owned() }
 }
 
 fn page(token: &str, next: &str, problem: Option<&str>) -> Markup {
@@ -127,9 +128,16 @@ mod tests {
     #[test]
     fn nobody_is_led_to_another_site() {
         assert_eq!(own_path("/specs/a?x=1"), "/specs/a?x=1");
-        for elsewhere in
-            ["", "https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\tx"]
-        {
+        for elsewhere in [
+            "",
+            "https://evil.example",
+            "//evil.example",
+            "/\\evil.example",
+            "javascript:alert(1)",
+            "/\tx",
+            "/\u{1}",
+            "/ä",
+        ] {
             assert_eq!(own_path(elsewhere), "/experiments", "{elsewhere}");
         }
     }
