@@ -66,6 +66,15 @@ crashes *arguments:
 compose:
     scripts/test-compose
 
+# Time pages with little and with much behind them; the figures are in docs/benchmarks.md.
+bench-pages *arguments:
+    cargo build --release --bin touchstone
+    scripts/bench-pages "$@"
+
+# The pages of a live server in a browser; arguments go to pytest.
+pages *arguments:
+    scripts/test-pages "$@"
+
 # A server under load; the figures are in docs/benchmarks.md.
 load *arguments:
     cargo build --release --bin touchstone

@@ -16,6 +16,7 @@ use crate::rate::Rates;
 use crate::results::Shows;
 use crate::surroundings::{Clock, Ids, Workers};
 use crate::telemetry::Telemetry;
+use crate::web::Stories;
 
 /// How many uploads may be under way at once.
 const UPLOADS: usize = 8;
@@ -73,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) shows: Shows,
     /// What specs say, by digest.
     pub(crate) specs: Cache<String, Arc<ShownSpec>>,
+    /// Evidence that pages showed a moment ago.
+    pub(crate) stories: Stories,
     /// Cancelled when the server ends.
     pub(crate) ending: CancellationToken,
 }
@@ -99,6 +102,7 @@ impl App {
             telemetry: Telemetry::default(),
             shows: Shows::default(),
             specs: Cache::new(SPECS),
+            stories: Stories::default(),
             ending,
         }))
     }

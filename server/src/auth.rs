@@ -21,6 +21,7 @@ use crate::app::App;
 use crate::config::Access;
 use crate::error::ApiError;
 use crate::patience::patiently;
+use crate::web::session;
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "ts_live_";
@@ -127,16 +128,27 @@ pub fn hash(key: &str) -> String {
 /// Finds out who calls, and how often they do, before anything else is done.
 pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let headers = request.headers().clone();
-    let caller = match patiently(|| caller(&app, &headers)).await {
+    let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    // A browser sends its cookie with whatever it is made to ask; so it reads with it, and changes things through pages.
+    let found =
+        patiently(|| async { if writes { caller(&app, &headers).await } else { visitor(&app, &headers).await } });
+    let caller = match found.await {
         Ok(caller) => caller,
         Err(refused) => return refused.into_response(),
     };
-    let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if let Err(refused) = app.rates.count(&caller.key, writes) {
         return refused.into_response();
     }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// Who looks at a page: by a key as everybody else, or by the cookie that signing in left.
+pub(crate) async fn visitor(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    match session::key_hash(app, headers) {
+        Some(hash) if key(headers).is_none() && app.config.access == Access::Keys => by_hash(app, hash).await,
+        _ => caller(app, headers).await,
+    }
 }
 
 async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
@@ -150,7 +162,11 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
             "a key is missing: send it as `Authorization: Bearer ts_live_…`; `touchstone key create` makes one",
         )
     })?;
-    let hash = hash(key);
+    by_hash(app, hash(key)).await
+}
+
+/// Who has the key with this hash.
+pub(crate) async fn by_hash(app: &App, hash: String) -> Result<Caller, ApiError> {
     if let Some(known) = app.keys.known(&hash) {
         return Ok(known);
     }

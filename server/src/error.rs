@@ -46,7 +46,7 @@ pub(crate) struct ErrorBody {
 }
 
 /// One thing that is wrong with a spec.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Finding {
     /// The stable name of this kind of finding.
     pub(crate) code: String,
@@ -63,6 +63,15 @@ pub(crate) struct Finding {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) help: Option<String>,
+}
+
+/// What a refusal says, kept beside its JSON for whoever shows it as a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What is wrong with a spec, when that is why.
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl ApiError {
@@ -183,6 +192,16 @@ impl ApiError {
         self.status.is_server_error()
     }
 
+    /// What is wrong with a spec, when that is why.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// The text for people.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -207,8 +226,10 @@ impl From<StoreError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let Self { message, code, findings, .. } = self;
+        let refused = Refused { message: message.clone(), findings: findings.clone() };
         let body = ErrorBody { error: message.clone(), message, code: code.to_owned(), findings };
         let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(refused);
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }

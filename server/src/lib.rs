@@ -1,4 +1,4 @@
-//! The REST API of Touchstone: it reads what is kept, and enqueues.
+//! The REST API and the web pages of Touchstone: they read what is kept, and enqueue.
 //!
 //! ```text
 //! request ─► limits of size and rate ─► who calls (`auth`) ─► handler in `api/` ─► store
@@ -30,6 +30,7 @@ mod stream;
 mod submission;
 mod surroundings;
 mod telemetry;
+mod web;
 mod webhooks;
 mod whole;
 

@@ -1,11 +1,9 @@
 //! Every route, and what stands before it.
 
 use axum::Router;
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use http::HeaderValue;
-use http::header::X_CONTENT_TYPE_OPTIONS;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -21,6 +19,7 @@ use crate::deadline::in_time;
 use crate::error::ApiError;
 use crate::openapi;
 use crate::telemetry::count;
+use crate::web;
 
 /// The routes that need a key.
 pub(crate) fn keyed() -> OpenApiRouter<App> {
@@ -60,6 +59,7 @@ pub(crate) fn router(app: App) -> Router {
     Router::new()
         .merge(open)
         .merge(keyed)
+        .merge(web::routes(&app))
         .route("/openapi.json", get(json))
         .merge(SwaggerUi::new("/docs").config(Config::from("/openapi.json")))
         .fallback(|| async {
@@ -67,16 +67,11 @@ pub(crate) fn router(app: App) -> Router {
         })
         .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
         .layer(from_fn_with_state(app.clone(), in_time))
-        .layer(map_response(do_not_guess))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(app.clone(), web::refusals_as_pages))
+        .layer(from_fn(web::protect))
         .layer(from_fn_with_state(app.clone(), count))
         .with_state(app)
-}
-
-/// Browsers show an answer as what it says to be, and as nothing else.
-async fn do_not_guess(mut response: Response) -> Response {
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }
 
 fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {

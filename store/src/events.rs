@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Order, Query};
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 use serde_json::Value as Json;
 
 use crate::Store;
@@ -60,30 +60,42 @@ impl Store {
 
     /// What happened in a run after the event with this number, at most so many.
     pub async fn events(&self, run: RunId, after: u64, most: u64) -> Result<Vec<StoredEvent>, StoreError> {
-        let select = Query::select()
-            .columns([Events::Number, Events::Scenario, Events::Attempt, Events::At, Events::Kind, Events::Body])
-            .from(Events::Table)
-            .and_where(Expr::col(Events::Experiment).eq(run.experiment.to_string()))
-            .and_where(Expr::col(Events::Run).eq(number::kept(run.number)))
-            .and_where(Expr::col(Events::Number).gt(number::kept(after)))
-            .order_by(Events::Number, Order::Asc)
-            .limit(number::limit(most))
-            .to_owned();
-        let rows: Vec<EventRow> = self.db.fetch_all(&select).await?;
-        rows.into_iter()
-            .map(|row| {
-                let event = NewEvent {
-                    run,
-                    scenario: row.scenario,
-                    attempt: number::read(row.attempt)?,
-                    at: timestamp(row.at)?,
-                    kind: row.kind,
-                    body: json::read(&row.body)?,
-                };
-                Ok(StoredEvent { number: number::read(row.number)?, event })
-            })
-            .collect()
+        let select = select(run, most).and_where(Expr::col(Events::Number).gt(number::kept(after))).to_owned();
+        read(run, self.db.fetch_all(&select).await?)
     }
+
+    /// What happened in one scenario of a run, from its beginning, at most so many.
+    pub async fn scenario_events(&self, run: RunId, scenario: &str, most: u64) -> Result<Vec<StoredEvent>, StoreError> {
+        let select = select(run, most).and_where(Expr::col(Events::Scenario).eq(scenario)).to_owned();
+        read(run, self.db.fetch_all(&select).await?)
+    }
+}
+
+fn select(run: RunId, most: u64) -> SelectStatement {
+    Query::select()
+        .columns([Events::Number, Events::Scenario, Events::Attempt, Events::At, Events::Kind, Events::Body])
+        .from(Events::Table)
+        .and_where(Expr::col(Events::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Events::Run).eq(number::kept(run.number)))
+        .order_by(Events::Number, Order::Asc)
+        .limit(number::limit(most))
+        .to_owned()
+}
+
+fn read(run: RunId, rows: Vec<EventRow>) -> Result<Vec<StoredEvent>, StoreError> {
+    rows.into_iter()
+        .map(|row| {
+            let event = NewEvent {
+                run,
+                scenario: row.scenario,
+                attempt: number::read(row.attempt)?,
+                at: timestamp(row.at)?,
+                kind: row.kind,
+                body: json::read(&row.body)?,
+            };
+            Ok(StoredEvent { number: number::read(row.number)?, event })
+        })
+        .collect()
 }
 
 async fn note_in(tx: &mut Tx, events: &[NewEvent]) -> Result<(), StoreError> {

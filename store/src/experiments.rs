@@ -21,7 +21,7 @@ use crate::{json, number};
 const SHORTEST: usize = 4;
 
 /// All columns of an experiment.
-const COLUMNS: [Experiments; 11] = [
+pub(crate) const COLUMNS: [Experiments; 11] = [
     Experiments::Id,
     Experiments::SpecId,
     Experiments::Version,
@@ -101,7 +101,7 @@ pub struct Experiment {
 
 row! {
     /// An experiment.
-    ExperimentRow {
+    pub(crate) ExperimentRow {
         id: String,
         spec_id: String,
         version: i64,
@@ -127,7 +127,17 @@ row! {
 }
 
 impl ExperimentRow {
-    fn read(self) -> Result<Experiment, StoreError> {
+    /// The experiment's id.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The digest of what it runs.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    pub(crate) fn read(self) -> Result<Experiment, StoreError> {
         Ok(Experiment {
             id: self.id.parse().map_err(StoreError::damaged)?,
             owner: self.owner,

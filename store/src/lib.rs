@@ -1,7 +1,7 @@
 //! The database of Touchstone: the queue, experiments, evidence and results.
 //!
 //! ```text
-//! specs ◄── spec_versions          experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
+//! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
 //!   ├──────────────────────────────────┘   │        └── events, traces, run_ends, score_requests
@@ -30,6 +30,7 @@ mod events;
 mod evidence;
 mod experiments;
 mod gc;
+mod history;
 mod idempotency;
 mod ids;
 mod json;
@@ -53,6 +54,7 @@ mod settings;
 mod snapshots;
 mod specs;
 mod tables;
+mod tags;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;
@@ -71,6 +73,7 @@ pub use error::StoreError;
 pub use events::{NewEvent, StoredEvent};
 pub use experiments::{Experiment, NewExperiment, Settings};
 pub use gc::{Garbage, Removed, Usage};
+pub use history::{HistoryFilter, InvariantCount, Past, PastStatus, RunNumbers};
 pub use idempotency::{Begun, Once, Reply, Submitted};
 pub use ids::{ExperimentId, JobId, Lane, RunId};
 pub use keys::{ApiKey, NewKey, Scope};
@@ -110,7 +113,7 @@ impl Store {
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).map_err(StoreError::files("make", folder))?;
         let db = Db::sqlite(&folder.join("touchstone.db")).await?;
-        Ok(Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? })
+        Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? }.tagged().await
     }
 
     /// The same store with its artifacts somewhere else.
@@ -138,7 +141,7 @@ impl Store {
             }
             _ => Db::sqlite(Path::new(url)).await?,
         };
-        Ok(Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? })
+        Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? }.tagged().await
     }
 
     /// Ends all connections; what was kept stays.

@@ -20,9 +20,11 @@ macro_rules! steps {
 }
 
 /// The migrations of `migrations/sqlite`.
-const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql" };
+const SQLITE: &[Step] =
+    steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql" };
 /// The migrations of `migrations/postgres`: the same numbers and names.
-pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql" };
+pub(crate) const POSTGRES: &[Step] =
+    steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql" };
 
 /// Brings a SQLite database up to date.
 pub(crate) async fn sqlite(pool: &SqlitePool, path: &Path) -> Result<(), StoreError> {

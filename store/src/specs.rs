@@ -11,6 +11,7 @@ use crate::error::StoreError;
 use crate::number;
 use crate::page::{Listed, Page};
 use crate::tables::{Blobs, SpecFiles, SpecVersions, Specs};
+use crate::tags::write_tags;
 use crate::time::{millis, timestamp};
 
 /// Who relies on a spec that nothing uses yet shares this lock with all others who do; who removes such specs holds it
@@ -184,6 +185,17 @@ impl Store {
         page.listed(versions, |one: &StoredSpecVersion| (one.owner.clone(), one.version.spec_id.clone()))
     }
 
+    /// All versions of an owner's spec, newest first; at most so many.
+    pub async fn versions_of(
+        &self,
+        owner: &str,
+        spec_id: &str,
+        most: u64,
+    ) -> Result<Vec<StoredSpecVersion>, StoreError> {
+        let rows: Vec<StoredRow> = self.db.fetch_all(newest(owner, spec_id).limit(number::limit(most))).await?;
+        rows.into_iter().map(StoredRow::read).collect()
+    }
+
     /// Forgets all versions of an owner's spec; whether there were any. Experiments keep what they were submitted with.
     pub async fn remove_spec(&self, owner: &str, spec_id: &str) -> Result<bool, StoreError> {
         let delete = Query::delete()
@@ -272,6 +284,7 @@ async fn keep_content(tx: &mut Tx, digest: &str, content: &SpecContent, now: Tim
     if tx.execute(&insert).await? == 0 {
         return Ok(());
     }
+    write_tags(tx, digest, content).await?;
     let mut files: Vec<_> = content.files.iter().map(|file| (hex(&Sha256::digest(&file.content)), file)).collect();
     // Everybody writes contents in the same order, so that no two wait for each other.
     files.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -22,12 +22,17 @@ tables! {
     SpecFiles { Spec, Path, Executable, Blob }
     /// Contents.
     Blobs { Digest, Content }
+    /// The tags of specs.
+    SpecTags { Tag, Spec }
     /// The versions of a spec.
     SpecVersions { Owner, SpecId, Version, Digest, CreatedAt }
     /// Submissions of a spec.
     Experiments { Id, SpecId, Version, Digest, Source, Seed, Settings, CreatedAt, Owner, Name, Pinned }
     /// Runs of an experiment.
-    Runs { Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt }
+    Runs {
+        Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt, Passed,
+        Failed, Flaky, Errors, Composite, CostUsd, WallMs,
+    }
     /// Scenarios of a run.
     Scenarios {
         Experiment, Run, Id, Position, Plan, Status, Composite, WallMs, ExitCode, ErrorKind, ErrorMessage, Sandbox,

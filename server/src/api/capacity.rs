@@ -10,70 +10,70 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::auth::Reader;
+use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
 
 /// Who works, and what waits.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CapacityBody {
     /// Workers that were heard of a moment ago.
-    workers: Vec<WorkerBody>,
+    pub(crate) workers: Vec<WorkerBody>,
     /// How many scenarios can be run at once.
-    slots: u64,
+    pub(crate) slots: u64,
     /// How many are being run.
-    running: u64,
+    pub(crate) running: u64,
     /// How many wait.
-    queued: u64,
+    pub(crate) queued: u64,
     /// How long the first of them has waited.
-    oldest_wait_ms: u64,
+    pub(crate) oldest_wait_ms: u64,
     /// What waits and is being run, by spec; the caller's own.
-    specs: Vec<SpecQueueBody>,
+    pub(crate) specs: Vec<SpecQueueBody>,
     /// Why things wait, in words.
     #[schema(example = "nothing waits")]
-    explanation: String,
+    pub(crate) explanation: String,
 }
 
 /// A worker.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WorkerBody {
     /// Its id.
-    id: String,
+    pub(crate) id: String,
     /// Its machine.
-    host: String,
+    pub(crate) host: String,
     /// How many scenarios it can run at once.
-    slots: u32,
+    pub(crate) slots: u32,
     /// How many it runs.
-    running: u32,
+    pub(crate) running: u32,
     /// The cores that it may use, in thousandths.
-    cpu_milli: u64,
+    pub(crate) cpu_milli: u64,
     /// The memory that it may use.
-    memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// How much room its disk has.
-    free_disk_bytes: u64,
+    pub(crate) free_disk_bytes: u64,
     /// Why it takes nothing now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Its version.
-    version: String,
+    pub(crate) version: String,
     /// When it started.
     #[schema(format = DateTime)]
-    started_at: String,
+    pub(crate) started_at: String,
     /// When it was heard of last.
     #[schema(format = DateTime)]
-    seen_at: String,
+    pub(crate) seen_at: String,
 }
 
 /// What waits of a spec.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SpecQueueBody {
     /// The spec.
-    spec_id: String,
+    pub(crate) spec_id: String,
     /// Whose.
-    owner: String,
+    pub(crate) owner: String,
     /// How many of its scenarios wait.
-    queued: u64,
+    pub(crate) queued: u64,
     /// How many are being run.
-    running: u64,
+    pub(crate) running: u64,
 }
 
 /// The routes.
@@ -85,6 +85,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/v1/capacity", tag = "capacity",
     responses((status = 200, body = CapacityBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
 pub(crate) async fn capacity(State(app): State<App>, Reader(caller): Reader) -> Result<Json<CapacityBody>, ApiError> {
+    Ok(Json(capacity_of(&app, &caller).await?))
+}
+
+/// Who works, what waits, and why, as far as the caller may see it.
+pub(crate) async fn capacity_of(app: &App, caller: &Caller) -> Result<CapacityBody, ApiError> {
     let now = app.clock.now();
     let workers = app.store.live_workers(now, app.config.worker_patience).await?;
     let depth = app.store.queue_depth(Lane::Shared).await?;
@@ -95,7 +100,7 @@ pub(crate) async fn capacity(State(app): State<App>, Reader(caller): Reader) -> 
         queued: spec.queued,
         running: spec.running,
     });
-    Ok(Json(CapacityBody {
+    Ok(CapacityBody {
         slots: workers.iter().map(|worker| u64::from(worker.new.slots)).sum(),
         running: depth.running,
         queued: depth.queued,
@@ -103,7 +108,7 @@ pub(crate) async fn capacity(State(app): State<App>, Reader(caller): Reader) -> 
         specs: specs.collect(),
         explanation: explain(&workers, &depth),
         workers: workers.into_iter().map(shown).collect(),
-    }))
+    })
 }
 
 /// How long the first job has waited, in milliseconds.

@@ -56,11 +56,15 @@ struct RunTarget {
 
 /// What was submitted.
 #[derive(Debug)]
-struct Submission {
-    upload: Upload,
-    secrets: Given,
-    owner: Option<String>,
-    options: Options,
+pub(crate) struct Submission {
+    /// The spec, and the files beside it.
+    pub(crate) upload: Upload,
+    /// Values of its secrets.
+    pub(crate) secrets: Given,
+    /// Whose it is; the caller's own without one.
+    pub(crate) owner: Option<String>,
+    /// What is changed about it.
+    pub(crate) options: Options,
 }
 
 /// The routes.
@@ -141,7 +145,11 @@ async fn replied(app: &App, submitted: Submitted) -> Result<Response, ApiError> 
 }
 
 /// All that is kept about a submission. The spec is kept by this; nothing is run yet.
-async fn prepare(app: &App, owner: &str, submission: Submission) -> Result<(NewExperiment, NewRun), ApiError> {
+pub(crate) async fn prepare(
+    app: &App,
+    owner: &str,
+    submission: Submission,
+) -> Result<(NewExperiment, NewRun), ApiError> {
     let Submission { upload, secrets, options, .. } = submission;
     let ReadSpec { spec, .. } = read_spec(&upload.content.text, upload.bundle.as_ref())?;
     let settings = options.settings()?;

@@ -10,4 +10,4 @@ pub(crate) use bundle::{Upload, bundle_of, receive, unpack_aside};
 pub(crate) use options::{Options, OtherAgent};
 pub(crate) use plan::{new_run, next_scenarios, plan};
 pub(crate) use secrets::{Given, given_of, require_secrets, require_value, seal, seal_given};
-pub(crate) use spec::{ReadSpec, read_spec};
+pub(crate) use spec::{ReadSpec, finding, read_spec};

@@ -52,7 +52,8 @@ fn line(finding: &Diagnostic) -> String {
     format!("line {}, `{path}`: {message}{help}", span.line)
 }
 
-fn finding(diagnostic: &Diagnostic) -> Finding {
+/// A finding as clients see it.
+pub(crate) fn finding(diagnostic: &Diagnostic) -> Finding {
     Finding {
         code: diagnostic.code.name().to_owned(),
         severity: diagnostic.severity().to_string(),

@@ -27,3 +27,5 @@ mod serving;
 mod specs;
 mod test_app;
 mod traces;
+mod web_pages;
+mod web_session;

@@ -58,10 +58,10 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 
 /// Defines the row of a query: its fields are the columns of the same names.
 macro_rules! row {
-    ($(#[doc = $doc:literal])+ $name:ident { $($field:ident: $type:ty),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])+ $visibility:vis $name:ident { $($field:ident: $type:ty),+ $(,)? }) => {
         $(#[doc = $doc])+
         #[derive(Debug)]
-        struct $name {
+        $visibility struct $name {
             $($field: $type,)+
         }
 

@@ -77,6 +77,14 @@ impl Store {
         read_all(&mut snapshot, run).await
     }
 
+    /// Some scenarios of a run, in the order of the plan: from this place in it, at most so many.
+    pub async fn scenarios_from(&self, run: RunId, place: u64, most: u64) -> Result<Vec<StoredScenario>, StoreError> {
+        let mut snapshot = self.db.snapshot().await?;
+        let mut select = scenarios(run);
+        select.and_where(Expr::col(Scenarios::Position).gte(number::kept(place))).limit(number::limit(most));
+        Ok(read_found(&mut snapshot, &select).await?.into_iter().map(|found| found.stored).collect())
+    }
+
     /// One scenario of a run.
     pub async fn scenario(&self, run: RunId, id: &str) -> Result<Option<StoredScenario>, StoreError> {
         let mut snapshot = self.db.snapshot().await?;

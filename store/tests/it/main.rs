@@ -15,6 +15,7 @@ mod evidence;
 mod fake_s3;
 mod gc;
 mod harness;
+mod history;
 mod idempotency;
 mod keys;
 mod lease;

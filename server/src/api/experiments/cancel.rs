@@ -5,7 +5,7 @@ use axum::extract::State;
 use http::StatusCode;
 use scenario::result::ScenarioResult;
 use serde::Deserialize;
-use store::{Kept, Numbers, RunState};
+use store::{Experiment, Kept, Numbers, Run, RunState};
 use utoipa::ToSchema;
 
 use super::schema::ExperimentBody;
@@ -42,19 +42,23 @@ pub(crate) async fn cancel(
     JsonBody(body): JsonBody<CancelBody>,
 ) -> Result<(StatusCode, Json<ExperimentBody>), ApiError> {
     let experiment = find(&app, &caller, &id).await?;
-    let run = require_run(&app, &experiment, None).await?;
+    let run = end_early(&app, &experiment, body.reason.as_deref().unwrap_or_default()).await?;
+    Ok((StatusCode::ACCEPTED, Json(ExperimentBody::of(&experiment, Some(&run)))))
+}
+
+/// Ends the newest run of an experiment; the run as it is then.
+pub(crate) async fn end_early(app: &App, experiment: &Experiment, reason: &str) -> Result<Run, ApiError> {
+    let run = require_run(app, experiment, None).await?;
     let ended = || ApiError::conflict(format!("run {} of the experiment has ended", run.id.number));
     if run.state != RunState::Open {
         return Err(ended());
     }
-    let reason = body.reason.unwrap_or_default();
     let reason =
-        if reason.trim().is_empty() { "cancelled".to_owned() } else { scenario::untrusted::cut(&reason, MOST_REASON) };
+        if reason.trim().is_empty() { "cancelled".to_owned() } else { scenario::untrusted::cut(reason, MOST_REASON) };
     let numbers = Numbers::of(&app.store, run.id).await?;
     let summarise = |results: &[ScenarioResult]| numbers.score(results);
     if app.store.cancel(run.id, &reason, app.clock.now(), &summarise).await? == Kept::Stale {
         return Err(ended());
     }
-    let run = app.store.run(run.id).await?;
-    Ok((StatusCode::ACCEPTED, Json(ExperimentBody::of(&experiment, Some(&run)))))
+    Ok(app.store.run(run.id).await?)
 }

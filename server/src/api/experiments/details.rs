@@ -118,11 +118,21 @@ pub(crate) async fn scenario(
 
 /// What came of a scenario, without looking at the others of its run.
 async fn alone(app: &App, experiment: &Experiment, run: &Run, result: ScenarioResult) -> Result<Value, ApiError> {
+    let report = report_alone(app, experiment, run, result).await?;
+    Ok(report.rows.first().map(|row| scenario_value(&report, row)).unwrap_or_default())
+}
+
+/// The report of a run that has one scenario only.
+pub(crate) async fn report_alone(
+    app: &App,
+    experiment: &Experiment,
+    run: &Run,
+    result: ScenarioResult,
+) -> Result<Report, ApiError> {
     let spec = spec_of(&app.store, run).await?;
     let scenarios = vec![result.scenario.clone()];
     let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
-    let report = Report::new(header(experiment, run), &spec, &plan, vec![result], ScoreOptions::default());
-    Ok(report.rows.first().map(|row| scenario_value(&report, row)).unwrap_or_default())
+    Ok(Report::new(header(experiment, run), &spec, &plan, vec![result], ScoreOptions::default()))
 }
 
 /// What was observed of one scenario
@@ -152,22 +162,22 @@ pub(crate) async fn evidence(
 
 /// A scenario that was asked for.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Its experiment.
-    pub(super) experiment: Experiment,
+    pub(crate) experiment: Experiment,
     /// Its run.
-    pub(super) run: Run,
+    pub(crate) run: Run,
     /// The run in which the agent acted: another one when the run only judged again.
-    pub(super) acted: RunId,
+    pub(crate) acted: RunId,
     /// The scenario.
-    pub(super) stored: StoredScenario,
+    pub(crate) stored: StoredScenario,
     /// Its attempts, in the order in which they were made.
-    pub(super) attempts: Vec<StoredAttempt>,
+    pub(crate) attempts: Vec<StoredAttempt>,
 }
 
 impl Found {
     /// The scenario with this id, for who may see it.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         app: &App,
         caller: &Caller,
         id: &str,
@@ -187,7 +197,7 @@ impl Found {
     }
 
     /// The attempt with this number, or else the one that was judged.
-    pub(super) fn attempt(&self, number: Option<u32>) -> Result<(JobId, u32), ApiError> {
+    pub(crate) fn attempt(&self, number: Option<u32>) -> Result<(JobId, u32), ApiError> {
         let judged = || self.stored.source.ok_or_else(|| ApiError::not_found("the scenario has no evidence yet"));
         let Some(number) = number else { return judged() };
         let found = self.attempts.iter().find(|attempt| attempt.number == number);

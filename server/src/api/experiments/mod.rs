@@ -1,17 +1,17 @@
 //! Experiments: create, run, follow, read, compare, export, end, repeat, judge again, remove.
 
 mod artifacts;
-mod cancel;
+pub(crate) mod cancel;
 mod compare;
 mod create;
-mod details;
+pub(crate) mod details;
 mod events;
 mod export;
 mod list;
 mod metrics;
 mod pin;
 mod remove;
-mod rerun;
+pub(crate) mod rerun;
 mod rescore;
 mod results;
 mod run;

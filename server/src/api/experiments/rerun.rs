@@ -6,7 +6,7 @@ use http::StatusCode;
 use scenario::plan::Scenario;
 use scenario::score::Status;
 use serde::Deserialize;
-use store::{ExperimentId, NewExperiment, Run, RunState, Settings, SpecVersion, spec_of};
+use store::{Experiment, ExperimentId, NewExperiment, Run, RunId, RunState, Settings, SpecVersion, spec_of};
 use utoipa::ToSchema;
 
 use super::schema::RunBody;
@@ -22,13 +22,13 @@ use crate::submission::{given_of, new_run, require_secrets, seal_given};
 #[serde(default)]
 pub(crate) struct RerunBody {
     /// Only scenarios that did not pass.
-    failed_only: Option<bool>,
+    pub(crate) failed_only: Option<bool>,
     /// Which run is repeated; the newest one without it.
     #[schema(minimum = 1)]
-    run: Option<u32>,
+    pub(crate) run: Option<u32>,
     /// What people call the new experiment.
     #[schema(max_length = 200)]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// Run scenarios of an experiment once more
@@ -47,14 +47,20 @@ pub(crate) async fn rerun(
     JsonBody(body): JsonBody<RerunBody>,
 ) -> Result<(StatusCode, Json<RunBody>), ApiError> {
     let old = find(&app, &caller, &id).await?;
-    let run = require_run(&app, &old, body.run).await?;
+    let (begun, total) = run_again(&app, old, body).await?;
+    Ok((StatusCode::ACCEPTED, Json(RunBody::of(begun, total))))
+}
+
+/// Begins an experiment that repeats another; its run, and how many scenarios that has.
+pub(crate) async fn run_again(app: &App, old: Experiment, body: RerunBody) -> Result<(RunId, u64), ApiError> {
+    let run = require_run(app, &old, body.run).await?;
     if run.state == RunState::Open {
         return Err(ApiError::conflict(format!("run {} of the experiment has not ended", run.id.number)));
     }
     let spec = spec_of(&app.store, &run).await?;
-    let scenarios = chosen(&app, &run, body.failed_only.unwrap_or(false)).await?;
-    let given = given_of(&app, old.id).await?;
-    require_secrets(&app, &old.owner, &spec, &given).await?;
+    let scenarios = chosen(app, &run, body.failed_only.unwrap_or(false)).await?;
+    let given = given_of(app, old.id).await?;
+    require_secrets(app, &old.owner, &spec, &given).await?;
     let id = ExperimentId(app.ids.id());
     let options = crate::submission::Options { name: body.name, ..Default::default() };
     let experiment = NewExperiment {
@@ -65,11 +71,11 @@ pub(crate) async fn rerun(
         source: old.source,
         seed: old.seed,
         settings: Settings { rerun_of: Some(run.id.to_string()), ..old.settings },
-        secrets: seal_given(&app, id, &spec, &given)?,
+        secrets: seal_given(app, id, &spec, &given)?,
     };
-    let new = new_run(&app, &experiment.owner, &spec, &experiment.settings, scenarios).await?;
+    let new = new_run(app, &experiment.owner, &spec, &experiment.settings, scenarios).await?;
     let begun = app.store.submit(&experiment, &new, app.clock.now()).await?;
-    Ok((StatusCode::ACCEPTED, Json(RunBody::of(begun, new.jobs.len() as u64))))
+    Ok((begun, new.jobs.len() as u64))
 }
 
 /// All scenarios of a run, or those that did not pass.

@@ -1,0 +1,322 @@
+"""The pages in a real browser: sign in, submit, follow a run, open what failed down to its evidence, compare, and find it again.
+
+Every page is looked at in light and dark, and as wide as a phone; pictures of them are kept in target/pages. What an agent, a spec and
+a request can write is hostile here: nothing of it may become markup, a script or a request.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from processes import PATIENCE, ROOT, Process
+
+PICTURES = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "pages")
+CHECKS = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "page_checks.js")).read()
+expect.set_options(timeout=PATIENCE * 1000)
+BROWSER = shutil.which("chromium") or "/usr/bin/chromium"
+
+# What somebody writes who wants to be more than text.
+HOSTILE = """<script>window.stolen=1</script><img src=x onerror=window.stolen=1><svg/onload=window.stolen=1></pre></code></textarea>\
+"><b onmouseover=window.stolen=1>'-->]]><a href="javascript:window.stolen=1">x</a><style>*{display:none}</style><base href=//evil.example/>"""
+
+AGENT = r'''
+import json, os, sys, time, urllib.request
+hostile = open("hostile.txt").read().strip()
+print("\x1b[1;32mbegins\x1b[0m", hostile, "\u202etxt.exe\x1b[2J\x1b]0;owned\x07")
+print("\x1b[31;41mhidden by its colours\x1b[0m", file=sys.stderr)
+for path in ["/orders/1", "/orders/%3Cscript%3Ewindow.stolen=1%3C/script%3E"]:
+    body = json.dumps({"note": hostile, "amount": 25}).encode()
+    headers = {"Content-Type": "application/json", "X-Note": hostile.replace("\n", " ")}
+    try:
+        urllib.request.urlopen(urllib.request.Request("http://shop" + path, body, headers))
+    except Exception as problem:
+        print(problem)
+model = os.environ["OPENAI_BASE_URL"].rstrip("/") + "/chat/completions"
+asked = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": hostile}]}).encode()
+headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+answer = json.load(urllib.request.urlopen(urllib.request.Request(model, asked, headers)))
+print(answer["choices"][0]["message"]["content"])
+open("<img src=x onerror=window.stolen=1>.txt", "w").write(hostile)
+open("notes.txt", "w").write("one\n" + hostile + "\n")
+time.sleep(0.4)
+if sys.argv[1] == "good":
+    open("done.txt", "w").write("done")
+'''
+
+INDENTED = AGENT.replace("\n", "\n        ")
+SPEC = f"""\
+version: 1
+id: shop-agent
+description: '{HOSTILE.replace("'", "''")}'
+tags: [nightly, pages]
+base: debian:bookworm-slim
+task: {{ prompt: Book the order. }}
+agent: {{ type: cli, command: 'python3 agent.py {{{{ params.mood }}}}' }}
+model:
+  mode: scripted
+  on_exhausted: repeat_last
+  turns: [{{ content: '{HOSTILE.replace("'", "''")}', prompt_tokens: 120, completion_tokens: 30 }}]
+services:
+  - name: shop
+    type: http_mock
+    record: true
+    ports: [80]
+    routes: [{{ method: POST, path: /orders/1, status: 201, response: {{ ok: true }} }}]
+setup:
+  files:
+    - {{ path: notes.txt, content: "one\\n" }}
+    - {{ path: hostile.txt, content: '{HOSTILE.replace("'", "''")}' }}
+    - path: agent.py
+      content: |
+        {INDENTED}
+parallelism: {{ replicas: 2, matrix: {{ mood: [good, bad] }} }}
+invariants:
+  finished:
+    description: '{HOSTILE.replace("'", "''")}'
+    gate: true
+    check: {{ type: file_content, path: done.txt, contains: done }}
+  printed:
+    description: What a command prints is foreign too
+    check: {{ type: command_exit, command: 'cat notes.txt; test -e done.txt' }}
+  booked:
+    description: The order was booked
+    check: {{ type: http_mock_assertions, service: shop, assertions: [{{ field: request_count, filters: {{ path: /orders/1 }}, equals: 1 }}] }}
+"""
+
+
+class Site:
+    """A server with a worker without Docker, a browser, and what goes wrong in it."""
+
+    def __init__(self, playwright):
+        self.folder = tempfile.mkdtemp(prefix="touchstone-pages-")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHSTONE_")}
+        data = os.path.join(self.folder, "data")
+        self.server = Process(["serve", "--backend", "local", "--listen", "127.0.0.1:0", "--max-concurrent", "1", "--data-dir", data], environment)
+        line = self.server.wait_for("serving on")
+        self.base = re.search(r"http://[\d.:]+", line)[0]
+        self.key = next(told.split("=")[1] for told in self.server.told if told.startswith("TOUCHSTONE_API_KEY="))
+        self.browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        self.context = self.browser.new_context(base_url=self.base, viewport={"width": 1280, "height": 900})
+        self.problems = []
+        self.page = self.watched(self.context)
+
+    def watched(self, context):
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        page.add_init_script("addEventListener('securitypolicyviolation', (event) => console.error('refused by policy: ' + event.violatedDirective + ' ' + event.blockedURI))")
+        page.on("console", lambda message: self.problems.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("dialog", lambda dialog: (self.problems.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: self.problems.append(f"asked {request.url}") if not request.url.startswith(self.base) else None)
+        return page
+
+    def look(self, name):
+        """Looks at the page in both colours and as wide as a phone, and keeps pictures."""
+        page = self.page
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate(CHECKS) == [], f"{name}, {scheme}"
+            page.screenshot(path=os.path.join(PICTURES, f"{name}-{scheme}.png"), full_page=True, animations="disabled", caret="initial")
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 375, "height": 800})
+        wide = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert wide[0] <= wide[1], f"{name} is wider than a phone: {wide}"
+        page.screenshot(path=os.path.join(PICTURES, f"{name}-phone.png"), animations="disabled", caret="initial")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        assert self.problems == [], name
+
+    def end(self):
+        self.browser.close()
+        self.server.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def site():
+    os.makedirs(PICTURES, exist_ok=True)
+    with sync_playwright() as playwright:
+        site = Site(playwright)
+        yield site
+        site.end()
+
+
+def run(site, text, name):
+    """Submits a spec; the page of its experiment."""
+    site.page.goto("/submit")
+    site.page.get_by_label("Spec", exact=True).fill(text)
+    site.page.get_by_label("Name of the experiment").fill(name)
+    site.page.get_by_role("button", name="Run", exact=True).click()
+    site.page.wait_for_url(re.compile(r"/experiments/[0-9a-f-]{36}$"))
+    return site.page.url
+
+
+def until_ended(site):
+    expect(site.page.locator(".head .badge:not(.running)")).to_be_visible()
+
+
+def test_who_signs_in_comes_to_where_they_wanted(site):
+    page = site.page
+    page.goto("/workers")
+    assert "/sign-in?next=" in page.url
+    site.look("sign-in")
+    page.get_by_label("API key").fill("ts_live_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("not known here")
+    # The browser itself says that the answer was a refusal.
+    site.problems = [problem for problem in site.problems if "401" not in problem]
+    page.get_by_label("API key").fill(site.key)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/workers")
+    cookie = next(cookie for cookie in site.context.cookies() if cookie["name"] == "touchstone_session")
+    assert (cookie["httpOnly"], cookie["sameSite"], site.key in cookie["value"]) == (True, "Strict", False)
+    assert page.evaluate("document.cookie") == ""
+    expect(page.get_by_role("cell", name="yes")).to_be_visible()
+    site.look("workers")
+    page.goto("/")
+    expect(page.get_by_text("There is no experiment yet.")).to_be_visible()
+    site.look("history-empty")
+
+
+def test_a_spec_is_checked_before_it_is_run(site):
+    page = site.page
+    page.goto("/submit")
+    site.look("submit")
+    page.get_by_label("Spec", exact=True).fill(SPEC.replace("invariants:", "invariant:"))
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("did you mean")
+    site.problems = [problem for problem in site.problems if "400" not in problem]
+    assert page.get_by_label("Spec", exact=True).input_value().startswith("version: 1\nid: shop-agent")
+    page.get_by_role("link", name=re.compile("^line ")).first.click()
+    site.look("submit-findings")
+
+
+def test_a_run_is_followed_while_it_goes_on(site):
+    page = site.page
+    run(site, SPEC, f"Nightly {HOSTILE}"[:200])
+    # The page changes without being loaded again: what is written into it stays.
+    page.evaluate("window.stays = true")
+    expect(page.locator("#live .sign.running, #live .sign.pass").first).to_be_visible()
+    expect(page.locator("#scenarios ~ .scroll .badge.pass").first).to_be_visible()
+    assert page.evaluate("window.stays === true"), "the grid is live"
+    site.look("experiment-running")
+    until_ended(site)
+    expect(page.locator(".head .badge")).to_have_text("✗failed")
+    expect(page.get_by_role("link", name="50 %").first).to_be_visible()
+    site.look("experiment")
+
+
+def test_what_failed_is_followed_to_its_evidence(site):
+    page = site.page
+    page.get_by_role("link", name="finished, mood=bad, replica 0: failed").click()
+    page.wait_for_url("**/scenarios/**#invariant-0")
+    failed = page.locator("#invariant-0")
+    expect(failed).to_contain_text("done.txt")
+    failed.get_by_text("Evidence").click()
+    expect(failed).to_contain_text("Nothing is there.")
+    request = page.locator(".story details", has_text="POST").first
+    request.locator("summary").click()
+    expect(request).to_contain_text("x-note")
+    expect(request).to_contain_text('"amount": 25')
+    call = page.locator(".story details", has_text="gpt-4o").first
+    call.locator("summary").click()
+    expect(call).to_contain_text('"role": "user"')
+    expect(page.locator("#output ~ pre").first).to_contain_text("<script>window.stolen=1</script>")
+    expect(page.locator("#output ~ pre .front2")).to_have_text("begins")
+    page.locator(".files details summary").first.click()
+    site.look("scenario")
+    command = page.locator("#command").inner_text()
+    assert command.startswith("touchstone run shop-agent.yaml --seed") and "--filter bad-" in command, command
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download stdout").click()
+    assert HOSTILE in open(download.value.path()).read()
+
+
+def test_an_experiment_is_repeated_and_compared(site):
+    page = site.page
+    page.goto("/experiments")
+    page.locator("tbody th a").first.click()
+    first = page.url
+    page.get_by_role("button", name="Run what did not pass again").click()
+    page.wait_for_url(lambda url: url != first and "/experiments/" in url)
+    until_ended(site)
+    page.get_by_label("With an earlier one").select_option(index=0)
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="Scenarios that stand differently")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("worse")
+    site.look("compare")
+
+
+def test_experiments_are_found_in_the_history(site):
+    page = site.page
+    page.goto("/experiments")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    site.look("history")
+    for label, value, many in [("Text", "nightly", 2), ("Tag", "pages", 2), ("Tag", "none", 0), ("Spec", "shop-agent", 2)]:
+        page.goto("/experiments")
+        page.get_by_label(label, exact=True).fill(value)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{label.lower()}={value}**")
+        expect(page.locator("tbody tr")).to_have_count(many)
+    page.goto("/experiments")
+    page.get_by_label("Status").select_option("passed")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("No experiment is like that.")).to_be_visible()
+    site.look("history-nothing")
+
+
+def test_a_spec_shows_how_it_went(site):
+    site.page.goto("/specs/shop-agent")
+    expect(site.page.get_by_role("group", name=re.compile("Pass rate over time"))).to_be_visible()
+    expect(site.page.get_by_role("row", name=re.compile("finished"))).to_contain_text("this run")
+    site.look("spec")
+    site.page.goto("/specs")
+    site.look("specs")
+
+
+def test_refusals_are_pages(site):
+    site.page.goto("/experiments/nothing-like-that")
+    expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()
+    site.problems = [problem for problem in site.problems if "404" not in problem]
+    site.look("not-found")
+
+
+def test_the_browser_of_the_api_works_under_its_policy(site):
+    site.page.goto("/docs/")
+    expect(site.page.get_by_role("heading", name=re.compile("Touchstone"))).to_be_visible()
+    assert [problem for problem in site.problems if "policy" in problem.lower()] == []
+    site.problems.clear()
+
+
+def test_pages_need_no_script(site):
+    state = site.context.storage_state()
+    context = site.browser.new_context(base_url=site.base, storage_state=state, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/experiments")
+    page.locator("tbody th a").first.click()
+    expect(page.locator(".sign.fail").first).to_be_visible()
+    page.locator(".sign.fail").first.click()
+    expect(page.get_by_role("heading", name="Why it did not pass")).to_be_visible()
+    page.locator(".story summary").first.click()
+    expect(page.locator(".story .evidence").first).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/sign-in")
+    page.goto("/experiments")
+    assert "/sign-in" in page.url
+    context.close()
+
+
+def test_keys_reach_everything(site):
+    """Who uses no mouse comes from the beginning of a page to its content, and sees where they are."""
+    page = site.page
+    page.goto("/experiments")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "text"
+    ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert ring == "solid", "where the keys are can be seen"

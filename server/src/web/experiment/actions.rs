@@ -1,0 +1,138 @@
+//! What can be done with an experiment: end it, run it again, compare it, take it along.
+
+use axum::extract::{Form, State};
+use axum::response::Redirect;
+use maud::{Markup, html};
+use serde::Deserialize;
+use store::{Experiment, Past, Run, RunState};
+
+use crate::api::experiments::cancel::end_early;
+use crate::api::experiments::find;
+use crate::api::experiments::rerun::{RerunBody, run_again};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::At;
+use crate::web::foreign;
+use crate::web::marks::Mark;
+use crate::web::session::Visitor;
+use crate::web::sign_in::BareForm;
+
+/// What the form brings.
+#[derive(Debug, Deserialize)]
+pub(super) struct RerunForm {
+    token: String,
+    /// `failed` for those that did not pass.
+    which: String,
+}
+
+/// Ends a run early.
+pub(super) async fn cancel(
+    State(app): State<App>,
+    visitor: Visitor,
+    At(id): At<String>,
+    Form(form): Form<BareForm>,
+) -> Result<Redirect, ApiError> {
+    visitor.require_submit()?;
+    visitor.require_token(&form.token)?;
+    let experiment = find(&app, &visitor.caller, &id).await?;
+    end_early(&app, &experiment, "cancelled on its page").await?;
+    Ok(Redirect::to(&format!("/experiments/{}", experiment.id)))
+}
+
+/// Begins an experiment that repeats this one.
+pub(super) async fn rerun(
+    State(app): State<App>,
+    visitor: Visitor,
+    At(id): At<String>,
+    Form(form): Form<RerunForm>,
+) -> Result<Redirect, ApiError> {
+    visitor.require_submit()?;
+    visitor.require_token(&form.token)?;
+    let experiment = find(&app, &visitor.caller, &id).await?;
+    let body = RerunBody { failed_only: Some(form.which == "failed"), ..RerunBody::default() };
+    let (begun, _) = run_again(&app, experiment, body).await?;
+    Ok(Redirect::to(&format!("/experiments/{}", begun.experiment)))
+}
+
+/// All that can be done, for who may.
+pub(super) fn section(visitor: &Visitor, experiment: &Experiment, run: &Run, others: &[Past]) -> Markup {
+    html! {
+        section aria-labelledby="actions" {
+            h2 #actions { "Do more" }
+            div.columns {
+                (downloads(experiment, run))
+                (compare(experiment, others))
+                @if visitor.may_submit() { (changes(visitor, experiment, run)) }
+            }
+        }
+    }
+}
+
+fn downloads(experiment: &Experiment, run: &Run) -> Markup {
+    let place = format!("/v1/experiments/{}", experiment.id);
+    let run = run.id.number;
+    let files = [
+        (".json", format!("?run={run}&format=json"), "Results as JSON"),
+        (".xml", format!("?run={run}&format=junit"), "JUnit"),
+        (".md", format!("?run={run}&format=markdown"), "Markdown"),
+        ("-all.json", format!("/export?run={run}"), "Everything, with traces and scores"),
+    ];
+    html! {
+        div {
+            h3 { "Download" }
+            ul.plain {
+                @for (file, query, words) in files {
+                    li { a download={ (experiment.id) (file) } href={ (place) (query) } { (words) } }
+                }
+                li { a href={ (place) "/events?run=" (run) } { "Events" } }
+            }
+        }
+    }
+}
+
+fn compare(experiment: &Experiment, others: &[Past]) -> Markup {
+    html! {
+        div {
+            h3 { "Compare" }
+            @if others.is_empty() { p.quiet { "There is no other experiment of this spec." } } @else {
+                form.stack method="get" action="/compare" {
+                    input type="hidden" name="b" value=(experiment.id);
+                    label for="other" { "With an earlier one" }
+                    select #other name="a" {
+                        @for past in others { option value=(past.experiment.id) { (named(past)) } }
+                    }
+                    button type="submit" { "Compare" }
+                }
+            }
+            p { a href={ "/compare?b=" (experiment.id) } { "With any other…" } }
+        }
+    }
+}
+
+fn named(past: &Past) -> Markup {
+    let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
+    let when = past.experiment.created_at.to_string();
+    let when = when.get(..16).unwrap_or(&when).replace('T', " ");
+    html! { (when) ", " (foreign::line(&past.experiment.name, 40)) ", " (stands) }
+}
+
+fn changes(visitor: &Visitor, experiment: &Experiment, run: &Run) -> Markup {
+    let place = format!("/experiments/{}", experiment.id);
+    html! {
+        div {
+            h3 { "Run" }
+            @if run.state == RunState::Open {
+                form.stack method="post" action={ (place) "/cancel" } {
+                    input type="hidden" name="token" value=(visitor.token);
+                    button type="submit" { "End it early" }
+                }
+            } @else {
+                form.stack method="post" action={ (place) "/rerun" } {
+                    input type="hidden" name="token" value=(visitor.token);
+                    button type="submit" name="which" value="all" { "Run all again" }
+                    button type="submit" name="which" value="failed" { "Run what did not pass again" }
+                }
+            }
+        }
+    }
+}

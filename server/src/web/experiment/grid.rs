@@ -1,0 +1,149 @@
+//! What fails where: a row for each cell, a column for each invariant, and in each field a sign for each replica.
+
+use indexmap::IndexMap;
+use maud::{Markup, html};
+use scenario::plan::parameter_text;
+use scenario::result::{RowStatus, ScenarioResult};
+use scenario::score::Cell;
+use scenario::untrusted;
+use store::{RunState, StoredScenario};
+
+use super::{PART, Shown};
+use crate::web::foreign;
+use crate::web::marks::Mark;
+use crate::web::numbers::percent;
+
+/// The signs that a reader may not know.
+const LEGEND: [Mark; 6] = [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting];
+
+/// The replicas of one cell.
+type Replicas<'a> = Vec<&'a StoredScenario>;
+
+/// The grid of a part of a run.
+pub(super) fn section(shown: &Shown) -> Markup {
+    let mut cells: IndexMap<&str, Replicas<'_>> = IndexMap::new();
+    for stored in &shown.part {
+        cells.entry(stored.scenario.cell.as_str()).or_default().push(stored);
+    }
+    html! {
+        section aria-labelledby="grid" {
+            h2 #grid { "What fails where" }
+            p.legend { @for mark in LEGEND { (mark.badge()) " " } }
+            div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
+                table.grid {
+                    thead { tr {
+                        th scope="col" { "Cell" }
+                        th.number scope="col" { "Pass rate" }
+                        th scope="col" { "Scenario" }
+                        @for name in &shown.invariants { th scope="col" { (foreign::line(name, 40)) } }
+                        th scope="col" { "Rules and limits" }
+                    } }
+                    tbody { @for (id, replicas) in &cells { (row(shown, id, replicas)) } }
+                }
+            }
+            (pager(shown))
+        }
+    }
+}
+
+fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
+    let cell = shown.score.cells.iter().find(|cell| cell.id.as_str() == id);
+    let name = replicas.first().map(|stored| cell_name(stored)).unwrap_or_default();
+    html! {
+        tr {
+            th scope="row" { (name) }
+            td.number { (rate(cell)) }
+            td { div.replicas { @for stored in replicas {
+                (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
+            } } }
+            @for (index, invariant) in shown.invariants.iter().enumerate() {
+                td { div.replicas { @for stored in replicas {
+                    (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
+                } } }
+            }
+            td { div.replicas { @for stored in replicas {
+                (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
+            } } }
+        }
+    }
+}
+
+/// The parameters of a cell; the only cell of a spec without a matrix has none.
+pub(super) fn cell_name(stored: &StoredScenario) -> String {
+    let parameters = &stored.scenario.parameters;
+    if parameters.is_empty() {
+        return "all".to_owned();
+    }
+    let pairs = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
+    untrusted::line(&pairs.collect::<Vec<_>>().join(" "), 80)
+}
+
+fn rate(cell: Option<&Cell>) -> Markup {
+    let Some((cell, rate)) = cell.and_then(|cell| Some((cell, cell.pass_rate?))) else { return html! { "–" } };
+    html! {
+        (percent(rate))
+        @if let Some(range) = &cell.interval { br; span.quiet { (percent(range.low)) "–" (percent(range.high)) } }
+    }
+}
+
+/// A sign that leads to the scenario, and to the place there that says more.
+fn sign(shown: &Shown, stored: &StoredScenario, cell: &str, what: &str, mark: Mark, place: &str) -> Markup {
+    let scenario = &stored.scenario;
+    let words = format!("{}, {cell}, replica {}: {}", untrusted::line(what, 60), scenario.replica, mark.word());
+    html! {
+        a class={ "sign " (mark.class()) } href={ (shown.link(scenario.id.as_str())) (place) }
+            title=(words) aria-label=(words) { (mark.sign()) }
+    }
+}
+
+/// How a scenario stands.
+pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
+    if let (Some(_), Some(status)) = (&stored.result, shown.score.statuses.get(&stored.scenario.id)) {
+        return Mark::of_status(*status);
+    }
+    unended(shown, stored)
+}
+
+fn unended(shown: &Shown, stored: &StoredScenario) -> Mark {
+    match shown.run.state {
+        RunState::Open if shown.running.contains(stored.scenario.id.as_str()) => Mark::Running,
+        RunState::Open => Mark::Waiting,
+        RunState::Finished | RunState::Cancelled => Mark::NotRun,
+    }
+}
+
+fn judged(shown: &Shown, stored: &StoredScenario, invariant: &str) -> Mark {
+    let Some(result) = &stored.result else { return unended(shown, stored) };
+    let found = result.invariants.iter().find(|one| one.name == invariant);
+    found.map_or(Mark::NotRun, |one| Mark::of_outcome(one.verdict.outcome))
+}
+
+/// Whether `forbidden` rules were kept, no limit fired and nothing else happened that fails a scenario.
+fn ruled(shown: &Shown, stored: &StoredScenario) -> Mark {
+    let Some(result) = &stored.result else { return unended(shown, stored) };
+    if result.status == RowStatus::Error && result.invariants.is_empty() {
+        return Mark::Error;
+    }
+    if breaks_rules(result) { Mark::Fail } else { Mark::Pass }
+}
+
+fn breaks_rules(result: &ScenarioResult) -> bool {
+    result.forbidden.iter().any(|rule| rule.violated) || !result.limits.is_empty() || !result.offences.is_empty()
+}
+
+/// The way to the other parts of a run with many scenarios.
+fn pager(shown: &Shown) -> Markup {
+    if shown.run.total <= PART {
+        return html! {};
+    }
+    let place =
+        |from: u64| format!("/experiments/{}?run={}&from={from}#grid", shown.experiment.id, shown.run.id.number);
+    let last = shown.from + shown.part.len() as u64;
+    html! {
+        nav.pager aria-label="Parts of the run" {
+            @if shown.from > 0 { a href=(place(shown.from.saturating_sub(PART))) { "← Before" } }
+            span.quiet { "Scenarios " (shown.from + 1) " to " (last) " of " (shown.run.total) }
+            @if last < shown.run.total { a rel="next" href=(place(last)) { "Next →" } }
+        }
+    }
+}

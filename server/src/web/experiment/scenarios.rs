@@ -1,0 +1,88 @@
+//! The scenarios of a run as a table: the numbers from which those of the run are made.
+
+use maud::{Markup, html};
+use scenario::report::Row;
+use scenario::result::ScenarioResult;
+use scenario::score::Status;
+use store::StoredScenario;
+
+use super::Shown;
+use super::grid::{cell_name, status};
+use crate::web::foreign;
+use crate::web::marks::Mark;
+use crate::web::numbers::{count, duration, money, score as two_digits};
+use crate::web::tables::{Head, table};
+
+/// The columns of scenarios.
+const HEADS: [Head<'_>; 9] = [
+    Head::Text("Status"),
+    Head::Text("Scenario"),
+    Head::Text("Cell"),
+    Head::Number("Composite"),
+    Head::Number("Took"),
+    Head::Number("Tools"),
+    Head::Number("Tokens"),
+    Head::Number("Cost"),
+    Head::Text("Why"),
+];
+
+/// The table of a part of a run.
+pub(super) fn section(shown: &Shown) -> Markup {
+    html! {
+        section aria-labelledby="scenarios" {
+            h2 #scenarios { "Scenarios" }
+            (table("Scenarios", "wide", &HEADS, &html! { @for stored in &shown.part { (row(shown, stored)) } }))
+        }
+    }
+}
+
+fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
+    let scenario = &stored.scenario;
+    let link = shown.link(scenario.id.as_str());
+    let mark = status(shown, stored);
+    html! {
+        tr {
+            td { (mark.badge()) }
+            th.once scope="row" { a href=(link) { (scenario.id) } }
+            td.once { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } }
+            @match &stored.result {
+                Some(result) => {
+                    (numbers(result, &link))
+                    td.why { @if mark != Mark::Pass { (reason(result.clone(), &link)) } }
+                }
+                None => { @for _ in 0..5 { td.number { "–" } } td {} }
+            }
+        }
+    }
+}
+
+/// The numbers of a scenario; those that say nothing are left out.
+fn numbers(result: &ScenarioResult, link: &str) -> Markup {
+    let usage = &result.usage;
+    let tools = (result.tool_calls > 0).then(|| count(result.tool_calls));
+    let tokens = (usage.tokens() > 0).then(|| count(usage.tokens()));
+    let cost = usage.cost().filter(|cost| *cost > 0.0).map(money);
+    let all = [
+        ("#invariants", Some(two_digits(result.composite))),
+        ("#story", Some(duration(result.wall_ms))),
+        ("#story", tools),
+        ("#use", tokens),
+        ("#use", cost),
+    ];
+    html! {
+        @for (place, number) in all {
+            td.number { @match number { Some(number) => a href={ (link) (place) } { (number) }, None => "–" } }
+        }
+    }
+}
+
+/// The first thing that kept a scenario from passing.
+fn reason(result: ScenarioResult, link: &str) -> Markup {
+    let reasons = Row { status: Status::Fail, result }.reasons();
+    html! {
+        @if let Some((what, found)) = reasons.first() {
+            a href={ (link) "#why" } { (foreign::line(what, 60)) } " " (foreign::line(found, 140))
+            @if reasons.len() > 1 { span.quiet { " and " (reasons.len() - 1) " more" } }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The numbers of a run. Each leads to what it was made from.
+
+use maud::{Markup, html};
+use scenario::score::ExperimentScore;
+use store::{Run, RunState};
+
+use crate::web::numbers::{count, duration, money, percent, precise, score as two_digits};
+
+/// The numbers of a run as tiles.
+pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
+    let metrics = &score.metrics;
+    let took = run.ended_at.map(|ended| ended.duration_since(run.created_at).as_millis());
+    let took = took.map_or_else(|| "…".to_owned(), |took| duration(u64::try_from(took).unwrap_or(0)));
+    let judged = score.passed + score.failed + score.flaky;
+    html! {
+        @if run.state == RunState::Open { (progress(run)) }
+        dl.tiles {
+            div {
+                dt { "Pass rate" }
+                dd { a href="#grid" { @if judged > 0 { (percent(metrics.pass_rate)) } @else { "–" } } }
+                @if let Some(range) = &metrics.pass_rate_interval {
+                    dd.more { "95 %: " (percent(range.low)) " to " (percent(range.high)) }
+                }
+            }
+            div {
+                dt { "Scenarios" }
+                dd { a href="#scenarios" { (score.passed) span.quiet { " / " (score.total) } } }
+                dd.more { (score.failed) " failed, " (score.flaky) " flaky, " (score.errors) " errors" }
+            }
+            div {
+                dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
+                dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
+                @if metrics.pass_curve.len() > 1 { dd.more { (curve(&metrics.pass_curve)) } }
+            }
+            div {
+                dt { "Composite" }
+                dd { a href="#scenarios" { @if judged > 0 { (two_digits(metrics.mean_composite)) } @else { "–" } } }
+                dd.more { "mean of judged" }
+            }
+            div {
+                dt { "Cost" }
+                dd { a href="#scenarios" { (money(metrics.total_cost_usd)) } }
+                dd.more {
+                    (count(metrics.total_tokens)) " tokens"
+                    @if metrics.unpriced > 0 { ", " (metrics.unpriced) " without a price" }
+                }
+            }
+            div {
+                dt { "Took" }
+                dd { a href="#scenarios" { (took) } }
+                dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
+            }
+            @if metrics.side_effect_violations > 0 {
+                div {
+                    dt { "Violations" }
+                    dd { a href="#scenarios" { (metrics.side_effect_violations) } }
+                    dd.more { "of forbidden rules" }
+                }
+            }
+        }
+    }
+}
+
+/// How far a run is.
+fn progress(run: &Run) -> Markup {
+    let share = if run.total == 0 { 0.0 } else { precise(run.ended) / precise(run.total) };
+    html! {
+        p.progress role="status" {
+            progress max="1" value=(format!("{share:.3}")) aria-label="Scenarios that have ended" {}
+            span { (run.ended) " of " (run.total) " scenarios have ended" }
+        }
+    }
+}
+
+/// pass^1, pass^2, … as far as there is room.
+fn curve(curve: &[f64]) -> Markup {
+    html! {
+        @for (at, share) in curve.iter().enumerate().take(4) { @if at > 0 { " · " } "^" (at + 1) " " (percent(*share)) }
+    }
+}

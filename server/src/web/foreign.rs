@@ -1,0 +1,98 @@
+//! Text that an agent, a model, a script or a spec wrote, as it stands in a page.
+//!
+//! maud escapes markup. What is left are characters that a reader could not see, or that turn a line around: they are shown.
+//! Where a recorder took a secret out, that is marked; an agent cannot make such a mark, because it does not know the key.
+
+use maud::{Markup, html};
+use scenario::untrusted;
+
+/// What marks of one attempt look like.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Marks<'a> {
+    /// The key in them; without one there are none.
+    pub(super) key: Option<&'a str>,
+}
+
+impl Marks<'_> {
+    /// A text, with what was taken out of it marked.
+    pub(super) fn text(self, text: &str) -> Markup {
+        let Some(key) = self.key.filter(|key| !key.is_empty()) else { return html! { (untrusted::visible(text)) } };
+        let (mut rest, end) = (text, format!(":{key}]"));
+        let mut parts = Vec::new();
+        while let Some((before, name, after)) = mark(rest, &end) {
+            parts.push((before, Some(name)));
+            rest = after;
+        }
+        parts.push((rest, None));
+        html! {
+            @for (text, name) in parts {
+                (untrusted::visible(text))
+                @if let Some(name) = name { mark.redacted { "redacted: " (untrusted::line(name, 100)) } }
+            }
+        }
+    }
+}
+
+/// What stands before the first mark, whose value was taken out, and what stands after it.
+fn mark<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    const BEGINNING: &str = "[redacted:";
+    let mut from = 0;
+    while let Some(found) = text[from..].find(end) {
+        let at = from + found;
+        if let Some(begin) = text[..at].rfind(BEGINNING) {
+            return Some((&text[..begin], &text[begin + BEGINNING.len()..at], &text[at + end.len()..]));
+        }
+        from = at + end.len();
+    }
+    None
+}
+
+/// A text as it was written.
+pub(super) fn text(text: &str) -> Markup {
+    Marks::default().text(text)
+}
+
+/// The beginning of a text on one line.
+pub(super) fn line(text: &str, most: usize) -> Markup {
+    html! { (untrusted::line(text, most)) }
+}
+
+/// The beginning of a text, at a character's boundary, and how many bytes are left out.
+pub(super) fn beginning(text: &str, most: usize) -> (&str, usize) {
+    let end = text.floor_char_boundary(most);
+    (&text[..end], text.len() - end)
+}
+
+/// The end of a text, at a character's boundary.
+pub(super) fn ending(text: &str, most: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Marks, beginning, ending, text};
+
+    #[test]
+    fn nothing_becomes_markup_or_hides() {
+        assert_eq!(text("<script>&\"'\u{202e}\u{7}").into_string(), "&lt;script&gt;&amp;&quot;'&lt;U+202E&gt;␇");
+    }
+
+    #[test]
+    fn only_marks_with_the_key_are_marks() {
+        let marks = Marks { key: Some("k1") };
+        let shown = marks.text("a [redacted:PIN:k1] b [redacted:PIN:k2] <c>").into_string();
+        assert_eq!(shown, "a <mark class=\"redacted\">redacted: PIN</mark> b [redacted:PIN:k2] &lt;c&gt;");
+        assert_eq!(
+            marks.text("x :k1] [redacted:A:k1]").into_string(),
+            "x :k1] <mark class=\"redacted\">redacted: A</mark>"
+        );
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(beginning("äbc", 1), ("", 4));
+        assert_eq!(beginning("äbc", 2), ("ä", 2));
+        assert_eq!(ending("abä", 1), "");
+        assert_eq!(ending("abä", 3), "bä");
+    }
+}

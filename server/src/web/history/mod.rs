@@ -1,0 +1,113 @@
+//! The history of experiments: newest first, with filters, in parts.
+
+mod query;
+mod table;
+
+use std::collections::BTreeSet;
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use maud::{Markup, html};
+use store::{HistoryFilter, Page, Past, PastStatus};
+
+use super::chart::sparkline;
+use super::foreign;
+use super::layout::{Frame, Tab};
+use super::numbers::percent;
+use super::refusal::escaped;
+use super::session::Visitor;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::Asked;
+
+use query::HistoryQuery;
+pub(super) use table::owner;
+use table::table;
+
+/// How many experiments a page has.
+const PART: u64 = 50;
+/// How many specs of a page are shown with their trends.
+const SPECS: usize = 6;
+/// How many runs a small trend has.
+const POINTS: u64 = 20;
+
+/// The routes.
+pub(super) fn routes() -> Router<App> {
+    Router::new().route("/experiments", get(history))
+}
+
+async fn history(
+    State(app): State<App>,
+    visitor: Visitor,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Markup, ApiError> {
+    let wanted = query.read()?;
+    let filter = HistoryFilter { owner: visitor.caller.sees(), ..wanted.filter() };
+    let listed = app.store.history(filter, Page { after: wanted.after(), most: PART }).await?;
+    let trends = trends(&app, &visitor, &listed.items).await?;
+    let is_filtered = query.is_filtered();
+    let body = html! {
+        h1 { "Experiments" }
+        (query.form())
+        @if !trends.is_empty() { (strip(&trends)) }
+        @if listed.items.is_empty() {
+            div.empty {
+                @if is_filtered {
+                    p { "No experiment is like that." }
+                    p { a href="/experiments" { "Show all" } }
+                } @else {
+                    p { "There is no experiment yet." }
+                    @if visitor.may_submit() { p { a.button.primary href="/submit" { "Submit a spec" } } }
+                }
+            }
+        } @else {
+            (table(&listed.items, app.clock.now(), visitor.caller.sees().is_none()))
+            nav.pager aria-label="Parts of the history" {
+                @if wanted.after().is_some() { a href=(query.link(None)) { "← Newest" } }
+                @if let Some(next) = &listed.next { a rel="next" href=(query.link(Some(next))) { "Older →" } }
+            }
+        }
+    };
+    Ok(Frame { title: "Experiments", tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body))
+}
+
+/// The pass rates of the specs on a page, oldest first.
+async fn trends(app: &App, visitor: &Visitor, items: &[Past]) -> Result<Vec<(String, Vec<f64>)>, ApiError> {
+    let (mut seen, mut trends) = (BTreeSet::new(), Vec::new());
+    for past in items {
+        let spec_id = past.experiment.spec.spec_id.as_str();
+        if trends.len() >= SPECS || !seen.insert(spec_id) {
+            continue;
+        }
+        let filter = HistoryFilter {
+            owner: visitor.caller.sees(),
+            spec_id: Some(spec_id),
+            status: Some(PastStatus::Ended),
+            ..HistoryFilter::default()
+        };
+        let ended = app.store.history(filter, Page { after: None, most: POINTS }).await?;
+        let rates: Vec<f64> = ended.items.iter().rev().filter_map(|past| past.run.as_ref()?.pass_rate()).collect();
+        if !rates.is_empty() {
+            trends.push((spec_id.to_owned(), rates));
+        }
+    }
+    Ok(trends)
+}
+
+fn strip(trends: &[(String, Vec<f64>)]) -> Markup {
+    html! {
+        section aria-labelledby="trends" {
+            h2.visually-hidden #trends { "Pass rates by spec" }
+            ul.strip {
+                @for (spec_id, rates) in trends {
+                    li {
+                        a href={ "/specs/" (escaped(spec_id)) } { (foreign::line(spec_id, 40)) }
+                        (sparkline(spec_id, rates))
+                        span.number { (percent(rates.last().copied().unwrap_or_default())) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Experiments as a table.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use store::{Past, RunNumbers, RunState};
+
+use crate::web::foreign;
+use crate::web::marks::run_badge;
+use crate::web::numbers::{ago, duration, money, percent};
+use crate::web::refusal::escaped;
+use crate::web::tables::{self, Head};
+
+/// How many tags of a spec are shown.
+const TAGS: usize = 4;
+
+/// Experiments as a table; with their owners, for who sees those of others.
+pub(in crate::web) fn table(items: &[Past], now: Timestamp, owners: bool) -> Markup {
+    let mut heads = vec![Head::Text("Status"), Head::Text("Experiment"), Head::Text("Spec")];
+    if owners {
+        heads.push(Head::Text("Owner"));
+    }
+    heads.push(Head::Text("Tags"));
+    heads.extend(["Pass rate", "Passed", "Cost", "Took", "Submitted"].map(Head::Number));
+    tables::table("Experiments", "wide", &heads, &html! { @for past in items { (row(past, now, owners)) } })
+}
+
+fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
+    let Past { experiment, tags, run } = past;
+    let link = format!("/experiments/{}", experiment.id);
+    html! {
+        tr {
+            td { @match run {
+                Some(run) => (run_badge(run.state, run.verdict)),
+                None => span.badge.waiting { span.sign aria-hidden="true" { "·" } "not run yet" },
+            } }
+            th scope="row" {
+                a href=(link) { (foreign::line(&experiment.name, 80)) }
+                @if experiment.pinned { " " span.tag { "pinned" } }
+            }
+            td.once { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {
+                (foreign::line(&experiment.spec.spec_id, 60)) " " span.quiet { "v" (experiment.spec.version) } } }
+            @if owners { td { (owner(&experiment.owner)) } }
+            td {
+                @for tag in tags.iter().take(TAGS) {
+                    a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 30)) } " "
+                }
+            }
+            (numbers(run.as_ref(), &link))
+            td.number { (ago(experiment.created_at, now)) }
+        }
+    }
+}
+
+/// Whose something is.
+pub(in crate::web) fn owner(owner: &str) -> Markup {
+    html! { @if owner.is_empty() { span.quiet { "this machine" } } @else { (foreign::line(owner, 64)) } }
+}
+
+/// The numbers of a run, each of which leads to where it comes from.
+fn numbers(run: Option<&RunNumbers>, link: &str) -> Markup {
+    let Some(run) = run else {
+        return html! { @for _ in 0..4 { td.number { "–" } } };
+    };
+    if run.state == RunState::Open {
+        return html! {
+            td.number { "–" }
+            td.number { a href={ (link) "#scenarios" } { (run.ended) " of " (run.total) " ended" } }
+            td.number { "–" }
+            td.number { "–" }
+        };
+    }
+    let took = run.ended_at.map(|ended| ended.duration_since(run.created_at).as_millis());
+    html! {
+        td.number {
+            @match run.pass_rate() { Some(rate) => a href={ (link) "#grid" } { (percent(rate)) }, None => "–" }
+        }
+        td.number { a href={ (link) "#scenarios" } { (run.passed) " / " (run.total) } }
+        td.number {
+            @if run.cost_usd > 0.0 { a href={ (link) "#scenarios" } { (money(run.cost_usd)) } } @else { "–" }
+        }
+        td.number { @match took { Some(took) => (duration(u64::try_from(took).unwrap_or(0))), None => "–" } }
+    }
+}

@@ -1,0 +1,108 @@
+//! How things stand, as a sign and a word: never by colour alone.
+
+use maud::{Markup, html};
+use scenario::score::{ExperimentVerdict, Status};
+use scenario::verdict::Outcome;
+use store::RunState;
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It passed.
+    Pass,
+    /// It failed.
+    Fail,
+    /// It failed, and a replica passed.
+    Flaky,
+    /// It could not be judged.
+    Error,
+    /// It is being run.
+    Running,
+    /// It waits.
+    Waiting,
+    /// It was not run, and will not be.
+    NotRun,
+}
+
+impl Mark {
+    /// The sign.
+    pub(super) const fn sign(self) -> &'static str {
+        match self {
+            Self::Pass => "✓",
+            Self::Fail => "✗",
+            Self::Flaky => "≈",
+            Self::Error => "!",
+            Self::Running => "▸",
+            Self::Waiting => "·",
+            Self::NotRun => "–",
+        }
+    }
+
+    /// The word, for people.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "passed",
+            Self::Fail => "failed",
+            Self::Flaky => "flaky",
+            Self::Error => "error",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::NotRun => "not run",
+        }
+    }
+
+    /// The class that gives it its colour.
+    pub(super) const fn class(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Flaky => "flaky",
+            Self::Error => "error",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::NotRun => "not-run",
+        }
+    }
+
+    /// Sign and word.
+    pub(super) fn badge(self) -> Markup {
+        html! { span class={ "badge " (self.class()) } { span.sign aria-hidden="true" { (self.sign()) } (self.word()) } }
+    }
+
+    /// How an invariant was judged.
+    pub(super) const fn of_outcome(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Passed => Self::Pass,
+            Outcome::Failed => Self::Fail,
+            Outcome::Errored(_) => Self::Error,
+        }
+    }
+
+    /// How a scenario ended.
+    pub(super) const fn of_status(status: Status) -> Self {
+        match status {
+            Status::Pass => Self::Pass,
+            Status::Fail => Self::Fail,
+            Status::Flaky => Self::Flaky,
+            Status::Error => Self::Error,
+        }
+    }
+
+    /// How a run stands.
+    pub(super) const fn of_run(state: RunState, verdict: Option<ExperimentVerdict>) -> Self {
+        match (state, verdict) {
+            (RunState::Open, _) => Self::Running,
+            (RunState::Cancelled, _) => Self::NotRun,
+            (RunState::Finished, Some(ExperimentVerdict::Pass)) => Self::Pass,
+            (RunState::Finished, Some(ExperimentVerdict::Fail)) => Self::Fail,
+            (RunState::Finished, _) => Self::Error,
+        }
+    }
+}
+
+/// How a run stands, in the word for it: a run that was ended early is `cancelled`.
+pub(super) fn run_badge(state: RunState, verdict: Option<ExperimentVerdict>) -> Markup {
+    let mark = Mark::of_run(state, verdict);
+    let word = if state == RunState::Cancelled { "cancelled" } else { mark.word() };
+    html! { span class={ "badge " (mark.class()) } { span.sign aria-hidden="true" { (mark.sign()) } (word) } }
+}

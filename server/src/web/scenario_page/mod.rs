@@ -1,0 +1,210 @@
+//! One scenario: its story in time, what was judged and why, and all that it left.
+
+mod answers;
+mod judged;
+mod left;
+mod moment;
+mod output;
+mod stories;
+mod story;
+mod used;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use maud::{Markup, html};
+use scenario::evidence::Evidence;
+use scenario::plan::parameter_text;
+use scenario::report::{Report, Row};
+use scenario::untrusted;
+use serde::Deserialize;
+use store::StoredEvent;
+
+use super::foreign::{self, Marks};
+use super::layout::{Frame, Tab};
+use super::marks::Mark;
+use super::numbers::{duration, score as two_digits};
+use super::session::Visitor;
+use crate::api::experiments::details::{Found, report_alone};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, At};
+use crate::results::status_of;
+
+pub(crate) use stories::Stories;
+
+/// How many events of a scenario are read.
+const MOST_EVENTS: u64 = 2000;
+
+/// Which run, which attempt, and which part of the story.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct ScenarioQuery {
+    run: Option<u32>,
+    attempt: Option<u32>,
+    /// Only moments of this kind.
+    kind: String,
+    /// From which moment.
+    from: usize,
+}
+
+/// What a page shows of a scenario.
+struct Shown {
+    found: Found,
+    query: ScenarioQuery,
+    status: Mark,
+    /// What judging said, once it has.
+    report: Option<Report>,
+    /// What was observed, and why it is not here.
+    evidence: Option<std::sync::Arc<Evidence>>,
+    missing: Option<String>,
+    events: Vec<StoredEvent>,
+}
+
+/// The routes.
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/experiments/{id}/scenarios/{scenario}", get(page))
+        .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output))
+}
+
+async fn page(
+    State(app): State<App>,
+    visitor: Visitor,
+    At((id, scenario)): At<(String, String)>,
+    Asked(query): Asked<ScenarioQuery>,
+) -> Result<Markup, ApiError> {
+    let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
+    let title = format!("{scenario} · {}", shown.found.experiment.name);
+    Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&shown.content()))
+}
+
+/// All that an agent printed, as a file that no browser shows.
+async fn output(
+    State(app): State<App>,
+    visitor: Visitor,
+    At((id, scenario, stream)): At<(String, String, String)>,
+    Asked(query): Asked<ScenarioQuery>,
+) -> Result<Response, ApiError> {
+    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
+    let output = app.shows.outputs().of(&app, &found.stored).await?;
+    let text = match stream.as_str() {
+        "stdout" => output.stdout.clone(),
+        "stderr" => output.stderr.clone(),
+        _ => return Err(ApiError::not_found("an agent prints to `stdout` and `stderr`")),
+    };
+    let name = format!("attachment; filename=\"{scenario}-{stream}.txt\"");
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONTENT_DISPOSITION, name.as_str())], text).into_response())
+}
+
+impl Shown {
+    async fn read(
+        app: &App,
+        visitor: &Visitor,
+        id: &str,
+        scenario: &str,
+        query: ScenarioQuery,
+    ) -> Result<Self, ApiError> {
+        let found = Found::find(app, &visitor.caller, id, scenario, query.run).await?;
+        let source = found.attempt(query.attempt).ok();
+        let (evidence, missing) = match source {
+            Some((job, attempt)) => app.stories.of(app, job, attempt).await?,
+            None => (None, None),
+        };
+        let mut events = app.store.scenario_events(found.acted, scenario, MOST_EVENTS).await?;
+        if let Some((_, attempt)) = source {
+            events.retain(|stored| stored.event.attempt == attempt);
+        }
+        let report = match &found.stored.result {
+            Some(result) => Some(report_alone(app, &found.experiment, &found.run, result.clone()).await?),
+            None => None,
+        };
+        let status = match status_of(&found.stored, &found.run) {
+            "pass" => Mark::Pass,
+            "fail" => Mark::Fail,
+            "flaky" => Mark::Flaky,
+            "error" => Mark::Error,
+            "not_run" => Mark::NotRun,
+            _ if events.is_empty() => Mark::Waiting,
+            _ => Mark::Running,
+        };
+        Ok(Self { found, query, status, report, evidence, missing, events })
+    }
+
+    /// The marks of this attempt.
+    fn marks(&self) -> Marks<'_> {
+        Marks { key: self.evidence.as_ref().and_then(|evidence| evidence.marker_key.as_deref()) }
+    }
+
+    /// Where this scenario's page is.
+    fn place(&self) -> String {
+        let Found { experiment, run, stored, .. } = &self.found;
+        format!("/experiments/{}/scenarios/{}?run={}", experiment.id, stored.scenario.id, run.id.number)
+    }
+
+    /// Where the API has this scenario.
+    fn api(&self) -> String {
+        let Found { experiment, stored, .. } = &self.found;
+        format!("/v1/experiments/{}/scenarios/{}", experiment.id, stored.scenario.id)
+    }
+
+    fn content(&self) -> Markup {
+        let row = self.report.as_ref().and_then(|report| report.rows.first());
+        html! {
+            (self.head())
+            @if let Some(missing) = &self.missing { p.notice.bad { (foreign::text(missing)) } }
+            @if let Some(row) = row {
+                (judged::why(self, row))
+                (judged::invariants(self, row))
+            }
+            (story::section(self))
+            @if let Some(evidence) = &self.evidence {
+                (left::section(evidence, self.marks()))
+                (output::section(self, evidence))
+            }
+            (used::section(self, row))
+            @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce(report, row)) }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        let Found { experiment, run, stored, .. } = &self.found;
+        let scenario = &stored.scenario;
+        html! {
+            nav.crumbs aria-label="Where this is" {
+                a href="/experiments" { "Experiments" } " / "
+                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(&experiment.name, 60)) }
+                " / "
+                span { (scenario.id) }
+            }
+            div.head { h1 { (scenario.id) } (self.status.badge()) }
+            p.facts {
+                @for (name, value) in &scenario.parameters {
+                    span { (foreign::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
+                }
+                span { "Replica " (scenario.replica) }
+                span { "Seed " code { (scenario.seed) } }
+                @if let Some(result) = &stored.result {
+                    span { "Composite " a href="#invariants" { (two_digits(result.composite)) } }
+                    span { "Took " a href="#story" { (duration(result.wall_ms)) } }
+                    @if let Some(code) = result.exit_code { span { "Exit code " a href="#output" { (code) } } }
+                }
+            }
+        }
+    }
+}
+
+/// The command that runs it again.
+fn reproduce(report: &Report, row: &Row) -> Markup {
+    html! {
+        section aria-labelledby="again" {
+            h2 #again { "Run it again" }
+            div.copyable {
+                pre #command tabindex="0" { code { (untrusted::visible(&report.reproducer(row))) } }
+                button type="button" data-copy="command" hidden { "Copy" }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The moments of a scenario, put in order. Only where each is found is noted, so that ten thousand of them are cheap: those on
+//! a page are looked at closely.
+
+use scenario::evidence::{AuditEvent, Evidence};
+use store::StoredEvent;
+
+/// What a moment is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A part of the scenario's life.
+    Phase,
+    /// Something that the worker told.
+    Event,
+    /// A call of the model.
+    Model,
+    /// A tool that the model called.
+    Tool,
+    /// A request to a mock, or another call over HTTP.
+    Http,
+    /// A name, or a connection to the outside.
+    Network,
+    /// A write to a database.
+    Database,
+    /// A command.
+    Command,
+    /// A question to the sandbox after the agent ended.
+    Probe,
+}
+
+/// Every kind, in the order in which they are offered.
+pub(super) const KINDS: [Kind; 9] = [
+    Kind::Phase,
+    Kind::Model,
+    Kind::Tool,
+    Kind::Http,
+    Kind::Database,
+    Kind::Command,
+    Kind::Network,
+    Kind::Probe,
+    Kind::Event,
+];
+
+impl Kind {
+    /// The word for it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Phase => "phase",
+            Self::Event => "event",
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::Http => "http",
+            Self::Network => "network",
+            Self::Database => "database",
+            Self::Command => "command",
+            Self::Probe => "probe",
+        }
+    }
+}
+
+/// Where all about a moment is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source<'a> {
+    /// The event with this index.
+    Event(usize),
+    /// The call of the model with this index.
+    Model(usize),
+    /// The tool with this index.
+    Tool(usize),
+    /// The request to this mock, with this index.
+    Exchange(&'a str, usize),
+    /// What was written down, with this index.
+    Audit(usize),
+    /// The answers of this invariant's probes.
+    Probe(&'a str),
+}
+
+/// Something that happened, in milliseconds since the agent started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment<'a> {
+    /// When; before the agent it is negative.
+    pub(super) at: i64,
+    /// How long it took.
+    pub(super) took: u64,
+    /// What it is about.
+    pub(super) kind: Kind,
+    /// Where all about it is.
+    pub(super) source: Source<'a>,
+}
+
+/// All moments, in the order of time.
+pub(super) fn moments<'a>(evidence: Option<&'a Evidence>, events: &'a [StoredEvent]) -> Vec<Moment<'a>> {
+    let began = evidence.and_then(|evidence| evidence.agent.started_at).or_else(|| Some(events.first()?.event.at));
+    let mut all = Vec::new();
+    let since =
+        |stored: &StoredEvent| began.map_or(0, |began| stored.event.at.as_millisecond() - began.as_millisecond());
+    for (index, stored) in events.iter().enumerate() {
+        all.extend(of_event(stored, index, since(stored)));
+    }
+    if let Some(evidence) = evidence {
+        of_model(evidence, &mut all);
+        of_mocks(evidence, &mut all);
+        of_audit(evidence, &mut all);
+        of_probes(evidence, events, &since, &mut all);
+    }
+    all.sort_by_key(|moment| (moment.at, std::cmp::Reverse(moment.took)));
+    all
+}
+
+/// The moment of an event; `None` for what another moment tells better.
+fn of_event<'a>(stored: &StoredEvent, index: usize, at: i64) -> Option<Moment<'a>> {
+    let took = stored.event.body["ms"].as_u64().unwrap_or(0);
+    let source = Source::Event(index);
+    match stored.event.kind.as_str() {
+        "phase_started" | "probed" => None,
+        "phase_ended" => Some(Moment { at: at - signed(took), took, kind: Kind::Phase, source }),
+        _ => Some(Moment { at, took: 0, kind: Kind::Event, source }),
+    }
+}
+
+fn of_model<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
+    let Some(record) = &evidence.model else { return };
+    for (index, call) in record.calls.iter().enumerate() {
+        let source = Source::Model(index);
+        all.push(Moment { at: signed(call.at_ms), took: call.duration_ms, kind: Kind::Model, source });
+    }
+    for (index, tool) in record.tools.iter().enumerate() {
+        // A tool is used from the end of the answer that called it until its result is sent.
+        let call = record.calls.get(tool.call);
+        let from = call.map_or(0, |call| call.at_ms.saturating_add(call.duration_ms));
+        let result = tool.result.as_ref().and_then(|result| record.calls.get(result.call));
+        let took = result.map_or(0, |call| call.at_ms.saturating_sub(from));
+        all.push(Moment { at: signed(from), took, kind: Kind::Tool, source: Source::Tool(index) });
+    }
+}
+
+fn of_mocks<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
+    for (service, journal) in &evidence.journals {
+        for (index, exchange) in journal.exchanges.iter().enumerate() {
+            let source = Source::Exchange(service, index);
+            all.push(Moment { at: signed(exchange.at_ms), took: 0, kind: Kind::Http, source });
+        }
+    }
+}
+
+/// What was written down, without what the model's record and the mocks' journals tell better, and without files, which are
+/// shown by themselves.
+fn of_audit<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
+    for (index, audited) in evidence.audit.iter().flatten().enumerate() {
+        let kind = match &audited.event {
+            AuditEvent::FileWrite { .. } => continue,
+            AuditEvent::ModelCall { .. } | AuditEvent::ToolCall { .. } if evidence.model.is_some() => continue,
+            AuditEvent::HttpCall { service: Some(service), .. } if evidence.journals.contains_key(service) => continue,
+            AuditEvent::ModelCall { .. } => Kind::Model,
+            AuditEvent::ToolCall { .. } => Kind::Tool,
+            AuditEvent::HttpCall { .. } => Kind::Http,
+            AuditEvent::DbWrite { .. } => Kind::Database,
+            AuditEvent::Command { .. } => Kind::Command,
+            AuditEvent::Dns { .. } | AuditEvent::Egress { .. } | AuditEvent::EgressDenied { .. } => Kind::Network,
+        };
+        let at = signed(audited.at_ms.unwrap_or(evidence.agent.wall_ms));
+        all.push(Moment { at, took: 0, kind, source: Source::Audit(index) });
+    }
+}
+
+fn of_probes<'a>(
+    evidence: &'a Evidence,
+    events: &[StoredEvent],
+    since: &impl Fn(&StoredEvent) -> i64,
+    all: &mut Vec<Moment<'a>>,
+) {
+    for name in evidence.answers.keys() {
+        let is_own = |stored: &&StoredEvent| {
+            stored.event.kind == "probed" && stored.event.body["invariant"].as_str() == Some(name.as_str())
+        };
+        let at = events.iter().find(is_own).map_or(signed(evidence.agent.wall_ms), since);
+        all.push(Moment { at, took: 0, kind: Kind::Probe, source: Source::Probe(name) });
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::evidence::{
+        AuditEvent, Audited, Evidence, Exchange, Journal, ModelCall, ModelRecord, ToolResult, ToolUse,
+    };
+
+    use super::{Kind, moments};
+
+    #[test]
+    fn what_happened_is_told_once_and_in_order() {
+        let call = |at_ms, duration_ms| ModelCall { at_ms, duration_ms, ..ModelCall::default() };
+        let result = Some(ToolResult { call: 1, ..ToolResult::default() });
+        let tool = ToolUse { call: 0, result, ..ToolUse::default() };
+        let model = ModelRecord { calls: vec![call(10, 5), call(40, 5)], tools: vec![tool], ..ModelRecord::default() };
+        let exchange = Exchange {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            query: vec![],
+            headers: vec![],
+            body: Default::default(),
+            status: 200,
+            at_ms: 20,
+        };
+        let journal = Journal { exchanges: vec![exchange], overflow: None };
+        let http = |service: &str| AuditEvent::HttpCall {
+            service: Some(service.to_owned()),
+            host: "h".to_owned(),
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            status: None,
+            response_body: None,
+        };
+        let audited = |at_ms, event| Audited { at_ms: Some(at_ms), event };
+        let evidence = Evidence {
+            model: Some(model),
+            journals: [("mail".to_owned(), journal)].into(),
+            audit: Some(vec![audited(20, http("mail")), audited(30, http("other"))]),
+            ..Evidence::default()
+        };
+        let told: Vec<_> = moments(Some(&evidence), &[]).iter().map(|one| (one.at, one.took, one.kind)).collect();
+        assert_eq!(
+            told,
+            [
+                (10, 5, Kind::Model),
+                (15, 25, Kind::Tool),
+                (20, 0, Kind::Http),
+                (30, 0, Kind::Http),
+                (40, 5, Kind::Model),
+            ]
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! What the agent printed: its beginning and its end, and all of it as a file.
+
+use maud::{Markup, html};
+use scenario::evidence::{Captured, Evidence};
+
+use super::Shown;
+use crate::web::ansi;
+use crate::web::foreign::{beginning, ending};
+use crate::web::numbers::bytes;
+
+/// How many bytes of each end stand in a page.
+const MOST: usize = 32 * 1024;
+
+/// What the agent printed.
+pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
+    let agent = &evidence.agent;
+    html! {
+        section aria-labelledby="output" {
+            h2 #output { "Output" }
+            (stream(shown, "stdout", "Standard output", &agent.stdout))
+            (stream(shown, "stderr", "Standard error", &agent.stderr))
+        }
+    }
+}
+
+fn stream(shown: &Shown, stream: &str, name: &str, captured: &Captured) -> Markup {
+    let kept = captured.head.len() + captured.tail.as_ref().map_or(0, String::len);
+    let size = kept as u64 + captured.dropped_bytes;
+    let experiment = &shown.found.experiment;
+    let (scenario, run) = (&shown.found.stored.scenario.id, shown.found.run.id.number);
+    let place = format!("/experiments/{}/scenarios/{scenario}/output/{stream}?run={run}", experiment.id);
+    html! {
+        h3 { (name) " " span.quiet { (bytes(size)) } }
+        @if size == 0 { p.quiet { "Nothing." } } @else {
+            p {
+                a download={ (scenario) "-" (stream) ".txt" } href=(place) { "Download " (stream) }
+                @if captured.dropped_bytes > 0 {
+                    span.quiet { " " (bytes(captured.dropped_bytes)) " in its middle were not kept" }
+                }
+            }
+            (shortened(shown, captured, size))
+        }
+    }
+}
+
+/// What was printed, without its middle when it is long.
+fn shortened(shown: &Shown, captured: &Captured, size: u64) -> Markup {
+    let marks = shown.marks();
+    let part = |text: &str| html! { pre.output tabindex="0" { code { (ansi::coloured(text, marks)) } } };
+    let (begin, rest) = beginning(&captured.head, MOST);
+    let end = match &captured.tail {
+        Some(tail) => ending(tail, MOST),
+        None if rest <= MOST => return part(&captured.head),
+        None => ending(&captured.head, MOST),
+    };
+    html! {
+        (part(begin))
+        p.quiet { (bytes(size.saturating_sub((begin.len() + end.len()) as u64))) " are left out here." }
+        (part(end))
+    }
+}

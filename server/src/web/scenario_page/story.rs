@@ -1,0 +1,270 @@
+//! The story in time: a line for each moment, with a bar that says when and how long, which opens all that is known of it.
+
+use maud::{Markup, html};
+use scenario::evidence::{AuditEvent, Evidence, Exchange, ModelCall, ToolUse};
+use scenario::untrusted;
+
+use super::Shown;
+use super::answers::answers;
+use super::moment::{KINDS, Kind, Moment, Source, moments};
+use crate::web::foreign::{self, Marks};
+use crate::web::json;
+use crate::web::numbers::{count, duration, money};
+use crate::web::refusal::escaped;
+
+/// How many moments a page has.
+const PART: usize = 200;
+
+/// How many headers or parameters of a request stand in a page.
+const PAIRS: usize = 100;
+/// How many bytes of each do.
+const MOST_VALUE: usize = 2000;
+
+/// The story, or the part of it that was asked for.
+pub(super) fn section(shown: &Shown) -> Markup {
+    let all = moments(shown.evidence.as_deref(), &shown.events);
+    let wanted = |moment: &&Moment<'_>| shown.query.kind.is_empty() || moment.kind.word() == shown.query.kind;
+    let chosen: Vec<_> = all.iter().filter(wanted).collect();
+    let from = shown.query.from.min(chosen.len());
+    let part = &chosen[from..chosen.len().min(from + PART)];
+    let whole = Span::of(&all);
+    html! {
+        section aria-labelledby="story" {
+            h2 #story { "Story" }
+            @if all.is_empty() { p.quiet { "Nothing has happened yet." } } @else {
+                (choices(shown, &all))
+                p.quiet.axis {
+                    span { (offset(whole.from)) }
+                    span { "time since the agent started" }
+                    span { (offset(whole.to)) }
+                }
+                ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, moment, whole, from + index)) } }
+                (pager(shown, from, part.len(), chosen.len()))
+            }
+        }
+    }
+}
+
+/// The time from the first moment to the last.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    from: i64,
+    to: i64,
+}
+
+impl Span {
+    fn of(all: &[Moment<'_>]) -> Self {
+        let from = all.iter().map(|moment| moment.at).min().unwrap_or(0);
+        let end = |moment: &Moment<'_>| moment.at.saturating_add(i64::try_from(moment.took).unwrap_or(0));
+        Self { from, to: all.iter().map(end).max().unwrap_or(0).max(from + 1) }
+    }
+
+    /// Where a moment begins, and how wide it is, of 1000.
+    fn place(self, moment: &Moment<'_>) -> (i64, i64) {
+        let whole = i128::from(self.to - self.from).max(1);
+        let share = |length: i128| i64::try_from(length * 1000 / whole).unwrap_or(0);
+        let (begin, wide) = (share(i128::from(moment.at - self.from)), share(i128::from(moment.took)));
+        (begin.min(996), wide.clamp(4, 1000))
+    }
+}
+
+/// The kinds of moments that there are, each with its number.
+fn choices(shown: &Shown, all: &[Moment<'_>]) -> Markup {
+    let place = shown.place();
+    let chosen = shown.query.kind.as_str();
+    html! {
+        nav.choices aria-label="Kinds of moments" {
+            a href={ (place) "#story" } aria-current=[chosen.is_empty().then_some("true")] {
+                "all " (count(all.len() as u64))
+            }
+            @for kind in KINDS {
+                @let many = all.iter().filter(|moment| moment.kind == kind).count();
+                @if many > 0 {
+                    a href={ (place) "&kind=" (kind.word()) "#story" }
+                        aria-current=[(chosen == kind.word()).then_some("true")] {
+                        span class={ "dot " (kind.word()) } aria-hidden="true" {} (kind.word()) " " (count(many as u64))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
+    let (begin, wide) = whole.place(moment);
+    let (label, details) = told(shown, moment);
+    let took = if moment.took > 0 { format!(", {}", duration(moment.took)) } else { String::new() };
+    html! {
+        li { details id={ "moment-" (index) } {
+            summary {
+                span class={ "kind " (moment.kind.word()) } { (moment.kind.word()) }
+                span.label { (label) }
+                svg.bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
+                    rect class=(moment.kind.word()) x=(begin) y="1" width=(wide) height="8" rx="2" {}
+                }
+                span.when { (offset(moment.at)) (took) }
+            }
+            div.evidence { (details) }
+        } }
+    }
+}
+
+/// `+1.24 s` after the agent started, `−800 ms` before.
+fn offset(at: i64) -> String {
+    let sign = if at < 0 { "−" } else { "+" };
+    format!("{sign}{}", duration(at.unsigned_abs()))
+}
+
+/// A moment in one line, and all that is known of it.
+fn told(shown: &Shown, moment: &Moment<'_>) -> (Markup, Markup) {
+    let marks = shown.marks();
+    if let Source::Event(index) = moment.source {
+        return event(shown, index, moment.kind);
+    }
+    let Some(evidence) = shown.evidence.as_deref() else { return (html! {}, html! {}) };
+    of_evidence(evidence, moment.source, marks).unwrap_or_else(|| (html! {}, html! {}))
+}
+
+fn of_evidence(evidence: &Evidence, source: Source<'_>, marks: Marks<'_>) -> Option<(Markup, Markup)> {
+    match source {
+        Source::Event(_) => None,
+        Source::Model(index) => Some(model_call(evidence.model.as_ref()?.calls.get(index)?, marks)),
+        Source::Tool(index) => Some(tool(evidence.model.as_ref()?.tools.get(index)?, marks)),
+        Source::Exchange(service, index) => {
+            Some(exchange(service, evidence.journals.get(service)?.exchanges.get(index)?, marks))
+        }
+        Source::Audit(index) => Some(audit(&evidence.audit.as_ref()?.get(index)?.event, marks)),
+        Source::Probe(name) => Some(probe(name, evidence, marks)),
+    }
+}
+
+fn event(shown: &Shown, index: usize, kind: Kind) -> (Markup, Markup) {
+    let Some(stored) = shown.events.get(index) else { return (html! {}, html! {}) };
+    let event = &stored.event;
+    let label = match (kind, event.body["phase"].as_str()) {
+        (Kind::Phase, Some(phase)) => html! { strong { (untrusted::line(phase, 40)) } },
+        _ => html! { (untrusted::line(&event.kind.replace('_', " "), 60)) " " span.quiet { (in_short(&event.body)) } },
+    };
+    (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&event.body, shown.marks())) })
+}
+
+/// The values of an object on one line.
+fn in_short(body: &serde_json::Value) -> String {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let values: Vec<_> = body.as_object().into_iter().flatten().map(|(_, value)| text(value)).collect();
+    untrusted::line(&values.join(" "), 120)
+}
+
+fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
+    let label = html! {
+        strong { (untrusted::line(&call.request_model, 60)) } " " (status(call.status)) " "
+        span.quiet { (count(call.tokens.input)) " → " (count(call.tokens.output)) " tokens" }
+        @if let Some(problem) = &call.problem { " " span.bad { (untrusted::line(problem, 100)) } }
+    };
+    let details = html! {
+        dl.pairs {
+            dt { "Took" } dd { (duration(call.duration_ms)) }
+            @if let Some(model) = &call.response_model { dt { "Answered by" } dd { (untrusted::line(model, 80)) } }
+            @if let Some(cost) = call.cost_usd { dt { "Cost" } dd { (money(cost)) } }
+            @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (turn) } }
+            @if !call.finish_reasons.is_empty() {
+                dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) }
+            }
+        }
+        p.part { "Request" } (json::body(&call.request, marks))
+        p.part { "Answer" } (json::body(&call.response, marks))
+    };
+    (label, details)
+}
+
+fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
+    let failed = tool.result.as_ref().is_some_and(|result| result.is_error);
+    let label = html! {
+        strong { (untrusted::line(&tool.name, 60)) } " " span.quiet { (untrusted::line(&tool.arguments, 100)) }
+        @if failed { " " span.bad { "error" } }
+    };
+    let details = html! {
+        p.part { "Arguments" } (json::document(&tool.arguments, marks))
+        p.part { "Result" }
+        @match &tool.result {
+            Some(result) => (json::document(&result.content, marks)),
+            None => p.quiet { "The agent sent nothing back." },
+        }
+    };
+    (label, details)
+}
+
+fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Markup) {
+    let label = html! {
+        strong { (untrusted::line(&exchange.method, 12)) } " "
+        (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (status(exchange.status))
+    };
+    let details = html! {
+        @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
+        p.part { "Headers" } (pairs(&exchange.headers, marks))
+        p.part { "Body" } (json::body(&exchange.body, marks))
+    };
+    (label, details)
+}
+
+fn pairs(pairs: &[(String, String)], marks: Marks<'_>) -> Markup {
+    html! {
+        dl.pairs { @for (name, value) in pairs.iter().take(PAIRS) {
+            dt { (marks.text(name)) }
+            dd { (marks.text(foreign::beginning(value, MOST_VALUE).0)) }
+        } }
+    }
+}
+
+/// The status of an answer.
+fn status(status: u16) -> Markup {
+    let class = if status >= 400 { "bad" } else { "quiet" };
+    html! { span class=(class) { (status) } }
+}
+
+fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {
+    let label = match event {
+        AuditEvent::DbWrite { service, table, op, rows } => format!("{service}: {op} {table}, {rows} rows"),
+        AuditEvent::HttpCall { host, method, path, status, .. } => {
+            format!(
+                "{method} {host}{path} {}",
+                status.map_or_else(|| "refused".to_owned(), |status| status.to_string())
+            )
+        }
+        AuditEvent::FileWrite { path, op } => format!("{op} {path}"),
+        AuditEvent::Dns { name, kind, answer } => {
+            format!("{kind} {name} → {}", answer.as_deref().unwrap_or("does not exist"))
+        }
+        AuditEvent::Egress { host, port, bytes_out, bytes_in, .. } => {
+            format!("to {host}:{port}, {bytes_out} bytes out, {bytes_in} in")
+        }
+        AuditEvent::EgressDenied { host, port, reason } => format!("refused {host}:{port}: {reason}"),
+        AuditEvent::ModelCall { model, status, .. } => format!("{model} {status}"),
+        AuditEvent::ToolCall { name, arguments, .. } => format!("{name} {arguments}"),
+        AuditEvent::Command { command, exit_code } => {
+            format!("{command} {}", exit_code.map_or_else(String::new, |code| format!("exit code {code}")))
+        }
+    };
+    let details = json::value(&serde_json::to_value(event).unwrap_or_default(), marks);
+    (html! { (marks.text(&untrusted::line(&label, 160))) }, details)
+}
+
+fn probe(name: &str, evidence: &Evidence, marks: Marks<'_>) -> (Markup, Markup) {
+    let found = evidence.answers.get(name).map_or(&[][..], Vec::as_slice);
+    (html! { "for " strong { (untrusted::line(name, 80)) } }, answers(found, marks))
+}
+
+fn pager(shown: &Shown, from: usize, many: usize, all: usize) -> Markup {
+    if all <= PART {
+        return html! {};
+    }
+    let kind = &shown.query.kind;
+    let place = |from: usize| format!("{}&kind={}&from={from}#story", shown.place(), escaped(kind));
+    html! {
+        nav.pager aria-label="Parts of the story" {
+            @if from > 0 { a href=(place(from.saturating_sub(PART))) { "← Before" } }
+            span.quiet { (count(from as u64 + 1)) " to " (count((from + many) as u64)) " of " (count(all as u64)) }
+            @if from + many < all { a rel="next" href=(place(from + many)) { "Next →" } }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The pages, as a browser without scripts gets them.
+
+use scenario::evidence::{
+    AgentRecord, Answer as ProbeAnswer, AuditEvent, Audited, Captured, CommandAnswer, Evidence, Exchange, Exit,
+    FileDiff, Journal, ModelCall, ModelRecord, WorkspaceChanges,
+};
+use scenario::result::{RowStatus, ScenarioResult};
+use server::Clock as _;
+use store::{Completion, Held, Numbers};
+
+use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas, result};
+use crate::web_session::{Browser, OWN};
+
+/// What an agent prints to become more than text.
+const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[31mred\u{1b}[0m\u{1b}[2J";
+
+/// Ends the next job with this evidence.
+async fn end(app: &TestApp, status: RowStatus, evidence: &Evidence) -> Held {
+    let held = app.claim().await.expect("a job");
+    let message = "expected `hello`, found `<b>nothing</b>`";
+    let mut judged: ScenarioResult = result(&held, status);
+    for invariant in &mut judged.invariants {
+        if status == RowStatus::Fail {
+            message.clone_into(&mut invariant.verdict.message);
+        }
+    }
+    judged.notes = vec![format!("a note {HOSTILE}")];
+    let completion = Completion { evidence: Some(evidence), result: &judged, traces: &[], at: app.clock.now() };
+    let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
+    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
+    held
+}
+
+fn exchange(path: &str, at_ms: u64) -> Exchange {
+    Exchange {
+        method: "POST".to_owned(),
+        path: path.to_owned(),
+        query: vec![("q".to_owned(), HOSTILE.to_owned())],
+        headers: vec![("x-evil".to_owned(), HOSTILE.to_owned())],
+        body: scenario::evidence::Body::Kept(format!("{{\"note\": \"{}\"}}", "<svg onload=alert(1)>").as_str().into()),
+        status: 500,
+        at_ms,
+    }
+}
+
+/// Everything that a hostile agent can write.
+fn hostile() -> Evidence {
+    let agent = AgentRecord {
+        exit: Some(Exit::Code(1)),
+        stdout: Captured::from(format!("{HOSTILE} [redacted:PIN:k1] [redacted:PIN:k2]").as_str()),
+        stderr: Captured::from(HOSTILE),
+        wall_ms: 900,
+        started_at: None,
+    };
+    let call = ModelCall {
+        at_ms: 10,
+        duration_ms: 40,
+        request_model: HOSTILE.to_owned(),
+        status: 200,
+        ..ModelCall::default()
+    };
+    let command = CommandAnswer {
+        exit: Some(Exit::Code(2)),
+        stdout: Captured::from(HOSTILE),
+        stderr: Captured::default(),
+        image_changes: Vec::new(),
+    };
+    let written = AuditEvent::Command { command: HOSTILE.to_owned(), exit_code: Some(0) };
+    Evidence {
+        agent,
+        marker_key: Some("k1".to_owned()),
+        answers: [("greeted".to_owned(), vec![ProbeAnswer::Command(command)])].into(),
+        journals: [("mail".to_owned(), Journal { exchanges: vec![exchange("/a", 5)], overflow: None })].into(),
+        audit: Some(vec![Audited { at_ms: Some(7), event: written }]),
+        model: Some(ModelRecord { calls: vec![call], ..ModelRecord::default() }),
+        workspace: WorkspaceChanges { added: vec![format!("{HOSTILE}.txt")], ..WorkspaceChanges::default() },
+        file_diffs: vec![FileDiff {
+            path: format!("{HOSTILE}.txt"),
+            diff: format!("--- a\n+++ b\n@@ -1 +1 @@\n+{HOSTILE}\n"),
+            incomplete: false,
+        }],
+        ..Evidence::default()
+    }
+}
+
+/// What must not be in a page, whatever somebody wrote.
+#[track_caller]
+fn require_harmless(page: &str) {
+    for markup in ["<script>alert", "<img", "<svg onload", "onerror=\"", "\u{202e}", "\u{1b}", " style=", "javascript:"]
+    {
+        assert!(!page.contains(markup), "{markup:?} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn the_history_shows_filters_and_goes_on() {
+    let app = TestApp::new().await;
+    let tagged = HELLO.replace("id: hello", "id: tagged\ntags: [nightly]");
+    let other = app.finished(&tagged).await;
+    for _ in 0..51 {
+        app.finished(HELLO).await;
+        app.clock.pass(1);
+    }
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get("/experiments").await.text();
+    assert_eq!(page.matches("<tr>").count(), 51, "50 and the head");
+    assert!(page.contains("Pass rate of hello, newest 100 %") && !page.contains(&other), "{page}");
+    let next = page.split("rel=\"next\" href=\"").nth(1).expect("more").split('"').next().expect("a place");
+    assert!(browser.get(&next.replace("&amp;", "&")).await.text().contains(&other), "the rest");
+    for (query, many) in [
+        ("tag=nightly", 1),
+        ("spec=tagged", 1),
+        ("text=TAGG", 1),
+        ("status=failed", 0),
+        ("status=passed&tag=nightly", 1),
+        ("since=2023-11-14&until=2023-11-14&tag=nightly", 1),
+        ("since=2023-11-15", 0),
+        ("spec=%3Cscript%3Ealert(1)%3C/script%3E", 0),
+    ] {
+        let page = browser.get(&format!("/experiments?{query}")).await.text();
+        assert_eq!(page.matches("<tr>").count().saturating_sub(1), many, "{query}: {page}");
+        require_harmless(&page);
+    }
+}
+
+#[tokio::test]
+async fn an_experiment_shows_what_fails_where() {
+    let app = TestApp::new().await;
+    let id = app.running(&replicas(3)).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/experiments/{id}")).await.text();
+    assert!(page.contains(&format!("data-live=\"/experiments/{id}/live?run=1\"")), "{page}");
+    assert!(page.contains("0 of 3 scenarios have ended") && page.contains("End it early"), "{page}");
+    app.finish_one(RowStatus::Pass).await;
+    app.claim().await.expect("a job that is being done");
+    let part = browser.get(&format!("/experiments/{id}/part?run=1&from=0")).await.text();
+    assert!(part.contains("1 of 3 scenarios have ended") && !part.contains("<html"), "{part}");
+    assert!(part.contains("greeted, all, replica 0: passed"), "{part}");
+    assert!(part.contains("replica 1: running") && part.contains("replica 2: waiting"), "{part}");
+}
+
+#[tokio::test]
+async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
+    let app = TestApp::new().await;
+    let id = app.running(&replicas(2)).await;
+    app.finish_one(RowStatus::Pass).await;
+    app.finish_one(RowStatus::Fail).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/experiments/{id}")).await.text();
+    for part in [
+        "<a href=\"#grid\">50 %</a>",
+        "95 %: 9.5 % to 90.5 %",
+        "greeted, all, replica 1: failed",
+        "there is no hello.txt",
+        "default-r1?run=1#invariant-0",
+        "0 failed, 1 flaky, 0 errors",
+        "?run=1&amp;format=junit",
+        "?run=1&amp;format=markdown",
+        "/export?run=1",
+        "Run what did not pass again",
+    ] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert!(!page.contains("data-live"), "it has ended");
+    let token = browser.token(&format!("/experiments/{id}")).await;
+    let fields = [("token", token.as_str()), ("which", "failed")];
+    let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;
+    let place = again.header("location").to_owned();
+    assert!(browser.get(&place).await.text().contains("0 of 1 scenarios have ended"), "{place}");
+}
+
+#[tokio::test]
+async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let held = end(&app, RowStatus::Fail, &hostile()).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let place = format!("/experiments/{id}/scenarios/{}", held.scenario.id);
+    let page = browser.get(&place).await.text();
+    require_harmless(&page);
+    for part in [
+        "Why it did not pass",
+        "expected `hello`, found `&lt;b&gt;nothing&lt;/b&gt;`",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "&lt;U+202E&gt;",
+        "<span class=\"front1\">red</span>",
+        "<mark class=\"redacted\">redacted: PIN</mark> [redacted:PIN:k2]",
+        "exit code 2",
+        "<rect class=\"model\" x=",
+        "touchstone run hello.yaml --seed",
+        "<span class=\"added\">+",
+        "Download stdout",
+        "POST</strong> mail",
+    ] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    let only = browser.get(&format!("{place}?kind=http")).await.text();
+    assert_eq!(only.matches("<details id=\"moment-").count(), 1, "{only}");
+    let file = browser.get(&format!("{place}/output/stdout")).await;
+    assert_eq!(file.header("content-type"), "text/plain; charset=utf-8");
+    assert!(file.header("content-disposition").starts_with("attachment"));
+    assert!(file.text().starts_with(HOSTILE), "byte for byte");
+    assert_eq!(browser.get(&format!("{place}/output/other")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_long_story_is_told_in_parts_and_a_long_output_is_cut() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let exchanges = (0..10_000).map(|number| exchange(&format!("/{number}"), number)).collect();
+    let mut evidence = hostile();
+    evidence.journals = [("mail".to_owned(), Journal { exchanges, overflow: None })].into();
+    evidence.agent.stdout = Captured::from("x".repeat(5_000_000).as_str());
+    let held = end(&app, RowStatus::Fail, &evidence).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let place = format!("/experiments/{id}/scenarios/{}", held.scenario.id);
+    let first = browser.get(&place).await.text();
+    assert_eq!(first.matches("<details id=\"moment-").count(), 200);
+    assert!(first.len() < 2_000_000, "{}", first.len());
+    assert!(first.contains("5.0 MB") && first.contains("4.9 MB are left out here"));
+    let last = browser.get(&format!("{place}?kind=http&from=9900")).await.text();
+    assert_eq!(last.matches("<details id=\"moment-").count(), 100);
+    assert!(last.contains("/9999") && !last.contains("Next →"));
+}
+
+#[tokio::test]
+async fn a_spec_shows_its_source_versions_and_trends() {
+    let app = TestApp::new().await;
+    app.finished(HELLO).await;
+    let evil = HELLO.replace("Says hello", "'<script>alert(1)</script>'");
+    app.running(&evil).await;
+    app.finish(RowStatus::Fail).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get("/specs/hello").await.text();
+    require_harmless(&page);
+    for part in [
+        "<span class=\"tag\">v2</span>",
+        "id=\"L4\"",
+        "<span class=\"key\">version</span>",
+        "Pass rate <strong>0 %</strong>",
+        "aria-label=\"2023-11-14 22:13: 100 %\"",
+        "Flakiest invariants",
+        "Valid, without remarks",
+        "/specs/hello?version=1&amp;owner=ada",
+    ] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert!(browser.get("/specs/hello?version=1&owner=ada").await.text().contains("Says hello"));
+    assert_eq!(browser.get("/specs/hello?version=9").await.status, 404);
+    assert!(browser.get("/specs").await.text().contains("/specs/hello?owner=ada"));
+    let admin = Browser::signed_in(&app, ADMIN).await;
+    assert!(admin.get("/specs/hello").await.text().contains("v2"), "who sees all finds it");
+}
+
+#[tokio::test]
+async fn two_experiments_are_compared() {
+    let app = TestApp::new().await;
+    let before = app.finished(&replicas(2)).await;
+    let now = app.running(&replicas(2)).await;
+    app.finish_one(RowStatus::Pass).await;
+    app.finish_one(RowStatus::Fail).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/compare?a={before}&b={now}")).await.text();
+    for part in ["notice bad", "Pass rate", "↓ worse", "default-r1", "greeted", "Scenarios that stand differently"] {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert!(browser.get(&format!("/compare?b={now}")).await.text().contains("what was before"));
+    let open = app.running(HELLO).await;
+    assert_eq!(browser.get(&format!("/compare?a={before}&b={open}")).await.status, 409);
+}
+
+#[tokio::test]
+async fn a_spec_is_checked_and_run_from_a_form() {
+    let app = TestApp::new().await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let token = browser.token("/submit").await;
+    let broken =
+        "version: 1\nid: x\nbase: debian\ntask: {prompt: '</textarea><script>alert(1)</script>'}\nagnt: {type: noop}\n";
+    let wrong = browser.submit(&[("token", &token), ("spec", broken), ("do", "run")], &[OWN]).await;
+    assert_eq!(wrong.status, 400);
+    require_harmless(&wrong.text());
+    for part in ["did you mean", "href=\"#L5\"", "aria-invalid=\"true\"", "&lt;/textarea&gt;"] {
+        assert!(wrong.text().contains(part), "{part} is not in {}", wrong.text());
+    }
+    let right = browser.submit(&[("token", &token), ("spec", HELLO), ("do", "check")], &[OWN]).await;
+    assert!(right.text().contains("The spec is valid"), "{}", right.text());
+    let fields = [
+        ("token", token.as_str()),
+        ("spec", broken),
+        ("file", HELLO),
+        ("replicas", "3"),
+        ("name", "mine"),
+        ("do", "run"),
+    ];
+    let begun = browser.submit(&fields, &[OWN]).await;
+    assert_eq!(begun.status, 303, "{}", begun.text());
+    let page = browser.get(begun.header("location")).await.text();
+    assert!(page.contains("0 of 3 scenarios have ended") && page.contains("mine"), "{page}");
+    let bad = [("token", token.as_str()), ("spec", HELLO), ("replicas", "many"), ("do", "run")];
+    assert!(browser.submit(&bad, &[OWN]).await.text().contains("whole number"));
+    assert_eq!(browser.submit(&[("token", "x"), ("spec", HELLO)], &[OWN]).await.status, 403);
+    assert_eq!(browser.submit(&[("token", &token), ("spec", HELLO)], &[]).await.status, 403);
+}
+
+#[tokio::test]
+async fn workers_and_what_waits_are_shown() {
+    let app = TestApp::new().await;
+    app.running(&replicas(2)).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get("/workers").await.text();
+    assert!(page.contains("Now 2 scenarios wait: no worker is there") && page.contains("hello"), "{page}");
+}
+
+#[tokio::test]
+async fn evidence_that_is_gone_leaves_the_verdicts() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let mut evidence = hostile();
+    evidence.agent.stdout = Captured::from("x".repeat(100_000).as_str());
+    let held = end(&app, RowStatus::Fail, &evidence).await;
+    let key = format!("{id}/1/{}/1/evidence.json", held.scenario.id);
+    app.store.artifacts().delete(&key).await.expect("removed");
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("cannot be read") && page.text().contains("greeted"), "{}", page.text());
+}
+
+#[tokio::test]
+async fn a_page_is_told_when_there_is_something_new() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let follows = async { browser.get(&format!("/experiments/{id}/live?run=1")).await.text() };
+    let ends = async {
+        app.until_waiting(1).await;
+        app.finish(RowStatus::Pass).await;
+    };
+    let (told, ()) = tokio::join!(follows, ends);
+    assert!(told.contains("event: changed\ndata: 0\n") && told.ends_with("event: done\ndata: 1\n\n"), "{told}");
+}
+
+#[tokio::test]
+async fn files_beside_pages_never_change() {
+    let app = TestApp::new().await;
+    let page = app.get("", "/sign-in").await.text();
+    for name in ["style.css", "page.js", "icon.svg"] {
+        let place = page.split('"').find(|part| part.starts_with(&format!("/assets/{name}?v="))).expect("a place");
+        let file = app.get("", place).await;
+        assert_eq!(file.status, 200);
+        assert!(file.header("cache-control").contains("immutable"));
+    }
+}
