@@ -84,7 +84,8 @@ fn mistakes_are_said_before_anything_is_made() {
     let (code, _, stderr) = fine.run(&["--scenario", "other"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("the spec has no scenario `other`; it has default-r0"), "{stderr}");
-    let (code, stdout, _) = Try::new(&spec("touch out", THERE).replace(IMAGE, "no-such-image:1")).run(&[]);
+    let (code, stdout, _) =
+        Try::new(&spec("touch out", THERE).replace(IMAGE, "no-such-image:1")).run(&["--backend", "docker"]);
     assert_eq!(code, 4);
     assert!(stdout.contains("`no-such-image:1` is not here") && stdout.contains("touchstone images build"), "{stdout}");
 }

@@ -15,6 +15,7 @@ suite! {
     commands_that_were_started_are_in_the_audit,
     what_was_changed_in_the_image_is_in_the_audit;
     also on local:
+    the_agent_and_its_databases_have_the_clock_of_the_spec,
     seeds_and_places_are_in_the_environment,
     commands_that_were_started_are_in_the_audit,
     what_was_changed_in_the_image_is_in_the_audit,

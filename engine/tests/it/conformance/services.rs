@@ -24,6 +24,7 @@ suite! {
     a_database_that_is_told_to_fill_the_disk_is_stopped_by_a_limit,
     a_service_has_five_capabilities_and_no_way_to_more;
     also on local:
+    mysql_refuses_a_wrong_password_and_mariadb_is_reached_by_both_names,
     two_databases_on_one_port_are_two_databases,
     a_program_that_a_database_was_told_to_start_is_an_offence,
     a_database_that_the_agent_ends_is_a_fail_and_no_error,
