@@ -23,7 +23,6 @@ suite! {
     a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it,
     a_device_that_was_replaced_is_a_modified_image;
     also on local:
-    a_fresh_sandbox_goes_with_its_scenario_when_nobody_waits_for_it,
     results_and_markers_of_the_agent_are_only_its_words,
     mocks_count_what_they_are_flooded_with_and_cannot_be_stood_in_for,
     a_forbidden_call_does_not_hide_behind_allowed_ones_that_nobody_records,
