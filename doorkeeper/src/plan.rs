@@ -7,8 +7,10 @@ use std::fmt;
 
 /// The argument with which the doorkeeper reads a plan, and makes its box.
 pub const BOX: &str = "--box";
-/// The argument with which it makes namespaces from a first plan, and waits for the whole one: most of the time that a box takes
-/// is over then. Of the first plan only users, groups and control groups count, and [`WAIT`] ends it.
+/// The argument with which it makes namespaces from a first plan, and waits for the whole one.
+///
+/// Most of the time that a box takes is over then. Of the first plan only users, groups and control groups count, and
+/// [`WAIT`] ends it.
 pub const SPARE: &str = "--spare";
 /// What ends the first plan of a box that waits.
 pub const WAIT: &[u8] = b"wait\0";
