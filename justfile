@@ -75,6 +75,10 @@ bench-pages *arguments:
 pages *arguments:
     scripts/test-pages "$@"
 
+# Make the pictures of docs/images from real runs.
+pictures:
+    scripts/pictures
+
 # A server under load; the figures are in docs/benchmarks.md.
 load *arguments:
     cargo build --release --bin touchstone

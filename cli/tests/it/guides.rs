@@ -1,21 +1,36 @@
-//! The guides of docs/how-to: what they say to write is written, and what they say to run is run.
+//! The tutorial, the guides of docs/how-to and the README: what they say to write is written, what they say to run is run,
+//! and what they show is what is printed.
 //!
 //! A block of text below `<!-- file: NAME -->` is written to that file. A block of `sh` below `<!-- run -->` is run, and
-//! below `<!-- run: CODE -->` it must end with that exit code. All blocks of one guide share a folder. Sandboxes are made
-//! without Docker.
+//! below `<!-- run: CODE -->` it must end with that exit code. One below `<!-- serve -->` goes on until the guide ends; what
+//! stands for its address and key in later blocks is replaced. A block below `<!-- shows -->` is a part of what the block
+//! before printed: times, ids and seeds may be others, and `…` stands for anything. All blocks of one guide share a folder.
+//! Sandboxes are made without Docker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::place::Place;
-use crate::{FOREIGN, read, root};
+use regex::Regex;
+
+use crate::place::{Place, Started};
+use crate::serving::Served;
+use crate::{FOREIGN, read, root, touchstone};
+
+/// The address that guides name.
+const URL: &str = "http://127.0.0.1:8012";
+/// What stands for a key in guides.
+const KEY: &str = "ts_live_…";
+/// What stands for anything in what a guide shows.
+const ANYTHING: &str = "…";
 
 /// A block of a guide that is to be tried.
 #[derive(Debug)]
 enum Block {
     File(String, String),
     Run(i32, String),
+    Serve(String),
+    Shows(String),
 }
 
 /// The blocks that have a marker above them.
@@ -31,6 +46,8 @@ fn blocks(guide: &str) -> Vec<Block> {
             Some(("file", name)) => Block::File(name.to_owned(), body),
             Some(("run", code)) => Block::Run(code.parse().expect("an exit code"), body),
             _ if marker == "run" => Block::Run(0, body),
+            _ if marker == "serve" => Block::Serve(body),
+            _ if marker == "shows" => Block::Shows(body),
             _ => panic!("an unknown marker: {line}"),
         });
     }
@@ -44,40 +61,141 @@ fn guides() -> Vec<PathBuf> {
     guides
 }
 
-/// Does what a guide says.
-fn follow(guide: &Path) -> usize {
-    let place = Place::new("");
-    let blocks = blocks(&fs::read_to_string(guide).expect("a guide"));
-    for block in &blocks {
+/// Somebody who does what a guide says.
+struct Follower {
+    place: Place,
+    served: Option<Served>,
+    /// What the last block printed.
+    printed: String,
+}
+
+impl Follower {
+    fn follow(guide: &Path) -> usize {
+        let mut follower = Self { place: Place::new(""), served: None, printed: String::new() };
+        let blocks = blocks(&fs::read_to_string(guide).expect("a guide"));
+        for block in &blocks {
+            follower.follow_block(block, guide);
+        }
+        follower.end();
+        blocks.len()
+    }
+
+    fn follow_block(&mut self, block: &Block, guide: &Path) {
         match block {
             Block::File(name, text) => {
-                let path = place.path().join(name);
+                let path = self.place.path().join(name);
                 fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
                 fs::write(&path, text).expect("a file");
             }
             Block::Run(expected, script) => {
-                let (code, stdout, stderr) = run(&place, script);
+                let (code, stdout, stderr) = self.run(script);
                 assert_eq!(code, *expected, "{}:\n{script}\n{stdout}{stderr}", guide.display());
+                self.printed = stdout + &stderr;
             }
+            Block::Serve(script) => self.serve(script),
+            Block::Shows(sample) => assert_shows(&self.printed, sample, guide),
         }
     }
-    blocks.len()
+
+    fn run(&self, script: &str) -> (i32, String, String) {
+        let mut script = script.to_owned();
+        if let Some(served) = &self.served {
+            script = script.replace(URL, &served.url).replace(KEY, served.key.as_deref().expect("a key"));
+        }
+        read(self.shell(&script).output().expect("a shell"))
+    }
+
+    /// Starts a server on any port that is free.
+    fn serve(&mut self, script: &str) {
+        let mut command = self.shell(&format!("exec {script}"));
+        command.env("TOUCHSTONE_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let served = Served::of(Started::watch(command.spawn().expect("a shell")));
+        self.printed = served.process.told.replace(&served.url, URL);
+        self.served = Some(served);
+    }
+
+    /// Ctrl-C ends the server in good order, and nothing is left of any sandbox.
+    fn end(self) {
+        if let Some(served) = self.served {
+            served.process.signal("INT");
+            let (status, told) = served.process.end();
+            assert!(status.success(), "{told}");
+            assert_eq!(self.place.left(), Vec::<String>::new());
+        }
+    }
+
+    fn shell(&self, script: &str) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_touchstone")).parent().expect("a folder").display().to_string();
+        let mut command = Command::new("sh");
+        for foreign in FOREIGN {
+            command.env_remove(foreign);
+        }
+        command.args(["-ec", script]).current_dir(self.place.path());
+        command.env("PATH", format!("{program}:{}", std::env::var("PATH").expect("a path")));
+        command.env("TOUCHSTONE_DATA_DIR", self.place.data()).env("TOUCHSTONE_BACKEND", "local");
+        command
+    }
 }
 
-fn run(place: &Place, script: &str) -> (i32, String, String) {
-    let program = Path::new(env!("CARGO_BIN_EXE_touchstone")).parent().expect("a folder").display().to_string();
-    let mut command = Command::new("sh");
-    for foreign in FOREIGN {
-        command.env_remove(foreign);
+/// Every line of the sample is a line of what was printed, in any order.
+fn assert_shows(printed: &str, sample: &str, guide: &Path) {
+    let lines: Vec<_> = printed.lines().map(plain).collect();
+    for wanted in sample.lines().map(plain) {
+        let parts: Vec<_> = wanted.split(ANYTHING).map(regex::escape).collect();
+        let pattern = Regex::new(&format!("^{}$", parts.join(".*"))).expect("a pattern");
+        let shown = lines.iter().any(|line| pattern.is_match(line));
+        assert!(shown, "{} shows `{wanted}`, and this is printed:\n{printed}", guide.display());
     }
-    command.args(["-ec", script]).current_dir(place.path());
-    command.env("PATH", format!("{program}:{}", std::env::var("PATH").expect("a path")));
-    command.env("TOUCHSTONE_DATA_DIR", place.data()).env("TOUCHSTONE_BACKEND", "local");
-    read(command.output().expect("a shell"))
+}
+
+/// A line without what differs from run to run: times, ids, seeds, and how wide a table or a bar is.
+fn plain(line: &str) -> String {
+    let time = Regex::new(r"\d+(\.\d+)? ?m?s\b").expect("a pattern");
+    let seed = Regex::new(r"\d{12,}").expect("a pattern");
+    let id = Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").expect("a pattern");
+    let drawn = Regex::new(r"[─═ ]+|\|[!'=\- ]*\|").expect("a pattern");
+    let line = id.replace_all(line, "ID").into_owned();
+    let line = seed.replace_all(&line, "SEED").into_owned();
+    let line = time.replace_all(&line, "TIME").into_owned();
+    drawn.replace_all(&line, " ").trim().to_owned()
 }
 
 #[test]
 fn what_the_guides_say_works() {
-    let followed: Vec<_> = guides().iter().map(|guide| (guide.display().to_string(), follow(guide))).collect();
+    let followed: Vec<_> =
+        guides().iter().map(|guide| (guide.display().to_string(), Follower::follow(guide))).collect();
     assert!(followed.len() >= 2 && followed.iter().map(|(_, blocks)| blocks).sum::<usize>() >= 4, "{followed:?}");
+}
+
+#[test]
+fn what_the_tutorial_says_works() {
+    assert!(Follower::follow(&root().join("docs/tutorial.md")) >= 20);
+}
+
+/// What the README shows below `$ touchstone …` is printed by that command.
+#[test]
+fn what_the_readme_shows_is_printed() {
+    let place = Place::new("");
+    let readme = root().join("README.md");
+    let text = fs::read_to_string(&readme).expect("the README");
+    let samples: Vec<_> =
+        text.split("```\n").filter_map(|block| block.strip_prefix("$ touchstone ")?.split_once('\n')).collect();
+    for (arguments, sample) in &samples {
+        let mut command = touchstone(&arguments.split_whitespace().collect::<Vec<_>>());
+        command.env("TOUCHSTONE_DATA_DIR", place.data()).env("TOUCHSTONE_BACKEND", "local");
+        let (_, stdout, stderr) = read(command.output().expect("the binary ran"));
+        assert_shows(&(stdout + &stderr), sample, &readme);
+    }
+    assert!(samples.len() >= 2, "{samples:?}");
+}
+
+#[test]
+fn what_a_guide_shows_may_differ_in_time_and_in_nothing_else() {
+    let guide = Path::new("guide.md");
+    assert_shows("│ r0   pass   1.000   2/2   849ms  │\n", "│ r0   pass   1.000   2/2   1.5s       │\n", guide);
+    assert_shows(" 1.197 s     |    '  | http POST\n", " 0.5 s   |  '     | http POST\n", guide);
+    assert_shows("one\ntwo three four\n", "two … four\n…\n", guide);
+    for (printed, sample) in [("found 2\n", "found 1\n"), ("score 0.5, 2 s", "score 0.6, 2 s"), ("one two", "one")] {
+        std::panic::catch_unwind(|| assert_shows(printed, sample, guide)).expect_err(printed);
+    }
 }

@@ -13,6 +13,7 @@ mod guides;
 mod help;
 mod history;
 mod judge;
+mod links;
 mod pipelines;
 mod place;
 mod remote;

@@ -198,7 +198,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    fn watch(mut child: Child) -> Self {
+    pub(crate) fn watch(mut child: Child) -> Self {
         let (sender, lines) = mpsc::channel();
         let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
         let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);

@@ -23,7 +23,11 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let anywhere = if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
-        let mut process = place.begin(&[&["serve", "--no-pull"], anywhere, arguments].concat());
+        Self::of(place.begin(&[&["serve", "--no-pull"], anywhere, arguments].concat()))
+    }
+
+    /// Waits until a process that was started serves.
+    pub(crate) fn of(mut process: Started) -> Self {
         assert!(process.wait_for("touchstone: serving on "), "{}", process.told);
         let told = process.told.clone();
         let word = |start: &str| {

@@ -79,7 +79,7 @@ pub fn explain(name: &str) -> Result<Topic, Option<String>> {
 const PREFACE: &str = "# Spec reference
 
 This page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal. It describes
-the whole language; the README says which parts can be run today.
+the whole language; [backends.md](backends.md) says which parts need Docker.
 ";
 
 /// The whole reference as one Markdown page.
