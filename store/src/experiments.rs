@@ -99,6 +99,14 @@ pub struct Experiment {
     pub created_at: Timestamp,
 }
 
+impl Experiment {
+    /// What people call it: its name, or that of its spec.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        if self.name.is_empty() { &self.spec.spec_id } else { &self.name }
+    }
+}
+
 row! {
     /// An experiment.
     pub(crate) ExperimentRow {

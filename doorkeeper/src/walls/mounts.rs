@@ -13,6 +13,7 @@ use rustix::mount::{
 
 use super::watcher::Line;
 use super::{NoBox, refused};
+use crate::sys;
 
 /// Below the stage: what the box writes over its layers.
 const LAYERS: &str = "layers";
@@ -121,11 +122,21 @@ fn overlay(target: &str, lower: &str, upper: &str, work: &str) -> Result<(), Err
         let _ = chown(upper, Some(found.uid()), Some(found.gid()));
         let _ = fs::set_permissions(upper, found.permissions());
     }
+    let plain = lower;
     let lower = lower.replace('\\', "\\\\").replace(':', "\\:").replace(',', "\\,");
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let options = |more: &str| cstring(format!("lowerdir={lower},upperdir={upper},workdir={work}{more}"));
-    match mount("overlay", target, "overlay", flags, options(",userxattr").as_c_str()) {
+    let mounted = match mount("overlay", target, "overlay", flags, options(",userxattr").as_c_str()) {
         Err(Errno::INVAL) => mount("overlay", target, "overlay", flags, options("").as_c_str()),
+        mounted => mounted,
+    };
+    match mounted {
+        // Where something is mounted below it, the kernel lets nobody see what that hides. Then it is as it is, and can only be
+        // read.
+        Err(Errno::INVAL) => {
+            mount_bind_recursive(plain, target)?;
+            sys::seal_tree(&cstring(target.to_owned()))
+        }
         mounted => mounted,
     }
 }

@@ -82,6 +82,15 @@ fn plan(folder: &Path, maker: Maker) -> Plan {
 
 /// Makes a box; `None` where none can be made.
 fn raise(maker: Maker, change: impl FnOnce(&mut Plan)) -> Option<Sandbox> {
+    raise_with(maker, change, |_| Vec::new())
+}
+
+/// The same, with what stands before it on the command line.
+fn raise_with(
+    maker: Maker,
+    change: impl FnOnce(&mut Plan),
+    before: impl FnOnce(&Path) -> Vec<String>,
+) -> Option<Sandbox> {
     if !possible() {
         return None;
     }
@@ -103,13 +112,23 @@ fn raise(maker: Maker, change: impl FnOnce(&mut Plan)) -> Option<Sandbox> {
     open(&folder.path().join("door/socket"), 0o777);
     let mut plan = plan(folder.path(), maker);
     change(&mut plan);
-    Some(start(folder, &listener, maker, &plan))
+    let before = before(folder.path());
+    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+    Some(start_with(folder, &listener, maker, &plan, &before))
 }
 
-fn start(folder: TempDir, listener: &UnixListener, maker: Maker, plan: &Plan) -> Sandbox {
+/// Starts it with what stands before it on the command line.
+fn start_with(folder: TempDir, listener: &UnixListener, maker: Maker, plan: &Plan, before: &[&str]) -> Sandbox {
     let program = folder.path().join("doorkeeper");
     std::fs::copy(env!("CARGO_BIN_EXE_doorkeeper"), &program).unwrap();
-    let mut command = Command::new("setpriv");
+    let mut command = match before {
+        [] => Command::new("setpriv"),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg("setpriv");
+            command
+        }
+    };
     if maker == Maker::Somebody {
         let id = Maker::SOMEBODY.to_string();
         command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
@@ -397,5 +416,32 @@ fn a_box_beside_another_has_its_network_and_can_have_a_user_of_another_name() {
         assert_eq!(said.lines().collect::<Vec<_>>(), ["70", "70", network.as_str()], "{maker:?}");
         let into_the_other = Spawn { uid: 70, gid: 70, ..maker.script("ls /proc | grep -c '^[0-9]'") };
         assert!(second.run(into_the_other).text().parse::<u32>().unwrap() <= 5, "its processes are its own");
+    }
+}
+
+#[test]
+fn what_has_a_mount_below_it_can_be_read_and_not_written_to() {
+    for maker in [Maker::Root, Maker::Somebody] {
+        let sandbox = raise_with(
+            maker,
+            |plan| {
+                let lower = plan.stage.replace("/stage", "/extra");
+                plan.steps.push(Step::Layer { target: "/more".to_owned(), lower });
+            },
+            |folder| {
+                let hidden = folder.join("extra/below");
+                std::fs::create_dir_all(&hidden).unwrap();
+                std::fs::write(folder.join("extra/file"), "y").unwrap();
+                let mount = format!(
+                    "mount -t tmpfs -o mode=777 none '{0}' && echo x > '{0}/there' && exec \"$@\"",
+                    hidden.display()
+                );
+                ["unshare", "--mount", "sh", "-c", &mount, "sh"].map(ToOwned::to_owned).to_vec()
+            },
+        );
+        let Some(mut sandbox) = sandbox else { return };
+        assert_eq!(says(&mut sandbox, maker.script("cat /more/below/there /more/file")), "x\ny");
+        let tried = "echo y > /more/below/there || echo y > /more/new || rm /more/file || echo refused";
+        assert_eq!(says(&mut sandbox, maker.script(&format!("({tried}) 2>/dev/null"))), "refused", "{maker:?}");
     }
 }

@@ -150,7 +150,7 @@ fn content(query: &CompareQuery, before: &Side, now: &Side) -> Markup {
 fn named(side: &Side) -> Markup {
     let when = side.experiment.created_at.to_string();
     html! {
-        a href={ "/experiments/" (side.experiment.id) } { (foreign::line(&side.experiment.name, 40)) } br;
+        a href={ "/experiments/" (side.experiment.id) } { (foreign::line(side.experiment.title(), 40)) } br;
         span.quiet { (when.get(..16).unwrap_or(&when).replace('T', " ")) } br;
         (run_badge(side.run.state, side.run.verdict))
     }

@@ -103,7 +103,8 @@ fn why_zero(result: &ScenarioResult) -> Option<String> {
     let scores: f64 = result.invariants.iter().map(|invariant| invariant.weight * invariant.verdict.score).sum();
     let without = if weights > 0.0 { scores / weights } else { 0.0 };
     let name = untrusted::line(&gate.name, MOST_LINE);
-    Some(format!("the score is 0 because the gate `{name}` was not met; without gates it would be {without:.3}"))
+    let otherwise = if without > 0.0 { format!("; without gates it would be {without:.3}") } else { String::new() };
+    Some(format!("the score is 0 because the gate `{name}` was not met{otherwise}"))
 }
 
 /// The last lines of what the agent printed.

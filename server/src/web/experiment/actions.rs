@@ -113,7 +113,7 @@ fn named(past: &Past) -> Markup {
     let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
     let when = past.experiment.created_at.to_string();
     let when = when.get(..16).unwrap_or(&when).replace('T', " ");
-    html! { (when) ", " (foreign::line(&past.experiment.name, 40)) ", " (stands) }
+    html! { (when) ", " (foreign::line(past.experiment.title(), 40)) ", " (stands) }
 }
 
 fn changes(visitor: &Visitor, experiment: &Experiment, run: &Run) -> Markup {

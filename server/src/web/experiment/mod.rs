@@ -99,7 +99,7 @@ async fn page(
             }
         }
     };
-    let title = format!("{} · experiment", experiment.name);
+    let title = format!("{} · experiment", experiment.title());
     Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body).into_response())
 }
 
@@ -161,7 +161,7 @@ fn head(app: &App, experiment: &Experiment, run: Option<&Run>, tags: &[String]) 
     html! {
         nav.crumbs aria-label="Where this is" { a href="/experiments" { "Experiments" } " / " span { (experiment.id) } }
         div.head {
-            h1 { (foreign::line(&experiment.name, 120)) }
+            h1 { (foreign::line(experiment.title(), 120)) }
             @if let Some(run) = run { (run_badge(run.state, run.verdict)) }
         }
         p.facts {

@@ -34,7 +34,7 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
                 None => span.badge.waiting { span.sign aria-hidden="true" { "·" } "not run yet" },
             } }
             th scope="row" {
-                a href=(link) { (foreign::line(&experiment.name, 80)) }
+                a href=(link) { (foreign::line(experiment.title(), 80)) }
                 @if experiment.pinned { " " span.tag { "pinned" } }
             }
             td.once { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {

@@ -77,7 +77,7 @@ async fn page(
     Asked(query): Asked<ScenarioQuery>,
 ) -> Result<Markup, ApiError> {
     let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
-    let title = format!("{scenario} · {}", shown.found.experiment.name);
+    let title = format!("{scenario} · {}", shown.found.experiment.title());
     Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&shown.content()))
 }
 
@@ -175,7 +175,7 @@ impl Shown {
         html! {
             nav.crumbs aria-label="Where this is" {
                 a href="/experiments" { "Experiments" } " / "
-                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(&experiment.name, 60)) }
+                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(experiment.title(), 60)) }
                 " / "
                 span { (scenario.id) }
             }
