@@ -50,6 +50,10 @@ bench-store:
 bench-run:
     scripts/bench-run
 
+# Times `touchstone run` without Docker.
+bench-local:
+    scripts/bench-local
+
 # Time what the worker and its store add to each scenario; the figures are in docs/benchmarks.md.
 bench-worker:
     cargo bench --profile release -p worker --bench keeping
