@@ -50,13 +50,15 @@ impl Watcher {
     }
 
     /// Starts one that waits for its plan.
-    pub(super) async fn start_spare(doorkeeper: &Path, first: &Plan) -> io::Result<Child> {
-        let mut child = launch(doorkeeper, SPARE)?;
-        if let Some(input) = child.stdin.as_mut() {
-            input.write_all(&[first.encode().as_slice(), WAIT].concat()).await?;
-            input.flush().await?;
-        }
-        Ok(child)
+    pub(super) fn launch_spare(doorkeeper: &Path) -> io::Result<Child> {
+        launch(doorkeeper, SPARE)
+    }
+
+    /// Tells one that waits how to begin.
+    pub(super) async fn begin(child: &mut Child, first: &Plan) -> io::Result<()> {
+        let Some(input) = child.stdin.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        input.write_all(&[first.encode().as_slice(), WAIT].concat()).await?;
+        input.flush().await
     }
 
     /// Waits until it tells of its box. Without one, it says why not.

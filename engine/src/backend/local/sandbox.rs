@@ -19,7 +19,6 @@ use super::LocalBackend;
 use super::cgroups::Group;
 use super::process::{Watcher, give};
 use super::service::Prepared;
-use super::spares::Spare;
 use super::userland::Userland;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_hosts, write_name_files};
 use crate::backend::{
@@ -151,12 +150,16 @@ impl LocalBackend {
     fn group(&self, name: &str, wanted: &Wanted) -> io::Result<(Option<Child>, Group)> {
         let spare = if wanted.is_plain() { self.0.spares.take() } else { None };
         let (waiting, group) = match spare {
-            Some(Spare { child, group }) => (Some(child), group),
+            Some(spare) => spare.into_parts(),
             None => (None, self.0.cgroups.make(name)?),
         };
         // Workspace and layers are memory, besides what programs use.
         let memory = wanted.limits.memory.saturating_add(wanted.limits.disk.saturating_mul(2));
-        group.limit(wanted.limits, memory)?;
+        if let Err(error) = group.limit(wanted.limits, memory) {
+            drop(waiting);
+            let _ = group.remove();
+            return Err(error);
+        }
         Ok((waiting, group))
     }
 

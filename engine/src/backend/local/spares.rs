@@ -26,18 +26,27 @@ struct State {
     ended: bool,
 }
 
-/// A box that waits: the process that will watch it, and its control groups.
+/// A box that waits: the process that will watch it, and its control groups. It ends when nobody holds it any more.
 #[derive(Debug)]
 pub(super) struct Spare {
-    pub(super) child: Child,
-    pub(super) group: Group,
+    child: Option<Child>,
+    group: Group,
 }
 
 impl Spare {
-    /// Ends it: without anybody to speak to, it goes by itself.
-    fn end(mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.start_kill();
+    /// Somebody wants it, and is in charge of it from now on.
+    pub(super) fn into_parts(mut self) -> (Option<Child>, Group) {
+        (self.child.take(), std::mem::take(&mut self.group))
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Without anybody to speak to, it goes by itself.
+            drop(child.stdin.take());
+            let _ = child.start_kill();
+        }
         let _ = self.group.remove();
     }
 }
@@ -58,7 +67,7 @@ impl Spares {
         state.ended = true;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        waiting.into_iter().for_each(Spare::end);
+        drop(waiting);
     }
 
     /// Whether one more is wanted, which the caller then makes.
@@ -74,12 +83,8 @@ impl Spares {
     fn arrive(&self, spare: Option<Spare>) {
         let mut state = self.state();
         state.coming -= 1;
-        let Some(spare) = spare else { return };
-        if state.ended {
-            drop(state);
-            spare.end();
-        } else {
-            state.waiting.push(spare);
+        if !state.ended {
+            state.waiting.extend(spare);
         }
     }
 }
@@ -109,12 +114,10 @@ impl LocalBackend {
             cgroups: group.folders(),
             ..Plan::default()
         };
-        match Watcher::start_spare(&self.0.doorkeeper, &first).await {
-            Ok(child) => Some(Spare { child, group }),
-            Err(_) => {
-                let _ = group.remove();
-                None
-            }
-        }
+        // Whoever stops waiting for this leaves nothing.
+        let mut spare = Spare { child: None, group };
+        let child = spare.child.insert(Watcher::launch_spare(&self.0.doorkeeper).ok()?);
+        Watcher::begin(child, &first).await.ok()?;
+        Some(spare)
     }
 }
