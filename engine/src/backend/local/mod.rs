@@ -4,6 +4,7 @@
 //! becomes its first process (`process.rs`). When this process ends, however it ends, the doorkeeper does, and the kernel
 //! takes everything with it; only folders and control groups are left for a sweep.
 
+mod boxes;
 mod cgroups;
 mod postgres;
 mod process;

@@ -12,9 +12,9 @@ use doorkeeper::plan::{Beside, Step};
 use doorkeeper::protocol::{Spawn, Status};
 
 use super::LocalBackend;
+use super::boxes::{Made, Wanted};
 use super::postgres::Quick;
 use super::programs::{ENTRYPOINT, Found, find, missing_program};
-use super::sandbox::{Made, Wanted};
 use super::templates::Kept;
 use crate::backend::{Limits, Process, RunningService, SERVICE_CPUS, SERVICE_MEMORY, ServiceRequest, Shim};
 use crate::door::{Command, CommandEvent, Door};

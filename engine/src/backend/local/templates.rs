@@ -10,9 +10,9 @@ use std::time::Duration;
 use doorkeeper::plan::Step;
 
 use super::LocalBackend;
+use super::boxes::{Made, Wanted};
 use super::programs::{Found, Template};
 use super::rights::Rights;
-use super::sandbox::{Made, Wanted};
 use super::service::{LIMITS, Said, spawn};
 use crate::entropy;
 use crate::error::EngineError;
