@@ -1,15 +1,32 @@
 //! Answers that are made while they are sent.
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use futures::{StreamExt as _, stream};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures::{Stream, StreamExt as _, stream};
+use http::HeaderValue;
 use tokio::sync::mpsc;
 
 use crate::error::ApiError;
 
 /// How many pieces are made before somebody takes them.
 const AHEAD: usize = 2;
+
+/// How often something is sent when nothing happens, so that nobody on the way thinks that the stream is dead.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// An answer of server-sent events, as long as there are any.
+pub(crate) fn news(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let events = events.map(Ok::<_, Infallible>);
+    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
+    // A proxy that collects before it passes on would keep the news for itself.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
 
 /// Where the pieces of an answer go.
 #[derive(Debug)]

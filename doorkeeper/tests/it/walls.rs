@@ -228,7 +228,7 @@ fn nothing_leads_out_of_a_box() {
         ),
         (
             "a signal that the kernel sends",
-            "perl -MSocket -MFcntl -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0); fcntl($a, 8, 1); fcntl($a, 10, 15); fcntl($a, F_SETFL, 020000); syswrite($b, \"x\")'; sleep 0.1; grep -q 'State:.*[TZ]' /proc/1/status && echo stopped",
+            "perl -MSocket -MFcntl -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0); fcntl($a, 8, 1); fcntl($a, 10, 15); fcntl($a, F_SETFL, 020000); syswrite($b, \"x\")'; grep -q 'State:.*[TZ]' /proc/1/status && echo stopped",
         ),
         (
             "a signal through a folder of /proc",

@@ -61,12 +61,6 @@ impl LocalBackend {
             }
             made?;
         }
-        // When it was used last.
-        let now = rustix::fs::Timestamps {
-            last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-            last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-        };
-        let _ = fs::File::open(&folder).map(|opened| rustix::fs::futimens(&opened, &now));
         Ok(Some(Kept { folder, template }))
     }
 
@@ -84,24 +78,6 @@ impl LocalBackend {
         let filled = fill(&made, found, template.script, password).await;
         made.remove().await?;
         filled
-    }
-
-    /// Removes those that nobody used for so long; which.
-    pub(super) fn evict_templates(&self, unused_for: Duration) -> io::Result<Vec<String>> {
-        let mut evicted = Vec::new();
-        let entries = match fs::read_dir(self.0.owner.data_dir().path().join(TEMPLATES)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(evicted),
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let unused = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-            if unused >= unused_for {
-                fs::remove_dir_all(entry.path())?;
-                evicted.push(format!("{TEMPLATES}/{}", entry.file_name().to_string_lossy()));
-            }
-        }
-        Ok(evicted)
     }
 }
 

@@ -1,14 +1,13 @@
 //! `GET /v1/experiments/{id}/events`: what happens, as it happens.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
+use axum::response::sse::Event;
 use futures::stream;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Experiment, Run, RunState, StoredEvent};
@@ -21,11 +20,10 @@ use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::{Asked, At};
 use crate::results::Form;
+use crate::stream::news;
 
 /// How many events are read at once.
 const AT_ONCE: u64 = 200;
-/// How often something is sent when nothing happens, so that nobody on the way thinks that the stream is dead.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 /// When a client that lost the stream should come back.
 const COME_BACK: Duration = Duration::from_secs(1);
 
@@ -90,14 +88,10 @@ pub(crate) async fn events(
         ended: false,
         _place: place,
     };
-    let events = stream::unfold(following, |mut following| async move {
+    Ok(news(stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
-        Some((Ok::<_, Infallible>(event), following))
-    });
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
-    // A proxy that collects before it passes on would keep the news for itself.
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+        Some((event, following))
+    })))
 }
 
 /// Somebody who follows a run.

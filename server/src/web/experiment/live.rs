@@ -1,14 +1,10 @@
 //! Tells a page that there is something new about a run: server-sent events without content, after which it asks for the part
 //! that changes.
 
-use std::convert::Infallible;
-use std::time::Duration;
-
 use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
+use axum::response::sse::Event;
 use futures::stream;
-use http::HeaderValue;
 use store::{Run, RunState};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -17,10 +13,9 @@ use crate::api::experiments::{find, require_run};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, At};
+use crate::stream::news;
 use crate::web::session::Visitor;
 
-/// How often a line without meaning keeps the connection open.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How many events are passed over at once.
 const AT_ONCE: u64 = 500;
 
@@ -36,14 +31,10 @@ pub(super) async fn live(
     let streams = app.streams.clone();
     let place = streams.try_acquire_owned().map_err(|_| ApiError::busy("all streams are taken; try again soon"))?;
     let following = Following { app, run, after: 0, ended: false, is_first: true, _place: place };
-    let events = stream::unfold(following, |mut following| async move {
+    Ok(news(stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
-        Some((Ok::<_, Infallible>(event), following))
-    });
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
-    // A proxy that collects before it passes on would keep the news for itself.
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+        Some((event, following))
+    })))
 }
 
 /// A page that follows a run.
