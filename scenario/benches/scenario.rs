@@ -86,6 +86,7 @@ fn evidence(passes: bool) -> Evidence {
     Evidence {
         agent: AgentRecord {
             started_at: None,
+            used: None,
             exit: Some(Exit::Code(0)),
             stdout: Captured::from("done\n"),
             stderr: Captured::default(),

@@ -7,8 +7,8 @@ use crate::place::Place;
 
 /// What is about the moment, or about what made the sandbox. Digests are of texts with such things in them, and the texts are
 /// compared themselves.
-const DIFFERS: [&str; 8] =
-    ["at_ms", "dropped_bytes", "duration_ms", "marker_key", "sha256", "started_at", "wall_ms", "world"];
+const DIFFERS: [&str; 9] =
+    ["at_ms", "dropped_bytes", "duration_ms", "marker_key", "sha256", "started_at", "used", "wall_ms", "world"];
 /// Examples with a judge, which is asked once and remembers its answer.
 const JUDGED: [&str; 2] = ["check-llm-as-judge", "reconciliation-pipeline"];
 

@@ -265,6 +265,7 @@ fn evidence(greeting: &str) -> Evidence {
             stdout: Captured::from("greeting \u{1b}[31mred\n"),
             stderr: Captured::from("a warning\n"),
             wall_ms: 1000,
+            used: None,
         },
         answers: BTreeMap::from([("there".to_owned(), answer()), ("word".to_owned(), answer())]),
         workspace: WorkspaceChanges { added: vec!["out".to_owned()], ..WorkspaceChanges::default() },

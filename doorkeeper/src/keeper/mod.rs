@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use doorkeeper::protocol::{CHUNK, Decoder, Message};
+use doorkeeper::protocol::{CHUNK, Decoder, Message, Used};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -92,6 +92,8 @@ struct Keeper {
     sweep: Option<Sweep>,
     /// How full the workspace gets.
     space: SpaceWatch,
+    /// What ended processes used since somebody asked.
+    used: Used,
 }
 
 impl Keeper {
@@ -108,6 +110,7 @@ impl Keeper {
             jobs: BTreeMap::new(),
             sweep: None,
             space: SpaceWatch::new(arguments.watched.as_deref()),
+            used: Used::default(),
         }
     }
 
@@ -242,6 +245,9 @@ impl Keeper {
     /// Takes the processes that ended: commands, and orphans that nobody else takes.
     fn reap(&mut self) {
         for ended in std::iter::from_fn(sys::wait_any).take(REAPED_AT_ONCE) {
+            self.used.user_us = self.used.user_us.saturating_add(ended.user_us);
+            self.used.system_us = self.used.system_us.saturating_add(ended.system_us);
+            self.used.max_rss_kib = self.used.max_rss_kib.max(ended.max_rss_kib);
             let command = self.commands.values_mut().find(|command| command.is_running() && command.pid == ended.pid);
             if let Some(command) = command {
                 command.ended(&ended);

@@ -41,6 +41,7 @@ impl Keeper {
             }
             Request::Copy { id, from, to } => self.add(id, Copy::begin(&from, &to, &self.identity).map(Job::Copy)),
             Request::Space { id, path } => self.ask_space(id, &path),
+            Request::Used { id } => self.outbox.push(Event::Used { id, used: std::mem::take(&mut self.used) }),
             Request::Credit { id, stream, bytes } => self.credit(id, stream, bytes),
             Request::Cancel { id } => self.cancel(id),
             Request::Stay { id } => return self.agree_to_stay(id),

@@ -130,6 +130,11 @@ pub enum Request {
         /// A path on the file system.
         path: Vec<u8>,
     },
+    /// Ask what processes used that ended since the last time this was asked. Answered by [`Event::Used`].
+    Used {
+        /// The number of the request.
+        id: u32,
+    },
     /// Allow more bytes of a stream.
     Credit {
         /// The request that streams.
@@ -298,6 +303,13 @@ pub enum Event {
         /// How full.
         space: Space,
     },
+    /// What ended processes used.
+    Used {
+        /// The number of the request.
+        id: u32,
+        /// How much.
+        used: Used,
+    },
 }
 
 impl Event {
@@ -314,7 +326,8 @@ impl Event {
             | Self::Entries { id, .. }
             | Self::Listed { id, .. }
             | Self::Copied { id, .. }
-            | Self::Space { id, .. } => *id,
+            | Self::Space { id, .. }
+            | Self::Used { id, .. } => *id,
         }
     }
 }
@@ -340,6 +353,18 @@ pub struct Exited {
     /// The same in the kernel.
     pub system_us: u64,
     /// The most memory that one of these processes had.
+    pub max_rss_kib: u64,
+}
+
+/// What processes used that ended. A process is counted with the children that it waited for; what nobody waited for comes
+/// to the doorkeeper, but not the children of a process that told the kernel that it does not care for their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// Processor time.
+    pub user_us: u64,
+    /// The same in the kernel.
+    pub system_us: u64,
+    /// The most memory that one process had.
     pub max_rss_kib: u64,
 }
 

@@ -14,11 +14,11 @@ mod wire;
 pub use codec::{DecodeError, Decoder, Message, encode};
 pub use messages::{
     Copied, Entry, EntryKind, Event, Exited, Failure, Greeting, Listed, Request, Space, Spawn, Status, Stream,
-    Transport, WriteFile,
+    Transport, Used, WriteFile,
 };
 
 /// The version of the protocol. Both sides come from one build, so any other version is a mistake.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The longest frame, without its length.
 pub const MAX_FRAME: usize = 4 * 1024 * 1024;
 /// The most bytes that one frame of a stream carries.

@@ -6,7 +6,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use super::messages::{
-    Copied, Entry, EntryKind, Exited, Failure, Greeting, Listed, Space, Spawn, Status, Stream, Transport, WriteFile,
+    Copied, Entry, EntryKind, Exited, Failure, Greeting, Listed, Space, Spawn, Status, Stream, Transport, Used,
+    WriteFile,
 };
 use super::{DecodeError, MAX_FRAME};
 
@@ -78,6 +79,7 @@ wire_structs! {
     Listed { incomplete }
     Copied { entries, bytes, skipped }
     Space { total, free, least_free, free_inodes }
+    Used { user_us, system_us, max_rss_kib }
 }
 
 /// Enumerations without fields are one byte.

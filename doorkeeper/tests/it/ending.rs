@@ -1,4 +1,4 @@
-use doorkeeper::protocol::{Event, Request, Status};
+use doorkeeper::protocol::{Event, Request, Status, Used};
 
 use super::sandbox::{Sandbox, script, wait_until};
 
@@ -69,4 +69,28 @@ fn without_being_pid_1_it_ends_its_own_descendants() {
     wait_until("the end of sleep", left);
     sandbox.send(Request::Shutdown);
     assert!(sandbox.end().0.success());
+}
+
+/// Busy for a tenth of a second of processor time, however quick the machine is.
+const BUSY: &str =
+    "while read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ < /proc/self/stat && [ \"$user\" -lt 10 ]; do :; done";
+
+#[test]
+fn what_ended_processes_used_is_counted_until_somebody_asks() {
+    let Some(mut sandbox) = Sandbox::new() else { return };
+    let used = |sandbox: &mut Sandbox| {
+        let id = sandbox.ask(|id| Request::Used { id });
+        let Event::Used { used, .. } = sandbox.event(id) else { panic!("no use was told") };
+        used
+    };
+    assert_eq!(used(&mut sandbox), Used::default());
+    // The busy one is an orphan in a session of its own, which nobody but the doorkeeper waits for.
+    sandbox.shell(&format!("setsid sh -c '{}; sleep 1000' & exit 0", BUSY.replace('\'', "'\\''")));
+    wait_until("the orphan was busy enough", || sandbox.shell("grep -l sleep /proc/[0-9]*/comm || :") != "");
+    let others = used(&mut sandbox);
+    let kill = sandbox.ask(|id| Request::KillAll { id });
+    sandbox.done(kill);
+    let after = used(&mut sandbox);
+    assert!(after.user_us >= 90_000 && after.max_rss_kib > 100 && others.max_rss_kib > 100, "{others:?} {after:?}");
+    assert_eq!(used(&mut sandbox), Used::default());
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use doorkeeper::protocol::{Copied, Event, Request, Space, Spawn, Transport};
+use doorkeeper::protocol::{Copied, Event, Request, Space, Spawn, Transport, Used};
 use tokio::net::TcpStream;
 
 pub use command::{Command, CommandEvent};
@@ -69,6 +69,14 @@ impl Door {
         let mut call = self.connection.call(|id| Request::Space { id, path: path.into() })?;
         match call.answer().await?.event {
             Event::Space { space, .. } => Ok(space),
+            event => Err(DoorError::unexpected(event)),
+        }
+    }
+
+    /// What processes used that ended since this was asked last.
+    pub async fn used(&self) -> Result<Used, DoorError> {
+        match self.connection.call(|id| Request::Used { id })?.answer().await?.event {
+            Event::Used { used, .. } => Ok(used),
             event => Err(DoorError::unexpected(event)),
         }
     }

@@ -20,8 +20,9 @@ pub use supported::{Uploads, unsupported};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use doorkeeper::protocol::Used;
 use jiff::Timestamp;
-use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, SnapshotRecord, World as WorldRecord};
+use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, ProcessUse, SnapshotRecord, World as WorldRecord};
 use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -173,6 +174,8 @@ async fn act(
     world.forwards.recorder.begin();
     events.tell(Event::AgentStarted);
     let deadline = Deadline::of(attempt, overall);
+    // What was used until now was not used by the agent. A door that is gone is noticed by who asks next.
+    let _ = world.sandbox.door().used().await;
     let mut acted = agent::act(world, attempt, &images.base, &deadline).await?;
     stop_everything(world, attempt, &mut acted).await?;
     events.tell(Event::AgentEnded { exit: acted.record.exit, after: started.elapsed() });
@@ -198,8 +201,9 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
         }
         Err(error) => return Err(EngineError::door("end what the agent left")(error)),
     }
-    if let Some(service) = agent_service(attempt).and_then(|name| world.services.get(&name)) {
-        service.running.stop().await?;
+    match agent_service(attempt).and_then(|name| world.services.get(&name)) {
+        Some(service) => service.running.stop().await?,
+        None => acted.record.used = used(world).await,
     }
     match agent::kernel_limits(world).await {
         Ok(fired) => {
@@ -218,6 +222,13 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
     }
     acted.offences.extend(services::offences(&world.services, &world.before.programs).await?);
     Ok(())
+}
+
+/// What the agent's processes used, all of which have ended.
+async fn used(world: &World) -> Option<ProcessUse> {
+    let used = world.sandbox.door().used().await.ok()?;
+    let Used { user_us, system_us, max_rss_kib } = used;
+    Some(ProcessUse { user_us, system_us, most_memory: max_rss_kib.saturating_mul(1024) })
 }
 
 /// The service that is the agent itself, which is stopped like any other agent.

@@ -97,6 +97,27 @@ pub struct AgentRecord {
     pub wall_ms: u64,
     /// When it started.
     pub started_at: Option<jiff::Timestamp>,
+    /// What its processes used; `None` when that is not known, as of an agent that is a service.
+    pub used: Option<ProcessUse>,
+}
+
+/// What processes used. It is told, and decides nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProcessUse {
+    /// Processor time, all processors together.
+    pub user_us: u64,
+    /// The same in the kernel.
+    pub system_us: u64,
+    /// The most memory that one of the processes had, in bytes.
+    pub most_memory: u64,
+}
+
+impl ProcessUse {
+    /// Processor time in all.
+    #[must_use]
+    pub fn processor_ms(&self) -> u64 {
+        self.user_us.saturating_add(self.system_us) / 1000
+    }
 }
 
 /// A secret that was seen where it should not be.

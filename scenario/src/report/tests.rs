@@ -58,6 +58,7 @@ pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
             stderr: Captured::default(),
             wall_ms: 1250,
             started_at: None,
+            used: None,
         },
         answers: BTreeMap::from([
             ("tests_pass".to_owned(), vec![Answer::Command(command)]),

@@ -221,8 +221,9 @@ impl Subject {
     }
 
     fn agent(&self) -> impl Strategy<Value = AgentRecord> + use<> {
-        (option::of(exit()), self.captured(), self.captured(), any::<u64>())
-            .prop_map(|(exit, stdout, stderr, wall_ms)| AgentRecord { exit, stdout, stderr, wall_ms, started_at: None })
+        (option::of(exit()), self.captured(), self.captured(), any::<u64>()).prop_map(
+            |(exit, stdout, stderr, wall_ms)| AgentRecord { exit, stdout, stderr, wall_ms, ..AgentRecord::default() },
+        )
     }
 
     fn event(&self) -> BoxedStrategy<AuditEvent> {

@@ -2,7 +2,7 @@
 
 use scenario::evidence::{
     AgentRecord, Answer as ProbeAnswer, AuditEvent, Audited, Captured, CommandAnswer, Evidence, Exchange, Exit,
-    FileDiff, Journal, ModelCall, ModelRecord, WorkspaceChanges,
+    FileDiff, Journal, ModelCall, ModelRecord, ProcessUse, WorkspaceChanges,
 };
 use scenario::result::{RowStatus, ScenarioResult};
 use server::Clock as _;
@@ -51,6 +51,7 @@ fn hostile() -> Evidence {
         stderr: Captured::from(HOSTILE),
         wall_ms: 900,
         started_at: None,
+        used: Some(ProcessUse { user_us: 400_000, system_us: 50_000, most_memory: 12_345_678 }),
     };
     let call = ModelCall {
         at_ms: 10,
@@ -190,6 +191,8 @@ async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
         "touchstone run hello.yaml --seed",
         "<span class=\"added\">+",
         "Download stdout",
+        "450 ms <span class=\"quiet\">of 0.50 processors",
+        "12.3 MB <span class=\"quiet\">in one process",
         "POST</strong> mail",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");

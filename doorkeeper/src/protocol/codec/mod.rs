@@ -85,6 +85,7 @@ kinds! {
     14 => Request::Stay { id }
     15 => Request::Put { id, root, file }
     16 => Request::Remove { id, root, path, uid, gid }
+    17 => Request::Used { id }
     128 => Event::Done { id }
     129 => Event::Failed { id, failure }
     130 => Event::Started { id, pid }
@@ -95,6 +96,7 @@ kinds! {
     135 => Event::Listed { id, listed }
     136 => Event::Copied { id, copied }
     137 => Event::Space { id, space }
+    138 => Event::Used { id, used }
 }
 
 /// Makes a frame of a message, with its length in front.

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::super::messages::{
-    Copied, Entry, EntryKind, Exited, Failure, Listed, Space, Spawn, Status, Stream, Transport, WriteFile,
+    Copied, Entry, EntryKind, Exited, Failure, Listed, Space, Spawn, Status, Stream, Transport, Used, WriteFile,
 };
 use super::*;
 
@@ -106,6 +106,7 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(id, root, path, most, recursive)| { Request::Walk { id, root, path, most, recursive } }),
         (id(), bytes(), bytes()).prop_map(|(id, from, to)| Request::Copy { id, from, to }),
         (id(), bytes()).prop_map(|(id, path)| Request::Space { id, path }),
+        id().prop_map(|id| Request::Used { id }),
         (id(), stream(), id()).prop_map(|(id, stream, bytes)| Request::Credit { id, stream, bytes }),
         id().prop_map(|id| Request::Cancel { id }),
         id().prop_map(|id| Request::Stay { id }),
@@ -132,6 +133,10 @@ fn event() -> impl Strategy<Value = Event> {
         (id(), any::<(u64, u64, u64, u64)>()).prop_map(|(id, (total, free, least_free, free_inodes))| Event::Space {
             id,
             space: Space { total, free, least_free, free_inodes }
+        }),
+        (id(), any::<(u64, u64, u64)>()).prop_map(|(id, (user_us, system_us, max_rss_kib))| Event::Used {
+            id,
+            used: Used { user_us, system_us, max_rss_kib }
         }),
     ]
 }

@@ -13,6 +13,7 @@ use crate::harness::Harness;
 
 suite! {
     an_agent_acts_and_is_judged_by_what_it_left,
+    what_the_agents_processes_used_is_told_and_nothing_else,
     the_agent_is_given_the_task_its_environment_and_files,
     what_setup_makes_belongs_to_the_agents_user,
     a_user_that_the_image_does_not_have_is_an_error,
@@ -26,6 +27,7 @@ suite! {
     the_oracle_runs_every_line_of_the_solution_and_nobody_does_nothing;
     also on local:
     an_agent_acts_and_is_judged_by_what_it_left,
+    what_the_agents_processes_used_is_told_and_nothing_else,
     the_agent_is_given_the_task_its_environment_and_files,
     a_user_that_the_image_does_not_have_is_an_error,
     an_agent_can_have_another_folder_no_input_and_a_read_only_image,
@@ -73,6 +75,20 @@ async fn an_agent_acts_and_is_judged_by_what_it_left(harness: &mut Harness) {
         destroyed,
     ];
     assert_eq!(events, expected);
+}
+
+/// The agent leaves a busy process behind that nobody waits for; what was prepared used more memory than the agent does.
+async fn what_the_agents_processes_used_is_told_and_nothing_else(harness: &mut Harness) {
+    let busy =
+        "while read -r _ _ _ _ _ _ _ _ _ _ _ _ _ user _ < /proc/self/stat && [ $user -lt 10 ]; do :; done; touch busy";
+    let acts = format!(
+        "head -c 20000000 /dev/zero | tail | wc -c; setsid sh -c '{busy}; sleep 1000' & until [ -e busy ]; do sleep 0.01; done"
+    );
+    let prepared = "setup: {commands: ['head -c 90000000 /dev/zero | tail | wc -c']}";
+    let (result, evidence) = Sketch::acting(&acts).with(prepared).run(harness).await;
+    assert_eq!(evidence.agent.exit, Some(Exit::Code(0)), "{result:#?}");
+    let used = evidence.agent.used.expect("what was used");
+    assert!(used.user_us >= 90_000 && (20_000_000..90_000_000).contains(&used.most_memory), "{used:?}");
 }
 
 fn without_times(event: &Event) -> Event {

@@ -1,14 +1,17 @@
 //! What a scenario used, what it ran in, and how often it was tried.
 
 use maud::{Markup, html};
-use scenario::evidence::{Evidence, Usage};
+use scenario::evidence::{Evidence, ProcessUse, Usage};
 use scenario::report::Row;
 use scenario::untrusted;
 use store::StoredAttempt;
 
 use super::Shown;
-use crate::web::numbers::{bytes, count, duration, money, time};
+use crate::web::numbers::{bytes, count, duration, money, precise, time};
 use crate::web::tables::{Head, table};
+
+/// How many milliseconds an agent must have acted before it is said how busy it was.
+const LONG_ENOUGH: u64 = 100;
 
 /// The columns of attempts.
 const HEADS: [Head<'_>; 5] = [
@@ -39,6 +42,14 @@ fn resources(shown: &Shown, row: &Row) -> Markup {
     html! {
         dl.pairs {
             dt { "Agent acted" } dd { a href="#story" { (duration(acted)) } }
+            @if let Some(used) = shown.evidence.as_ref().and_then(|evidence| evidence.agent.used) {
+                dt { "Processor time" }
+                dd {
+                    (duration(used.processor_ms()))
+                    @if let Some(share) = share(&used, acted) { " " span.quiet { "of " (share) " processors" } }
+                }
+                dt { "Most memory" } dd { (bytes(used.most_memory)) " " span.quiet { "in one process" } }
+            }
             dt { "Scenario took" } dd { (duration(result.wall_ms)) }
             dt { "Tool calls" }
             dd {
@@ -50,6 +61,12 @@ fn resources(shown: &Shown, row: &Row) -> Markup {
             @for fired in &result.limits { dt { "Limit " (fired.limit) } dd.bad { (shown.marks().text(&fired.detail)) } }
         }
     }
+}
+
+/// How many processors were busy on average while the agent acted, when it acted for long enough to say so.
+fn share(used: &ProcessUse, acted: u64) -> Option<String> {
+    let processors = precise(used.processor_ms()) / precise(acted.max(1));
+    (acted >= LONG_ENOUGH).then(|| format!("{processors:.2}"))
 }
 
 fn usage(who: &str, usage: &Usage, place: &str) -> Markup {
