@@ -75,7 +75,7 @@ impl Documents {
         let text = self.format.render_all(reports, output.width());
         let shown = match self.format {
             ReportFormat::Text => output.report(text.trim_end()),
-            _ => output.line(text.trim_end()),
+            format => output.document(text.trim_end(), format.form()),
         };
         if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
     }

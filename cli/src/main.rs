@@ -5,6 +5,7 @@ mod backend;
 mod beside;
 mod chance;
 mod choices;
+mod ci_commands;
 mod client;
 mod clock;
 mod commands;

@@ -1,17 +1,21 @@
 //! The only file that prints.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use console::Term;
 use scenario::spec::render::Style;
+use serde_json::Value as Json;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::ci_commands::{self, Form};
 use crate::exit_code::Exit;
+use crate::json_text;
 use crate::live_view::{self, LiveView};
 use crate::paint::painted;
 
@@ -61,7 +65,12 @@ struct Errors;
 
 impl io::Write for Errors {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        live_view::beside(|| io::stderr().write(bytes))
+        if !ci_commands::is_listening() {
+            return live_view::beside(|| io::stderr().write(bytes));
+        }
+        let text = String::from_utf8_lossy(bytes);
+        io::stderr().write_all(ci_commands::harmless(&text, Form::Text).as_bytes())?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -74,6 +83,8 @@ impl io::Write for Errors {
 pub(crate) struct Output {
     stdout: anstream::AutoStream<io::Stdout>,
     style: Style,
+    /// A CI system reads what is printed.
+    is_read_by_ci: bool,
 }
 
 impl Output {
@@ -91,7 +102,11 @@ impl Output {
             (Style::Plain, anstream::ColorChoice::Never)
         };
         show_warnings();
-        Self { stdout: anstream::AutoStream::new(io::stdout(), choice), style }
+        Self {
+            stdout: anstream::AutoStream::new(io::stdout(), choice),
+            style,
+            is_read_by_ci: ci_commands::is_listening(),
+        }
     }
 
     /// How findings are shown.
@@ -101,12 +116,28 @@ impl Output {
 
     /// Prints a text and a line break.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), CommandError> {
-        wanted(writeln!(self.stdout, "{}", text.as_ref()))
+        self.document(text.as_ref(), Form::Text)
     }
 
-    /// Prints a text as it is, byte for byte, and no line break.
-    pub(crate) fn exactly(&mut self, text: &str) -> Result<(), CommandError> {
+    /// Prints a value as JSON, and a line break.
+    pub(crate) fn json(&mut self, value: &Json) -> Result<(), CommandError> {
+        self.document(&json_text::pretty(value), Form::Json)
+    }
+
+    /// Prints a text of any form and a line break.
+    pub(crate) fn document(&mut self, text: &str, form: Form) -> Result<(), CommandError> {
+        let text = self.harmless(text, form);
+        wanted(writeln!(self.stdout, "{text}"))
+    }
+
+    /// Prints a text as it is, byte for byte, and no line break; only what a CI system takes for a command is broken up.
+    pub(crate) fn exactly(&mut self, text: &str, form: Form) -> Result<(), CommandError> {
+        let text = self.harmless(text, form);
         wanted(self.stdout.flush().and_then(|()| io::stdout().write_all(text.as_bytes())))
+    }
+
+    fn harmless<'a>(&self, text: &'a str, form: Form) -> Cow<'a, str> {
+        if self.is_read_by_ci { ci_commands::harmless(text, form) } else { Cow::Borrowed(text) }
     }
 
     /// Prints a report for people, with colours where they are wanted.
@@ -117,7 +148,8 @@ impl Output {
     /// Tells of progress, beside the output.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         let is_seen = self.style == Style::Coloured && io::stderr().is_terminal();
-        let text = if is_seen { painted(text.as_ref()) } else { text.as_ref().to_owned() };
+        let text = self.harmless(text.as_ref(), Form::Text);
+        let text = if is_seen { painted(&text) } else { text.into_owned() };
         let _ = live_view::beside(|| writeln!(io::stderr(), "{text}"));
     }
 

@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use scenario::report::{self, Report, Reports};
 
+use crate::ci_commands::Form;
+
 /// How wide a table may be.
 const WIDTH: u16 = 120;
 
@@ -46,6 +48,16 @@ impl ReportFormat {
             Self::Junit => report::junit_all(reports),
             Self::Markdown => report::markdown_all(reports),
             Self::Github => report::github_all(reports),
+        }
+    }
+
+    /// What a report in this format is written in.
+    pub(crate) fn form(self) -> Form {
+        match self {
+            Self::Text | Self::Markdown => Form::Text,
+            Self::Json | Self::Ndjson => Form::Json,
+            Self::Junit => Form::Xml,
+            Self::Github => Form::Commands,
         }
     }
 

@@ -13,7 +13,6 @@ use tokio::runtime::Runtime;
 use crate::client::MaybeServer;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
-use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 
@@ -59,7 +58,7 @@ impl Compare {
             Format::Json => {
                 let (regressed, summary) = (drift.regressed(), drift.summary());
                 let value = json!({ "regressed": regressed, "summary": summary, "details": drift });
-                output.line(json_text::pretty(&value))?;
+                output.json(&value)?;
             }
             Format::Markdown => output.line(markdown_drift(&drift).trim_end())?,
         }

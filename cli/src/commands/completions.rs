@@ -3,6 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
+use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
@@ -20,7 +21,7 @@ impl Completions {
     pub(crate) fn run(self, mut command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         let mut script = Vec::new();
         generate(self.shell, &mut command, "touchstone", &mut script);
-        output.exactly(&String::from_utf8_lossy(&script))?;
+        output.exactly(&String::from_utf8_lossy(&script), Form::Text)?;
         Ok(Exit::Passed)
     }
 }

@@ -3,6 +3,7 @@
 use clap::{Args, CommandFactory as _};
 
 use crate::Arguments;
+use crate::ci_commands::Form;
 use crate::configuration;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
@@ -58,7 +59,7 @@ impl Config {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let Self { markdown: _ } = self;
         let table = configuration::markdown(&Arguments::command());
-        output.exactly(&format!("{PREFACE}{table}"))?;
+        output.exactly(&format!("{PREFACE}{table}"), Form::Text)?;
         Ok(Exit::Passed)
     }
 }

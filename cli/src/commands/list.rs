@@ -14,7 +14,6 @@ use crate::client::{Listed, MaybeServer, Server};
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
-use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::standing::Standing;
 use crate::times::{age, second};
@@ -65,7 +64,7 @@ impl List {
         }
         let rows = Runtime::new()?.block_on(self.rows())?;
         match self.format {
-            Format::Json => output.line(json_text::pretty(&rows.iter().map(object).collect()))?,
+            Format::Json => output.json(&rows.iter().map(object).collect())?,
             Format::Text if rows.is_empty() => output.line(self.nothing())?,
             Format::Text => output.line(table(&rows, SystemClock.now()).to_string())?,
         }
@@ -76,7 +75,7 @@ impl List {
         let listed = Runtime::new()?.block_on(server.experiments(self.limit, self.spec.as_deref()))?;
         match self.format {
             Format::Json => {
-                output.line(json_text::pretty(&listed.into_iter().map(|one| one.0).collect()))?;
+                output.json(&listed.into_iter().map(|one| one.0).collect())?;
             }
             Format::Text if listed.is_empty() => {
                 output.line(format!("no experiments at {}; `touchstone submit SPEC` makes one", server.place()))?;

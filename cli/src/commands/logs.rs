@@ -4,6 +4,7 @@ use clap::Args;
 use scenario::untrusted;
 use tokio::runtime::Runtime;
 
+use crate::ci_commands::Form;
 use crate::client::{Happened, RemoteRun, Server, ServerOptions, Stream};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
@@ -49,9 +50,8 @@ async fn printed(server: &Server, run: &RemoteRun, scenario: &str, output: &mut 
             run.name()
         )));
     }
-    for stream in ["agent_output", "agent_stderr"] {
-        output.exactly(&untrusted::visible(said["result"][stream].as_str().unwrap_or_default()))?;
-    }
+    let printed = ["agent_output", "agent_stderr"].map(|stream| said["result"][stream].as_str().unwrap_or_default());
+    output.exactly(&untrusted::visible(&printed.concat()), Form::Text)?;
     Ok(Exit::Passed)
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_mangen::Man as Page;
 
+use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
@@ -24,7 +25,7 @@ pub(crate) struct Man {
 impl Man {
     pub(crate) fn run(self, command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         let Some(folder) = &self.folder else {
-            output.exactly(&page(command)?)?;
+            output.exactly(&page(command)?, Form::Text)?;
             return Ok(Exit::Passed);
         };
         fs::create_dir_all(folder)?;

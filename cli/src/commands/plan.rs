@@ -57,7 +57,7 @@ impl Plan {
             Format::Text => tables(&plans, output)?,
             Format::Json if exit == Exit::Passed => {
                 let json: Vec<_> = plans.iter().map(|(_, plan)| plan).collect();
-                output.line(serde_json::to_string_pretty(&json).unwrap_or_default())?;
+                output.json(&serde_json::json!(json))?;
             }
             Format::Json => {}
         }

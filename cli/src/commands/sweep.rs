@@ -9,7 +9,6 @@ use super::validate::count;
 use crate::backend::{Unconnected, docker, local, neither};
 use crate::exit_code::Exit;
 use crate::home::DataDirOption;
-use crate::json_text;
 use crate::output::{CommandError, Output};
 
 /// Remove what processes left behind that were killed: containers, volumes, control groups and folders.
@@ -41,12 +40,12 @@ impl Sweep {
         let swept = Runtime::new()?.block_on(self.sweep(output))?;
         match self.format {
             Format::Text => output.line(text(swept))?,
-            Format::Json => output.line(json_text::pretty(&json!({
+            Format::Json => output.json(&json!({
                 "containers": swept.containers,
                 "volumes": swept.volumes,
                 "folders": swept.folders,
                 "kept": swept.kept,
-            })))?,
+            }))?,
         }
         Ok(Exit::Passed)
     }

@@ -7,6 +7,7 @@ use scenario::plan::{PlanOptions, expand};
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::{Loaded, render};
 
+use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, sources};
@@ -84,13 +85,13 @@ fn json(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
         .iter()
         .flat_map(|(source, loaded)| loaded.diagnostics.iter().map(|diagnostic| render::json(diagnostic, &source.name)))
         .collect();
-    output.line(format!("{findings:#}"))
+    output.json(&findings)
 }
 
 fn github(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), CommandError> {
     for (source, loaded) in results {
         for diagnostic in &loaded.diagnostics {
-            output.line(render::github(diagnostic, &source.name))?;
+            output.document(&render::github(diagnostic, &source.name), Form::Commands)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod backend_choice;
 mod boundaries;
 mod ci_command;
+mod ci_commands;
 mod commands;
 mod compare_command;
 mod debugging;
@@ -39,7 +40,11 @@ use std::process::Output;
 use assert_cmd::Command;
 
 /// What somebody may have set for themselves, and no test should see.
-const FOREIGN: [&str; 10] = [
+const FOREIGN: [&str; 14] = [
+    "CI",
+    "GITHUB_ACTIONS",
+    "TF_BUILD",
+    "TEAMCITY_VERSION",
     "NO_COLOR",
     "TOUCHSTONE_URL",
     "TOUCHSTONE_API_KEY",

@@ -16,7 +16,6 @@ use crate::backend::BackendOptions;
 use crate::client::ServerOptions;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
-use crate::json_text;
 use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
 use finding::{Finding, State};
@@ -54,10 +53,10 @@ impl Doctor {
         let findings = Runtime::new()?.block_on(self.findings());
         match self.format {
             Format::Text => text(&findings, output)?,
-            Format::Json => output.line(json_text::pretty(&json!({
+            Format::Json => output.json(&json!({
                 "ok": worst(&findings) != State::Fail,
                 "findings": findings.iter().map(Finding::object).collect::<Vec<_>>(),
-            })))?,
+            }))?,
         }
         Ok(if worst(&findings) == State::Fail { Exit::Infrastructure } else { Exit::Passed })
     }

@@ -8,7 +8,6 @@ use tokio::runtime::Runtime;
 use super::Format;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
-use crate::json_text;
 use crate::keys::{self, owner};
 use crate::output::{CommandError, Output};
 
@@ -63,13 +62,13 @@ impl Create {
                 let (id, owner, scope) = (&made.id, &self.owner, scope.word());
                 output.note(format!("{id} of `{owner}` ({scope}) is above, and will not be shown again"));
             }
-            Format::Json => output.line(json_text::pretty(&json!({
+            Format::Json => output.json(&json!({
                 "id": made.id,
                 "key": made.text,
                 "owner": self.owner,
                 "name": self.name,
                 "scope": scope.word(),
-            })))?,
+            }))?,
         }
         store.close().await;
         Ok(Exit::Passed)

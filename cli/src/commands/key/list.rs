@@ -13,7 +13,6 @@ use super::Format;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
-use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::times::{age, second};
 
@@ -37,7 +36,7 @@ impl List {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let keys = Runtime::new()?.block_on(self.keys())?;
         match self.format {
-            Format::Json => output.line(json_text::pretty(&keys.iter().map(object).collect()))?,
+            Format::Json => output.json(&keys.iter().map(object).collect())?,
             Format::Text if keys.is_empty() => output.line("no keys; `touchstone key create` makes one")?,
             Format::Text => output.line(table(&keys, SystemClock.now()).to_string())?,
         }

@@ -73,7 +73,7 @@ impl Rescore {
             let kept = store.keep_rescored(run.id, &digest, &judged.now, score, SystemClock.now()).await?;
             judged.report.header = header(&experiment, &store.run(kept).await?);
         }
-        output.line(self.format.render(&judged.report))?;
+        output.document(&self.format.render(&judged.report), self.format.form())?;
         self.tell(&judged, output)?;
         Ok(match judged.report.score.exit_code() {
             0 => Exit::Passed,

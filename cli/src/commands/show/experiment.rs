@@ -22,7 +22,7 @@ const SHOWN_DIGEST: usize = 12;
 pub(super) async fn print(shown: &Shown, format: ReportFormat, output: &mut Output) -> Result<(), CommandError> {
     let report = report(&shown.home.store, &shown.experiment, &shown.run).await?;
     if format != ReportFormat::Text {
-        return output.line(format.render(&report));
+        return output.document(&format.render(&report), format.form());
     }
     for line in head(shown).await? {
         output.line(line)?;

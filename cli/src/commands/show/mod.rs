@@ -10,6 +10,7 @@ use clap::Args;
 use store::{Experiment, Run, StoredScenario};
 use tokio::runtime::Runtime;
 
+use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
@@ -66,7 +67,7 @@ impl Show {
             return print_output(&shown, self.scenario(&shown)?, output).await;
         }
         if self.evidence {
-            return output.exactly(&evidence(&shown, self.scenario(&shown)?).await?);
+            return output.exactly(&evidence(&shown, self.scenario(&shown)?).await?, Form::Json);
         }
         let named = self.reference.scenario.is_some();
         if self.events {
@@ -121,8 +122,8 @@ async fn print_output(shown: &Shown, scenario: &StoredScenario, output: &mut Out
     // Whether there is any evidence at all is told apart from an agent that was silent.
     evidence(shown, scenario).await?;
     if let Some(result) = store::with_output(&shown.home.store, scenario.clone()).await? {
-        output.exactly(&untrusted::visible(&result.agent_output))?;
-        output.exactly(&untrusted::visible(&result.agent_stderr))?;
+        let printed = result.agent_output + &result.agent_stderr;
+        output.exactly(&untrusted::visible(&printed), Form::Text)?;
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ use serde_json::{Value as Json, json};
 use store::{RunState, StoredScenario};
 
 use super::{Shown, attempts};
-use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::verdict_lines::{MOST_LINE, lines};
 use store::with_output;
@@ -60,7 +59,7 @@ pub(super) async fn json(shown: &Shown, scenario: &StoredScenario, output: &mut 
         CommandError::Infrastructure(format!("the evidence of `{}` is no JSON: {error}", shown.name(scenario)))
     })?;
     let result = with_output(store, scenario.clone()).await?;
-    output.line(json_text::pretty(&json!({ "result": result, "attempts": attempts, "evidence": evidence })))
+    output.json(&json!({ "result": result, "attempts": attempts, "evidence": evidence }))
 }
 
 fn is_of(attempt: &store::StoredAttempt, scenario: &StoredScenario) -> bool {

@@ -12,7 +12,6 @@ use tokio::runtime::Runtime;
 use crate::client::{MaybeServer, Server, Stream};
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
-use crate::json_text;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use happened::Phases;
@@ -62,7 +61,7 @@ impl Trace {
         })?;
         let moments = phases.with(timeline(&evidence));
         match self.format {
-            Format::Json => output.line(json_text::pretty(&json!({ "scenario": name, "timeline": moments })))?,
+            Format::Json => output.json(&json!({ "scenario": name, "timeline": moments }))?,
             Format::Text => {
                 for line in draw::lines(&name, &moments, self.limit, output.width()) {
                     output.line(line)?;

@@ -216,7 +216,7 @@ impl Try {
     fn show(&self, result: &ScenarioResult, evidence: &Evidence, output: &mut Output) -> Result<(), CommandError> {
         if self.format == Format::Json {
             let both = serde_json::json!({ "result": result, "evidence": evidence });
-            return output.line(serde_json::to_string_pretty(&both).unwrap_or_default());
+            return output.json(&both);
         }
         for note in &result.notes {
             output.line(format!("note: {}", untrusted::line(note, MOST_LINE)))?;
