@@ -37,8 +37,11 @@ pub(crate) struct Documents {
 }
 
 impl DocumentOptions {
-    /// Finds out whether the files can be written, before anything is run.
-    pub(crate) fn check(&self) -> Result<Documents, CommandError> {
+    /// Finds out whether the files can be written, before anything is run, and how what happens is told.
+    pub(crate) fn check(&self, output: &mut Output) -> Result<Documents, CommandError> {
+        if self.format == ReportFormat::Ndjson {
+            output.stream();
+        }
         let files = self.output.iter().map(|path| document(path)).collect::<Result<_, _>>();
         Ok(Documents { format: self.format, files: files.map_err(CommandError::Usage)? })
     }

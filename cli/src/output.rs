@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use console::Term;
+use scenario::report::ndjson_happened;
 use scenario::spec::render::Style;
 use serde_json::Value as Json;
 use tracing_subscriber::Layer as _;
@@ -85,6 +86,8 @@ pub(crate) struct Output {
     style: Style,
     /// A CI system reads what is printed.
     is_read_by_ci: bool,
+    /// A program reads what happens while it happens.
+    streams: bool,
 }
 
 impl Output {
@@ -106,6 +109,7 @@ impl Output {
             stdout: anstream::AutoStream::new(io::stdout(), choice),
             style,
             is_read_by_ci: ci_commands::is_listening(),
+            streams: false,
         }
     }
 
@@ -128,6 +132,19 @@ impl Output {
     pub(crate) fn document(&mut self, text: &str, form: Form) -> Result<(), CommandError> {
         let text = self.harmless(text, form);
         wanted(writeln!(self.stdout, "{text}"))
+    }
+
+    /// From now on, what happens is printed while it happens.
+    pub(crate) fn stream(&mut self) {
+        self.streams = true;
+    }
+
+    /// Tells a program that reads along what happened, as a line of JSON.
+    pub(crate) fn happened(&mut self, kind: &str, about: impl FnOnce() -> Json) {
+        if self.streams {
+            // Whoever cannot be told now is told at the end, or why not.
+            let _ = self.document(&ndjson_happened(kind, about()), Form::Json);
+        }
     }
 
     /// Prints a text as it is, byte for byte, and no line break; only what a CI system takes for a command is broken up.

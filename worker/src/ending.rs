@@ -27,7 +27,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 impl Execution {
     /// Keeps what came of the job.
     pub(crate) async fn complete(&self, evidence: Option<&Evidence>, result: ScenarioResult) {
-        self.note("judged", json!({ "status": result.status, "composite": result.composite })).await;
+        self.note(
+            "judged",
+            json!({ "status": result.status, "composite": result.composite, "wall_ms": result.wall_ms }),
+        )
+        .await;
         let traces = evidence.map(traces).unwrap_or_default();
         let completion = Completion { evidence, result: &result, traces: &traces, at: self.shared.clock.now() };
         let kept = match self.numbers().await {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use scenario::report::Report;
 use scenario::result::RowStatus;
+use serde_json::{Value as Json, json};
 
 use super::{Happened, RemoteRun, Server, Stream};
 use crate::live_view::LiveView;
@@ -61,6 +62,8 @@ pub(crate) async fn follow(
 
 /// What a person sees.
 struct Shown {
+    experiment: String,
+    run: u32,
     spec: String,
     live: Option<LiveView>,
     /// How each scenario that has ended did.
@@ -70,7 +73,13 @@ struct Shown {
 impl Shown {
     fn begin(report: &Report, output: &Output) -> Self {
         let total = u64::try_from(report.score.total).unwrap_or(u64::MAX);
-        Self { spec: report.spec_id.clone(), live: output.live_view(total, 0), ended: HashMap::new() }
+        Self {
+            experiment: report.header.experiment_id.clone(),
+            run: report.header.run,
+            spec: report.spec_id.clone(),
+            live: output.live_view(total, 0),
+            ended: HashMap::new(),
+        }
     }
 
     fn end(&mut self) {
@@ -82,6 +91,7 @@ impl Shown {
     fn tell(&mut self, happened: &Happened, output: &mut Output) {
         let scenario = happened.scenario();
         let name = format!("{}/{scenario}", self.spec);
+        self.stream(happened, output);
         match happened.kind.as_str() {
             "claimed" => self.doing(&name, "starting"),
             "phase_started" => self.doing(&name, &happened.said("phase")),
@@ -95,6 +105,35 @@ impl Shown {
                 output.note(format!("ended {name}: {}", happened.said("why")));
             }
             "judged" => self.judged(&scenario, &name, happened, output),
+            _ => {}
+        }
+    }
+
+    /// Tells a program that reads along, in the words of a run on this machine.
+    fn stream(&self, happened: &Happened, output: &mut Output) {
+        let (data, body) = (&happened.data, &happened.data["body"]);
+        let about = || {
+            json!({
+                "experiment_id": self.experiment,
+                "run": self.run,
+                "spec_id": self.spec,
+                "scenario_id": data["scenario_id"],
+                "attempt": data["attempt"],
+            })
+        };
+        match happened.kind.as_str() {
+            "claimed" => output.happened("began", about),
+            "retrying" => output.happened("retrying", || with(about(), &[("why", &body["why"])])),
+            "judged" => output.happened("ended", || {
+                with(
+                    about(),
+                    &[
+                        ("status", &body["status"]),
+                        ("composite_score", &body["composite"]),
+                        ("wall_ms", &body["wall_ms"]),
+                    ],
+                )
+            }),
             _ => {}
         }
     }
@@ -125,4 +164,11 @@ impl Shown {
             live.forget(name);
         }
     }
+}
+
+fn with(mut about: Json, more: &[(&str, &Json)]) -> Json {
+    for (name, value) in more {
+        about[*name] = (*value).clone();
+    }
+    about
 }

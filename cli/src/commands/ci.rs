@@ -52,7 +52,7 @@ pub(crate) struct Ci {
 
 impl Ci {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.run.documents.check()?;
+        let documents = self.run.documents.check(output)?;
         if let Some(path) = &self.comment {
             require_writable(path).map_err(CommandError::Usage)?;
         }

@@ -39,7 +39,7 @@ pub(crate) struct Rerun {
 
 impl Rerun {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check()?;
+        let documents = self.documents.check(output)?;
         if let Some(server) = self.server.named()? {
             return Runtime::new()?.block_on(self.rerun_at(&server, &documents, output));
         }

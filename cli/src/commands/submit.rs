@@ -48,7 +48,7 @@ pub(crate) struct Submit {
 
 impl Submit {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check()?;
+        let documents = self.documents.check(output)?;
         let server = self.server.required("; `touchstone run` runs specs on this machine")?;
         let Some(outgoing) = outgoing(&self.paths, &self.choices, &self.secrets, output)? else {
             return Ok(Exit::InvalidSpec);

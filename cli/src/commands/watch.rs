@@ -30,7 +30,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check()?;
+        let documents = self.documents.check(output)?;
         let server = self.server.required("; `touchstone show` shows what was run on this machine")?;
         Runtime::new()?.block_on(async {
             let run = server.find(&self.reference).await?;

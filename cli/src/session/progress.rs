@@ -6,6 +6,7 @@ use engine::event::{Event, Phase};
 use scenario::result::{RowStatus, ScenarioResult};
 use scenario::untrusted;
 use scenario::verdict::Outcome;
+use serde_json::{Value as Json, json};
 use store::{ExperimentId, RunId};
 use worker::{About, Notice};
 
@@ -43,6 +44,7 @@ impl Progress {
     /// Tells of something.
     pub(super) fn tell(&mut self, notice: &Notice, output: &mut Output) {
         self.draw(notice);
+        self.stream(notice, output);
         match notice {
             Notice::Claimed { job } => self.detail(job, "started", output),
             Notice::Happened { job, event } => self.happened(job, event, output),
@@ -87,6 +89,36 @@ impl Progress {
             | Notice::Problem(_) => {}
         }
         self.live = Some(live);
+    }
+
+    /// Tells a program that reads along.
+    fn stream(&self, notice: &Notice, output: &mut Output) {
+        match notice {
+            Notice::Claimed { job } => output.happened("began", || self.about(job)),
+            Notice::Retrying { job, message, .. } => output.happened("retrying", || {
+                let mut about = self.about(job);
+                about["why"] = message.as_str().into();
+                about
+            }),
+            Notice::Ended { job, result } => output.happened("ended", || {
+                let mut about = self.about(job);
+                about["status"] = json!(result.status);
+                about["composite_score"] = json!(result.composite);
+                about["wall_ms"] = json!(result.wall_ms);
+                about
+            }),
+            _ => {}
+        }
+    }
+
+    fn about(&self, job: &About) -> Json {
+        json!({
+            "experiment_id": job.run.experiment.to_string(),
+            "run": job.run.number,
+            "spec_id": self.names.get(&job.run.experiment),
+            "scenario_id": job.scenario,
+            "attempt": job.attempt,
+        })
     }
 
     fn happened(&mut self, job: &About, event: &Event, output: &mut Output) {

@@ -115,8 +115,9 @@ fn a_run_is_watched_cancelled_and_left_alone() {
     assert_eq!(world.submit(&["--idempotency-key", "build-7"]), id, "the same submission is the same experiment");
     let (code, stdout, _) = world.run(&["results", &id]);
     assert!(code == 4 && stdout.contains("has not ended yet"), "{stdout}");
-    let mut watching = world.place.watch(&world.served, &["watch", &id]);
-    assert!(watching.wait_for("following "), "{}", watching.told);
+    let mut watching = world.place.watch(&world.served, &["watch", &id, "--format", "ndjson"]);
+    assert!(watching.wait_for("\"type\":\"began\""), "programs are told while scenarios run: {}", watching.told);
+    assert!(watching.told.contains("following "), "{}", watching.told);
     watching.signal("INT");
     let (status, told) = watching.end();
     assert!(status.code() == Some(130) && told.contains("stopped watching") && told.contains("goes on"), "{told}");

@@ -40,6 +40,29 @@ fn a_run_is_shown_written_and_kept() {
 }
 
 #[test]
+fn who_reads_lines_of_json_is_told_while_scenarios_run() {
+    let place = bad_and_slow();
+    let spec = place.spec().display().to_string();
+    let mut running = place.begin(&["run", "--no-pull", &spec, "--format", "ndjson", "--max-concurrent", "2"]);
+    assert!(running.wait_for("\"type\":\"ended\""), "{}", running.told);
+    // The other scenario would take half a minute more.
+    running.signal("INT");
+    let (_, told) = running.end();
+    let lines: Vec<serde_json::Value> = told
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().expect("a type")).collect();
+    assert_eq!(types, ["began", "began", "ended", "scenario", "experiment", "end"], "{told}");
+    let ended = &lines[2];
+    assert_eq!((&ended["spec_id"], &ended["status"], &ended["attempt"]), (&json!("trial"), &json!("fail"), &json!(1)));
+    assert_eq!(ended["scenario_id"], lines[3]["scenario_id"]);
+    assert!(ended["wall_ms"].is_u64() && ended["composite_score"] == 0.0, "{ended}");
+    assert!(lines[5]["note"].as_str().is_some_and(|note| note.contains("interrupted")), "{told}");
+}
+
+#[test]
 fn mistakes_are_said_before_anything_is_kept() {
     let place = Place::new(&spec("touch out", &format!("secrets: [NO_SUCH_VARIABLE_HERE]\n{THERE}")));
     let (code, _, stderr) = place.run_spec(&[]);

@@ -26,7 +26,7 @@ pub use json::{
 };
 pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{comment, drift as markdown_drift, render as markdown, render_all as markdown_all};
-pub use ndjson::{render as ndjson, render_all as ndjson_all};
+pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use read::{read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;

@@ -1,7 +1,8 @@
 //! The report as lines of JSON, for programs that read one thing at a time.
 //!
 //! Every line has a `type`: `scenario` for each scenario, `experiment` after those of one experiment, `skipped` for a spec
-//! that was not run, and `end` with the verdict of all of it as the last.
+//! that was not run, and `end` with the verdict of all of it as the last. Before them, whoever reads along while scenarios
+//! run gets `began`, `retrying` and `ended`.
 
 use std::fmt::Write as _;
 
@@ -33,6 +34,15 @@ pub fn render_all(reports: &Reports) -> String {
         end["drift"] = json!({ "regressed": drift.regressed(), "summary": drift.summary() });
     }
     line(&mut text, "end", end);
+    text
+}
+
+/// Something that happened to a scenario while it ran, as a line without its end.
+#[must_use]
+pub fn happened(kind: &str, about: Json) -> String {
+    let mut text = String::new();
+    line(&mut text, kind, about);
+    text.truncate(text.trim_end().len());
     text
 }
 

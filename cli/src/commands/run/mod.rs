@@ -46,7 +46,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check()?;
+        let documents = self.documents.check(output)?;
         let Some((finish, reports)) = self.reports(output)? else { return Ok(Exit::InvalidSpec) };
         documents.publish(&reports, exit(finish, &reports), output)
     }
