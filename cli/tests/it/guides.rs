@@ -164,7 +164,8 @@ fn plain(line: &str) -> String {
 fn what_the_guides_say_works() {
     let followed: Vec<_> =
         guides().iter().map(|guide| (guide.display().to_string(), Follower::follow(guide))).collect();
-    assert!(followed.len() >= 2 && followed.iter().map(|(_, blocks)| blocks).sum::<usize>() >= 4, "{followed:?}");
+    let untried: Vec<_> = followed.iter().filter(|(_, blocks)| *blocks < 2).collect();
+    assert!(followed.len() >= 7 && untried.is_empty(), "{untried:?} of {followed:?}");
 }
 
 #[test]
