@@ -19,6 +19,7 @@ file, and the file before what is usual.
 In the file, a key above all tables is for every command that has it; a table is for the command that it is called like.
 Switches are `true` or `false`. A key that nobody knows is a mistake, and is said.
 
+<!-- file: touchstone.toml -->
 ```toml
 data-dir = \"/var/lib/touchstone\"
 database-url = \"postgres://touchstone@db.internal/touchstone\"
@@ -30,6 +31,15 @@ keep-for = \"90d\"
 
 [worker]
 max-concurrent = 8
+```
+
+Whatever a command needs of it, all of it is read, so a mistake is found by any command:
+
+<!-- given: specs/hello-world -->
+
+<!-- run -->
+```sh
+touchstone validate specs --config touchstone.toml
 ```
 
 `serve`, `worker`, `key` and `gc` also take `DATABASE_URL` when nothing else says where the database is. The commands of

@@ -1,11 +1,11 @@
-//! The tutorial, the guides of docs/how-to and the README: what they say to write is written, what they say to run is run,
-//! and what they show is what is printed.
+//! The documentation: what it says to write is written, what it says to run is run, and what it shows is what is printed.
 //!
 //! A block of text below `<!-- file: NAME -->` is written to that file. A block of `sh` below `<!-- run -->` is run, and
 //! below `<!-- run: CODE -->` it must end with that exit code. One below `<!-- serve -->` goes on until the guide ends; what
 //! stands for its address and key in later blocks is replaced. A block below `<!-- shows -->` is a part of what the block
-//! before printed: times, ids and seeds may be others, and `…` stands for anything. All blocks of one guide share a folder.
-//! Sandboxes are made without Docker.
+//! before printed: times, ids and seeds may be others, and `…` stands for anything. A block below `<!-- not run: WHY -->` is
+//! left alone. `<!-- given: PATH, PATH as NAME -->` copies from this repository what a page takes for granted, and
+//! `<!-- given: a server -->` starts one. All blocks of one page share a folder. Sandboxes are made without Docker.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,18 @@ enum Block {
     Run(i32, String),
     Serve(String),
     Shows(String),
+    Given(String, String),
 }
+
+/// Pages whose blocks are tried elsewhere, or are no commands to try in a test.
+const ELSEWHERE: [&str; 3] = [
+    // Its examples are held against the schema by scenario/tests/it/schema.rs.
+    "docs/spec-reference.md",
+    // Measurements take long, and none of them says whether something works.
+    "docs/benchmarks.md",
+    // Why things are as they are, and no instructions.
+    "docs/decisions",
+];
 
 /// The blocks that have a marker above them.
 fn blocks(guide: &str) -> Vec<Block> {
@@ -39,11 +50,17 @@ fn blocks(guide: &str) -> Vec<Block> {
     let mut lines = guide.lines();
     while let Some(line) = lines.next() {
         let Some(marker) = line.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->")) else { continue };
+        if let Some(given) = marker.strip_prefix("given: ") {
+            let pairs = given.split(", ").map(|one| one.split_once(" as ").unwrap_or((one, one)));
+            blocks.extend(pairs.map(|(from, to)| Block::Given(from.to_owned(), to.to_owned())));
+            continue;
+        }
         let opened = lines.next().unwrap_or_default();
         assert!(opened.starts_with("```"), "no block below `{line}`: {opened}");
         let body: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
         blocks.push(match marker.split_once(": ") {
             Some(("file", name)) => Block::File(name.to_owned(), body),
+            Some(("not run", _)) => continue,
             Some(("run", code)) => Block::Run(code.parse().expect("an exit code"), body),
             _ if marker == "run" => Block::Run(0, body),
             _ if marker == "serve" => Block::Serve(body),
@@ -54,11 +71,26 @@ fn blocks(guide: &str) -> Vec<Block> {
     blocks
 }
 
+/// The pages below a folder.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    let is_page = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
+    let below = |path: PathBuf| if path.is_dir() { pages(&path) } else { vec![path] };
+    entries.into_iter().flat_map(below).filter(|path| is_page(path)).collect()
+}
+
 fn guides() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("docs/how-to")).expect("guides");
-    let mut guides: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    guides.sort();
-    guides
+    pages(&root().join("docs/how-to"))
+}
+
+/// The pages of `docs` that are neither guides nor tried elsewhere.
+fn reference() -> Vec<PathBuf> {
+    let others = ["docs/how-to", "docs/tutorial.md"].into_iter().chain(ELSEWHERE);
+    let others: Vec<_> = others.map(|path| root().join(path)).collect();
+    let is_other = |page: &PathBuf| others.iter().any(|other| page.starts_with(other));
+    pages(&root().join("docs")).into_iter().filter(|page| !is_other(page)).collect()
 }
 
 /// Somebody who does what a guide says.
@@ -93,6 +125,8 @@ impl Follower {
                 self.printed = stdout + &stderr;
             }
             Block::Serve(script) => self.serve(script),
+            Block::Given(server, _) if server == "a server" => self.serve("touchstone serve"),
+            Block::Given(from, to) => copy(&root().join(from), &self.place.path().join(to)),
             Block::Shows(sample) => assert_shows(&self.printed, sample, guide),
         }
     }
@@ -137,6 +171,18 @@ impl Follower {
     }
 }
 
+/// Copies a file, or a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+    if from.is_dir() {
+        for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        fs::copy(from, to).expect("a copy");
+    }
+}
+
 /// Every line of the sample is a line of what was printed, in any order.
 fn assert_shows(printed: &str, sample: &str, guide: &Path) {
     let lines: Vec<_> = printed.lines().map(plain).collect();
@@ -166,6 +212,39 @@ fn what_the_guides_say_works() {
         guides().iter().map(|guide| (guide.display().to_string(), Follower::follow(guide))).collect();
     let untried: Vec<_> = followed.iter().filter(|(_, blocks)| *blocks < 2).collect();
     assert!(followed.len() >= 7 && untried.is_empty(), "{untried:?} of {followed:?}");
+}
+
+#[test]
+fn what_the_reference_says_works() {
+    let followed: usize = reference().iter().map(|page| Follower::follow(page)).sum();
+    assert!(followed >= 15, "{followed}");
+}
+
+/// A block of anything that can be run or read by the program has a marker above it, which says what a test does with it.
+#[test]
+fn every_block_is_tried_or_says_why_not() {
+    let mut untold = Vec::new();
+    let guides = guides().into_iter().chain([root().join("README.md"), root().join("docs/tutorial.md")]);
+    for page in guides.chain(reference()) {
+        let text = fs::read_to_string(&page).expect("a page");
+        let lines: Vec<_> = text.lines().collect();
+        let opened = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| ["```sh", "```yaml", "```toml", "```python", "```sql"].contains(line));
+        let unmarked = opened.filter(|(at, _)| *at == 0 || !lines[at - 1].starts_with("<!-- "));
+        untold.extend(unmarked.map(|(at, _)| format!("{}:{}", page.display(), at + 1)));
+    }
+    assert_eq!(untold, Vec::<String>::new());
+}
+
+#[test]
+fn the_spec_of_the_readme_is_a_part_of_the_example() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a file");
+    let (readme, example) = (read("README.md"), read("specs/refund/spec.yaml"));
+    let shown = readme.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a spec").0;
+    let missing: Vec<_> = shown.lines().filter(|line| !example.lines().any(|known| known == *line)).collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }
 
 #[test]

@@ -45,6 +45,31 @@ fn the_schema_accepts_every_example() {
     }
 }
 
+/// The examples of the reference, each of which is a part of a spec, or a check.
+#[test]
+fn the_schema_accepts_the_examples_of_the_reference() {
+    let reference = include_str!("../../../docs/spec-reference.md");
+    let mut seen = 0;
+    for block in reference.split("```yaml\n").skip(1) {
+        let text = block.split("```").next().expect("a block");
+        let part: Json = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let mut spec = json!({
+            "version": 1, "id": "x", "base": "debian", "task": {"prompt": "x"},
+            "invariants": {"x": {"description": "x", "check": {"type": "file_exists", "path": "x"}}},
+        });
+        for (key, value) in part.as_object().expect("keys") {
+            match key.as_str() {
+                "check" => spec["invariants"]["x"]["check"] = value.clone(),
+                key => spec[key] = value.clone(),
+            }
+        }
+        assert_eq!(complaints(&spec), Vec::<String>::new(), "{text}");
+        assert!(!errors(&spec).1, "{text}");
+        seen += 1;
+    }
+    assert!(seen >= 20, "{seen}");
+}
+
 #[test]
 fn the_schema_describes_every_key() {
     fn walk(schema: &Json, at: &str) {
