@@ -8,6 +8,7 @@ mod commands;
 mod compare_command;
 mod debugging;
 mod doctor_command;
+mod faults;
 mod fields;
 mod generated;
 mod guides;

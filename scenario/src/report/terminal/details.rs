@@ -12,6 +12,8 @@ use crate::verdict::Outcome;
 
 /// How long one line may be.
 const MOST_LINE: usize = 200;
+/// How long a line of a finding may be: what is wrong with a machine is told with what to do about it.
+const MOST_FOUND_LINE: usize = 800;
 /// How many lines of a finding are shown.
 const MOST_FOUND: usize = 20;
 /// How many lines of what the agent printed are shown, of each of its two streams.
@@ -79,7 +81,7 @@ fn finding(word: &str, what: &str, found: &str) -> String {
     let shown = untrusted::visible(found);
     let lines: Vec<_> = shown.lines().collect();
     for line in lines.iter().take(MOST_FOUND) {
-        let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_LINE));
+        let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_FOUND_LINE));
     }
     if lines.len() > MOST_FOUND {
         let _ = writeln!(text, "        | and {} more lines", lines.len() - MOST_FOUND);
