@@ -84,6 +84,15 @@ impl From<Unconnected> for CommandError {
 }
 
 impl BackendOptions {
+    /// What must make sandboxes, when somebody said so.
+    pub(crate) fn insisted(&self) -> Option<&'static str> {
+        match self.backend {
+            Choice::Auto => None,
+            Choice::Docker => Some("docker"),
+            Choice::Local => Some("local"),
+        }
+    }
+
     /// Connects to what was chosen, or to what there is and can run these specs.
     pub(crate) async fn connect(
         &self,

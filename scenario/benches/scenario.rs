@@ -138,6 +138,8 @@ fn render_10_000_scenarios_as_json(bencher: Bencher<'_, '_>) {
         ran_at: Timestamp::UNIX_EPOCH,
         parameters: Vec::new(),
         replicas: None,
+        agent: None,
+        backend: None,
     };
     let report = Report::new(header, &spec, &plan, results(&spec, &plan), ScoreOptions::default());
     bencher.bench(|| scenario::report::json(black_box(&report)));

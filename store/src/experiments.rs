@@ -62,6 +62,8 @@ pub struct NewExperiment {
 pub struct Settings {
     /// Who acts instead of the spec's own agent: `noop` or `oracle`.
     pub agent: Option<String>,
+    /// What had to make the sandboxes: `docker` or `local`.
+    pub backend: Option<String>,
     /// Values of parameters, instead of the matrix's.
     pub parameters: Vec<(String, Json)>,
     /// How often each cell is repeated, instead of what the spec says.

@@ -32,7 +32,7 @@ pub(crate) struct WorkOptions {
     #[arg(long, value_enum, value_name = "WHEN")]
     keep_sandbox: Option<Keep>,
     #[command(flatten)]
-    pub(super) backend: BackendOptions,
+    pub(crate) backend: BackendOptions,
     /// Let `custom` checks with `runs_in: host` run on this machine.
     #[arg(long)]
     allow_host_checks: bool,

@@ -139,6 +139,24 @@ fn parameters_replicas_filters_and_seeds_choose_what_is_run() {
 }
 
 #[test]
+fn the_command_that_repeats_a_scenario_repeats_it() {
+    let place = Place::new(&crate::place::local_spec("touch out", THERE));
+    let (code, report, stderr) = place.report(&["--agent", "noop", "--backend", "local"]);
+    assert_eq!(code, 1, "{stderr}");
+    let row = &report["experiments"][0]["scenarios"][0];
+    let command = row["reproducer"]["command"].as_str().expect("a command");
+    let arguments: Vec<_> = command.split_whitespace().skip(1).collect();
+    let (code, again, stderr) = place.run(&[&arguments[..], &["--format", "json"]].concat());
+    assert_eq!(code, 1, "{command}: {stderr}");
+    let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
+    let again = &again["experiments"][0]["scenarios"][0];
+    for same in ["seed", "scenario_id", "status", "invariants"] {
+        assert_eq!(again[same], row[same], "{same}");
+    }
+    assert_eq!(again["reproducer"], row["reproducer"]);
+}
+
+#[test]
 fn our_own_failures_are_tried_again_and_all_attempts_are_kept() {
     let service = "services: [{name: deaf, image: touchstone/busybox:1, command: [sleep, '60'], wait_for: 'false', wait_timeout: 1s}]";
     let place = Place::new(&spec("touch out", &format!("{service}\n{THERE}")));

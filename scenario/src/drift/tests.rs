@@ -37,6 +37,8 @@ fn report(english: &str, german: &str) -> Report {
         ran_at: jiff::Timestamp::UNIX_EPOCH,
         parameters: Vec::new(),
         replicas: None,
+        agent: None,
+        backend: None,
     };
     let results = results.collect();
     Report::new(header, &spec, &plan, results, ScoreOptions::default())

@@ -81,7 +81,12 @@ pub fn summary(report: &Report) -> Json {
         "run": report.header.run,
         "seed": report.seed,
         "spec_file": report.header.spec_file,
-        "settings": { "parameters": report.header.parameters, "replicas": report.header.replicas },
+        "settings": {
+            "parameters": report.header.parameters,
+            "replicas": report.header.replicas,
+            "agent": report.header.agent,
+            "backend": report.header.backend,
+        },
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,

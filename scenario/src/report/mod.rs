@@ -68,6 +68,10 @@ pub struct Header {
     pub parameters: Vec<(String, Json)>,
     /// How often each cell was to be run, when that was given.
     pub replicas: Option<usize>,
+    /// Who acted instead of the spec's own agent.
+    pub agent: Option<String>,
+    /// What had to make the sandboxes, when that was given.
+    pub backend: Option<String>,
 }
 
 /// One scenario of a report.
@@ -94,7 +98,7 @@ impl Report {
         Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, score, rows }
     }
 
-    /// The command that runs one scenario again, with the same spec, seed and parameters.
+    /// The command that runs one scenario again, with the same spec, seed, parameters and agent, where it was run.
     #[must_use]
     pub fn reproducer(&self, row: &Row) -> String {
         let mut command = format!("touchstone run {} --seed {}", quote(&self.header.spec_file), self.seed);
@@ -103,6 +107,9 @@ impl Report {
         }
         if let Some(replicas) = self.header.replicas {
             let _ = write!(command, " --replicas {replicas}");
+        }
+        for (option, value) in [("agent", &self.header.agent), ("backend", &self.header.backend)] {
+            let _ = value.iter().try_for_each(|value| write!(command, " --{option} {}", quote(value)));
         }
         let _ = write!(command, " --filter {}", row.result.scenario.id);
         command

@@ -48,6 +48,8 @@ struct Written {
 struct WrittenSettings {
     parameters: Vec<(String, Json)>,
     replicas: Option<usize>,
+    agent: Option<String>,
+    backend: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,6 +177,8 @@ impl From<Written> for Report {
             ran_at: written.ran_at,
             parameters: written.settings.parameters,
             replicas: written.settings.replicas,
+            agent: written.settings.agent,
+            backend: written.settings.backend,
         };
         let rows = written.scenarios.into_iter().map(Row::from).collect();
         Self { header, spec_id: written.spec_id, seed: written.seed, score, rows }

@@ -117,6 +117,8 @@ fn header(spec_file: &str) -> Header {
         ran_at: "2026-01-31T09:00:00Z".parse().expect("a moment"),
         parameters: Vec::new(),
         replicas: None,
+        agent: None,
+        backend: None,
     }
 }
 
@@ -225,7 +227,8 @@ fn reproducers_repeat_what_was_given() {
     let parameters = [("model", json!("it's")), ("model", json!("7")), ("size", json!(7)), ("strict", json!(true))];
     report.header.parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     report.header.replicas = Some(3);
-    insta::assert_snapshot!(report.reproducer(&report.rows[1]), @r#"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --param 'model=it'\''s' --param 'model="7"' --param size=7 --param strict=true --replicas 3 --filter small-8b7ca09a1e75-r1"#);
+    (report.header.agent, report.header.backend) = (Some("noop".to_owned()), Some("local".to_owned()));
+    insta::assert_snapshot!(report.reproducer(&report.rows[1]), @r#"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --param 'model=it'\''s' --param 'model="7"' --param size=7 --param strict=true --replicas 3 --agent noop --backend local --filter small-8b7ca09a1e75-r1"#);
 }
 
 /// Checks the XML with xmllint; without the tool, only `scripts/test` insists.

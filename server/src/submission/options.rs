@@ -68,6 +68,7 @@ impl Options {
         }
         Ok(Settings {
             agent: self.agent.map(|agent| agent.word().to_owned()),
+            backend: None,
             parameters: self.parameters.clone().unwrap_or_default().into_iter().collect(),
             replicas: self.replicas,
             min_pass_rate: self.min_pass_rate,

@@ -37,6 +37,8 @@ pub fn header(experiment: &Experiment, run: &Run) -> Header {
         ran_at: run.created_at,
         parameters: experiment.settings.parameters.clone(),
         replicas: experiment.settings.replicas,
+        agent: experiment.settings.agent.clone(),
+        backend: experiment.settings.backend.clone(),
     }
 }
 

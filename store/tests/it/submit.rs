@@ -21,6 +21,7 @@ databases![
 async fn what_was_submitted_is_read_back(world: World) {
     let settings = Settings {
         agent: Some("noop".to_owned()),
+        backend: Some("local".to_owned()),
         parameters: vec![("rate".to_owned(), json!(0.1)), ("deep".to_owned(), json!({"a": [1, null]}))],
         replicas: Some(3),
         min_pass_rate: Some(0.3),

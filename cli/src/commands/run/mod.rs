@@ -108,6 +108,7 @@ impl Run {
                 secrets: None,
                 settings: Settings {
                     agent: self.choices.agent.map(|agent| agent.word().to_owned()),
+                    backend: self.work.backend.insisted().map(ToOwned::to_owned),
                     parameters: one.parameters.clone(),
                     replicas: self.choices.replicas,
                     min_pass_rate: self.choices.min_pass_rate,

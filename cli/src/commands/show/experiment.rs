@@ -64,13 +64,14 @@ async fn head(shown: &Shown) -> Result<Vec<String>, CommandError> {
 
 /// What the caller changed about the spec.
 fn settings(settings: &Settings) -> Vec<String> {
-    let Settings { agent, parameters, replicas, min_pass_rate, rerun_of, .. } = settings;
+    let Settings { agent, backend, parameters, replicas, min_pass_rate, rerun_of, .. } = settings;
     let agent = agent.iter().map(|agent| format!("agent {agent}"));
+    let backend = backend.iter().map(|backend| format!("backend {backend}"));
     let parameters = parameters.iter().map(|(name, value)| format!("param {name}={}", parameter_text(value)));
     let replicas = replicas.iter().map(|replicas| format!("replicas {replicas}"));
     let rate = min_pass_rate.iter().map(|rate| format!("min pass rate {rate}"));
     let rerun = rerun_of.iter().map(|scenario| format!("repeats {scenario}"));
-    agent.chain(parameters).chain(replicas).chain(rate).chain(rerun).collect()
+    agent.chain(backend).chain(parameters).chain(replicas).chain(rate).chain(rerun).collect()
 }
 
 /// `#2 judged the evidence of #1 again, finished, FAIL, 2026-03-01T12:00:00Z`.
