@@ -8,6 +8,7 @@ use scenario::untrusted;
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
+use super::lively::{SILENCE, lively};
 use super::refusal::{refused, unreachable};
 use super::{LONGEST_PAUSE, OUTAGE, PAUSE, RemoteRun, Server, is_passing};
 use crate::output::CommandError;
@@ -117,7 +118,8 @@ impl<'a> Stream<'a> {
             let problem = refused(self.server, answer).await;
             return Err(if is_passing(status) { Failed::ForNow(problem) } else { Failed::ForGood(problem) });
         }
-        Ok(answer.bytes_stream().eventsource().map(|event| event.map_err(|error| error.to_string())).boxed())
+        let parts = lively(answer.bytes_stream(), SILENCE);
+        Ok(parts.eventsource().map(|event| event.map_err(|error| error.to_string())).boxed())
     }
 }
 

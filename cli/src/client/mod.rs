@@ -4,6 +4,7 @@ mod bundle;
 mod events;
 mod experiments;
 mod following;
+mod lively;
 mod options;
 mod refusal;
 
@@ -11,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
@@ -19,6 +23,7 @@ pub(crate) use bundle::Submission;
 pub(crate) use events::{Happened, Stream};
 pub(crate) use experiments::{Accepted, Listed, RemoteRun};
 pub(crate) use following::{Followed, follow};
+use lively::{SILENCE, lively};
 pub(crate) use options::{MaybeServer, ServerOptions};
 use refusal::{refused, unreachable};
 
@@ -29,8 +34,10 @@ use crate::output::CommandError;
 const OUTAGE: Duration = Duration::from_secs(60);
 /// How long one that never answered may be: the address is probably wrong.
 const NEVER_MET: Duration = Duration::from_secs(2);
-/// How long an answer may take; longer ones are streamed.
+/// How long an answer may take; longer ones arrive in parts.
 const ANSWER: Duration = Duration::from_secs(60);
+/// How long a submission may take, with all the files that go with it.
+const SUBMISSION: Duration = Duration::from_secs(600);
 /// The first pause between two tries, which becomes longer.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause.
@@ -68,6 +75,16 @@ impl Server {
         self.call(|| self.request(Method::GET, path).timeout(ANSWER)).await
     }
 
+    /// A file, in parts as they arrive.
+    pub(crate) async fn download(
+        &self,
+        path: &str,
+    ) -> Result<BoxStream<'static, Result<Bytes, CommandError>>, CommandError> {
+        let answer = self.call(|| self.request(Method::GET, path)).await?;
+        let broke = |error| CommandError::Infrastructure(format!("the download broke: {error}"));
+        Ok(lively(answer.bytes_stream(), SILENCE).map(move |part| part.map_err(broke)).boxed())
+    }
+
     /// What it answers to an order. An order that could have arrived is given again only when giving it twice is the same.
     pub(crate) async fn post(&self, path: &str, body: &Json) -> Result<Json, CommandError> {
         let request = self.request(Method::POST, path).timeout(ANSWER).json(body);
@@ -78,7 +95,7 @@ impl Server {
     /// What it answers to an order that has a name, by which the server knows it when it comes twice.
     pub(crate) async fn post_once(&self, path: &str, name: &str, body: &Json) -> Result<Json, CommandError> {
         let request = || {
-            let request = self.request(Method::POST, path).timeout(ANSWER).header("idempotency-key", name);
+            let request = self.request(Method::POST, path).timeout(SUBMISSION).header("idempotency-key", name);
             request.json(body)
         };
         self.json(self.call(request).await?).await

@@ -1,12 +1,13 @@
 //! `touchstone artifacts`: what a scenario left on a server, as files.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use comfy_table::{Table, presets};
 use futures::StreamExt as _;
+use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 
 use crate::client::{Listed, Server, ServerOptions};
@@ -75,20 +76,26 @@ async fn download(
     for one in artifacts {
         let name = one.0["name"].as_str().unwrap_or_default();
         let path = folder.join(below(name)?);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
         let url = one.0["url"].as_str().filter(|url| url.starts_with("/v1/")).ok_or_else(|| {
             CommandError::Infrastructure(format!("the server does not say where `{}` is", one.text("name")))
         })?;
-        let mut body = server.ask(url).await?.bytes_stream();
-        let mut file = fs::File::create(&path)?;
-        while let Some(part) = body.next().await {
-            let part = part.map_err(|error| CommandError::Infrastructure(format!("the download broke: {error}")))?;
-            file.write_all(&part)?;
-        }
+        write(server, url, &path).await?;
         output.line(path.display().to_string())?;
     }
+    Ok(())
+}
+
+/// Writes a file as it arrives, and under its name once all of it has.
+async fn write(server: &Server, url: &str, path: &Path) -> Result<(), CommandError> {
+    let failed = |error: io::Error| CommandError::Infrastructure(format!("cannot write `{}`: {error}", path.display()));
+    let parent = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(failed)?;
+    let mut file = NamedTempFile::new_in(parent).map_err(failed)?;
+    let mut parts = server.download(url).await?;
+    while let Some(part) = parts.next().await {
+        file.write_all(&part?).map_err(failed)?;
+    }
+    file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
