@@ -86,6 +86,9 @@ fn the_github_action_runs_comments_and_ends_with_the_verdict() {
     let (code, _, stderr) = script(&place, &bash, comment, &about);
     assert_eq!(code, 0, "{stderr}");
     assert!(file("calls").contains("--method PATCH repos/o/r/issues/comments/42 -F body=@out/comment.md"));
+    fs::write(place.path().join("bin/gh"), "#!/bin/sh\necho forbidden >&2\nexit 1\n").expect("a file");
+    let (code, stdout, _) = script(&place, &bash, comment, &about);
+    assert!(code == 0 && stdout.contains("::warning title=Touchstone::the comment was not written"), "{stdout}");
     assert_eq!(script(&place, &bash, verdict, &[("CODE", "1")]).0, 1);
     assert_eq!(script(&place, &bash, verdict, &[("CODE", "0")]).0, 0);
 }

@@ -72,7 +72,7 @@ impl Kernel {
             return Finding::warn(
                 WHAT,
                 found,
-                "limits of sandboxes without Docker are not enforced; enable them in the kernel",
+                "without them, limits of sandboxes without Docker hold for each process only; enable them in the kernel",
             );
         }
         let folder = if version == 2 { "sys/fs/cgroup" } else { "sys/fs/cgroup/memory" };
@@ -82,7 +82,7 @@ impl Kernel {
         }
         Finding::warn(
             WHAT,
-            format!("version {version}, not open to this user: limits without Docker are not enforced"),
+            format!("version {version}, not open to this user: limits without Docker hold for each process only"),
             FIX,
         )
     }
