@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use engine::data_dir::DataDir;
 use jiff::{SignedDuration, Timestamp};
 use scenario::evidence::{
-    AgentRecord, Answer, Blob, Captured, Evidence, Exit, FileEntry, FileKind, Files, ImageRecord, WorkspaceChanges,
-    World,
+    AgentRecord, Answer, Blob, Captured, Evidence, Exit, FileEntry, FileKind, Files, ImageRecord, ProcessUse,
+    WorkspaceChanges, World,
 };
 use scenario::plan::{Plan, PlanOptions, Scenario, expand};
 use scenario::result::ScenarioResult;
@@ -265,7 +265,7 @@ fn evidence(greeting: &str) -> Evidence {
             stdout: Captured::from("greeting \u{1b}[31mred\n"),
             stderr: Captured::from("a warning\n"),
             wall_ms: 1000,
-            used: None,
+            used: Some(ProcessUse { user_us: 400_000, system_us: 50_000, most_memory: 12 << 20 }),
         },
         answers: BTreeMap::from([("there".to_owned(), answer()), ("word".to_owned(), answer())]),
         workspace: WorkspaceChanges { added: vec!["out".to_owned()], ..WorkspaceChanges::default() },

@@ -1,6 +1,6 @@
 //! One scenario: its verdicts, its attempts, and where its evidence came from.
 
-use scenario::evidence::{Evidence, ImageRecord, WorkspaceChanges};
+use scenario::evidence::{Evidence, ImageRecord, ProcessUse, WorkspaceChanges};
 use scenario::plan::parameter_text;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
@@ -8,6 +8,7 @@ use store::{RunState, StoredScenario};
 
 use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
+use crate::times::size;
 use crate::verdict_lines::{MOST_LINE, lines};
 use store::with_output;
 
@@ -87,12 +88,20 @@ fn head(shown: &Shown, stored: &StoredScenario) -> Vec<String> {
 fn provenance(evidence: &Evidence) -> Vec<String> {
     let world = &evidence.world;
     let mut lines = vec![format!("workspace: {}", changes(&evidence.workspace))];
+    lines.extend(evidence.agent.used.as_ref().map(used));
     if world.backend.is_empty() {
         return lines;
     }
     lines.push(format!("sandbox: {}, made by {} with {}", world.sandbox, world.backend, world.runtime));
     lines.extend(world.images.iter().map(image));
     lines
+}
+
+/// `used: 0.450 s of processor time, at most 12.5 MB of memory in one process`.
+fn used(used: &ProcessUse) -> String {
+    let (whole, rest) = (used.processor_ms() / 1000, used.processor_ms() % 1000);
+    let memory = size(used.most_memory);
+    format!("used: {whole}.{rest:03} s of processor time, at most {memory} of memory in one process")
 }
 
 /// `2 added (a, b), 1 modified (c)`.
