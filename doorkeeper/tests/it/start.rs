@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use doorkeeper::protocol::{Event, Greeting, Message, Request};
+use doorkeeper::protocol::{Event, Greeting, Message, Request, VERSION};
 use doorkeeper::socket::Connection;
 
 use super::sandbox::{BOXED, Sandbox, UP, launch, possible, script};
@@ -38,7 +38,8 @@ fn another_version_ends_it_with_a_message() {
     assert!(!process.wait().unwrap().success());
     let mut text = String::new();
     process.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-    assert!(text.contains("the worker speaks version 77 of the protocol, and this doorkeeper 2"), "{text}");
+    let told = format!("the worker speaks version 77 of the protocol, and this doorkeeper {VERSION}");
+    assert!(text.contains(&told), "{text}");
 }
 
 #[test]
