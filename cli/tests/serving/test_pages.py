@@ -277,6 +277,37 @@ def test_a_spec_shows_how_it_went(site):
     site.look("specs")
 
 
+# Notes every state in which a scenario's page is seen, and in which loading of it.
+WATCH = """addEventListener('DOMContentLoaded', () => {
+  const seen = JSON.parse(sessionStorage.seen || '[]');
+  const look = () => {
+    const state = [performance.timeOrigin, document.querySelector('.head .badge').className, document.querySelectorAll('.story li').length];
+    if (JSON.stringify(state) === JSON.stringify(seen[seen.length - 1])) return;
+    seen.push(state);
+    sessionStorage.seen = JSON.stringify(seen);
+  };
+  new MutationObserver(look).observe(document.getElementById('live'), { childList: true });
+  look();
+})"""
+
+
+def test_a_scenario_is_followed_while_it_goes_on(site):
+    run(site, SPEC, "Followed")
+    place = site.page.locator("#scenarios ~ .scroll tbody tr").last.get_by_role("link").first.get_attribute("href")
+    watching = site.watched(site.context)
+    watching.add_init_script(WATCH)
+    watching.goto(place)
+    expect(watching.get_by_role("heading", name=re.compile("Why it did not pass|Rules and limits"))).to_be_visible()
+    seen = watching.evaluate("JSON.parse(sessionStorage.seen)")
+    first, last = seen[0][0], seen[-1][0]
+    told = [moments for load, badge, moments in seen if load == first and badge == "badge running"]
+    assert seen[0][1:] == ["badge waiting", 0] and told and told[-1] > 0, f"its story grew in the page that was there: {seen}"
+    assert first != last and seen[-1][1] in ("badge pass", "badge fail"), f"then its result came by itself: {seen}"
+    watching.close()
+    until_ended(site)
+    assert site.problems == []
+
+
 def test_refusals_are_pages(site):
     site.page.goto("/experiments/nothing-like-that")
     expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()

@@ -27,5 +27,6 @@ mod serving;
 mod specs;
 mod test_app;
 mod traces;
+mod web_live;
 mod web_pages;
 mod web_session;

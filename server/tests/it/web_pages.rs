@@ -330,20 +330,6 @@ async fn evidence_that_is_gone_leaves_the_verdicts() {
 }
 
 #[tokio::test]
-async fn a_page_is_told_when_there_is_something_new() {
-    let app = TestApp::new().await;
-    let id = app.running(HELLO).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let follows = async { browser.get(&format!("/experiments/{id}/live?run=1")).await.text() };
-    let ends = async {
-        app.until_waiting(1).await;
-        app.finish(RowStatus::Pass).await;
-    };
-    let (told, ()) = tokio::join!(follows, ends);
-    assert!(told.contains("event: changed\ndata: 0\n") && told.ends_with("event: done\ndata: 1\n\n"), "{told}");
-}
-
-#[tokio::test]
 async fn files_beside_pages_never_change() {
     let app = TestApp::new().await;
     let page = app.get("", "/sign-in").await.text();

@@ -2,7 +2,6 @@
 
 mod actions;
 mod grid;
-mod live;
 mod scenarios;
 mod summary;
 
@@ -19,11 +18,12 @@ use store::{AttemptOutcome, Experiment, HistoryFilter, Page, Past, Run, RunKind,
 
 use super::foreign;
 use super::layout::{Frame, Tab};
+use super::live::follow;
 use super::marks::run_badge;
 use super::numbers::{ago, time};
 use super::refusal::escaped;
 use super::session::Visitor;
-use crate::api::experiments::{find, find_run};
+use crate::api::experiments::{find, find_run, require_run};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, At};
@@ -65,7 +65,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/experiments/{id}", get(page))
         .route("/experiments/{id}/part", get(part))
-        .route("/experiments/{id}/live", get(live::live))
+        .route("/experiments/{id}/live", get(live))
         .route("/experiments/{id}/cancel", post(actions::cancel))
         .route("/experiments/{id}/rerun", post(actions::rerun))
 }
@@ -111,9 +111,20 @@ async fn part(
     Asked(query): Asked<ExperimentQuery>,
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
-    let run = find_run(&app, &experiment, query.run).await?;
-    let run = run.ok_or_else(|| ApiError::conflict("the experiment was not run yet"))?;
+    let run = require_run(&app, &experiment, query.run).await?;
     Ok(Shown::read(&app, experiment, run, query.from).await?.content())
+}
+
+/// Tells when there is something new about a run.
+async fn live(
+    State(app): State<App>,
+    visitor: Visitor,
+    At(id): At<String>,
+    Asked(query): Asked<ExperimentQuery>,
+) -> Result<Response, ApiError> {
+    let experiment = find(&app, &visitor.caller, &id).await?;
+    let run = require_run(&app, &experiment, query.run).await?;
+    follow(app, run, None)
 }
 
 impl Shown {

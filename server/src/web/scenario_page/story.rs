@@ -95,7 +95,7 @@ fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup
     let (label, details) = told(shown, moment);
     let took = if moment.took > 0 { format!(", {}", duration(moment.took)) } else { String::new() };
     html! {
-        li { details id={ "moment-" (index) } {
+        li { details id={ "moment-" (name(shown, moment, index)) } {
             summary {
                 span class={ "kind " (moment.kind.word()) } { (moment.kind.word()) }
                 span.label { (label) }
@@ -106,6 +106,14 @@ fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup
             }
             div.evidence { (details) }
         } }
+    }
+}
+
+/// What a moment is called in its page: an event by its number, which stays while others come before it.
+fn name(shown: &Shown, moment: &Moment<'_>, index: usize) -> String {
+    match moment.source {
+        Source::Event(at) => shown.events.get(at).map(|stored| format!("event-{}", stored.number)).unwrap_or_default(),
+        _ => index.to_string(),
     }
 }
 
@@ -142,7 +150,10 @@ fn event(shown: &Shown, index: usize, kind: Kind) -> (Markup, Markup) {
     let Some(stored) = shown.events.get(index) else { return (html! {}, html! {}) };
     let event = &stored.event;
     let label = match (kind, event.body["phase"].as_str()) {
-        (Kind::Phase, Some(phase)) => html! { strong { (untrusted::line(phase, 40)) } },
+        (Kind::Phase, Some(phase)) => html! {
+            strong { (untrusted::line(phase, 40)) }
+            @if event.kind == "phase_started" { " " span.quiet { "has begun" } }
+        },
         _ => html! { (untrusted::line(&event.kind.replace('_', " "), 60)) " " span.quiet { (in_short(&event.body)) } },
     };
     (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&event.body, shown.marks())) })
