@@ -6,16 +6,18 @@ use axum::response::sse::Event;
 use futures::stream;
 use store::{Run, RunState};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::results::oldest;
 use crate::stream::news;
 
 /// `changed` whenever there is something new about a run, or about one scenario of it, and `done` when there will be no more.
 pub(super) fn follow(app: App, run: Run, scenario: Option<String>) -> Result<Response, ApiError> {
     let streams = app.streams.clone();
     let place = streams.try_acquire_owned().map_err(|_| ApiError::busy("all streams are taken; try again soon"))?;
-    let following = Following { app, run, scenario, seen: None, _place: place };
+    let following = Following { app, run, scenario, seen: None, again: None, _place: place };
     Ok(news(stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
         Some((event, following))
@@ -31,6 +33,8 @@ struct Following {
     /// What it was told last. What a page has when it opens the stream may be older than the stream, so at first that is
     /// nothing.
     seen: Option<Seen>,
+    /// When it is told once more: what it asks for after a scenario ended may be a little older than that.
+    again: Option<Instant>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -52,8 +56,7 @@ impl Following {
                 return None;
             }
             match self.look().await {
-                Ok(now) if self.seen != Some(now) => {
-                    self.seen = Some(now);
+                Ok(now) if self.is_news(now) => {
                     let word = if now.is_over { "done" } else { "changed" };
                     return Some(Event::default().event(word).data(now.ended.to_string()));
                 }
@@ -62,6 +65,16 @@ impl Following {
             }
             let _ = tokio::time::timeout(self.app.config.look, self.app.ending.cancelled()).await;
         }
+    }
+
+    /// Whether a page does not know this yet. From now on it does.
+    fn is_news(&mut self, now: Seen) -> bool {
+        let before = self.seen.replace(now);
+        if before.is_some_and(|before| before.ended != now.ended) {
+            let age = oldest(now.ended);
+            self.again = (!age.is_zero()).then(|| Instant::now() + age);
+        }
+        before != Some(now) || self.again.take_if(|at| Instant::now() >= *at).is_some()
     }
 
     /// Looks how far it is. Whether it has ended is asked first: what is over has no more events.

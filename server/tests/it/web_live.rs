@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use server::Clock as _;
 use store::{Held, NewEvent};
 
-use crate::test_app::{ADA, BOB, HELLO, TestApp, replicas};
+use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas};
 use crate::web_session::Browser;
 
 /// Notes that something happened in a scenario that is being run.
@@ -113,4 +113,55 @@ async fn the_page_of_a_scenario_that_will_not_be_run_is_told_so() {
     assert_eq!(told(&mut stream).await.as_deref(), Some("event: done\ndata: 0\n\n"));
     let page = browser.get(&place).await.text();
     assert!(page.contains("</span>not run</span>") && !page.contains("data-live"), "{page}");
+}
+
+/// How often all results of a run were put together.
+async fn reports(app: &TestApp) -> u64 {
+    let metrics = app.get(ADMIN, "/metrics").await.text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix("touchstone_reports_total "));
+    line.expect("a number").parse().expect("a number")
+}
+
+#[tokio::test]
+async fn refreshing_a_page_puts_results_together_once_for_each_scenario_that_ends() {
+    let app = TestApp::new().await;
+    let id = app.running(&replicas(3)).await;
+    let browsers = [Browser::signed_in(&app, ADA).await, Browser::signed_in(&app, ADMIN).await];
+    let part = format!("/experiments/{id}/part?run=1&from=0");
+    for ended in 0..3 {
+        let held = app.claim().await.expect("a job");
+        for _ in 0..5 {
+            note(&app, &held, "note", json!({"text": "goes on"})).await;
+            for browser in &browsers {
+                let shown = browser.get(&part).await.text();
+                assert!(shown.contains(&format!("{ended} of 3 scenarios have ended")), "{shown}");
+                assert!(shown.contains(&format!("replica {ended}: running")), "{shown}");
+            }
+        }
+        assert_eq!(reports(&app).await, ended + 1, "what did not change is remembered");
+        app.complete(&held, RowStatus::Fail).await;
+    }
+    let page = browsers[0].get(&format!("/experiments/{id}")).await.text();
+    assert!(page.contains("replica 2: failed") && page.contains("<a href=\"#grid\">0 %</a>"), "{page}");
+    assert_eq!(reports(&app).await, 3, "the numbers of a run that ended are kept with it");
+}
+
+#[tokio::test]
+async fn the_page_of_a_large_run_is_told_once_more_when_its_numbers_can_be_new() {
+    let app = TestApp::new().await;
+    let id = app.running(&replicas(240)).await;
+    for _ in 0..220 {
+        app.finish_one(RowStatus::Pass).await;
+    }
+    let browser = Browser::signed_in(&app, ADA).await;
+    let (part, live) = (format!("/experiments/{id}/part?run=1&from=0"), format!("/experiments/{id}/live?run=1"));
+    let mut stream = browser.stream(&live).await;
+    assert_eq!(told(&mut stream).await.as_deref(), Some("event: changed\ndata: 220\n\n"));
+    let before = (browser.get(&part).await, reports(&app).await);
+    app.finish_one(RowStatus::Fail).await;
+    assert_eq!(told(&mut stream).await.as_deref(), Some("event: changed\ndata: 221\n\n"));
+    assert_eq!(told(&mut stream).await.as_deref(), Some("event: changed\ndata: 221\n\n"), "once more");
+    let after = (browser.get(&part).await.text(), reports(&app).await);
+    assert!(before.0.text().contains("100 %") && after.0.contains("99.5 %"), "{}", after.0);
+    assert_eq!(after.1, before.1 + 1);
 }
