@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -52,7 +53,7 @@ SPEC = f"""\
 version: 1
 id: shop-agent
 description: '{HOSTILE.replace("'", "''")}'
-tags: [nightly, pages]
+tags: [nightly, pages, 'team:a/b.c']
 base: debian:bookworm-slim
 task: {{ prompt: Book the order. }}
 agent: {{ type: cli, command: 'python3 agent.py {{{{ params.mood }}}}' }}
@@ -73,7 +74,7 @@ setup:
     - path: agent.py
       content: |
         {INDENTED}
-parallelism: {{ replicas: 2, matrix: {{ mood: [good, bad] }} }}
+parallelism: {{ replicas: 2, matrix: {{ mood: [good, bad], note_1: ['{HOSTILE.replace("'", "''")}'] }} }}
 invariants:
   finished:
     description: '{HOSTILE.replace("'", "''")}'
@@ -211,7 +212,7 @@ def test_a_run_is_followed_while_it_goes_on(site):
 
 def test_what_failed_is_followed_to_its_evidence(site):
     page = site.page
-    page.get_by_role("link", name="finished, mood=bad, replica 0: failed").click()
+    page.get_by_role("link", name=re.compile(r"finished, mood=bad note_1=<script>.*, replica 0: failed")).click()
     page.wait_for_url("**/scenarios/**#invariant-0")
     failed = page.locator("#invariant-0")
     expect(failed).to_contain_text("done.txt")
@@ -313,6 +314,20 @@ def test_refusals_are_pages(site):
     expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()
     site.problems = [problem for problem in site.problems if "404" not in problem]
     site.look("not-found")
+
+
+def test_names_in_addresses_stay_text(site):
+    site.page.goto("/experiments")
+    experiment = site.page.locator("tbody th a").first.get_attribute("href")
+    evil = quote(HOSTILE, safe="")
+    for place in [f"/experiments/{evil}", f"{experiment}/scenarios/{evil}", f"{experiment}?run={evil}", f"/specs/{evil}", f"/specs/shop-agent?owner={evil}",
+                  f"/compare?a={evil}&b={evil}", f"/experiments?text={evil}&spec={evil}&tag={evil}", f"/experiments?status={evil}", f"/experiments?since={evil}"]:
+        site.page.goto(place)
+        expect(site.page.get_by_role("heading", level=1)).to_be_visible()
+        assert site.page.evaluate(CHECKS) == [], place
+    # The browser itself says that some answers were refusals.
+    assert [problem for problem in site.problems if "the server responded with a status of 4" not in problem] == []
+    site.problems.clear()
 
 
 def test_the_browser_of_the_api_works_under_its_policy(site):

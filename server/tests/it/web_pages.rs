@@ -1,97 +1,11 @@
 //! The pages, as a browser without scripts gets them.
 
-use scenario::evidence::{
-    AgentRecord, Answer as ProbeAnswer, AuditEvent, Audited, Captured, CommandAnswer, Evidence, Exchange, Exit,
-    FileDiff, Journal, ModelCall, ModelRecord, ProcessUse, WorkspaceChanges,
-};
-use scenario::result::{RowStatus, ScenarioResult};
-use server::Clock as _;
-use store::{Completion, Held, Numbers};
+use scenario::evidence::{Captured, Journal};
+use scenario::result::RowStatus;
 
-use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas, result};
+use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
+use crate::web_hostile::{end, exchange, hostile, require_harmless};
 use crate::web_session::{Browser, OWN};
-
-/// What an agent prints to become more than text.
-const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[31mred\u{1b}[0m\u{1b}[2J";
-
-/// Ends the next job with this evidence.
-async fn end(app: &TestApp, status: RowStatus, evidence: &Evidence) -> Held {
-    let held = app.claim().await.expect("a job");
-    let message = "expected `hello`, found `<b>nothing</b>`";
-    let mut judged: ScenarioResult = result(&held, status);
-    for invariant in &mut judged.invariants {
-        if status == RowStatus::Fail {
-            message.clone_into(&mut invariant.verdict.message);
-        }
-    }
-    judged.notes = vec![format!("a note {HOSTILE}")];
-    let completion = Completion { evidence: Some(evidence), result: &judged, traces: &[], at: app.clock.now() };
-    let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
-    held
-}
-
-fn exchange(path: &str, at_ms: u64) -> Exchange {
-    Exchange {
-        method: "POST".to_owned(),
-        path: path.to_owned(),
-        query: vec![("q".to_owned(), HOSTILE.to_owned())],
-        headers: vec![("x-evil".to_owned(), HOSTILE.to_owned())],
-        body: scenario::evidence::Body::Kept(format!("{{\"note\": \"{}\"}}", "<svg onload=alert(1)>").as_str().into()),
-        status: 500,
-        at_ms,
-    }
-}
-
-/// Everything that a hostile agent can write.
-fn hostile() -> Evidence {
-    let agent = AgentRecord {
-        exit: Some(Exit::Code(1)),
-        stdout: Captured::from(format!("{HOSTILE} [redacted:PIN:k1] [redacted:PIN:k2]").as_str()),
-        stderr: Captured::from(HOSTILE),
-        wall_ms: 900,
-        started_at: None,
-        used: Some(ProcessUse { user_us: 400_000, system_us: 50_000, most_memory: 12_345_678 }),
-    };
-    let call = ModelCall {
-        at_ms: 10,
-        duration_ms: 40,
-        request_model: HOSTILE.to_owned(),
-        status: 200,
-        ..ModelCall::default()
-    };
-    let command = CommandAnswer {
-        exit: Some(Exit::Code(2)),
-        stdout: Captured::from(HOSTILE),
-        stderr: Captured::default(),
-        image_changes: Vec::new(),
-    };
-    let written = AuditEvent::Command { command: HOSTILE.to_owned(), exit_code: Some(0) };
-    Evidence {
-        agent,
-        marker_key: Some("k1".to_owned()),
-        answers: [("greeted".to_owned(), vec![ProbeAnswer::Command(command)])].into(),
-        journals: [("mail".to_owned(), Journal { exchanges: vec![exchange("/a", 5)], overflow: None })].into(),
-        audit: Some(vec![Audited { at_ms: Some(7), event: written }]),
-        model: Some(ModelRecord { calls: vec![call], ..ModelRecord::default() }),
-        workspace: WorkspaceChanges { added: vec![format!("{HOSTILE}.txt")], ..WorkspaceChanges::default() },
-        file_diffs: vec![FileDiff {
-            path: format!("{HOSTILE}.txt"),
-            diff: format!("--- a\n+++ b\n@@ -1 +1 @@\n+{HOSTILE}\n"),
-            incomplete: false,
-        }],
-        ..Evidence::default()
-    }
-}
-
-/// What must not be in a page, whatever somebody wrote.
-#[track_caller]
-fn require_harmless(page: &str) {
-    for markup in ["<script>alert", "<img", "<svg onload", "onerror=\"", "\u{202e}", "\u{1b}", " style=", "javascript:"]
-    {
-        assert!(!page.contains(markup), "{markup:?} in {page}");
-    }
-}
 
 #[tokio::test]
 async fn the_history_shows_filters_and_goes_on() {
@@ -168,42 +82,6 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
     let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;
     let place = again.header("location").to_owned();
     assert!(browser.get(&place).await.text().contains("0 of 1 scenarios have ended"), "{place}");
-}
-
-#[tokio::test]
-async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
-    let app = TestApp::new().await;
-    let id = app.running(HELLO).await;
-    let held = end(&app, RowStatus::Fail, &hostile()).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let place = format!("/experiments/{id}/scenarios/{}", held.scenario.id);
-    let page = browser.get(&place).await.text();
-    require_harmless(&page);
-    for part in [
-        "Why it did not pass",
-        "expected `hello`, found `&lt;b&gt;nothing&lt;/b&gt;`",
-        "&lt;script&gt;alert(1)&lt;/script&gt;",
-        "&lt;U+202E&gt;",
-        "<span class=\"front1\">red</span>",
-        "<mark class=\"redacted\">redacted: PIN</mark> [redacted:PIN:k2]",
-        "exit code 2",
-        "<rect class=\"model\" x=",
-        "touchstone run hello.yaml --seed",
-        "<span class=\"added\">+",
-        "Download stdout",
-        "450 ms <span class=\"quiet\">of 0.50 processors",
-        "12.3 MB <span class=\"quiet\">in one process",
-        "POST</strong> mail",
-    ] {
-        assert!(page.contains(part), "{part} is not in {page}");
-    }
-    let only = browser.get(&format!("{place}?kind=http")).await.text();
-    assert_eq!(only.matches("<details id=\"moment-").count(), 1, "{only}");
-    let file = browser.get(&format!("{place}/output/stdout")).await;
-    assert_eq!(file.header("content-type"), "text/plain; charset=utf-8");
-    assert!(file.header("content-disposition").starts_with("attachment"));
-    assert!(file.text().starts_with(HOSTILE), "byte for byte");
-    assert_eq!(browser.get(&format!("{place}/output/other")).await.status, 404);
 }
 
 #[tokio::test]
