@@ -309,6 +309,46 @@ def test_a_scenario_is_followed_while_it_goes_on(site):
     assert site.problems == []
 
 
+SECRETIVE = """\
+version: 1
+id: secretive
+base: debian:bookworm-slim
+task: { prompt: Tell the pin. }
+agent: { type: cli, command: 'echo "the pin is $PIN"' }
+secrets: [PIN, { name: MADE, from: generated }]
+invariants: { told: { description: x, check: { type: file_exists, path: pin.txt } } }
+"""
+
+
+def test_secrets_are_asked_for_and_never_shown(site):
+    state = site.context.storage_state()
+    context = site.browser.new_context(base_url=site.base, storage_state=state, java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto("/submit")
+    plain.get_by_label("Spec", exact=True).fill(SECRETIVE)
+    plain.get_by_role("button", name="Check only").click()
+    expect(plain.get_by_text("The spec is valid.")).to_be_visible()
+    expect(plain.get_by_label(re.compile("^Value of"))).to_have_count(1)
+    plain.get_by_label("Value of PIN").fill("no")
+    plain.get_by_role("button", name="Run", exact=True).click()
+    expect(plain.get_by_role("alert")).to_contain_text("is shorter than 4 characters")
+    assert plain.get_by_label("Value of PIN").input_value() == ""
+    plain.get_by_label("Value of PIN").fill("1-swordfish-2")
+    plain.get_by_role("button", name="Run", exact=True).click()
+    plain.wait_for_url(re.compile(r"/experiments/[0-9a-f-]{36}$"))
+    site.page.goto(plain.url)
+    context.close()
+    until_ended(site)
+    site.page.locator("#scenarios ~ .scroll tbody th a").first.click()
+    expect(site.page.locator("#output ~ pre").first).to_contain_text("the pin is redacted: PIN")
+    assert "swordfish" not in site.page.content()
+    site.page.goto("/submit")
+    site.page.get_by_label("Spec", exact=True).fill(SECRETIVE)
+    site.page.get_by_role("button", name="Check only").click()
+    expect(site.page.get_by_label("Value of PIN")).to_have_attribute("type", "password")
+    site.look("submit-secrets")
+
+
 def test_refusals_are_pages(site):
     site.page.goto("/experiments/nothing-like-that")
     expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()

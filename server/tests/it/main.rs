@@ -31,3 +31,4 @@ mod web_hostile;
 mod web_live;
 mod web_pages;
 mod web_session;
+mod web_submit;

@@ -151,39 +151,6 @@ async fn two_experiments_are_compared() {
 }
 
 #[tokio::test]
-async fn a_spec_is_checked_and_run_from_a_form() {
-    let app = TestApp::new().await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let token = browser.token("/submit").await;
-    let broken =
-        "version: 1\nid: x\nbase: debian\ntask: {prompt: '</textarea><script>alert(1)</script>'}\nagnt: {type: noop}\n";
-    let wrong = browser.submit(&[("token", &token), ("spec", broken), ("do", "run")], &[OWN]).await;
-    assert_eq!(wrong.status, 400);
-    require_harmless(&wrong.text());
-    for part in ["did you mean", "href=\"#L5\"", "aria-invalid=\"true\"", "&lt;/textarea&gt;"] {
-        assert!(wrong.text().contains(part), "{part} is not in {}", wrong.text());
-    }
-    let right = browser.submit(&[("token", &token), ("spec", HELLO), ("do", "check")], &[OWN]).await;
-    assert!(right.text().contains("The spec is valid"), "{}", right.text());
-    let fields = [
-        ("token", token.as_str()),
-        ("spec", broken),
-        ("file", HELLO),
-        ("replicas", "3"),
-        ("name", "mine"),
-        ("do", "run"),
-    ];
-    let begun = browser.submit(&fields, &[OWN]).await;
-    assert_eq!(begun.status, 303, "{}", begun.text());
-    let page = browser.get(begun.header("location")).await.text();
-    assert!(page.contains("0 of 3 scenarios have ended") && page.contains("mine"), "{page}");
-    let bad = [("token", token.as_str()), ("spec", HELLO), ("replicas", "many"), ("do", "run")];
-    assert!(browser.submit(&bad, &[OWN]).await.text().contains("whole number"));
-    assert_eq!(browser.submit(&[("token", "x"), ("spec", HELLO)], &[OWN]).await.status, 403);
-    assert_eq!(browser.submit(&[("token", &token), ("spec", HELLO)], &[]).await.status, 403);
-}
-
-#[tokio::test]
 async fn workers_and_what_waits_are_shown() {
     let app = TestApp::new().await;
     app.running(&replicas(2)).await;
