@@ -240,7 +240,7 @@ async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
     require_harmless(&page);
     for part in [
         "Why it did not pass",
-        "expected `hello`, found `&lt;b&gt;nothing&lt;/b&gt;`",
+        "expected <code>hello</code>, found <code>&lt;b&gt;nothing&lt;/b&gt;</code>",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "&lt;U+202E&gt;",
         "<span class=\"front1\">red</span>",
@@ -252,7 +252,7 @@ async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
         "Download stdout",
         "450 ms <span class=\"quiet\">of 0.50 processors",
         "12.3 MB <span class=\"quiet\">in one process",
-        "POST</strong> mail",
+        "POST</strong> mail/a <span class=\"bad\">answered 500</span>",
         "<dt>Agent</dt><dd>&lt;script&gt;",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");

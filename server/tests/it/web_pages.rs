@@ -1,7 +1,10 @@
 //! The pages, as a browser without scripts gets them.
 
-use scenario::evidence::{Captured, Journal};
+use scenario::evidence::{AuditEvent, Audited, Captured, Evidence, Journal};
 use scenario::result::RowStatus;
+use serde_json::json;
+use server::Clock as _;
+use store::NewEvent;
 
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
 use crate::web_hostile::{end, exchange, hostile, require_harmless};
@@ -81,7 +84,42 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
     let fields = [("token", token.as_str()), ("which", "failed")];
     let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;
     let place = again.header("location").to_owned();
-    assert!(browser.get(&place).await.text().contains("0 of 1 scenarios have ended"), "{place}");
+    assert!(browser.get(&place).await.text().contains("0 of 1 scenario has ended"), "{place}");
+}
+
+#[tokio::test]
+async fn a_story_says_in_words_what_happened() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let dns = |name: &str, kind: &str, answer: Option<&str>| {
+        let (name, kind, answer) = (name.to_owned(), kind.to_owned(), answer.map(ToOwned::to_owned));
+        Audited { at_ms: Some(1), event: AuditEvent::Dns { name, kind, answer } }
+    };
+    let (service, table, op) = ("db".to_owned(), "orders".to_owned(), "INSERT".to_owned());
+    let write = Audited { at_ms: Some(2), event: AuditEvent::DbWrite { service, table, op, rows: 1 } };
+    let lookups = [dns("db", "A", Some("127.10.0.1")), dns("db", "AAAA", Some("127.10.0.1")), dns("none", "A", None)];
+    let audit = Some(lookups.into_iter().chain([write]).collect());
+    let held = end(&app, RowStatus::Fail, &Evidence { audit, ..Evidence::default() }).await;
+    for (kind, body) in [
+        ("agent_ended", json!({"exit": "exit code 0", "ms": 584})),
+        ("judged", json!({"status": "fail", "composite": 0.0})),
+    ] {
+        let (run, scenario, at) = (held.run, held.scenario.id.to_string(), app.clock.now());
+        let event = NewEvent { run, scenario, attempt: 1, at, kind: kind.to_owned(), body };
+        app.store.note(&[event]).await.expect("noted");
+    }
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await.text();
+    for words in [
+        "asked for A of db: 127.10.0.1",
+        "asked for AAAA of db: it has none",
+        "asked for A of none: there is no such name",
+        "db: INSERT orders, 1 row<",
+        "agent ended <span class=\"quiet\">exit code 0 after 584 ms</span>",
+        "composite 0.00",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
 }
 
 #[tokio::test]

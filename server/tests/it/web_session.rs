@@ -226,11 +226,11 @@ async fn refusals_are_pages_for_browsers_and_json_for_programs() {
     let browser = Browser::signed_in(&app, ADA).await;
     for (path, status, words) in [
         ("/nothing", 404, "there is nothing here"),
-        ("/experiments/x%3Cb%3E", 404, "there is no experiment `x&lt;b&gt;`"),
+        ("/experiments/x%3Cb%3E", 404, "there is no experiment <code>x&lt;b&gt;</code>"),
         ("/experiments?since=never", 400, "a date is written as"),
-        ("/experiments?after=x", 400, "`x` is no cursor of this list"),
+        ("/experiments?after=x", 400, "<code>x</code> is no cursor of this list"),
         ("/compare?a=0000&b=0000", 404, "there is no experiment"),
-        ("/specs/none", 404, "there is no spec `none`"),
+        ("/specs/none", 404, "there is no spec <code>none</code>"),
         ("/assets/none.css", 404, "there is no such file"),
     ] {
         let answer = browser.get(path).await;

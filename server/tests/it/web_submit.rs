@@ -69,7 +69,7 @@ async fn secrets_that_are_not_kept_are_asked_for_and_never_shown_again() {
 
     let missing = send(&[("do", "run"), ("secret:TOKEN", "swordfish"), ("secret:PIN", "")]).await;
     assert_eq!(missing.status, 400);
-    assert!(missing.text().contains("needs the secret `PIN`, which is not kept here"), "{}", missing.text());
+    assert!(missing.text().contains("needs the secret <code>PIN</code>, which is not kept here"), "{}", missing.text());
     let short = send(&[("do", "run"), ("secret:TOKEN", "swordfish"), ("secret:PIN", "zzz")]).await;
     assert!(short.text().contains("is shorter than 4 characters"), "{}", short.text());
     let many = [("do", "run"), ("secret:TOKEN", "swordfish"), ("secret:PIN", "98765"), ("replicas", "many")];

@@ -51,7 +51,7 @@ fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
     let name = replicas.first().map(|stored| cell_name(stored)).unwrap_or_default();
     html! {
         tr {
-            th scope="row" { (name) }
+            th scope="row" { div.cell { (name) } }
             td.number { (rate(cell)) }
             td { div.replicas { @for stored in replicas {
                 (sign(shown, stored, &name, "scenario", status(shown, stored), ""))

@@ -197,7 +197,7 @@ fn runs(experiment: &Experiment, run: &Run) -> Markup {
         @if let RunKind::Rescored { of } = run.kind {
             p.notice { "This run judged the evidence of run " (of) " again." }
         }
-        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::line(reason, 300)) } }
+        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::short_prose(reason, 300)) } }
         @if number > 1 {
             p.facts { "Runs: "
                 @for other in (1..=number).rev().take(RUNS as usize) {

@@ -1,6 +1,7 @@
 //! One scenario: its story in time, what was judged and why, and all that it left.
 
 mod answers;
+mod event;
 mod judged;
 mod left;
 mod moment;

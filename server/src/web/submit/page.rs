@@ -110,11 +110,11 @@ fn told(looked: &Looked) -> Markup {
         Looked::Right(warnings) => html! {
             div.notice.good role="status" {
                 p { "The spec is valid." }
-                @if !warnings.is_empty() { ul { @for warning in warnings { li { (untrusted::line(warning, 400)) } } } }
+                @if !warnings.is_empty() { ul { @for warning in warnings { li { (foreign::short_prose(warning, 400)) } } } }
             }
         },
         Looked::Wrong(error) if error.findings().is_empty() => html! {
-            div.notice.bad #findings role="alert" { p.message { (foreign::text(error.message())) } }
+            div.notice.bad #findings role="alert" { p.message { (foreign::prose(error.message())) } }
         },
         Looked::Wrong(error) => html! { div.notice.bad #findings role="alert" { (findings(error.findings())) } },
     }
@@ -129,8 +129,8 @@ pub(in crate::web) fn findings(findings: &[Finding]) -> Markup {
                 li {
                     a href={ "#L" (finding.line) } { "line " (finding.line) } " "
                     @if !finding.path.is_empty() { code { (untrusted::line(&finding.path, 200)) } " " }
-                    (untrusted::line(&finding.message, 400))
-                    @if let Some(help) = &finding.help { span.quiet { " — " (untrusted::line(help, 400)) } }
+                    (foreign::short_prose(&finding.message, 400))
+                    @if let Some(help) = &finding.help { span.quiet { " — " (foreign::short_prose(help, 400)) } }
                     " " span.tag { (finding.severity) " " (finding.code) }
                 }
             }
