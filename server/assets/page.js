@@ -34,18 +34,26 @@ function follow(region) {
   });
 }
 
-// The part comes from this server, with everything foreign escaped. Who is on a link in it stays there.
+// The part comes from this server, with everything foreign escaped. Who is on a link or a moment in it stays there, and what
+// was opened stays open.
 function replace(region, text) {
-  const focused = region.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const focused = region.contains(document.activeElement) ? address(document.activeElement) : null;
   const places = [...region.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
+  const opened = [...region.querySelectorAll("details[open][id]")].map((details) => details.id);
   region.innerHTML = text;
   region.querySelectorAll(".scroll").forEach((box, index) => {
     box.scrollLeft = places[index] || 0;
   });
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   if (focused) {
-    const same = [...region.querySelectorAll("a[href]")].find((link) => link.getAttribute("href") === focused);
+    const same = [...region.querySelectorAll("a[href], summary")].find((element) => address(element) === focused);
     if (same) same.focus({ preventScroll: true });
   }
+}
+
+// What tells a link, or the line that opens a moment, from all others.
+function address(element) {
+  return element.getAttribute("href") || (element.matches("summary") && element.parentElement.id) || null;
 }
 
 function open_target() {

@@ -13,7 +13,7 @@ use crate::auth::Keys;
 use crate::cache::Cache;
 use crate::config::Config;
 use crate::rate::Rates;
-use crate::results::Shows;
+use crate::results::{Shows, Standings};
 use crate::surroundings::{Clock, Ids, Workers};
 use crate::telemetry::Telemetry;
 use crate::web::Stories;
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) telemetry: Telemetry,
     /// Bodies of results.
     pub(crate) shows: Shows,
+    /// Numbers of runs.
+    pub(crate) standings: Standings,
     /// What specs say, by digest.
     pub(crate) specs: Cache<String, Arc<ShownSpec>>,
     /// Evidence that pages showed a moment ago.
@@ -101,6 +103,7 @@ impl App {
             heavy: Semaphore::new(HEAVY),
             telemetry: Telemetry::default(),
             shows: Shows::default(),
+            standings: Standings::default(),
             specs: Cache::new(SPECS),
             stories: Stories::default(),
             ending,

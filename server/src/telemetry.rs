@@ -41,6 +41,7 @@ pub(crate) struct Telemetry {
     slots_taken: Gauge,
     sandboxes: Family<InState, Gauge>,
     streams: Gauge,
+    reports: Counter,
 }
 
 /// What was asked, and how it was answered.
@@ -78,6 +79,7 @@ impl Default for Telemetry {
             slots_taken: Gauge::default(),
             sandboxes: Family::default(),
             streams: Gauge::default(),
+            reports: Counter::default(),
         };
         telemetry.register();
         telemetry
@@ -97,6 +99,12 @@ impl Telemetry {
         registry.register("worker_slots_taken", "How many they run", self.slots_taken.clone());
         registry.register("sandboxes", "Interactive sandboxes, by state", self.sandboxes.clone());
         registry.register("streams", "Streams of events, and requests that wait for news", self.streams.clone());
+        registry.register("reports", "How often all results of a run were put together", self.reports.clone());
+    }
+
+    /// Counts that all results of a run were put together, which takes the longer the more there are.
+    pub(crate) fn count_report(&self) {
+        self.reports.inc();
     }
 
     /// All numbers, as Prometheus reads them.

@@ -1,5 +1,6 @@
 //! Tries of a job, all of which are kept.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -94,6 +95,11 @@ row! {
     }
 }
 
+row! {
+    /// A scenario that is being run.
+    RunningRow { scenario: String }
+}
+
 impl AttemptRow {
     fn read(self) -> Result<StoredAttempt, StoreError> {
         Ok(StoredAttempt {
@@ -124,6 +130,33 @@ impl Store {
         let rows: Vec<AttemptRow> = self.db.fetch_all(&select).await?;
         rows.into_iter().map(AttemptRow::read).collect()
     }
+
+    /// Which of these scenarios of a run are being run.
+    pub async fn running_of<'a>(
+        &self,
+        run: RunId,
+        scenarios: impl IntoIterator<Item = &'a str>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let scenarios: Vec<_> = scenarios.into_iter().collect();
+        if scenarios.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let rows: Vec<RunningRow> = self.db.fetch_all(&running(run, scenarios)).await?;
+        Ok(rows.into_iter().map(|row| row.scenario).collect())
+    }
+}
+
+/// What finds which of these scenarios are being run.
+fn running(run: RunId, scenarios: Vec<&str>) -> SelectStatement {
+    Query::select()
+        .column((Jobs::Table, Jobs::Scenario))
+        .from(Jobs::Table)
+        .inner_join(Attempts::Table, Expr::col((Jobs::Table, Jobs::Id)).equals((Attempts::Table, Attempts::Job)))
+        .and_where(Expr::col((Jobs::Table, Jobs::Experiment)).eq(run.experiment.to_string()))
+        .and_where(Expr::col((Jobs::Table, Jobs::Run)).eq(number::kept(run.number)))
+        .and_where(Expr::col((Jobs::Table, Jobs::Scenario)).is_in(scenarios))
+        .and_where(Expr::col((Attempts::Table, Attempts::Outcome)).eq(AttemptOutcome::Running.word()))
+        .to_owned()
 }
 
 fn select(run: RunId) -> SelectStatement {

@@ -49,6 +49,11 @@ row! {
     EventRow { number: i64, scenario: String, attempt: i64, at: i64, kind: String, body: String }
 }
 
+row! {
+    /// The place of an event.
+    NumberRow { number: i64 }
+}
+
 impl Store {
     /// Writes down what happened, all of it or nothing. In a run, what has a lower number is visible earlier, so a reader
     /// who goes on after the last number that it saw misses nothing.
@@ -62,6 +67,12 @@ impl Store {
     pub async fn events(&self, run: RunId, after: u64, most: u64) -> Result<Vec<StoredEvent>, StoreError> {
         let select = select(run, most).and_where(Expr::col(Events::Number).gt(number::kept(after))).to_owned();
         read(run, self.db.fetch_all(&select).await?)
+    }
+
+    /// The number of what happened last in a run, or in one scenario of it; 0 when nothing did.
+    pub async fn last_event(&self, run: RunId, scenario: Option<&str>) -> Result<u64, StoreError> {
+        let last: Option<NumberRow> = self.db.fetch_optional(&last(run, scenario)).await?;
+        last.map_or(Ok(0), |row| number::read(row.number))
     }
 
     /// What happened in one scenario of a run, from its beginning, at most so many.
@@ -79,6 +90,19 @@ fn select(run: RunId, most: u64) -> SelectStatement {
         .and_where(Expr::col(Events::Run).eq(number::kept(run.number)))
         .order_by(Events::Number, Order::Asc)
         .limit(number::limit(most))
+        .to_owned()
+}
+
+/// What finds the last event, at the end of an index.
+fn last(run: RunId, scenario: Option<&str>) -> SelectStatement {
+    Query::select()
+        .column(Events::Number)
+        .from(Events::Table)
+        .and_where(Expr::col(Events::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Events::Run).eq(number::kept(run.number)))
+        .and_where_option(scenario.map(|scenario| Expr::col(Events::Scenario).eq(scenario)))
+        .order_by(Events::Number, Order::Desc)
+        .limit(1)
         .to_owned()
 }
 
@@ -141,11 +165,12 @@ mod tests {
 
     use jiff::Timestamp;
     use scenario::plan::{CellId, Scenario, ScenarioId, Seed};
+    use sea_query::SqliteQueryBuilder;
     use tokio::time::timeout;
     use uuid::Uuid;
 
-    use super::{NewEvent, note_in};
-    use crate::db::Db;
+    use super::{NewEvent, last, note_in};
+    use crate::db::{Db, plan};
     use crate::testing::TestDatabase;
     use crate::{ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, Settings, SpecContent, Store};
 
@@ -188,6 +213,15 @@ mod tests {
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         sqlx::query_scalar(waiting).fetch_one(pool).await.expect("a count")
+    }
+
+    #[tokio::test]
+    async fn the_last_event_is_at_the_end_of_an_index() {
+        let run = RunId { experiment: ExperimentId(Uuid::nil()), number: 1 };
+        for (scenario, index) in [(None, "events_run"), (Some("s"), "events_scenario")] {
+            let plan = plan(last(run, scenario).to_string(SqliteQueryBuilder)).await;
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
     }
 
     #[tokio::test]

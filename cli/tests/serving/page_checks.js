@@ -97,6 +97,13 @@
     if (contrast < enough) say(`contrast ${contrast.toFixed(2)}`, element);
   }
 
+  // An underline stands below underscores, not on them.
+  for (const link of all("a[href]")) {
+    const style = getComputedStyle(link);
+    const size = parseFloat(style.fontSize);
+    if (link.textContent.includes("_") && !(parseFloat(style.textUnderlineOffset) >= 0.25 * size)) say("an underline hides underscores", link);
+  }
+
   // Nothing that somebody wrote became more than text.
   for (const element of all("*")) {
     for (const attribute of element.attributes) {

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -52,7 +53,7 @@ SPEC = f"""\
 version: 1
 id: shop-agent
 description: '{HOSTILE.replace("'", "''")}'
-tags: [nightly, pages]
+tags: [nightly, pages, 'team:a/b.c']
 base: debian:bookworm-slim
 task: {{ prompt: Book the order. }}
 agent: {{ type: cli, command: 'python3 agent.py {{{{ params.mood }}}}' }}
@@ -73,7 +74,7 @@ setup:
     - path: agent.py
       content: |
         {INDENTED}
-parallelism: {{ replicas: 2, matrix: {{ mood: [good, bad] }} }}
+parallelism: {{ replicas: 2, matrix: {{ mood: [good, bad], note_1: ['{HOSTILE.replace("'", "''")}'] }} }}
 invariants:
   finished:
     description: '{HOSTILE.replace("'", "''")}'
@@ -211,7 +212,7 @@ def test_a_run_is_followed_while_it_goes_on(site):
 
 def test_what_failed_is_followed_to_its_evidence(site):
     page = site.page
-    page.get_by_role("link", name="finished, mood=bad, replica 0: failed").click()
+    page.get_by_role("link", name=re.compile(r"finished, mood=bad note_1=<script>.*, replica 0: failed")).click()
     page.wait_for_url("**/scenarios/**#invariant-0")
     failed = page.locator("#invariant-0")
     expect(failed).to_contain_text("done.txt")
@@ -277,11 +278,96 @@ def test_a_spec_shows_how_it_went(site):
     site.look("specs")
 
 
+# Notes every state in which a scenario's page is seen, and in which loading of it.
+WATCH = """addEventListener('DOMContentLoaded', () => {
+  const seen = JSON.parse(sessionStorage.seen || '[]');
+  const look = () => {
+    const state = [performance.timeOrigin, document.querySelector('.head .badge').className, document.querySelectorAll('.story li').length];
+    if (JSON.stringify(state) === JSON.stringify(seen[seen.length - 1])) return;
+    seen.push(state);
+    sessionStorage.seen = JSON.stringify(seen);
+  };
+  new MutationObserver(look).observe(document.getElementById('live'), { childList: true });
+  look();
+})"""
+
+
+def test_a_scenario_is_followed_while_it_goes_on(site):
+    run(site, SPEC, "Followed")
+    place = site.page.locator("#scenarios ~ .scroll tbody tr").last.get_by_role("link").first.get_attribute("href")
+    watching = site.watched(site.context)
+    watching.add_init_script(WATCH)
+    watching.goto(place)
+    expect(watching.get_by_role("heading", name=re.compile("Why it did not pass|Rules and limits"))).to_be_visible()
+    seen = watching.evaluate("JSON.parse(sessionStorage.seen)")
+    first, last = seen[0][0], seen[-1][0]
+    told = [moments for load, badge, moments in seen if load == first and badge == "badge running"]
+    assert seen[0][1:] == ["badge waiting", 0] and told and told[-1] > 0, f"its story grew in the page that was there: {seen}"
+    assert first != last and seen[-1][1] in ("badge pass", "badge fail"), f"then its result came by itself: {seen}"
+    watching.close()
+    until_ended(site)
+    assert site.problems == []
+
+
+SECRETIVE = """\
+version: 1
+id: secretive
+base: debian:bookworm-slim
+task: { prompt: Tell the pin. }
+agent: { type: cli, command: 'echo "the pin is $PIN"' }
+secrets: [PIN, { name: MADE, from: generated }]
+invariants: { told: { description: x, check: { type: file_exists, path: pin.txt } } }
+"""
+
+
+def test_secrets_are_asked_for_and_never_shown(site):
+    state = site.context.storage_state()
+    context = site.browser.new_context(base_url=site.base, storage_state=state, java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto("/submit")
+    plain.get_by_label("Spec", exact=True).fill(SECRETIVE)
+    plain.get_by_role("button", name="Check only").click()
+    expect(plain.get_by_text("The spec is valid.")).to_be_visible()
+    expect(plain.get_by_label(re.compile("^Value of"))).to_have_count(1)
+    plain.get_by_label("Value of PIN").fill("no")
+    plain.get_by_role("button", name="Run", exact=True).click()
+    expect(plain.get_by_role("alert")).to_contain_text("is shorter than 4 characters")
+    assert plain.get_by_label("Value of PIN").input_value() == ""
+    plain.get_by_label("Value of PIN").fill("1-swordfish-2")
+    plain.get_by_role("button", name="Run", exact=True).click()
+    plain.wait_for_url(re.compile(r"/experiments/[0-9a-f-]{36}$"))
+    site.page.goto(plain.url)
+    context.close()
+    until_ended(site)
+    site.page.locator("#scenarios ~ .scroll tbody th a").first.click()
+    expect(site.page.locator("#output ~ pre").first).to_contain_text("the pin is redacted: PIN")
+    assert "swordfish" not in site.page.content()
+    site.page.goto("/submit")
+    site.page.get_by_label("Spec", exact=True).fill(SECRETIVE)
+    site.page.get_by_role("button", name="Check only").click()
+    expect(site.page.get_by_label("Value of PIN")).to_have_attribute("type", "password")
+    site.look("submit-secrets")
+
+
 def test_refusals_are_pages(site):
     site.page.goto("/experiments/nothing-like-that")
     expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()
     site.problems = [problem for problem in site.problems if "404" not in problem]
     site.look("not-found")
+
+
+def test_names_in_addresses_stay_text(site):
+    site.page.goto("/experiments")
+    experiment = site.page.locator("tbody th a").first.get_attribute("href")
+    evil = quote(HOSTILE, safe="")
+    for place in [f"/experiments/{evil}", f"{experiment}/scenarios/{evil}", f"{experiment}?run={evil}", f"/specs/{evil}", f"/specs/shop-agent?owner={evil}",
+                  f"/compare?a={evil}&b={evil}", f"/experiments?text={evil}&spec={evil}&tag={evil}", f"/experiments?status={evil}", f"/experiments?since={evil}"]:
+        site.page.goto(place)
+        expect(site.page.get_by_role("heading", level=1)).to_be_visible()
+        assert site.page.evaluate(CHECKS) == [], place
+    # The browser itself says that some answers were refusals.
+    assert [problem for problem in site.problems if "the server responded with a status of 4" not in problem] == []
+    site.problems.clear()
 
 
 def test_the_browser_of_the_api_works_under_its_policy(site):

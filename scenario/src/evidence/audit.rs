@@ -65,7 +65,8 @@ pub enum AuditEvent {
         name: String,
         /// The kind of record, such as `A`.
         kind: String,
-        /// The address that it led to; `None` when the name does not exist for the sandbox.
+        /// The address that the name leads to, which is answered to questions for `A` and `ANY` only; `None` when the name does
+        /// not exist for the sandbox.
         answer: Option<String>,
     },
     /// A connection to the outside that was let through.

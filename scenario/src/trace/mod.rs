@@ -4,6 +4,7 @@
 //! for generative AI. The same evidence gives the same lines, ids of spans included.
 
 mod audit;
+mod lookup;
 mod metrics;
 mod span;
 mod timeline;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::evidence::{Body, Dialect, Evidence, ModelCall, ModelRecord, ToolUse};
 pub use audit::audit_lines;
+pub use lookup::lookup;
 pub use metrics::metrics;
 use span::Spans;
 pub use timeline::{Kind, Moment, timeline};

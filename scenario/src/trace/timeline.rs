@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::lookup;
 use crate::evidence::{AuditEvent, Evidence, ModelCall, ModelRecord, ToolUse};
 use crate::untrusted;
 
@@ -114,10 +115,7 @@ fn written_down(at_ms: u64, event: &AuditEvent) -> Option<Moment> {
             (Kind::Sql, format!("{op} {service}.{table}, {rows} rows"), false)
         }
         AuditEvent::FileWrite { path, op } => (Kind::File, format!("{op} {path}"), false),
-        AuditEvent::Dns { name, kind, answer } => {
-            let answer = answer.as_deref().unwrap_or("no answer");
-            (Kind::Network, format!("{kind} {name}: {answer}"), false)
-        }
+        AuditEvent::Dns { name, kind, answer } => (Kind::Network, lookup(name, kind, answer.as_deref()), false),
         AuditEvent::Egress { host, port, bytes_out, bytes_in, .. } => {
             (Kind::Network, format!("{host}:{port}, {bytes_out} bytes out, {bytes_in} in"), false)
         }
@@ -167,7 +165,9 @@ mod tests {
         };
         let journals = [("api".to_owned(), Journal { exchanges: vec![exchange], overflow: None })].into();
         let write = AuditEvent::DbWrite { service: "db".into(), table: "t".into(), op: "INSERT".into(), rows: 2 };
-        let audit = Some(vec![Audited { at_ms: Some(300), event: write.clone() }, Audited::from(write)]);
+        let asked = AuditEvent::Dns { name: "db".into(), kind: "AAAA".into(), answer: Some("127.10.0.1".into()) };
+        let audit = [(Some(300), write.clone()), (None, write), (Some(290), asked)];
+        let audit = Some(audit.map(|(at_ms, event)| Audited { at_ms, event }).into());
         let told = timeline(&Evidence { model: Some(model), journals, audit, ..Evidence::default() });
         let kinds: Vec<_> =
             told.iter().map(|moment| (moment.at_ms, moment.duration_ms, moment.kind, moment.failed)).collect();
@@ -175,10 +175,12 @@ mod tests {
             (10, 100, Kind::Model, false),
             (110, 290, Kind::Tool, true),
             (250, 0, Kind::Http, true),
+            (290, 0, Kind::Network, false),
             (300, 0, Kind::Sql, false),
             (400, 100, Kind::Model, true),
         ];
         assert_eq!(kinds, expected);
         assert_eq!((told[1].what.as_str(), told[2].what.as_str()), ("refund ␛[2J", "POST api/refunds 404"));
+        assert_eq!(told[3].what, "asked for AAAA of db: it has none");
     }
 }

@@ -136,6 +136,7 @@ fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
         .collect();
     match (workers.len(), unwilling.len()) {
         (all, some) if some == all => format!("{wait}: no worker takes anything ({})", unwilling.join("; ")),
+        (_, 0) if running >= slots && slots == 1 => format!("{wait}: the only slot is taken"),
         (_, 0) if running >= slots => format!("{wait}: all {slots} slots are taken"),
         (_, 0) => {
             format!("{wait}: a worker takes the next one soon, unless the `concurrency_limit` of its spec is reached")

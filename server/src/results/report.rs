@@ -20,6 +20,7 @@ pub(crate) async fn report_of(
     run: &Run,
     outputs: Option<&Outputs>,
 ) -> Result<Report, ApiError> {
+    app.telemetry.count_report();
     let spec = spec_of(&app.store, run).await?;
     let stored = app.store.scenarios(run.id).await?;
     let scenarios = stored.iter().map(|one| one.scenario.clone()).collect();

@@ -26,6 +26,11 @@ impl Tag {
         })
     }
 
+    /// How many scenarios of the run have ended.
+    pub(super) fn ended(self) -> u64 {
+        self.ended
+    }
+
     /// Whether more can come of this run.
     pub(crate) fn is_open(self) -> bool {
         matches!(self.state, None | Some(RunState::Open))

@@ -34,6 +34,12 @@ impl fmt::Debug for Given {
     }
 }
 
+impl FromIterator<(String, String)> for Given {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(values: T) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
 impl Given {
     /// Only those that the spec names, if their values can be kept.
     fn named_by(&self, spec: &Spec) -> Result<Self, ApiError> {
@@ -48,7 +54,8 @@ impl Given {
         Ok(Self(named))
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether there is a value for this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
@@ -99,22 +106,24 @@ pub(crate) async fn given_of(app: &App, experiment: ExperimentId) -> Result<Give
 
 /// Refuses a spec that needs a secret which was not given and is not kept.
 pub(crate) async fn require_secrets(app: &App, owner: &str, spec: &Spec, given: &Given) -> Result<(), ApiError> {
-    let needed: Vec<_> = spec
-        .secrets
-        .iter()
-        .filter(|secret| secret.entry().from.is_none() && !given.has(secret.name().as_str()))
-        .collect();
-    if needed.is_empty() {
-        return Ok(());
-    }
-    let kept: BTreeSet<String> = app.store.secret_names(owner).await?.into_iter().collect();
-    let missing: Vec<_> = needed
-        .iter()
-        .map(|secret| secret.name().as_str())
-        .filter(|name| !kept.contains(*name))
+    let missing: Vec<_> = unkept_secrets(app, owner, spec)
+        .await?
+        .into_iter()
+        .filter(|name| !given.has(name))
         .map(|name| {
             format!("the secret `{name}` has no value: pass it in `secrets`, or keep it with PUT /v1/secrets/{name}")
         })
         .collect();
     if missing.is_empty() { Ok(()) } else { Err(ApiError::invalid(missing.join("\n"))) }
+}
+
+/// The names of secrets whose values a spec needs and this server does not keep, in the order of the spec.
+pub(crate) async fn unkept_secrets(app: &App, owner: &str, spec: &Spec) -> Result<Vec<String>, ApiError> {
+    let needed = spec.secrets.iter().filter(|secret| secret.entry().from.is_none());
+    let needed: Vec<_> = needed.map(|secret| secret.name().to_string()).collect();
+    if needed.is_empty() {
+        return Ok(needed);
+    }
+    let kept: BTreeSet<String> = app.store.secret_names(owner).await?.into_iter().collect();
+    Ok(needed.into_iter().filter(|name| !kept.contains(name)).collect())
 }

@@ -22,7 +22,7 @@ pub(super) fn sparkline(name: &str, values: &[f64]) -> Markup {
     let end = points.split(' ').next_back().and_then(|point| point.split_once(','));
     html! {
         svg.spark viewBox={ "0 0 " (WIDE) " " (HIGH) } width=(WIDE) height=(HIGH) role="img"
-            aria-label={ "Pass rate of " (name) ", newest " (super::numbers::percent(last)) } {
+            aria-label={ "Pass rate of " (super::foreign::line(name, 80)) ", newest " (super::numbers::percent(last)) } {
             @if values.len() > 1 { polyline points=(points) {} }
             @if let Some((x, y)) = end { circle cx=(x) cy=(y) r="2.5" {} }
         }

@@ -128,7 +128,7 @@ fn content(query: &CompareQuery, before: &Side, now: &Side) -> Markup {
         h1 { "Compare" }
         (form(query))
         p class={ "notice " (if comparison.regressed { "bad" } else { "good" }) } role="status" {
-            (foreign::text(&comparison.summary))
+            (foreign::prose(&comparison.summary))
         }
         @if specs_differ { p.notice { "They ran different specs: a change may be the spec's." } }
         section aria-labelledby="numbers" {

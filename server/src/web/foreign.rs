@@ -2,6 +2,9 @@
 //!
 //! maud escapes markup. What is left are characters that a reader could not see, or that turn a line around: they are shown.
 //! Where a recorder took a secret out, that is marked; an agent cannot make such a mark, because it does not know the key.
+//!
+//! In sentences, what stands between backticks is code. That is all of markup that a text can ask for: its letters are treated
+//! as all others, and a backtick that stands alone is one.
 
 use maud::{Markup, html};
 use scenario::untrusted;
@@ -33,6 +36,43 @@ impl Marks<'_> {
     }
 }
 
+impl Marks<'_> {
+    /// A sentence, in which code stands between backticks.
+    pub(super) fn prose(self, text: &str) -> Markup {
+        html! {
+            @for (text, is_code) in spans(text) {
+                @if is_code { code { (self.text(text)) } } @else { (self.text(text)) }
+            }
+        }
+    }
+}
+
+/// The parts of a sentence, each with whether it is code: what stands between two backticks on the same line.
+fn spans(text: &str) -> Vec<(&str, bool)> {
+    let (mut rest, mut spans) = (text, Vec::new());
+    while let Some((before, code, after)) = span(rest) {
+        spans.extend([(before, false), (code, true)]);
+        rest = after;
+    }
+    spans.push((rest, false));
+    spans.retain(|(text, _)| !text.is_empty());
+    spans
+}
+
+/// What stands before the first code, the code, and what stands after it.
+fn span(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while let Some(found) = text[from..].find('`') {
+        let begin = from + found + 1;
+        let end = begin + text[begin..].find(['`', '\n'])?;
+        if end > begin && text[end..].starts_with('`') {
+            return Some((&text[..begin - 1], &text[begin..end], &text[end + 1..]));
+        }
+        from = end + 1;
+    }
+    None
+}
+
 /// What stands before the first mark, whose value was taken out, and what stands after it.
 fn mark<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str, &'a str)> {
     const BEGINNING: &str = "[redacted:";
@@ -50,6 +90,16 @@ fn mark<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str, &'a str)> {
 /// A text as it was written.
 pub(super) fn text(text: &str) -> Markup {
     Marks::default().text(text)
+}
+
+/// A sentence, in which code stands between backticks.
+pub(super) fn prose(text: &str) -> Markup {
+    Marks::default().prose(text)
+}
+
+/// The beginning of a sentence on one line.
+pub(super) fn short_prose(text: &str, most: usize) -> Markup {
+    prose(&untrusted::line(text, most))
 }
 
 /// The beginning of a text on one line.
@@ -70,7 +120,7 @@ pub(super) fn ending(text: &str, most: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Marks, beginning, ending, text};
+    use super::{Marks, beginning, ending, prose, text};
 
     #[test]
     fn nothing_becomes_markup_or_hides() {
@@ -85,6 +135,27 @@ mod tests {
         assert_eq!(
             marks.text("x :k1] [redacted:A:k1]").into_string(),
             "x :k1] <mark class=\"redacted\">redacted: A</mark>"
+        );
+    }
+
+    #[test]
+    fn code_stands_between_backticks_and_nothing_else_is_markup() {
+        for (text, expected) in [
+            ("expected `a_b`, found `<b>`", "expected <code>a_b</code>, found <code>&lt;b&gt;</code>"),
+            ("`</code><script>`", "<code>&lt;/code&gt;&lt;script&gt;</code>"),
+            ("one ` alone", "one ` alone"),
+            ("`` is empty, ```x```", "`` is empty, ``<code>x</code>``"),
+            ("not `over\nlines`", "not `over\nlines`"),
+            ("`\u{202e}` <i>", "<code>&lt;U+202E&gt;</code> &lt;i&gt;"),
+            ("`", "`"),
+            ("", ""),
+        ] {
+            assert_eq!(prose(text).into_string(), expected, "{text:?}");
+        }
+        let marks = Marks { key: Some("k1") };
+        assert_eq!(
+            marks.prose("is `[redacted:PIN:k1]`").into_string(),
+            "is <code><mark class=\"redacted\">redacted: PIN</mark></code>"
         );
     }
 

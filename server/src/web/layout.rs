@@ -88,7 +88,7 @@ impl Frame<'_> {
             @if visitor.signed_in {
                 form.who method="post" action="/sign-out" {
                     input type="hidden" name="token" value=(visitor.token);
-                    span.quiet { (visitor.caller.owner) " (" (scope(visitor.caller.scope)) ")" }
+                    span.quiet { (super::foreign::line(&visitor.caller.owner, 64)) " (" (scope(visitor.caller.scope)) ")" }
                     button type="submit" { "Sign out" }
                 }
             }

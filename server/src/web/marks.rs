@@ -1,6 +1,7 @@
 //! How things stand, as a sign and a word: never by colour alone.
 
 use maud::{Markup, html};
+use scenario::result::RowStatus;
 use scenario::score::{ExperimentVerdict, Status};
 use scenario::verdict::Outcome;
 use store::RunState;
@@ -85,6 +86,15 @@ impl Mark {
             Status::Fail => Self::Fail,
             Status::Flaky => Self::Flaky,
             Status::Error => Self::Error,
+        }
+    }
+
+    /// How a scenario ended, without looking at the others of its cell.
+    pub(super) const fn of_row(status: RowStatus) -> Self {
+        match status {
+            RowStatus::Pass => Self::Pass,
+            RowStatus::Fail => Self::Fail,
+            RowStatus::Error => Self::Error,
         }
     }
 

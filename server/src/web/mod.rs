@@ -22,6 +22,7 @@ mod foreign;
 mod history;
 mod json;
 mod layout;
+mod live;
 mod marks;
 mod numbers;
 mod protect;

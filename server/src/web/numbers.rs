@@ -58,6 +58,12 @@ pub(super) fn count(number: u64) -> String {
     shown
 }
 
+/// `1 scenario`, `2 scenarios`.
+pub(super) fn counted(number: u64, unit: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {unit}{ending}", count(number))
+}
+
 /// A score from 0 to 1, to two digits.
 pub(super) fn score(score: f64) -> String {
     format!("{score:.2}")
@@ -101,7 +107,7 @@ fn since(passed: SignedDuration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, duration, money, percent};
+    use super::{bytes, count, counted, duration, money, percent};
 
     #[test]
     fn numbers_have_the_digits_that_say_something() {
@@ -117,6 +123,7 @@ mod tests {
             assert_eq!(money(dollars), expected);
         }
         assert_eq!((bytes(999), bytes(1500), bytes(52_428_800)), ("999 B".into(), "1.5 kB".into(), "52.4 MB".into()));
+        assert_eq!([0, 1, 2000].map(|rows| counted(rows, "row")), ["0 rows", "1 row", "2\u{202f}000 rows"]);
         assert_eq!((count(7), count(1_234_567)), ("7".into(), "1\u{202f}234\u{202f}567".into()));
     }
 }

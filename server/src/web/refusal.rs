@@ -63,7 +63,7 @@ fn page(visitor: Option<&Visitor>, status: StatusCode, refused: &Refused) -> Mar
             p.quiet { (status.as_u16()) }
             h1 { (title) }
             @if refused.findings.is_empty() {
-                p.message { (super::foreign::text(&refused.message)) }
+                p.message { (super::foreign::prose(&refused.message)) }
             } @else {
                 (findings(&refused.findings))
             }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::foreign;
 use super::history::owner;
 use super::layout::{Frame, Tab};
-use super::numbers::{ago, bytes, duration};
+use super::numbers::{ago, bytes, counted, duration};
 use super::refusal::escaped;
 use super::session::Visitor;
 use super::tables::{Head, table};
@@ -45,7 +45,7 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
     let now = app.clock.now();
     let body = html! {
         h1 { "Workers" }
-        p.lead { "Now " (foreign::text(&capacity.explanation)) "." }
+        p.lead { "Now " (foreign::prose(&capacity.explanation)) "." }
         (tiles(&capacity))
         section aria-labelledby="who" {
             h2 #who { "Who works" }
@@ -64,7 +64,7 @@ fn tiles(capacity: &CapacityBody) -> Markup {
     let wait = if capacity.queued == 0 { "–".to_owned() } else { duration(capacity.oldest_wait_ms) };
     html! {
         dl.tiles {
-            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (capacity.slots) " slots" } } }
+            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (counted(u64::from(capacity.slots), "slot")) } } }
             div { dt { "Waiting" } dd { (capacity.queued) } }
             div { dt { "Longest wait" } dd { (wait) } }
             div { dt { "Workers" } dd { (capacity.workers.len()) } }
@@ -86,7 +86,7 @@ fn row(worker: &WorkerBody, now: jiff::Timestamp) -> Markup {
             td.number { (cores) }
             td.number { (memory) }
             td.number { (bytes(worker.free_disk_bytes)) }
-            td { @match &worker.reason { Some(reason) => { "no: " (foreign::line(reason, 200)) }, None => "yes" } }
+            td { @match &worker.reason { Some(reason) => { "no: " (foreign::short_prose(reason, 200)) }, None => "yes" } }
             td { (foreign::line(&worker.version, 30)) }
             td.number { @if let Ok(seen) = worker.seen_at.parse() { (ago(seen, now)) } }
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use scenario::untrusted;
 
+use super::foreign::short_prose;
 use crate::error::Finding;
 
 /// The text, each line with an address of its own (`#L12`), and beneath a line what was found there.
@@ -24,8 +25,8 @@ pub(super) fn source(text: &str, findings: &[Finding]) -> Markup {
                 }
                 @for finding in found {
                     p.finding {
-                        strong { (finding.severity) } " " (untrusted::line(&finding.message, 300))
-                        @if let Some(help) = &finding.help { " — " (untrusted::line(help, 300)) }
+                        strong { (finding.severity) } " " (short_prose(&finding.message, 300))
+                        @if let Some(help) = &finding.help { " — " (short_prose(help, 300)) }
                     }
                 }
             }

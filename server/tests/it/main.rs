@@ -27,5 +27,8 @@ mod serving;
 mod specs;
 mod test_app;
 mod traces;
+mod web_hostile;
+mod web_live;
 mod web_pages;
 mod web_session;
+mod web_submit;

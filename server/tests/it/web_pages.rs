@@ -1,97 +1,14 @@
 //! The pages, as a browser without scripts gets them.
 
-use scenario::evidence::{
-    AgentRecord, Answer as ProbeAnswer, AuditEvent, Audited, Captured, CommandAnswer, Evidence, Exchange, Exit,
-    FileDiff, Journal, ModelCall, ModelRecord, ProcessUse, WorkspaceChanges,
-};
-use scenario::result::{RowStatus, ScenarioResult};
+use scenario::evidence::{AuditEvent, Audited, Captured, Evidence, Journal};
+use scenario::result::RowStatus;
+use serde_json::json;
 use server::Clock as _;
-use store::{Completion, Held, Numbers};
+use store::NewEvent;
 
-use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas, result};
+use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
+use crate::web_hostile::{end, exchange, hostile, require_harmless};
 use crate::web_session::{Browser, OWN};
-
-/// What an agent prints to become more than text.
-const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[31mred\u{1b}[0m\u{1b}[2J";
-
-/// Ends the next job with this evidence.
-async fn end(app: &TestApp, status: RowStatus, evidence: &Evidence) -> Held {
-    let held = app.claim().await.expect("a job");
-    let message = "expected `hello`, found `<b>nothing</b>`";
-    let mut judged: ScenarioResult = result(&held, status);
-    for invariant in &mut judged.invariants {
-        if status == RowStatus::Fail {
-            message.clone_into(&mut invariant.verdict.message);
-        }
-    }
-    judged.notes = vec![format!("a note {HOSTILE}")];
-    let completion = Completion { evidence: Some(evidence), result: &judged, traces: &[], at: app.clock.now() };
-    let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
-    held
-}
-
-fn exchange(path: &str, at_ms: u64) -> Exchange {
-    Exchange {
-        method: "POST".to_owned(),
-        path: path.to_owned(),
-        query: vec![("q".to_owned(), HOSTILE.to_owned())],
-        headers: vec![("x-evil".to_owned(), HOSTILE.to_owned())],
-        body: scenario::evidence::Body::Kept(format!("{{\"note\": \"{}\"}}", "<svg onload=alert(1)>").as_str().into()),
-        status: 500,
-        at_ms,
-    }
-}
-
-/// Everything that a hostile agent can write.
-fn hostile() -> Evidence {
-    let agent = AgentRecord {
-        exit: Some(Exit::Code(1)),
-        stdout: Captured::from(format!("{HOSTILE} [redacted:PIN:k1] [redacted:PIN:k2]").as_str()),
-        stderr: Captured::from(HOSTILE),
-        wall_ms: 900,
-        started_at: None,
-        used: Some(ProcessUse { user_us: 400_000, system_us: 50_000, most_memory: 12_345_678 }),
-    };
-    let call = ModelCall {
-        at_ms: 10,
-        duration_ms: 40,
-        request_model: HOSTILE.to_owned(),
-        status: 200,
-        ..ModelCall::default()
-    };
-    let command = CommandAnswer {
-        exit: Some(Exit::Code(2)),
-        stdout: Captured::from(HOSTILE),
-        stderr: Captured::default(),
-        image_changes: Vec::new(),
-    };
-    let written = AuditEvent::Command { command: HOSTILE.to_owned(), exit_code: Some(0) };
-    Evidence {
-        agent,
-        marker_key: Some("k1".to_owned()),
-        answers: [("greeted".to_owned(), vec![ProbeAnswer::Command(command)])].into(),
-        journals: [("mail".to_owned(), Journal { exchanges: vec![exchange("/a", 5)], overflow: None })].into(),
-        audit: Some(vec![Audited { at_ms: Some(7), event: written }]),
-        model: Some(ModelRecord { calls: vec![call], ..ModelRecord::default() }),
-        workspace: WorkspaceChanges { added: vec![format!("{HOSTILE}.txt")], ..WorkspaceChanges::default() },
-        file_diffs: vec![FileDiff {
-            path: format!("{HOSTILE}.txt"),
-            diff: format!("--- a\n+++ b\n@@ -1 +1 @@\n+{HOSTILE}\n"),
-            incomplete: false,
-        }],
-        ..Evidence::default()
-    }
-}
-
-/// What must not be in a page, whatever somebody wrote.
-#[track_caller]
-fn require_harmless(page: &str) {
-    for markup in ["<script>alert", "<img", "<svg onload", "onerror=\"", "\u{202e}", "\u{1b}", " style=", "javascript:"]
-    {
-        assert!(!page.contains(markup), "{markup:?} in {page}");
-    }
-}
 
 #[tokio::test]
 async fn the_history_shows_filters_and_goes_on() {
@@ -167,43 +84,42 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
     let fields = [("token", token.as_str()), ("which", "failed")];
     let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;
     let place = again.header("location").to_owned();
-    assert!(browser.get(&place).await.text().contains("0 of 1 scenarios have ended"), "{place}");
+    assert!(browser.get(&place).await.text().contains("0 of 1 scenario has ended"), "{place}");
 }
 
 #[tokio::test]
-async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
+async fn a_story_says_in_words_what_happened() {
     let app = TestApp::new().await;
     let id = app.running(HELLO).await;
-    let held = end(&app, RowStatus::Fail, &hostile()).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let place = format!("/experiments/{id}/scenarios/{}", held.scenario.id);
-    let page = browser.get(&place).await.text();
-    require_harmless(&page);
-    for part in [
-        "Why it did not pass",
-        "expected `hello`, found `&lt;b&gt;nothing&lt;/b&gt;`",
-        "&lt;script&gt;alert(1)&lt;/script&gt;",
-        "&lt;U+202E&gt;",
-        "<span class=\"front1\">red</span>",
-        "<mark class=\"redacted\">redacted: PIN</mark> [redacted:PIN:k2]",
-        "exit code 2",
-        "<rect class=\"model\" x=",
-        "touchstone run hello.yaml --seed",
-        "<span class=\"added\">+",
-        "Download stdout",
-        "450 ms <span class=\"quiet\">of 0.50 processors",
-        "12.3 MB <span class=\"quiet\">in one process",
-        "POST</strong> mail",
+    let dns = |name: &str, kind: &str, answer: Option<&str>| {
+        let (name, kind, answer) = (name.to_owned(), kind.to_owned(), answer.map(ToOwned::to_owned));
+        Audited { at_ms: Some(1), event: AuditEvent::Dns { name, kind, answer } }
+    };
+    let (service, table, op) = ("db".to_owned(), "orders".to_owned(), "INSERT".to_owned());
+    let write = Audited { at_ms: Some(2), event: AuditEvent::DbWrite { service, table, op, rows: 1 } };
+    let lookups = [dns("db", "A", Some("127.10.0.1")), dns("db", "AAAA", Some("127.10.0.1")), dns("none", "A", None)];
+    let audit = Some(lookups.into_iter().chain([write]).collect());
+    let held = end(&app, RowStatus::Fail, &Evidence { audit, ..Evidence::default() }).await;
+    for (kind, body) in [
+        ("agent_ended", json!({"exit": "exit code 0", "ms": 584})),
+        ("judged", json!({"status": "fail", "composite": 0.0})),
     ] {
-        assert!(page.contains(part), "{part} is not in {page}");
+        let (run, scenario, at) = (held.run, held.scenario.id.to_string(), app.clock.now());
+        let event = NewEvent { run, scenario, attempt: 1, at, kind: kind.to_owned(), body };
+        app.store.note(&[event]).await.expect("noted");
     }
-    let only = browser.get(&format!("{place}?kind=http")).await.text();
-    assert_eq!(only.matches("<details id=\"moment-").count(), 1, "{only}");
-    let file = browser.get(&format!("{place}/output/stdout")).await;
-    assert_eq!(file.header("content-type"), "text/plain; charset=utf-8");
-    assert!(file.header("content-disposition").starts_with("attachment"));
-    assert!(file.text().starts_with(HOSTILE), "byte for byte");
-    assert_eq!(browser.get(&format!("{place}/output/other")).await.status, 404);
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await.text();
+    for words in [
+        "asked for A of db: 127.10.0.1",
+        "asked for AAAA of db: it has none",
+        "asked for A of none: there is no such name",
+        "db: INSERT orders, 1 row<",
+        "agent ended <span class=\"quiet\">exit code 0 after 584 ms</span>",
+        "composite 0.00",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
 }
 
 #[tokio::test]
@@ -273,39 +189,6 @@ async fn two_experiments_are_compared() {
 }
 
 #[tokio::test]
-async fn a_spec_is_checked_and_run_from_a_form() {
-    let app = TestApp::new().await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let token = browser.token("/submit").await;
-    let broken =
-        "version: 1\nid: x\nbase: debian\ntask: {prompt: '</textarea><script>alert(1)</script>'}\nagnt: {type: noop}\n";
-    let wrong = browser.submit(&[("token", &token), ("spec", broken), ("do", "run")], &[OWN]).await;
-    assert_eq!(wrong.status, 400);
-    require_harmless(&wrong.text());
-    for part in ["did you mean", "href=\"#L5\"", "aria-invalid=\"true\"", "&lt;/textarea&gt;"] {
-        assert!(wrong.text().contains(part), "{part} is not in {}", wrong.text());
-    }
-    let right = browser.submit(&[("token", &token), ("spec", HELLO), ("do", "check")], &[OWN]).await;
-    assert!(right.text().contains("The spec is valid"), "{}", right.text());
-    let fields = [
-        ("token", token.as_str()),
-        ("spec", broken),
-        ("file", HELLO),
-        ("replicas", "3"),
-        ("name", "mine"),
-        ("do", "run"),
-    ];
-    let begun = browser.submit(&fields, &[OWN]).await;
-    assert_eq!(begun.status, 303, "{}", begun.text());
-    let page = browser.get(begun.header("location")).await.text();
-    assert!(page.contains("0 of 3 scenarios have ended") && page.contains("mine"), "{page}");
-    let bad = [("token", token.as_str()), ("spec", HELLO), ("replicas", "many"), ("do", "run")];
-    assert!(browser.submit(&bad, &[OWN]).await.text().contains("whole number"));
-    assert_eq!(browser.submit(&[("token", "x"), ("spec", HELLO)], &[OWN]).await.status, 403);
-    assert_eq!(browser.submit(&[("token", &token), ("spec", HELLO)], &[]).await.status, 403);
-}
-
-#[tokio::test]
 async fn workers_and_what_waits_are_shown() {
     let app = TestApp::new().await;
     app.running(&replicas(2)).await;
@@ -327,20 +210,6 @@ async fn evidence_that_is_gone_leaves_the_verdicts() {
     let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await;
     assert_eq!(page.status, 200);
     assert!(page.text().contains("cannot be read") && page.text().contains("greeted"), "{}", page.text());
-}
-
-#[tokio::test]
-async fn a_page_is_told_when_there_is_something_new() {
-    let app = TestApp::new().await;
-    let id = app.running(HELLO).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let follows = async { browser.get(&format!("/experiments/{id}/live?run=1")).await.text() };
-    let ends = async {
-        app.until_waiting(1).await;
-        app.finish(RowStatus::Pass).await;
-    };
-    let (told, ()) = tokio::join!(follows, ends);
-    assert!(told.contains("event: changed\ndata: 0\n") && told.ends_with("event: done\ndata: 1\n\n"), "{told}");
 }
 
 #[tokio::test]

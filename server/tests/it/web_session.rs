@@ -1,7 +1,8 @@
 //! Signing in, and what browsers are told and asked.
 
 use axum::body::Body;
-use http::Method;
+use http::{Method, Request};
+use tower::ServiceExt as _;
 
 use crate::test_app::{ADA, ADA_READS, Answer, BOB, HELLO, SANDBOX, TestApp};
 
@@ -37,6 +38,15 @@ impl<'a> Browser<'a> {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.app.call(Method::GET, "", path, &[HTML, ("cookie", &self.cookie)], Body::empty()).await
+    }
+
+    /// The body of an answer that is made while it is sent.
+    pub(crate) async fn stream(&self, path: &str) -> Body {
+        let (name, accepts) = HTML;
+        let request = Request::get(path).header(name, accepts).header("cookie", &self.cookie).body(Body::empty());
+        let response = self.app.router.clone().oneshot(request.expect("a request")).await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        response.into_body()
     }
 
     pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Answer {
@@ -216,11 +226,11 @@ async fn refusals_are_pages_for_browsers_and_json_for_programs() {
     let browser = Browser::signed_in(&app, ADA).await;
     for (path, status, words) in [
         ("/nothing", 404, "there is nothing here"),
-        ("/experiments/x%3Cb%3E", 404, "there is no experiment `x&lt;b&gt;`"),
+        ("/experiments/x%3Cb%3E", 404, "there is no experiment <code>x&lt;b&gt;</code>"),
         ("/experiments?since=never", 400, "a date is written as"),
-        ("/experiments?after=x", 400, "`x` is no cursor of this list"),
+        ("/experiments?after=x", 400, "<code>x</code> is no cursor of this list"),
         ("/compare?a=0000&b=0000", 404, "there is no experiment"),
-        ("/specs/none", 404, "there is no spec `none`"),
+        ("/specs/none", 404, "there is no spec <code>none</code>"),
         ("/assets/none.css", 404, "there is no such file"),
     ] {
         let answer = browser.get(path).await;

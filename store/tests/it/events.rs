@@ -9,6 +9,7 @@ databases![
     events_come_back_in_the_order_in_which_they_were_written_down,
     pages_follow_each_other_without_gaps,
     events_are_noted_all_or_none,
+    the_last_event_of_a_run_and_of_each_scenario_is_known,
 ];
 
 fn event(run: RunId, number: u32) -> NewEvent {
@@ -57,4 +58,16 @@ async fn events_are_noted_all_or_none(world: World) {
     events.push(event(RunId { number: 9, ..run }, 600));
     world.store.note(&events).await.expect_err("there is no such run");
     assert_eq!(world.store.events(run, 0, 10).await.expect("events"), []);
+}
+
+async fn the_last_event_of_a_run_and_of_each_scenario_is_known(world: World) {
+    let (run, other) = (world.submitted(2).await, world.submitted(1).await);
+    assert_eq!(world.store.last_event(run, None).await.expect("a number"), 0);
+    let second = NewEvent { scenario: "default-r1".to_owned(), ..event(run, 2) };
+    world.store.note(&[event(run, 1), second, event(other, 3)]).await.expect("noted");
+    let numbers: Vec<_> = world.store.events(run, 0, 10).await.expect("events").iter().map(|one| one.number).collect();
+    assert_eq!(world.store.last_event(run, None).await.expect("a number"), numbers[1]);
+    assert_eq!(world.store.last_event(run, Some("default-r0")).await.expect("a number"), numbers[0]);
+    assert_eq!(world.store.last_event(run, Some("default-r1")).await.expect("a number"), numbers[1]);
+    assert_eq!(world.store.last_event(run, Some("none")).await.expect("a number"), 0);
 }

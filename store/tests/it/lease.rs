@@ -9,6 +9,7 @@ databases![
     a_heartbeat_says_that_a_run_is_cancelled_or_a_lease_lost,
     a_retry_waits_and_counts_while_a_release_does_neither,
     a_lease_that_was_lost_changes_nothing,
+    what_is_held_is_being_run,
 ];
 
 async fn a_heartbeat_keeps_a_lease_from_expiring(world: World) {
@@ -77,4 +78,23 @@ async fn a_lease_that_was_lost_changes_nothing(world: World) {
     assert_eq!(store.held().await.expect("held"), std::slice::from_ref(&new));
     assert_eq!(store.scenarios(run).await.expect("scenarios")[0].result, None);
     assert_eq!(complete(store, &new, &evidence(1), 4).await, Kept::RunEnded);
+}
+
+async fn what_is_held_is_being_run(world: World) {
+    let run = world.submitted(3).await;
+    let other = world.submitted(1).await;
+    let first = world.claim(0).await.expect("a job");
+    let second = world.claim(0).await.expect("a job");
+    assert_eq!(world.store.release(&first.lease, "", at(1)).await.expect("released"), Kept::Kept);
+    let ids: Vec<_> =
+        world.store.scenarios(run).await.expect("scenarios").iter().map(|one| one.scenario.id.to_string()).collect();
+    let running = async |run, of: &[String]| {
+        let of = of.iter().map(String::as_str);
+        world.store.running_of(run, of).await.expect("scenarios").into_iter().collect::<Vec<_>>()
+    };
+    let (held, others): (Vec<_>, Vec<_>) = ids.iter().cloned().partition(|id| *id == second.scenario.id.to_string());
+    assert_eq!(running(run, &ids).await, held);
+    assert_eq!(running(run, &others).await, Vec::<String>::new());
+    assert_eq!(running(run, &[]).await, Vec::<String>::new());
+    assert_eq!(running(other, &ids).await, Vec::<String>::new());
 }

@@ -160,7 +160,7 @@ impl Following {
 
     async fn done(&self, run: &Run) -> Result<Event, ApiError> {
         let shown = self.app.shows.of(&self.app, &self.experiment, run, Form::Summary).await?;
-        let data: Value = serde_json::from_slice(&shown.body).unwrap_or_default();
+        let data: Value = serde_json::from_slice(&shown.thing).unwrap_or_default();
         Ok(Event::default().id(self.after.to_string()).event("done").data(data.to_string()))
     }
 }

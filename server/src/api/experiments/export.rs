@@ -119,7 +119,7 @@ impl Export {
     async fn result(&self) -> Result<Value, ApiError> {
         let Some(run) = &self.run else { return Ok(never_run(&self.experiment)) };
         let shown = self.app.shows.of(&self.app, &self.experiment, run, Form::Summary).await?;
-        serde_json::from_slice(&shown.body).map_err(|error| ApiError::internal(error.to_string()))
+        serde_json::from_slice(&shown.thing).map_err(|error| ApiError::internal(error.to_string()))
     }
 
     async fn scenarios(&self, writer: &mut Writer) -> Result<(), ApiError> {

@@ -127,7 +127,7 @@ async fn respond(
     let (tag, body) = match run {
         Some(run) => {
             let shown = app.shows.of(app, experiment, run, form).await?;
-            (shown.tag, Body::from(shown.body.clone()))
+            (shown.tag, Body::from(shown.thing.clone()))
         }
         None if matches!(form, Form::Json | Form::Summary) => {
             (Tag::of(None), Body::from(never_run(experiment).to_string()))

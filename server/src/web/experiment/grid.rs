@@ -47,11 +47,11 @@ pub(super) fn section(shown: &Shown) -> Markup {
 }
 
 fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
-    let cell = shown.score.cells.iter().find(|cell| cell.id.as_str() == id);
+    let cell = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
     let name = replicas.first().map(|stored| cell_name(stored)).unwrap_or_default();
     html! {
         tr {
-            th scope="row" { (name) }
+            th scope="row" { div.cell { (name) } }
             td.number { (rate(cell)) }
             td { div.replicas { @for stored in replicas {
                 (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
@@ -96,12 +96,13 @@ fn sign(shown: &Shown, stored: &StoredScenario, cell: &str, what: &str, mark: Ma
     }
 }
 
-/// How a scenario stands.
+/// How a scenario stands. One that ended after the numbers were made stands as it ended.
 pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
-    if let (Some(_), Some(status)) = (&stored.result, shown.score.statuses.get(&stored.scenario.id)) {
-        return Mark::of_status(*status);
+    let Some(result) = &stored.result else { return unended(shown, stored) };
+    match shown.score().statuses.get(&stored.scenario.id) {
+        Some(status) => Mark::of_status(*status),
+        None => Mark::of_row(result.status),
     }
-    unended(shown, stored)
 }
 
 fn unended(shown: &Shown, stored: &StoredScenario) -> Mark {

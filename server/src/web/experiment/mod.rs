@@ -2,11 +2,11 @@
 
 mod actions;
 mod grid;
-mod live;
 mod scenarios;
 mod summary;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
@@ -15,19 +15,20 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use serde::Deserialize;
-use store::{AttemptOutcome, Experiment, HistoryFilter, Page, Past, Run, RunKind, RunState, StoredScenario, spec_of};
+use store::{Experiment, HistoryFilter, Page, Past, Run, RunKind, RunState, StoredScenario};
 
 use super::foreign;
 use super::layout::{Frame, Tab};
+use super::live::follow;
 use super::marks::run_badge;
 use super::numbers::{ago, time};
 use super::refusal::escaped;
 use super::session::Visitor;
-use crate::api::experiments::{find, find_run};
+use crate::api::experiments::{find, find_run, require_run};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, At};
-use crate::results::report_of;
+use crate::results::{Made, Standing};
 
 /// How many scenarios a page has.
 pub(super) const PART: u64 = 200;
@@ -49,7 +50,8 @@ struct ExperimentQuery {
 struct Shown {
     experiment: Experiment,
     run: Run,
-    score: ExperimentScore,
+    /// Its numbers, which may be a little older than the scenarios.
+    standing: Arc<Made<Standing>>,
     /// The names of invariants, in the order of the spec.
     invariants: Vec<String>,
     /// A part of the scenarios, in the order of the plan.
@@ -57,7 +59,7 @@ struct Shown {
     /// Where the part begins.
     from: u64,
     /// The ids of those that are being run.
-    running: HashSet<String>,
+    running: BTreeSet<String>,
 }
 
 /// The routes.
@@ -65,7 +67,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/experiments/{id}", get(page))
         .route("/experiments/{id}/part", get(part))
-        .route("/experiments/{id}/live", get(live::live))
+        .route("/experiments/{id}/live", get(live))
         .route("/experiments/{id}/cancel", post(actions::cancel))
         .route("/experiments/{id}/rerun", post(actions::rerun))
 }
@@ -111,38 +113,46 @@ async fn part(
     Asked(query): Asked<ExperimentQuery>,
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
-    let run = find_run(&app, &experiment, query.run).await?;
-    let run = run.ok_or_else(|| ApiError::conflict("the experiment was not run yet"))?;
+    let run = require_run(&app, &experiment, query.run).await?;
     Ok(Shown::read(&app, experiment, run, query.from).await?.content())
+}
+
+/// Tells when there is something new about a run.
+async fn live(
+    State(app): State<App>,
+    visitor: Visitor,
+    At(id): At<String>,
+    Asked(query): Asked<ExperimentQuery>,
+) -> Result<Response, ApiError> {
+    let experiment = find(&app, &visitor.caller, &id).await?;
+    let run = require_run(&app, &experiment, query.run).await?;
+    follow(app, run, None)
 }
 
 impl Shown {
     async fn read(app: &App, experiment: Experiment, run: Run, from: u64) -> Result<Self, ApiError> {
         let part = app.store.scenarios_from(run.id, from, PART).await?;
-        let score = match &run.score {
-            Some(score) => score.clone(),
-            None => report_of(app, &experiment, &run, None).await?.score,
-        };
+        let standing = app.standings.of(app, &experiment, &run).await?;
+        let unended = part.iter().filter(|stored| stored.result.is_none()).map(|stored| stored.scenario.id.as_str());
         let running = match run.state {
-            RunState::Open => app.store.attempts(run.id).await?,
-            RunState::Finished | RunState::Cancelled => Vec::new(),
+            RunState::Open => app.store.running_of(run.id, unended).await?,
+            RunState::Finished | RunState::Cancelled => BTreeSet::new(),
         };
-        let running = running.into_iter().filter(|attempt| attempt.outcome == AttemptOutcome::Running);
-        let running = running.map(|attempt| attempt.scenario).collect();
-        let invariants = match spec_of(&app.store, &run).await {
-            Ok(spec) => spec.invariants.iter().map(|(name, _)| name.to_string()).collect(),
-            // A spec that cannot be read any more has left its verdicts.
-            Err(_) => named(&part),
-        };
-        Ok(Self { experiment, run, score, invariants, part, from, running })
+        // A spec that cannot be read any more has left its verdicts.
+        let invariants = standing.thing.invariants.clone().unwrap_or_else(|| named(&part));
+        Ok(Self { experiment, run, standing, invariants, part, from, running })
     }
 
     fn content(&self) -> Markup {
         html! {
-            (summary::tiles(&self.run, &self.score))
+            (summary::tiles(&self.run, self.score()))
             (grid::section(self))
             (scenarios::section(self))
         }
+    }
+
+    fn score(&self) -> &ExperimentScore {
+        &self.standing.thing.score
     }
 
     /// Where a scenario's page is.
@@ -187,7 +197,7 @@ fn runs(experiment: &Experiment, run: &Run) -> Markup {
         @if let RunKind::Rescored { of } = run.kind {
             p.notice { "This run judged the evidence of run " (of) " again." }
         }
-        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::line(reason, 300)) } }
+        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::short_prose(reason, 300)) } }
         @if number > 1 {
             p.facts { "Runs: "
                 @for other in (1..=number).rev().take(RUNS as usize) {

@@ -44,7 +44,7 @@ fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
         tr {
             td { (mark.badge()) }
             th.once scope="row" { a href=(link) { (scenario.id) } }
-            td.once { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } }
+            td { div.cell { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } } }
             @match &stored.result {
                 Some(result) => {
                     (numbers(result, &link))
@@ -81,7 +81,7 @@ fn reason(result: ScenarioResult, link: &str) -> Markup {
     let reasons = Row { status: Status::Fail, result }.reasons();
     html! {
         @if let Some((what, found)) = reasons.first() {
-            a href={ (link) "#why" } { (foreign::line(what, 60)) } " " (foreign::line(found, 140))
+            a href={ (link) "#why" } { (foreign::short_prose(what, 60)) } " " (foreign::short_prose(found, 140))
             @if reasons.len() > 1 { span.quiet { " and " (reasons.len() - 1) " more" } }
         }
     }

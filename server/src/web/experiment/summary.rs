@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use store::{Run, RunState};
 
-use crate::web::numbers::{count, duration, money, percent, precise, score as two_digits};
+use crate::web::numbers::{counted, duration, money, percent, precise, score as two_digits};
 
 /// The numbers of a run as tiles.
 pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
@@ -25,7 +25,7 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
             div {
                 dt { "Scenarios" }
                 dd { a href="#scenarios" { (score.passed) span.quiet { " / " (score.total) } } }
-                dd.more { (score.failed) " failed, " (score.flaky) " flaky, " (score.errors) " errors" }
+                dd.more { (score.failed) " failed, " (score.flaky) " flaky, " (counted(score.errors as u64, "error")) }
             }
             div {
                 dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
@@ -41,7 +41,7 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
                 dt { "Cost" }
                 dd { a href="#scenarios" { (money(metrics.total_cost_usd)) } }
                 dd.more {
-                    (count(metrics.total_tokens)) " tokens"
+                    (counted(metrics.total_tokens, "token"))
                     @if metrics.unpriced > 0 { ", " (metrics.unpriced) " without a price" }
                 }
             }
@@ -67,7 +67,9 @@ fn progress(run: &Run) -> Markup {
     html! {
         p.progress role="status" {
             progress max="1" value=(format!("{share:.3}")) aria-label="Scenarios that have ended" {}
-            span { (run.ended) " of " (run.total) " scenarios have ended" }
+            span {
+                (run.ended) " of " (counted(run.total, "scenario")) @if run.total == 1 { " has ended" } @else { " have ended" }
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ fn one(answer: &Answer, marks: Marks<'_>) -> Markup {
         Answer::Sql(answer) => sql(answer, marks),
         Answer::Judge(answer) => judge(answer, marks),
         Answer::Unavailable { reason, .. } => {
-            html! { p.bad { "The agent broke what was asked: " (marks.text(reason)) } }
+            html! { p.bad { "The agent broke what was asked: " (marks.prose(reason)) } }
         }
     }
 }
@@ -71,7 +71,7 @@ fn sql(answer: &SqlAnswer, marks: Marks<'_>) -> Markup {
     match answer {
         SqlAnswer::Value(datum) => html! { p { "The database answered" } (json::block(&datum.to_string(), marks)) },
         SqlAnswer::NoRow => html! { p { "The query returned no row." } },
-        SqlAnswer::Refused(reason) => html! { p.bad { "The database refused the query: " (marks.text(reason)) } },
+        SqlAnswer::Refused(reason) => html! { p.bad { "The database refused the query: " (marks.prose(reason)) } },
     }
 }
 
@@ -84,7 +84,7 @@ fn judge(answer: &JudgeAnswer, marks: Marks<'_>) -> Markup {
         }
         @match &answer.reply {
             Ok(reply) => (json::document(reply, marks)),
-            Err(problem) => p.bad { "There is no reply: " (marks.text(problem)) },
+            Err(problem) => p.bad { "There is no reply: " (marks.prose(problem)) },
         }
     }
 }

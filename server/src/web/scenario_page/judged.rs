@@ -7,6 +7,7 @@ use scenario::untrusted;
 
 use super::Shown;
 use super::answers::answers;
+use crate::web::foreign;
 use crate::web::json;
 use crate::web::marks::Mark;
 use crate::web::numbers::score as two_digits;
@@ -20,9 +21,9 @@ pub(super) fn why(shown: &Shown, row: &Row) -> Markup {
             @if !reasons.is_empty() {
                 ul.reasons { @for (what, found) in &reasons {
                     li { @match index_of(row, what) {
-                        Some(index) => a href={ "#invariant-" (index) } { (untrusted::line(what, 120)) },
-                        None => strong { (untrusted::line(what, 120)) },
-                    } " " span.message { (marks.text(found)) } }
+                        Some(index) => a href={ "#invariant-" (index) } { (foreign::short_prose(what, 120)) },
+                        None => strong { (foreign::short_prose(what, 120)) },
+                    } " " span.message { (marks.prose(found)) } }
                 } }
             }
             @if !result.forbidden.is_empty() {
@@ -30,12 +31,12 @@ pub(super) fn why(shown: &Shown, row: &Row) -> Markup {
                     li {
                         (if rule.violated { Mark::Fail } else { Mark::Pass }.badge())
                         " forbidden " code { (untrusted::line(&rule.rule, 60)) }
-                        @if !rule.details.is_empty() { " " span.message { (marks.text(&rule.details)) } }
+                        @if !rule.details.is_empty() { " " span.message { (marks.prose(&rule.details)) } }
                     }
                 } }
             }
             @if reasons.is_empty() && result.forbidden.is_empty() { p.quiet { "No limit fired, and no rule is stated." } }
-            @if !result.notes.is_empty() { ul.notes { @for note in &result.notes { li { (marks.text(note)) } } } }
+            @if !result.notes.is_empty() { ul.notes { @for note in &result.notes { li { (marks.prose(note)) } } } }
         }
     }
 }
@@ -66,9 +67,9 @@ fn invariant(shown: &Shown, index: usize, one: &InvariantResult) -> Markup {
                 h3 id={ "invariant-name-" (index) } { (untrusted::line(&one.name, 100)) }
                 span.quiet { "score " (two_digits(verdict.score)) ", weight " (one.weight) @if one.gate { ", gate" } }
             }
-            @if !one.description.is_empty() { p { (marks.text(&one.description)) } }
-            @if !verdict.message.is_empty() { p.message.found { (marks.text(&verdict.message)) } }
-            @if !verdict.reason.is_empty() { p.message { (marks.text(&verdict.reason)) } }
+            @if !one.description.is_empty() { p { (marks.prose(&one.description)) } }
+            @if !verdict.message.is_empty() { p.message.found { (marks.prose(&verdict.message)) } }
+            @if !verdict.reason.is_empty() { p.message { (marks.prose(&verdict.reason)) } }
             @if !verdict.details.is_null() { details { summary { "Details" } (json::value(&verdict.details, marks)) } }
             @if let Some(found) = found { details { summary { "Evidence" } (answers(found, marks)) } }
         }

@@ -6,7 +6,7 @@ use scenario::untrusted;
 
 use crate::web::diff;
 use crate::web::foreign::Marks;
-use crate::web::numbers::count;
+use crate::web::numbers::{count, counted};
 
 /// How many files are listed.
 const FILES: usize = 200;
@@ -55,7 +55,7 @@ fn files(evidence: &Evidence, marks: Marks<'_>) -> Markup {
         }
         @if all.len() > FILES || changes.incomplete {
             p.quiet {
-                (count(all.len() as u64)) " files" @if changes.incomplete { " and more" }
+                (counted(all.len() as u64, "file")) @if changes.incomplete { " and more" }
                 "; all that was kept is in the evidence."
             }
         }
@@ -69,7 +69,7 @@ fn name(what: &str, path: &str, marks: Marks<'_>) -> Markup {
 fn database(service: &str, changes: &DatabaseChanges, marks: Marks<'_>) -> Markup {
     html! {
         h3 { "Database " code { (untrusted::line(service, 60)) } }
-        @if let Some(problem) = &changes.problem { p.bad { (marks.text(problem)) } }
+        @if let Some(problem) = &changes.problem { p.bad { (marks.prose(problem)) } }
         @if changes.tables.is_empty() { p.quiet { "No table changed." } }
         @for (name, table) in &changes.tables { (self::table(name, table, marks)) }
     }
@@ -83,7 +83,7 @@ fn table(name: &str, table: &TableChange, marks: Marks<'_>) -> Markup {
         details {
             summary {
                 code { (untrusted::line(name, 100)) } " "
-                span.quiet { (rows(table.rows_before)) " → " (rows(table.rows_after)) " rows" }
+                span.quiet { "rows " (rows(table.rows_before)) " → " (rows(table.rows_after)) }
             }
             pre.diff tabindex="0" { @for (class, sign, row) in lines {
                 span class=(class) { (sign) " " (marks.text(&untrusted::line(row, 1000))) "\n" }

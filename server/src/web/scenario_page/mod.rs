@@ -1,6 +1,7 @@
 //! One scenario: its story in time, what was judged and why, and all that it left.
 
 mod answers;
+mod event;
 mod judged;
 mod left;
 mod moment;
@@ -20,12 +21,14 @@ use scenario::plan::parameter_text;
 use scenario::report::{Report, Row};
 use scenario::untrusted;
 use serde::Deserialize;
-use store::StoredEvent;
+use store::{AttemptOutcome, RunState, StoredEvent};
 
 use super::foreign::{self, Marks};
 use super::layout::{Frame, Tab};
+use super::live::follow;
 use super::marks::Mark;
 use super::numbers::{duration, score as two_digits};
+use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::details::{Found, report_alone};
 use crate::app::App;
@@ -67,6 +70,8 @@ struct Shown {
 pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/experiments/{id}/scenarios/{scenario}", get(page))
+        .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
+        .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
         .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output))
 }
 
@@ -78,7 +83,34 @@ async fn page(
 ) -> Result<Markup, ApiError> {
     let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
     let title = format!("{scenario} · {}", shown.found.experiment.title());
-    Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&shown.content()))
+    let goes_on = shown.goes_on();
+    let body = html! {
+        div #live data-live=[goes_on.then(|| shown.at("/live"))] data-part=[goes_on.then(|| shown.at("/part"))] {
+            (shown.content())
+        }
+    };
+    Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body))
+}
+
+/// What changes on the page while the scenario is run.
+async fn part(
+    State(app): State<App>,
+    visitor: Visitor,
+    At((id, scenario)): At<(String, String)>,
+    Asked(query): Asked<ScenarioQuery>,
+) -> Result<Markup, ApiError> {
+    Ok(Shown::read(&app, &visitor, &id, &scenario, query).await?.content())
+}
+
+/// Tells when there is something new about the scenario.
+async fn live(
+    State(app): State<App>,
+    visitor: Visitor,
+    At((id, scenario)): At<(String, String)>,
+    Asked(query): Asked<ScenarioQuery>,
+) -> Result<Response, ApiError> {
+    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
+    follow(app, found.run, Some(scenario))
 }
 
 /// All that an agent printed, as a file that no browser shows.
@@ -114,7 +146,9 @@ impl Shown {
             None => (None, None),
         };
         let mut events = app.store.scenario_events(found.acted, scenario, MOST_EVENTS).await?;
-        if let Some((_, attempt)) = source {
+        // Before one is judged, the last attempt is what is of interest.
+        let newest = || found.attempts.last().map(|attempt| attempt.number);
+        if let Some(attempt) = source.map(|(_, attempt)| attempt).or_else(newest) {
             events.retain(|stored| stored.event.attempt == attempt);
         }
         let report = match &found.stored.result {
@@ -127,8 +161,8 @@ impl Shown {
             "flaky" => Mark::Flaky,
             "error" => Mark::Error,
             "not_run" => Mark::NotRun,
-            _ if events.is_empty() => Mark::Waiting,
-            _ => Mark::Running,
+            _ if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => Mark::Running,
+            _ => Mark::Waiting,
         };
         Ok(Self { found, query, status, report, evidence, missing, events })
     }
@@ -138,10 +172,26 @@ impl Shown {
         Marks { key: self.evidence.as_ref().and_then(|evidence| evidence.marker_key.as_deref()) }
     }
 
+    /// Whether more can come of the scenario.
+    fn goes_on(&self) -> bool {
+        self.found.stored.result.is_none() && self.found.run.state == RunState::Open
+    }
+
     /// Where this scenario's page is.
     fn place(&self) -> String {
+        self.below("")
+    }
+
+    /// Where something of this page is, as it was asked for.
+    fn at(&self, what: &str) -> String {
+        let ScenarioQuery { attempt, kind, from, .. } = &self.query;
+        let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
+        format!("{}&kind={}&from={from}{attempt}", self.below(what), escaped(kind))
+    }
+
+    fn below(&self, what: &str) -> String {
         let Found { experiment, run, stored, .. } = &self.found;
-        format!("/experiments/{}/scenarios/{}?run={}", experiment.id, stored.scenario.id, run.id.number)
+        format!("/experiments/{}/scenarios/{}{what}?run={}", experiment.id, stored.scenario.id, run.id.number)
     }
 
     /// Where the API has this scenario.

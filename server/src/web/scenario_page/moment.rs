@@ -94,7 +94,9 @@ pub(super) fn moments<'a>(evidence: Option<&'a Evidence>, events: &'a [StoredEve
     let since =
         |stored: &StoredEvent| began.map_or(0, |began| stored.event.at.as_millisecond() - began.as_millisecond());
     for (index, stored) in events.iter().enumerate() {
-        all.extend(of_event(stored, index, since(stored)));
+        if !is_told_better(events, index, evidence.is_some()) {
+            all.push(of_event(stored, index, since(stored)));
+        }
     }
     if let Some(evidence) = evidence {
         of_model(evidence, &mut all);
@@ -106,14 +108,29 @@ pub(super) fn moments<'a>(evidence: Option<&'a Evidence>, events: &'a [StoredEve
     all
 }
 
-/// The moment of an event; `None` for what another moment tells better.
-fn of_event<'a>(stored: &StoredEvent, index: usize, at: i64) -> Option<Moment<'a>> {
+/// Whether another moment tells the same and more: that a phase ended, that it began; and evidence, what was asked.
+fn is_told_better(events: &[StoredEvent], index: usize, has_evidence: bool) -> bool {
+    let event = &events[index].event;
+    let ends_it = |later: &StoredEvent| {
+        later.event.kind == "phase_ended"
+            && later.event.attempt == event.attempt
+            && later.event.body["phase"] == event.body["phase"]
+    };
+    match event.kind.as_str() {
+        "phase_started" => events[index..].iter().any(ends_it),
+        "probed" => has_evidence,
+        _ => false,
+    }
+}
+
+/// The moment of an event. A phase is told by its end, but began when it did.
+fn of_event<'a>(stored: &StoredEvent, index: usize, at: i64) -> Moment<'a> {
     let took = stored.event.body["ms"].as_u64().unwrap_or(0);
     let source = Source::Event(index);
     match stored.event.kind.as_str() {
-        "phase_started" | "probed" => None,
-        "phase_ended" => Some(Moment { at: at - signed(took), took, kind: Kind::Phase, source }),
-        _ => Some(Moment { at, took: 0, kind: Kind::Event, source }),
+        "phase_ended" => Moment { at: at - signed(took), took, kind: Kind::Phase, source },
+        "phase_started" => Moment { at, took: 0, kind: Kind::Phase, source },
+        _ => Moment { at, took: 0, kind: Kind::Event, source },
     }
 }
 
@@ -183,11 +200,37 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use scenario::evidence::{
         AuditEvent, Audited, Evidence, Exchange, Journal, ModelCall, ModelRecord, ToolResult, ToolUse,
     };
+    use serde_json::{Value, json};
+    use store::{ExperimentId, NewEvent, RunId, StoredEvent};
 
     use super::{Kind, moments};
+
+    fn event(number: u64, kind: &str, body: Value) -> StoredEvent {
+        let run = RunId { experiment: ExperimentId(uuid::Uuid::nil()), number: 1 };
+        let at = Timestamp::from_millisecond(number.try_into().expect("small")).expect("a time");
+        let (scenario, kind) = ("s".to_owned(), kind.to_owned());
+        StoredEvent { number, event: NewEvent { run, scenario, attempt: 1, at, kind, body } }
+    }
+
+    #[test]
+    fn a_phase_is_told_once_and_one_that_goes_on_is_told_too() {
+        let events = [
+            event(10, "phase_started", json!({"phase": "prepare"})),
+            event(30, "phase_ended", json!({"phase": "prepare", "ms": 20})),
+            event(30, "phase_started", json!({"phase": "act"})),
+            event(40, "probed", json!({"invariant": "x"})),
+        ];
+        let told = |evidence| -> Vec<_> {
+            moments(evidence, &events).iter().map(|one| (one.at, one.took, one.kind)).collect()
+        };
+        let phases = [(0, 20, Kind::Phase), (20, 0, Kind::Phase)];
+        assert_eq!(told(None), [phases[0], phases[1], (30, 0, Kind::Event)]);
+        assert_eq!(told(Some(&Evidence::default())), phases, "what was asked is in the evidence");
+    }
 
     #[test]
     fn what_happened_is_told_once_and_in_order() {

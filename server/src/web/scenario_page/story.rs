@@ -2,14 +2,16 @@
 
 use maud::{Markup, html};
 use scenario::evidence::{AuditEvent, Evidence, Exchange, ModelCall, ToolUse};
+use scenario::trace::lookup;
 use scenario::untrusted;
 
 use super::Shown;
 use super::answers::answers;
-use super::moment::{KINDS, Kind, Moment, Source, moments};
+use super::event::event;
+use super::moment::{KINDS, Moment, Source, moments};
 use crate::web::foreign::{self, Marks};
 use crate::web::json;
-use crate::web::numbers::{count, duration, money};
+use crate::web::numbers::{bytes, count, counted, duration, money};
 use crate::web::refusal::escaped;
 
 /// How many moments a page has.
@@ -93,9 +95,9 @@ fn choices(shown: &Shown, all: &[Moment<'_>]) -> Markup {
 fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
     let (begin, wide) = whole.place(moment);
     let (label, details) = told(shown, moment);
-    let took = if moment.took > 0 { format!(", {}", duration(moment.took)) } else { String::new() };
+    let took = if moment.took > 0 { format!(", took {}", duration(moment.took)) } else { String::new() };
     html! {
-        li { details id={ "moment-" (index) } {
+        li { details id={ "moment-" (name(shown, moment, index)) } {
             summary {
                 span class={ "kind " (moment.kind.word()) } { (moment.kind.word()) }
                 span.label { (label) }
@@ -106,6 +108,14 @@ fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup
             }
             div.evidence { (details) }
         } }
+    }
+}
+
+/// What a moment is called in its page: an event by its number, which stays while others come before it.
+fn name(shown: &Shown, moment: &Moment<'_>, index: usize) -> String {
+    match moment.source {
+        Source::Event(at) => shown.events.get(at).map(|stored| format!("event-{}", stored.number)).unwrap_or_default(),
+        _ => index.to_string(),
     }
 }
 
@@ -138,27 +148,10 @@ fn of_evidence(evidence: &Evidence, source: Source<'_>, marks: Marks<'_>) -> Opt
     }
 }
 
-fn event(shown: &Shown, index: usize, kind: Kind) -> (Markup, Markup) {
-    let Some(stored) = shown.events.get(index) else { return (html! {}, html! {}) };
-    let event = &stored.event;
-    let label = match (kind, event.body["phase"].as_str()) {
-        (Kind::Phase, Some(phase)) => html! { strong { (untrusted::line(phase, 40)) } },
-        _ => html! { (untrusted::line(&event.kind.replace('_', " "), 60)) " " span.quiet { (in_short(&event.body)) } },
-    };
-    (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&event.body, shown.marks())) })
-}
-
-/// The values of an object on one line.
-fn in_short(body: &serde_json::Value) -> String {
-    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    let values: Vec<_> = body.as_object().into_iter().flatten().map(|(_, value)| text(value)).collect();
-    untrusted::line(&values.join(" "), 120)
-}
-
 fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
     let label = html! {
-        strong { (untrusted::line(&call.request_model, 60)) } " " (status(call.status)) " "
-        span.quiet { (count(call.tokens.input)) " → " (count(call.tokens.output)) " tokens" }
+        strong { (untrusted::line(&call.request_model, 60)) } " " (answered(call.status))
+        span.quiet { ", " (counted(call.tokens.input, "token")) " in, " (count(call.tokens.output)) " out" }
         @if let Some(problem) = &call.problem { " " span.bad { (untrusted::line(problem, 100)) } }
     };
     let details = html! {
@@ -166,7 +159,7 @@ fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
             dt { "Took" } dd { (duration(call.duration_ms)) }
             @if let Some(model) = &call.response_model { dt { "Answered by" } dd { (untrusted::line(model, 80)) } }
             @if let Some(cost) = call.cost_usd { dt { "Cost" } dd { (money(cost)) } }
-            @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (turn) } }
+            @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (count(turn as u64 + 1)) } }
             @if !call.finish_reasons.is_empty() {
                 dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) }
             }
@@ -197,7 +190,7 @@ fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
 fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Markup) {
     let label = html! {
         strong { (untrusted::line(&exchange.method, 12)) } " "
-        (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (status(exchange.status))
+        (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (answered(exchange.status))
     };
     let details = html! {
         @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
@@ -217,36 +210,39 @@ fn pairs(pairs: &[(String, String)], marks: Marks<'_>) -> Markup {
 }
 
 /// The status of an answer.
-fn status(status: u16) -> Markup {
+fn answered(status: u16) -> Markup {
     let class = if status >= 400 { "bad" } else { "quiet" };
-    html! { span class=(class) { (status) } }
+    html! { span class=(class) { "answered " (status) } }
 }
 
 fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {
-    let label = match event {
-        AuditEvent::DbWrite { service, table, op, rows } => format!("{service}: {op} {table}, {rows} rows"),
+    let details = json::value(&serde_json::to_value(event).unwrap_or_default(), marks);
+    (html! { (marks.text(&untrusted::line(&written_down(event), 160))) }, details)
+}
+
+/// What was written down, on one line.
+fn written_down(event: &AuditEvent) -> String {
+    match event {
+        AuditEvent::DbWrite { service, table, op, rows } => {
+            format!("{service}: {op} {table}, {}", counted(*rows, "row"))
+        }
         AuditEvent::HttpCall { host, method, path, status, .. } => {
-            format!(
-                "{method} {host}{path} {}",
-                status.map_or_else(|| "refused".to_owned(), |status| status.to_string())
-            )
+            let answer = status.map_or_else(|| "refused".to_owned(), |status| format!("answered {status}"));
+            format!("{method} {host}{path} {answer}")
         }
         AuditEvent::FileWrite { path, op } => format!("{op} {path}"),
-        AuditEvent::Dns { name, kind, answer } => {
-            format!("{kind} {name} → {}", answer.as_deref().unwrap_or("does not exist"))
-        }
+        AuditEvent::Dns { name, kind, answer } => lookup(name, kind, answer.as_deref()),
         AuditEvent::Egress { host, port, bytes_out, bytes_in, .. } => {
-            format!("to {host}:{port}, {bytes_out} bytes out, {bytes_in} in")
+            format!("to {host}:{port}, {} out, {} in", bytes(*bytes_out), bytes(*bytes_in))
         }
         AuditEvent::EgressDenied { host, port, reason } => format!("refused {host}:{port}: {reason}"),
-        AuditEvent::ModelCall { model, status, .. } => format!("{model} {status}"),
+        AuditEvent::ModelCall { model, status, .. } => format!("{model} answered {status}"),
         AuditEvent::ToolCall { name, arguments, .. } => format!("{name} {arguments}"),
-        AuditEvent::Command { command, exit_code } => {
-            format!("{command} {}", exit_code.map_or_else(String::new, |code| format!("exit code {code}")))
-        }
-    };
-    let details = json::value(&serde_json::to_value(event).unwrap_or_default(), marks);
-    (html! { (marks.text(&untrusted::line(&label, 160))) }, details)
+        AuditEvent::Command { command, exit_code } => match exit_code {
+            Some(code) => format!("{command}, exit code {code}"),
+            None => command.clone(),
+        },
+    }
 }
 
 fn probe(name: &str, evidence: &Evidence, marks: Marks<'_>) -> (Markup, Markup) {

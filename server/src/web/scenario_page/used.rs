@@ -7,7 +7,8 @@ use scenario::untrusted;
 use store::StoredAttempt;
 
 use super::Shown;
-use crate::web::numbers::{bytes, count, duration, money, precise, time};
+use crate::web::foreign;
+use crate::web::numbers::{bytes, count, counted, duration, money, precise, time};
 use crate::web::tables::{Head, table};
 
 /// How many milliseconds an agent must have acted before it is said how busy it was.
@@ -53,12 +54,12 @@ fn resources(shown: &Shown, row: &Row) -> Markup {
             dt { "Scenario took" } dd { (duration(result.wall_ms)) }
             dt { "Tool calls" }
             dd {
-                (linked(result.tool_calls, "tool", &shown.place()))
+                (linked(&count(result.tool_calls), result.tool_calls, "tool", &shown.place()))
                 @if result.tool_errors > 0 { ", " (count(result.tool_errors)) " with errors" }
             }
             (usage("Model", &result.usage, &shown.place()))
             @if let Some(evidence) = shown.evidence.as_deref() { (usage("Judges", &evidence.judge_usage, &shown.place())) }
-            @for fired in &result.limits { dt { "Limit " (fired.limit) } dd.bad { (shown.marks().text(&fired.detail)) } }
+            @for fired in &result.limits { dt { "Limit " (fired.limit) } dd.bad { (shown.marks().prose(&fired.detail)) } }
         }
     }
 }
@@ -75,8 +76,8 @@ fn usage(who: &str, usage: &Usage, place: &str) -> Markup {
     }
     html! {
         dt { (who) } dd {
-            "calls " (linked(usage.calls, "model", place)) ", "
-            (count(usage.input_tokens)) " + " (count(usage.output_tokens)) " tokens"
+            (linked(&counted(usage.calls, "call"), usage.calls, "model", place)) ", "
+            (counted(usage.input_tokens, "token")) " in, " (count(usage.output_tokens)) " out"
             @if usage.cache_read_tokens > 0 { ", " (count(usage.cache_read_tokens)) " from the cache" }
             @match usage.cost() { Some(cost) => { ", " (money(cost)) }, None => ", without a price" }
             " " span.quiet { (untrusted::line(&usage.model, 80)) }
@@ -85,8 +86,8 @@ fn usage(who: &str, usage: &Usage, place: &str) -> Markup {
 }
 
 /// A count that leads to the moments that were counted.
-fn linked(number: u64, kind: &str, place: &str) -> Markup {
-    html! { @if number > 0 { a href={ (place) "&kind=" (kind) "#story" } { (count(number)) } } @else { "0" } }
+fn linked(words: &str, number: u64, kind: &str, place: &str) -> Markup {
+    html! { @if number > 0 { a href={ (place) "&kind=" (kind) "#story" } { (words) } } @else { (words) } }
 }
 
 fn world(evidence: &Evidence) -> Markup {
@@ -136,7 +137,7 @@ fn attempt(shown: &Shown, attempt: &StoredAttempt) -> Markup {
             }
             td {
                 (attempt.outcome.word())
-                @if let Some(message) = &attempt.message { " " span.quiet { (untrusted::line(message, 200)) } }
+                @if let Some(message) = &attempt.message { " " span.quiet { (foreign::short_prose(message, 200)) } }
             }
             td.number { (time(attempt.started_at)) }
             td.number { @match attempt.size {

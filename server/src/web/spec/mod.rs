@@ -161,7 +161,7 @@ fn source<'a>(text: &str, findings: &[Finding], files: impl Iterator<Item = &'a 
             @if findings.is_empty() { p.notice.good { "Valid, without remarks." } } @else {
                 ul.findings { @for finding in findings { li {
                     a href={ "#L" (finding.line) } { "line " (finding.line) } " "
-                    strong { (finding.severity) } " " (untrusted::line(&finding.message, 300))
+                    strong { (finding.severity) } " " (foreign::short_prose(&finding.message, 300))
                 } } }
             }
             (yaml::source(text, findings))

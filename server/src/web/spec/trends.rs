@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::web::chart::{Point, trend};
 use crate::web::foreign;
-use crate::web::numbers::{count, duration, money, percent, precise, score as two_digits};
+use crate::web::numbers::{count, counted, duration, money, percent, precise, score as two_digits};
 use crate::web::tables::{self, Head};
 
 /// How many scenarios are looked at to say which invariants are least sure.
@@ -133,10 +133,10 @@ fn table(unsure: &[(String, Counted)], runs: usize) -> Markup {
         section aria-labelledby="flaky" {
             h2 #flaky { "Flakiest invariants" }
             @if unsure.is_empty() {
-                p.quiet { "Over the last " (runs) " runs, each invariant always passed or always failed." }
+                p.quiet { "Over the last " (counted(runs as u64, "run")) ", each invariant always passed or always failed." }
             } @else {
                 (tables::table("Flakiest invariants", "", &HEADS, &rows))
-                p.quiet { "Over the last " (runs) " runs." }
+                p.quiet { "Over the last " (counted(runs as u64, "run")) "." }
             }
         }
     }

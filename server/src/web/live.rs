@@ -1,0 +1,95 @@
+//! Tells a page that there is something new about what it shows: server-sent events without content, after which it asks for
+//! the part that changes.
+
+use axum::response::Response;
+use axum::response::sse::Event;
+use futures::stream;
+use store::{Run, RunState};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::results::oldest;
+use crate::stream::news;
+
+/// `changed` whenever there is something new about a run, or about one scenario of it, and `done` when there will be no more.
+pub(super) fn follow(app: App, run: Run, scenario: Option<String>) -> Result<Response, ApiError> {
+    let streams = app.streams.clone();
+    let place = streams.try_acquire_owned().map_err(|_| ApiError::busy("all streams are taken; try again soon"))?;
+    let following = Following { app, run, scenario, seen: None, again: None, _place: place };
+    Ok(news(stream::unfold(following, |mut following| async move {
+        let event = following.next().await?;
+        Some((event, following))
+    })))
+}
+
+/// A page that follows a run.
+struct Following {
+    app: App,
+    run: Run,
+    /// The scenario that it shows; `None` for all of them.
+    scenario: Option<String>,
+    /// What it was told last. What a page has when it opens the stream may be older than the stream, so at first that is
+    /// nothing.
+    seen: Option<Seen>,
+    /// When it is told once more: what it asks for after a scenario ended may be a little older than that.
+    again: Option<Instant>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// How far a run, or one scenario of it, has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    /// The number of the last event.
+    event: u64,
+    /// How many scenarios have ended.
+    ended: u64,
+    /// Whether there will be no more.
+    is_over: bool,
+}
+
+impl Following {
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if self.seen.is_some_and(|seen| seen.is_over) || self.app.ending.is_cancelled() {
+                return None;
+            }
+            match self.look().await {
+                Ok(now) if self.is_news(now) => {
+                    let word = if now.is_over { "done" } else { "changed" };
+                    return Some(Event::default().event(word).data(now.ended.to_string()));
+                }
+                Err(error) if !error.is_ours() => return None,
+                Ok(_) | Err(_) => {}
+            }
+            let _ = tokio::time::timeout(self.app.config.look, self.app.ending.cancelled()).await;
+        }
+    }
+
+    /// Whether a page does not know this yet. From now on it does.
+    fn is_news(&mut self, now: Seen) -> bool {
+        let before = self.seen.replace(now);
+        if before.is_some_and(|before| before.ended != now.ended) {
+            let age = oldest(now.ended);
+            self.again = (!age.is_zero()).then(|| Instant::now() + age);
+        }
+        before != Some(now) || self.again.take_if(|at| Instant::now() >= *at).is_some()
+    }
+
+    /// Looks how far it is. Whether it has ended is asked first: what is over has no more events.
+    async fn look(&self) -> Result<Seen, ApiError> {
+        let (store, id) = (&self.app.store, self.run.id);
+        let run = store.run(id).await?;
+        let is_run_over = run.state != RunState::Open;
+        let (ended, is_over) = match &self.scenario {
+            None => (run.ended, is_run_over),
+            Some(scenario) => {
+                let has_ended = store.scenario(id, scenario).await?.is_some_and(|stored| stored.result.is_some());
+                (u64::from(has_ended), has_ended || is_run_over)
+            }
+        };
+        let event = store.last_event(id, self.scenario.as_deref()).await?;
+        Ok(Seen { event, ended, is_over })
+    }
+}
