@@ -18,6 +18,7 @@ mod json_text;
 mod keys;
 mod live_view;
 mod machine;
+mod meant;
 mod output;
 mod paint;
 mod reference;

@@ -43,11 +43,13 @@ fn is_passed_over(folder: &Path) -> bool {
     is_hidden(folder) || folder.join(SKIP_FILE).exists()
 }
 
-fn is_hidden(path: &Path) -> bool {
+/// Whether a name begins with a dot.
+pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-fn is_yaml(path: &Path) -> bool {
+/// Whether a name ends like that of a YAML file.
+pub(crate) fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 

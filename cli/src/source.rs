@@ -13,6 +13,7 @@ use scenario::spec::{Bundle, Loaded, load, path};
 use store::SpecContent;
 
 use crate::beside;
+use crate::meant::meant;
 use crate::output::CommandError;
 use crate::search::{self, Pattern, SPEC_FILE};
 
@@ -154,7 +155,10 @@ fn from_stdin() -> Result<Source, String> {
 }
 
 fn from_file(path: &Path) -> Result<Source, String> {
-    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", path.display());
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => nowhere(path),
+        _ => format!("cannot read `{}`: {error}", path.display()),
+    };
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
     let is_bundle = path.file_name().is_some_and(|name| name == SPEC_FILE);
@@ -163,6 +167,12 @@ fn from_file(path: &Path) -> Result<Source, String> {
     let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
     let source = from_bytes(name, bytes, bundle);
     Ok(Source { folder: is_bundle.then_some(folder), ..source })
+}
+
+/// That there is nothing, and what may have been meant.
+fn nowhere(path: &Path) -> String {
+    let near = meant(path).map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default();
+    format!("cannot read `{}`: there is no such file or folder{near}", path.display())
 }
 
 fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {

@@ -5,10 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
+use scenario::spec::diagnostic::did_you_mean;
 use toml::{Table, Value};
-
-/// How alike a word must be to be what was meant.
-const ALIKE: f64 = 0.7;
 
 /// A file that says how commands behave.
 #[derive(Debug)]
@@ -118,9 +116,8 @@ pub(super) fn configurable(command: &Command) -> Vec<&Arg> {
 
 /// What was probably meant.
 fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> String {
-    let near = known.into_iter().map(|known| (strsim::jaro_winkler(word, known), known));
-    let best = near.filter(|(alike, _)| *alike > ALIKE).max_by(|one, other| one.0.total_cmp(&other.0));
-    best.map(|(_, known)| format!("; did you mean `{known}`?")).unwrap_or_default()
+    let near = did_you_mean(word, known.into_iter().map(String::as_str));
+    near.map(|near| format!("; {near}")).unwrap_or_default()
 }
 
 /// What the file says about an option, as texts.

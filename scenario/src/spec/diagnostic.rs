@@ -54,12 +54,14 @@ impl Diagnostic {
 }
 
 /// The closest of `known` to what was written, as a sentence: did you mean …?
-pub(crate) fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+#[must_use]
+pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     closest(written, known).map(|name| format!("did you mean `{name}`?"))
 }
 
 /// The closest of `known` to what was written, when it is close enough to be a slip.
-pub(crate) fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.8;
     let lower = written.to_lowercase();
     known
