@@ -7,18 +7,19 @@ use serde_json::Value as Json;
 
 use crate::acting::OtherAgent;
 use crate::output::CommandError;
+use crate::whole_number::whole_number;
 
 /// What people change about a spec when they run it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Choices {
     /// Run each cell so often, instead of what the spec says.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     pub(crate) replicas: Option<usize>,
     /// Use this value of a parameter instead of the matrix's: NAME=VALUE. Can be given several times.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) param: Vec<String>,
     /// Use this seed instead of the spec's own.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>)]
     pub(crate) seed: Option<u64>,
     /// Run only scenarios whose id, cell, spec, suite, tag or parameter (NAME=VALUE) matches; `*` and `?` stand for anything.
     /// Can be given several times.

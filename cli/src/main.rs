@@ -33,6 +33,7 @@ mod standing;
 mod submitting;
 mod times;
 mod verdict_lines;
+mod whole_number;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

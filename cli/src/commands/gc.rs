@@ -24,6 +24,7 @@ use crate::home::StoreOption;
 use crate::machine;
 use crate::output::{CommandError, Output};
 use crate::times::{bytes_of, length, second, size};
+use crate::whole_number::whole_number;
 
 /// Remove old experiments with their evidence, and everything that nothing uses any more.
 ///
@@ -37,7 +38,7 @@ pub(crate) struct Gc {
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = length)]
     older_than: Duration,
     /// Never remove the newest ones, of which so many stay.
-    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = whole_number::<u32>)]
     keep: u32,
     /// Remove the oldest ones too until their evidence has no more bytes than this: `500MB`, `20GB`.
     #[arg(long, value_name = "SIZE", value_parser = bytes_of)]

@@ -16,6 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
+use crate::table::table;
+use crate::whole_number::whole_number;
 
 /// Make images that stand in for well-known ones, on a machine that cannot pull those.
 #[derive(Debug, Args)]
@@ -42,7 +44,7 @@ struct Build {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "parallel"])]
     tar: Option<PathBuf>,
     /// How many are made at once.
-    #[arg(long, default_value_t = BuildOptions::default().parallel)]
+    #[arg(long, default_value_t = BuildOptions::default().parallel, value_parser = whole_number::<usize>)]
     parallel: usize,
     #[command(flatten)]
     data_dir: DataDirArgument,

@@ -17,6 +17,7 @@ use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::standing::Standing;
 use crate::times::{age, second};
+use crate::whole_number::whole_number;
 
 /// List the experiments that are kept, newest first.
 ///
@@ -25,7 +26,7 @@ use crate::times::{age, second};
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// How many experiments to show.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole_number::<u32>)]
     limit: u32,
     /// Only experiments of the spec with this id.
     #[arg(long, value_name = "ID")]

@@ -12,6 +12,8 @@ use super::validate::count;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, sources};
+use crate::table::table;
+use crate::whole_number::whole_number;
 
 /// Show the scenarios that specs expand to, with their ids and seeds.
 #[derive(Debug, Args)]
@@ -20,10 +22,10 @@ pub(crate) struct Plan {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// Use this seed instead of the specs' own.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>)]
     seed: Option<u64>,
     /// Run each cell so often instead of `parallelism.replicas`.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<usize>)]
     replicas: Option<usize>,
     /// Give a parameter of the matrix this value in every cell; several times for several parameters or values.
     #[arg(long = "param", value_name = "NAME=VALUE")]

@@ -22,6 +22,7 @@ use crate::service::{
 };
 use crate::signals::Signals;
 use crate::times::{bytes_of, length};
+use crate::whole_number::whole_number;
 
 /// Serve the API, with a worker in the same process.
 ///
@@ -42,10 +43,10 @@ pub(crate) struct Serve {
     #[arg(long, env = "TOUCHSTONE_NO_AUTH", value_parser = BoolishValueParser::new())]
     no_auth: bool,
     /// Requests a second of one key that only read; 0 for any number.
-    #[arg(long, env = "TOUCHSTONE_READS_PER_SECOND", value_name = "N", default_value_t = 500)]
+    #[arg(long, env = "TOUCHSTONE_READS_PER_SECOND", value_name = "N", default_value_t = 500, value_parser = whole_number::<u32>)]
     reads_per_second: u32,
     /// Requests a second of one key that change something; 0 for any number.
-    #[arg(long, env = "TOUCHSTONE_WRITES_PER_SECOND", value_name = "N", default_value_t = 100)]
+    #[arg(long, env = "TOUCHSTONE_WRITES_PER_SECOND", value_name = "N", default_value_t = 100, value_parser = whole_number::<u32>)]
     writes_per_second: u32,
     /// The largest spec with its files, or snapshot of an agent, that is taken.
     #[arg(long, env = "TOUCHSTONE_MAX_UPLOAD", value_name = "SIZE", default_value = "64Mi", value_parser = bytes_of)]
@@ -54,7 +55,7 @@ pub(crate) struct Serve {
     #[arg(long, env = "TOUCHSTONE_MAX_BODY", value_name = "SIZE", default_value = "2Mi", value_parser = bytes_of)]
     max_body: u64,
     /// How many streams of events may be open at once.
-    #[arg(long, env = "TOUCHSTONE_MAX_STREAMS", value_name = "N", default_value_t = 200)]
+    #[arg(long, env = "TOUCHSTONE_MAX_STREAMS", value_name = "N", default_value_t = 200, value_parser = whole_number::<usize>)]
     max_streams: usize,
     /// Remove experiments that are older than this, such as 90d, unless they are pinned; none without it.
     #[arg(long, env = "TOUCHSTONE_KEEP_FOR", value_name = "TIME", value_parser = length)]

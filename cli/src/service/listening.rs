@@ -1,16 +1,33 @@
 //! Where a server listens, and who may come without a key.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use tokio::net::TcpListener;
 
 use crate::output::CommandError;
 
+/// Where a server listens when nobody says otherwise.
+const USUAL_PORT: u16 = 8012;
+
 /// Finds an address, such as `127.0.0.1:8012` or `localhost:0`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let mut found = text.to_socket_addrs().map_err(|error| format!("`{text}` is no address with a port: {error}"))?;
+    let mut found = text.to_socket_addrs().map_err(|error| match whole(text) {
+        Some(whole) => format!("an address and a port are wanted, such as {whole}"),
+        None => format!("`{text}` is no address with a port: {error}"),
+    })?;
     found.next().ok_or_else(|| format!("`{text}` leads nowhere"))
+}
+
+/// The whole address, of which one half was given: a port, or an address.
+fn whole(text: &str) -> Option<String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    let address = text.strip_suffix(':').unwrap_or(text).parse::<IpAddr>();
+    match (port, address) {
+        (Ok(port), _) => Some(format!("127.0.0.1:{port}")),
+        (_, Ok(address)) => Some(SocketAddr::new(address, USUAL_PORT).to_string()),
+        _ => None,
+    }
 }
 
 /// Refuses a server without keys that others could reach.
@@ -52,6 +69,20 @@ mod tests {
             let problem = require_loopback(address(shut).expect("an address")).expect_err("refused").to_string();
             assert!(problem.contains(shut) && problem.contains("touchstone key create"), "{problem}");
         }
-        assert!(address("8012").is_err() && address("127.0.0.1").is_err());
+    }
+
+    #[test]
+    fn half_an_address_is_told_how_the_whole_is_written() {
+        for (half, whole) in [
+            ("8013", "127.0.0.1:8013"),
+            (":8013", "127.0.0.1:8013"),
+            ("0.0.0.0", "0.0.0.0:8012"),
+            ("127.0.0.1:", "127.0.0.1:8012"),
+            ("::1", "[::1]:8012"),
+        ] {
+            let problem = address(half).expect_err(half);
+            assert_eq!(problem, format!("an address and a port are wanted, such as {whole}"), "{half}");
+        }
+        assert!(address("127.0.0.1:many").expect_err("no port").contains("is no address with a port"));
     }
 }

@@ -19,33 +19,34 @@ use crate::machine::ModelOptions;
 use crate::output::CommandError;
 use crate::session::{budget, usual_slots};
 use crate::times::{bytes_of, length};
+use crate::whole_number::whole_number;
 
 /// How a worker of a service works.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkerOptions {
     /// How many sandboxes there are at once; without it two for each core, as far as memory and processors allow.
-    #[arg(long, env = "TOUCHSTONE_MAX_CONCURRENT", value_name = "N")]
+    #[arg(long, env = "TOUCHSTONE_MAX_CONCURRENT", value_name = "N", value_parser = whole_number::<NonZeroUsize>)]
     max_concurrent: Option<NonZeroUsize>,
     /// The memory that all sandboxes together may be promised, such as 12Gi; all that the machine has without it.
     #[arg(long, env = "TOUCHSTONE_MEMORY", value_name = "SIZE", value_parser = bytes_of)]
     memory: Option<u64>,
     /// The cores that all sandboxes together may be promised; eight for each of the machine's without it.
-    #[arg(long, env = "TOUCHSTONE_CPUS", value_name = "N")]
+    #[arg(long, env = "TOUCHSTONE_CPUS", value_name = "N", value_parser = whole_number::<NonZeroU32>)]
     cpus: Option<NonZeroU32>,
     /// How many sandboxes are made at once.
-    #[arg(long, env = "TOUCHSTONE_CREATING", value_name = "N", default_value = "4")]
+    #[arg(long, env = "TOUCHSTONE_CREATING", value_name = "N", default_value = "4", value_parser = whole_number::<NonZeroUsize>)]
     creating: NonZeroUsize,
     /// How many sandboxes are removed at once.
-    #[arg(long, env = "TOUCHSTONE_DESTROYING", value_name = "N", default_value = "4")]
+    #[arg(long, env = "TOUCHSTONE_DESTROYING", value_name = "N", default_value = "4", value_parser = whole_number::<NonZeroUsize>)]
     destroying: NonZeroUsize,
     /// How many scenarios all workers together run at once; tell every worker the same.
-    #[arg(long, env = "TOUCHSTONE_GLOBAL_LIMIT", value_name = "N")]
+    #[arg(long, env = "TOUCHSTONE_GLOBAL_LIMIT", value_name = "N", value_parser = whole_number::<NonZeroU32>)]
     global_limit: Option<NonZeroU32>,
     /// How many scenarios of one spec all workers together run at once; tell every worker the same.
-    #[arg(long, env = "TOUCHSTONE_PER_SPEC_LIMIT", value_name = "N")]
+    #[arg(long, env = "TOUCHSTONE_PER_SPEC_LIMIT", value_name = "N", value_parser = whole_number::<NonZeroU32>)]
     per_spec_limit: Option<NonZeroU32>,
     /// How many of the sandboxes people may work in; all but one, or the only one, without it.
-    #[arg(long, env = "TOUCHSTONE_INTERACTIVE", value_name = "N")]
+    #[arg(long, env = "TOUCHSTONE_INTERACTIVE", value_name = "N", value_parser = whole_number::<usize>)]
     pub(super) interactive: Option<usize>,
     /// How long a scenario is held by a worker that is not heard of; then another one runs it.
     #[arg(long, env = "TOUCHSTONE_LEASE", value_name = "TIME", default_value = "30s", value_parser = length)]
@@ -57,7 +58,7 @@ pub(crate) struct WorkerOptions {
     #[arg(long, env = "TOUCHSTONE_SWEEP_EVERY", value_name = "TIME", default_value = "5m", value_parser = length)]
     sweep_every: Duration,
     /// How often a scenario is tried when the machine fails, not the agent.
-    #[arg(long, env = "TOUCHSTONE_ATTEMPTS", value_name = "N", default_value = "3")]
+    #[arg(long, env = "TOUCHSTONE_ATTEMPTS", value_name = "N", default_value = "3", value_parser = whole_number::<NonZeroU32>)]
     attempts: NonZeroU32,
     /// How much disk must be free to start a scenario.
     #[arg(long, env = "TOUCHSTONE_FREE_DISK", value_name = "SIZE", default_value = "1Gi", value_parser = bytes_of)]

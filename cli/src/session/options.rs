@@ -15,12 +15,13 @@ use crate::home::StoreOption;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
 use crate::secrets::SecretOptions;
+use crate::whole_number::whole_number;
 
 /// How runs are worked on.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkOptions {
     /// How many scenarios run at once; without it two for each core, as far as memory and processors allow.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<NonZeroUsize>)]
     pub(super) max_concurrent: Option<NonZeroUsize>,
     /// How long all of it may take, such as 10m; what has not ended then is cancelled.
     #[arg(long, value_name = "TIME", value_parser = timespan)]

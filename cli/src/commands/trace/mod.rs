@@ -14,6 +14,7 @@ use crate::exit_code::Exit;
 use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
+use crate::whole_number::whole_number;
 use happened::Phases;
 
 /// Show what happened in a scenario as a timeline: phases, model calls, tools, requests, SQL, commands and probes.
@@ -28,7 +29,7 @@ pub(crate) struct Trace {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// How many lines to show at most.
-    #[arg(long, value_name = "N", default_value_t = 500)]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = whole_number::<usize>)]
     limit: usize,
     #[command(flatten)]
     server: MaybeServer,

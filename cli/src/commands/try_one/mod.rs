@@ -37,6 +37,7 @@ use crate::secrets::{self, SecretOptions};
 use crate::signals::{Asked, Signals};
 use crate::source::{Source, has_error, sources};
 use crate::verdict_lines::{MOST_LINE, lines};
+use crate::whole_number::whole_number;
 use show::tell;
 
 /// Run one scenario of a spec in a sandbox, show what came of it, and keep nothing.
@@ -48,7 +49,7 @@ pub(crate) struct Try {
     #[arg(long)]
     scenario: Option<String>,
     /// Use this seed instead of the spec's own.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number::<u64>)]
     seed: Option<u64>,
     /// Who acts instead of the spec's own agent.
     #[arg(long, value_enum)]
