@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use store::{Experiment, Run, Store, StoredScenario};
+use store::{Experiment, Run, Store, StoreError, StoredScenario};
 
 use crate::output::CommandError;
 
@@ -38,7 +38,7 @@ impl FromStr for Reference {
 }
 
 impl Reference {
-    /// The experiment's name: an id, a part of one, or `latest`.
+    /// The experiment's name: an id, a part of one, `latest`, or `latest~1` for the one before it.
     pub(crate) fn experiment(&self) -> &str {
         &self.experiment
     }
@@ -50,7 +50,10 @@ impl Reference {
 
     /// The experiment, and the run that is meant: the newest one unless another is named.
     pub(crate) async fn find(&self, store: &Store) -> Result<(Experiment, Run), CommandError> {
-        let experiment = store.find_experiment(&self.experiment).await?;
+        let experiment = match store.find_experiment(&self.experiment).await {
+            Err(StoreError::NotFound(problem)) => return Err(self.missing(store, problem).await?),
+            found => found?,
+        };
         let mut runs = store.runs(experiment.id).await?.into_iter();
         let run = match self.run {
             Some(number) => runs.find(|run| run.id.number == number),
@@ -59,6 +62,18 @@ impl Reference {
         let id = experiment.id;
         let run = run.ok_or_else(|| CommandError::Usage(format!("the experiment `{id}` has no such run")))?;
         Ok((experiment, run))
+    }
+
+    /// That there is no such experiment; somebody may have named a spec.
+    async fn missing(&self, store: &Store, problem: String) -> Result<CommandError, CommandError> {
+        let name = &self.experiment;
+        let Some(newest) = store.experiments(1, Some(name)).await?.pop() else {
+            return Ok(CommandError::Usage(problem));
+        };
+        Ok(CommandError::Usage(format!(
+            "`{name}` is a spec, and no experiment; `touchstone list --spec {name}` shows its experiments, of which {} is the newest",
+            newest.id
+        )))
     }
 
     /// The scenario that is named, among those of a run.
@@ -87,6 +102,7 @@ mod tests {
             Some((experiment.to_owned(), run, scenario.map(ToOwned::to_owned)))
         };
         assert_eq!(parsed("latest"), is("latest", None, None));
+        assert_eq!(parsed("latest~2#1/x"), is("latest~2", Some(1), Some("x")));
         assert_eq!(parsed("abcd#2"), is("abcd", Some(2), None));
         assert_eq!(parsed("abcd/default-r0"), is("abcd", None, Some("default-r0")));
         assert_eq!(parsed("abcd#3/python-r1"), is("abcd", Some(3), Some("python-r1")));

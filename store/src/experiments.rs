@@ -10,6 +10,7 @@ use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::{ExperimentId, RunId};
+use crate::newest::newer_than;
 use crate::page::{Listed, Page};
 use crate::runs::{NewRun, RunKind, insert_run};
 use crate::specs::{SpecVersion, require_spec};
@@ -234,17 +235,17 @@ impl Store {
         page.listed(experiments, |one: &Experiment| (millis(one.created_at), one.id))
     }
 
-    /// The experiment that a person means: by its id, by the beginning or end of its id, or by `latest`.
+    /// The experiment that a person means: by its id, by the beginning or end of its id, by `latest`, or by
+    /// `latest~1` for the one before it.
     pub async fn find_experiment(&self, name: &str) -> Result<Experiment, StoreError> {
-        if name == "latest" {
-            let newest = self.experiments(1, None).await?.pop();
-            return newest.ok_or_else(|| StoreError::NotFound("there is no experiment yet".to_owned()));
+        if let Some(newer) = newer_than(name) {
+            return self.newest_but(newer).await;
         }
         let name = name.to_ascii_lowercase();
         let is_part = name.len() >= SHORTEST && name.chars().all(|character| "0123456789abcdef-".contains(character));
         if !is_part {
             return Err(StoreError::NotFound(format!(
-                "`{name}` names no experiment: give its id, at least {SHORTEST} characters of the id's beginning or end, or `latest`"
+                "`{name}` names no experiment: give its id, at least {SHORTEST} characters of the id's beginning or end, `latest`, or `latest~1` for the one before it; `touchstone list` shows all of them"
             )));
         }
         let like = |pattern: String| Expr::col(Experiments::Id).like(pattern);

@@ -36,6 +36,7 @@ mod ids;
 mod json;
 mod keys;
 mod migrate;
+mod newest;
 mod number;
 mod page;
 mod prune;
@@ -77,6 +78,7 @@ pub use history::{HistoryFilter, InvariantCount, Past, PastStatus, RunNumbers};
 pub use idempotency::{Begun, Once, Reply, Submitted};
 pub use ids::{ExperimentId, JobId, Lane, RunId};
 pub use keys::{ApiKey, NewKey, Scope};
+pub use newest::newer_than;
 pub use page::{Listed, Page};
 pub use prune::{Prune, Pruned};
 pub use queue::{

@@ -4,6 +4,7 @@ use reqwest::Url;
 use scenario::report::{Report, read};
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
+use store::newer_than;
 
 use super::Server;
 use crate::output::CommandError;
@@ -80,7 +81,7 @@ impl Server {
         Ok(items.into_iter().map(Listed).collect())
     }
 
-    /// The run that is meant: `latest`, an id, or its beginning or end.
+    /// The run that is meant: `latest`, `latest~1`, an id, or its beginning or end.
     pub(crate) async fn find(&self, reference: &Reference) -> Result<RemoteRun, CommandError> {
         let wanted = reference.experiment();
         let run = reference.run();
@@ -88,11 +89,15 @@ impl Server {
         if wanted.len() >= 32 {
             return found(wanted);
         }
-        let limit = if wanted == "latest" { 1 } else { LOOKED_THROUGH };
+        let newest = newer_than(wanted);
+        let limit = newest.map_or(LOOKED_THROUGH, |newer| newer.saturating_add(1));
         let ids: Vec<_> = self.experiments(limit, None).await?.iter().map(|one| one.text("id")).collect();
-        let is_meant = |id: &&String| wanted == "latest" || id.starts_with(wanted) || id.ends_with(wanted);
+        let meant: Vec<_> = match newest {
+            Some(newer) => ids.iter().skip(usize::try_from(newer).unwrap_or(usize::MAX)).take(1).collect(),
+            None => ids.iter().filter(|id| id.starts_with(wanted) || id.ends_with(wanted)).collect(),
+        };
         let place = self.place();
-        match ids.iter().filter(is_meant).collect::<Vec<_>>().as_slice() {
+        match meant.as_slice() {
             [only] => found(only),
             [] => Err(CommandError::Usage(format!(
                 "there is no experiment `{wanted}` at {place}; `touchstone list --url {place}` shows all"

@@ -23,7 +23,7 @@ use crate::reference::Reference;
 /// of comparisons); otherwise it is called insufficient evidence. The exit code is 1 when anything has regressed.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// What was before: EXPERIMENT or EXPERIMENT#RUN, or a report that was written with `-o FILE.json`.
+    /// What was before: EXPERIMENT or EXPERIMENT#RUN, such as `latest~1`, or a report that was written with `-o FILE.json`.
     baseline: String,
     /// What is now, likewise.
     #[arg(default_value = "latest")]
@@ -52,6 +52,7 @@ impl Compare {
         let (baseline, candidate) = Runtime::new()?.block_on(async {
             Ok::<_, CommandError>((self.reports(&self.baseline).await?, self.reports(&self.candidate).await?))
         })?;
+        self.require_two(&baseline, &candidate)?;
         let drift = Drift::of(&self.baseline, &baseline, &candidate);
         match self.format {
             Format::Text => output.report(text(&drift).trim_end())?,
@@ -63,6 +64,20 @@ impl Compare {
             Format::Markdown => output.line(markdown_drift(&drift).trim_end())?,
         }
         Ok(if drift.regressed() { Exit::Failed } else { Exit::Passed })
+    }
+
+    /// Refuses to compare an experiment with itself, which would always say that nothing has changed.
+    fn require_two(&self, baseline: &[Report], candidate: &[Report]) -> Result<(), CommandError> {
+        let is_file = |word: &str| Path::new(word).is_file();
+        let name = |report: &Report| (report.header.experiment_id.clone(), report.header.run);
+        let is_same = baseline.iter().map(name).eq(candidate.iter().map(name));
+        if !is_same || is_file(&self.baseline) || is_file(&self.candidate) {
+            return Ok(());
+        }
+        Err(CommandError::Usage(format!(
+            "`{}` and `{}` are the same run; `touchstone compare latest~1` compares the newest experiment with the one before it",
+            self.baseline, self.candidate
+        )))
     }
 
     /// The reports that a word means: those of a file, or of an experiment.

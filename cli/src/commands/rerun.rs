@@ -24,7 +24,8 @@ use tokio::runtime::Runtime;
 /// With a URL, that server runs it, as a new experiment, which is followed to its end.
 #[derive(Debug, Args)]
 pub(crate) struct Rerun {
-    /// EXPERIMENT/SCENARIO or EXPERIMENT; the experiment's id, the beginning or end of it, or `latest`.
+    /// EXPERIMENT/SCENARIO or EXPERIMENT; the experiment's id, the beginning or end of it, `latest`, or `latest~1` for
+    /// the one before it.
     what: Reference,
     /// Only scenarios that did not pass; on a server.
     #[arg(long)]

@@ -27,6 +27,22 @@ fn what_became_worse_is_told_and_makes_the_exit_code() {
 }
 
 #[test]
+fn the_newest_experiment_is_compared_with_the_one_before_it_and_not_with_itself() {
+    let seeded = Seeded::new();
+    seeded.experiment(1, ["hello", "hello"], minute(1));
+    let (code, _, stderr) = seeded.run(&["compare", "latest~1"]);
+    assert!(code == 2 && stderr.contains("there is no experiment `latest~1`: there is only one"), "{stderr}");
+    let newest = seeded.experiment(2, ["hello", "goodbye"], minute(2)).to_string();
+    let (code, stdout, stderr) = seeded.run(&["compare", "latest~1"]);
+    assert!(code == 1 && stdout.contains("compared with latest~1: 2 cells compared: 2 regressed"), "{stdout}{stderr}");
+    for itself in ["latest", &newest, "latest#1"] {
+        let (code, stdout, stderr) = seeded.run(&["compare", itself]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{itself}");
+        assert!(stderr.contains("are the same run; `touchstone compare latest~1`"), "{stderr}");
+    }
+}
+
+#[test]
 fn a_report_in_a_file_is_as_good_as_an_experiment() {
     let seeded = Seeded::new();
     seeded.experiment(1, ["hello", "hello"], minute(1));

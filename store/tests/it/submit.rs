@@ -98,6 +98,9 @@ async fn people_name_experiments_by_a_part_of_the_id(world: World) {
     let oldest = submit_as(&world, "cafe1111-0000-7000-8000-000000000001", 1).await;
     for (name, id) in [
         ("latest", newer),
+        ("latest~0", newer),
+        ("latest~1", older),
+        ("latest~2", oldest),
         ("aaaa0", older),
         ("AAAA0", older),
         ("beef", older),
@@ -112,7 +115,9 @@ async fn people_name_experiments_by_a_part_of_the_id(world: World) {
             "{name} is not enough"
         );
     }
-    for name in ["", "aaa", "%", "____", "%%%%%", "aaaa%", "a_aa0", "dddd", "0000'", "7000"] {
+    let beyond = world.store.find_experiment("latest~3").await.expect_err("there are three").to_string();
+    assert!(beyond.contains("there is no experiment `latest~3`: there are only 3"), "{beyond}");
+    for name in ["", "latest~", "latest~x", "aaa", "%", "____", "%%%%%", "aaaa%", "a_aa0", "dddd", "0000'", "7000"] {
         assert!(matches!(world.store.find_experiment(name).await, Err(StoreError::NotFound(_))), "`{name}` names none");
     }
 }

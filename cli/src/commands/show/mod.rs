@@ -25,7 +25,8 @@ pub(super) use attempts::acted;
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// EXPERIMENT, EXPERIMENT#RUN, EXPERIMENT/SCENARIO or EXPERIMENT#RUN/SCENARIO. An experiment is named by its id, by at
-    /// least 4 characters of the id's beginning or end, or by `latest`. Without a run, the newest one is meant.
+    /// least 4 characters of the id's beginning or end, by `latest`, or by `latest~1` for the one before it. Without a run, the newest
+    /// one is meant.
     #[arg(value_name = "REFERENCE")]
     reference: Reference,
     /// How to show it; a scenario is shown as text or json.
