@@ -1,6 +1,7 @@
 //! The `touchstone` command.
 
 mod acting;
+mod at_server;
 mod backend;
 mod beside;
 mod chance;

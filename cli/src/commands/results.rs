@@ -5,11 +5,9 @@ use scenario::report::Reports;
 use tokio::runtime::Runtime;
 
 use super::run::exit;
-use crate::client::ServerOptions;
-use crate::documents::DocumentOptions;
+use crate::at_server::AtServer;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
-use crate::reference::Reference;
 use crate::session::Finish;
 
 /// Show what came of an experiment of a server, or has come of it so far.
@@ -17,21 +15,15 @@ use crate::session::Finish;
 /// The exit code is that of `touchstone run`: 4 while it has not ended.
 #[derive(Debug, Args)]
 pub(crate) struct Results {
-    /// EXPERIMENT or EXPERIMENT#RUN: the experiment's id, the beginning or end of it, or `latest`.
-    #[arg(value_name = "REFERENCE")]
-    reference: Reference,
     #[command(flatten)]
-    documents: DocumentOptions,
-    #[command(flatten)]
-    server: ServerOptions,
+    experiment: AtServer,
 }
 
 impl Results {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check(output)?;
-        let server = self.server.required("; `touchstone show` shows what was run on this machine")?;
+        let (server, documents) = self.experiment.open(output)?;
         Runtime::new()?.block_on(async {
-            let run = server.find(&self.reference).await?;
+            let run = self.experiment.find(&server).await?;
             let (report, status) = server.report(&run).await?;
             let note = match status.as_str() {
                 "finished" => None,

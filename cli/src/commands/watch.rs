@@ -5,11 +5,11 @@ use scenario::report::{Report, Reports};
 use tokio::runtime::Runtime;
 
 use super::run::exit;
-use crate::client::{Followed, RemoteRun, Server, ServerOptions, follow};
-use crate::documents::{DocumentOptions, Documents};
+use crate::at_server::AtServer;
+use crate::client::{Followed, RemoteRun, Server, follow};
+use crate::documents::Documents;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
-use crate::reference::Reference;
 use crate::session::Finish;
 use crate::signals::Signals;
 use crate::submitting::Sent;
@@ -19,21 +19,15 @@ use crate::submitting::Sent;
 /// Ctrl-C stops watching, and the experiment goes on. A server that is away for up to a minute is waited for.
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
-    /// EXPERIMENT or EXPERIMENT#RUN: the experiment's id, the beginning or end of it, or `latest`.
-    #[arg(value_name = "REFERENCE")]
-    reference: Reference,
     #[command(flatten)]
-    documents: DocumentOptions,
-    #[command(flatten)]
-    server: ServerOptions,
+    experiment: AtServer,
 }
 
 impl Watch {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let documents = self.documents.check(output)?;
-        let server = self.server.required("; `touchstone show` shows what was run on this machine")?;
+        let (server, documents) = self.experiment.open(output)?;
         Runtime::new()?.block_on(async {
-            let run = server.find(&self.reference).await?;
+            let run = self.experiment.find(&server).await?;
             let mut signals = Signals::listen()?;
             match follow(&server, &run, &mut signals, output).await? {
                 Followed::Ended(report, cancelled) => {
