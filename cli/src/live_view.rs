@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use scenario::counted;
 use scenario::result::RowStatus;
 use tokio::time::Instant;
 
@@ -124,7 +125,7 @@ impl LiveView {
             0 => String::new(),
             more => format!(", {more} more run"),
         };
-        self.bar.set_message(format!("{passed} passed, {failed} failed, {errors} errors{hidden}"));
+        self.bar.set_message(format!("{passed} passed, {failed} failed, {}{hidden}", counted(*errors, "error")));
     }
 }
 

@@ -32,6 +32,7 @@ mod signals;
 mod source;
 mod standing;
 mod submitting;
+mod table;
 mod times;
 mod verdict_lines;
 mod whole_number;

@@ -11,6 +11,7 @@ pub mod address;
 pub mod alert;
 pub mod cassette;
 pub mod checks;
+mod counted;
 pub mod drift;
 pub mod evidence;
 pub mod forbidden;
@@ -24,3 +25,5 @@ pub mod spec;
 pub mod trace;
 pub mod untrusted;
 pub mod verdict;
+
+pub use counted::{counted, counted_as};

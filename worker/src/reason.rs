@@ -1,5 +1,6 @@
 //! Why a worker takes nothing, in words for people.
 
+use scenario::counted_as;
 use store::Demand;
 
 use crate::absence::AWAY;
@@ -24,7 +25,9 @@ pub(crate) fn reason(
     }
     let most = config.slots.max(1);
     let room = match slots.room(config) {
-        Room::None => return Some(format!("no room: {} of {most} slots are busy", slots.len())),
+        Room::None => {
+            return Some(format!("no room: {} of {} busy", slots.len(), counted_as(most, "slot is", "slots are")));
+        }
         Room::For(room) => Some(room),
         Room::Any => None,
     };

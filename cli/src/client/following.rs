@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use scenario::counted_as;
 use scenario::report::Report;
 use scenario::result::RowStatus;
 use serde_json::{Value as Json, json};
@@ -34,8 +35,8 @@ pub(crate) async fn follow(
         shown.end();
         return Ok(Followed::Ended(Box::new(report), status == "cancelled"));
     }
-    let (ended, total) = (report.rows.len(), report.score.total);
-    output.note(format!("following {}: {ended} of {total} scenarios have ended", run.name()));
+    let (ended, total) = (report.rows.len(), counted_as(report.score.total, "scenario has", "scenarios have"));
+    output.note(format!("following {}: {ended} of {total} ended", run.name()));
     let mut stream = Stream::of(server, run.clone());
     let interrupted = loop {
         let happened = tokio::select! {

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use futures::StreamExt as _;
 use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
@@ -14,6 +14,7 @@ use crate::client::{Listed, Server, ServerOptions};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
+use crate::table::table;
 use crate::times::size;
 
 /// List the files that a scenario left on a server, or download them.
@@ -47,7 +48,7 @@ impl Artifacts {
             match &self.download {
                 Some(folder) => download(&server, &wanted, folder, output).await?,
                 None if wanted.is_empty() => output.line("no files")?,
-                None => output.line(table(&wanted).to_string())?,
+                None => output.line(listing(&wanted).to_string())?,
             }
             Ok(Exit::Passed)
         })
@@ -58,9 +59,8 @@ impl Artifacts {
     }
 }
 
-fn table(artifacts: &[Listed]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(["name", "size"]);
+fn listing(artifacts: &[Listed]) -> Table {
+    let mut table = table(["name", "size"]);
     for one in artifacts {
         table.add_row([one.text("name"), size(one.0["size_bytes"].as_u64().unwrap_or(0))]);
     }

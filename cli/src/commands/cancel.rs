@@ -3,11 +3,11 @@
 use clap::Args;
 use engine::owner::{Life, life_of};
 use scenario::result::ScenarioResult;
+use scenario::{counted, counted_as};
 use store::{Held, Kept, Numbers, Run, RunState};
 use tokio::runtime::Runtime;
 use worker::Clock as _;
 
-use super::validate::count;
 use crate::client::{MaybeServer, Server};
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
@@ -61,8 +61,9 @@ impl Cancel {
         }
         let said = server.cancel(&run, &self.reason).await?;
         let word = if said.text("status") == "cancelled" { "cancelled" } else { "is being cancelled" };
-        let (ended, total) = (said.text("ended_scenarios"), said.text("total_scenarios"));
-        output.line(format!("{} {word}: {ended} of {total} scenarios had ended", run.name()))?;
+        let total = said.0["total_scenarios"].as_u64().unwrap_or(0);
+        let (ended, total) = (said.text("ended_scenarios"), counted(total, "scenario"));
+        output.line(format!("{} {word}: {ended} of {total} had ended", run.name()))?;
         Ok(Exit::Passed)
     }
 
@@ -74,31 +75,26 @@ impl Cancel {
         let id = run.id;
         if cancelled.given_up > 0 {
             output.line(format!(
-                "{} given up: the process that ran it is gone; `touchstone sweep` removes what it left",
-                was(cancelled.given_up)
+                "{} is gone; `touchstone sweep` removes what it left",
+                counted_as(
+                    cancelled.given_up,
+                    "scenario was given up: the process that ran it",
+                    "scenarios were given up: the process that ran them"
+                )
             ))?;
         }
         if cancelled.stopping > 0 {
             output.line(format!(
                 "{} being run: stopped at the next heartbeat of its worker",
-                if cancelled.stopping == 1 {
-                    "1 scenario is".to_owned()
-                } else {
-                    format!("{} scenarios are", cancelled.stopping)
-                }
+                counted_as(cancelled.stopping, "scenario is", "scenarios are")
             ))?;
         }
         let scenarios = home.store.scenarios(id).await?;
         let judged = scenarios.iter().filter(|stored| stored.result.is_some()).count();
         let word = if cancelled.ended { "cancelled" } else { "is being cancelled" };
-        let total = usize::try_from(after.total).unwrap_or(usize::MAX);
-        output.line(format!("{id} {word}: {judged} of {} had ended", count(total, "scenario")))?;
+        output.line(format!("{id} {word}: {judged} of {} had ended", counted(after.total, "scenario")))?;
         Ok(Exit::Passed)
     }
-}
-
-fn was(number: usize) -> String {
-    if number == 1 { "1 scenario was".to_owned() } else { format!("{number} scenarios were") }
 }
 
 async fn end(home: &Home, run: &Run, reason: &str) -> Result<Cancelled, CommandError> {

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use comfy_table::{Table, presets};
 use scenario::drift::Drift;
 use scenario::report::{Report, markdown_drift, read_all, terminal_drift};
 use serde_json::json;
@@ -15,6 +14,7 @@ use crate::exit_code::Exit;
 use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
+use crate::table::table;
 
 /// Compare two experiments, cell by cell and invariant by invariant.
 ///
@@ -109,8 +109,7 @@ pub(super) fn from_file(path: &Path) -> Result<Vec<Report>, CommandError> {
 fn text(drift: &Drift) -> String {
     let mut text = terminal_drift(drift);
     for (spec, metrics) in &drift.metrics {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([spec, "before", "now", "change"]);
+        let mut table = table([spec, "before", "now", "change"]);
         for metric in metrics {
             let change = match (metric.baseline, metric.delta) {
                 (_, delta) if delta.abs() < f64::EPSILON => "-".to_owned(),

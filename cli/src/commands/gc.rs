@@ -11,12 +11,12 @@ use engine::backend::Backend as _;
 use engine::data_dir::DataDir;
 use engine::owner::{Life, life_of};
 use jiff::Timestamp;
+use scenario::counted;
 use store::{ExperimentId, Garbage, Lane, Prune, Pruned, Store};
 use tokio::runtime::Runtime;
 use walkdir::WalkDir;
 use worker::{Clock as _, bundle_folder};
 
-use super::validate::count;
 use crate::backend::docker;
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
@@ -94,10 +94,10 @@ impl Gc {
         self.prune(&home.store, before, output).await?;
         output.line(format!(
             "removed {}, {}, {}, {} and {}: {} of files",
-            number(removed.experiments, "experiment"),
-            count(refuse.orphans.len(), "orphaned folder"),
-            number(removed.specs, "version") + " of specs",
-            count(refuse.bundles.len(), "unpacked bundle"),
+            counted(removed.experiments, "experiment"),
+            counted(refuse.orphans.len(), "orphaned folder"),
+            counted(removed.specs, "version") + " of specs",
+            counted(refuse.bundles.len(), "unpacked bundle"),
             judgements(&refuse),
             size(refuse.bytes)
         ))?;
@@ -116,11 +116,11 @@ impl Gc {
         }
         output.line(format!(
             "removed {}, {}, {}, {} and {} of a server",
-            number(pruned.traces, "trace"),
-            number(pruned.sandboxes, "row") + " of sandboxes",
-            number(pruned.deliveries, "message"),
-            number(pruned.bundles, "unused agent"),
-            number(pruned.replies, "kept request"),
+            counted(pruned.traces, "trace"),
+            counted(pruned.sandboxes, "row") + " of sandboxes",
+            counted(pruned.deliveries, "message"),
+            counted(pruned.bundles, "unused agent"),
+            counted(pruned.replies, "kept request"),
         ))
     }
 
@@ -152,10 +152,10 @@ impl Gc {
         }
         output.line(format!(
             "would remove {}, {}, {}, {} and {}: {} of files",
-            count(refuse.experiments.len(), "experiment"),
-            count(refuse.orphans.len(), "orphaned folder"),
-            count(refuse.specs.len(), "version") + " of specs",
-            count(refuse.bundles.len(), "unpacked bundle"),
+            counted(refuse.experiments.len(), "experiment"),
+            counted(refuse.orphans.len(), "orphaned folder"),
+            counted(refuse.specs.len(), "version") + " of specs",
+            counted(refuse.bundles.len(), "unpacked bundle"),
             judgements(refuse),
             size(refuse.bytes)
         ))?;
@@ -173,7 +173,7 @@ impl Gc {
         for image in &evicted {
             output.line(format!("image      {image}"))?;
         }
-        output.line(format!("removed {}", count(evicted.len(), "image")))
+        output.line(format!("removed {}", counted(evicted.len(), "image")))
     }
 }
 
@@ -260,8 +260,4 @@ fn judgements(refuse: &Refuse) -> String {
 fn bytes(folder: &Path) -> u64 {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
-}
-
-fn number(number: u64, noun: &str) -> String {
-    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table};
 use engine::backend::docker::build::{self, BuildOptions, Built, Progress, State};
 use engine::data_dir::DataDir;
 use engine::images::recipe::{all, find};
@@ -142,7 +142,7 @@ impl List {
         let data_dir = self.data_dir.resolve()?;
         let aliases = Aliases::read(&data_dir).map_err(|error| infrastructure(&error))?;
         let docker = build::connect().await.map_err(|error| infrastructure(&error))?;
-        let mut table = table(&["image", "state", "size", "used for"]);
+        let mut table = wide(&["image", "state", "size", "used for"]);
         for recipe in all() {
             let state = build::state(&docker, recipe).await.map_err(|error| infrastructure(&error))?;
             let (state, size) = describe(state);
@@ -179,7 +179,7 @@ fn line(progress: &Progress) -> String {
 }
 
 fn summary(recipes: &[Recipe], built: &[Built]) -> Table {
-    let mut table = table(&["image", "size", "time", "what it is", "used for"]);
+    let mut table = wide(&["image", "size", "time", "what it is", "used for"]);
     for (recipe, built) in recipes.iter().zip(built) {
         let time = built.took.map_or_else(|| "-".to_owned(), seconds);
         let size = megabytes(built.size_bytes);
@@ -192,9 +192,8 @@ fn summary(recipes: &[Recipe], built: &[Built]) -> Table {
 /// How wide a table is.
 const WIDTH: u16 = 120;
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(header.iter().copied());
+fn wide(header: &[&str]) -> Table {
+    let mut table = table(header.iter().copied());
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table
 }

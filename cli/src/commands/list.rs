@@ -1,7 +1,7 @@
 //! `touchstone list`: the experiments that are kept.
 
 use clap::{Args, ValueEnum};
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use jiff::Timestamp;
 use scenario::result::RowStatus;
 use scenario::score::{ExperimentVerdict, Metrics};
@@ -16,6 +16,7 @@ use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::standing::Standing;
+use crate::table::table;
 use crate::times::{age, second};
 use crate::whole_number::whole_number;
 
@@ -67,7 +68,7 @@ impl List {
         match self.format {
             Format::Json => output.json(&rows.iter().map(object).collect())?,
             Format::Text if rows.is_empty() => output.line(self.nothing())?,
-            Format::Text => output.line(table(&rows, SystemClock.now()).to_string())?,
+            Format::Text => output.line(listing(&rows, SystemClock.now()).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -81,7 +82,7 @@ impl List {
             Format::Text if listed.is_empty() => {
                 output.line(format!("no experiments at {}; `touchstone submit SPEC` makes one", server.place()))?;
             }
-            Format::Text => output.line(remote_table(&listed).to_string())?,
+            Format::Text => output.line(remote_listing(&listed).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -122,11 +123,8 @@ async fn so_far(home: &Home, run: &Run) -> Result<(usize, Metrics), CommandError
     Ok((results.iter().filter(|result| result.status == RowStatus::Pass).count(), score.metrics))
 }
 
-fn table(rows: &[Row], now: Timestamp) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::ASCII_BORDERS_ONLY_CONDENSED)
-        .set_header(["id", "spec", "started", "age", "state", "verdict", "passed", "rate"]);
+fn listing(rows: &[Row], now: Timestamp) -> Table {
+    let mut table = table(["id", "spec", "started", "age", "state", "verdict", "passed", "rate"]);
     for row in rows {
         let Row { experiment, run, standing, passed, pass_rate } = row;
         table.add_row([
@@ -135,7 +133,10 @@ fn table(rows: &[Row], now: Timestamp) -> Table {
             second(experiment.created_at),
             age(experiment.created_at, now),
             standing.to_string(),
-            run.verdict.map_or("-", verdict_word).to_owned(),
+            run.verdict
+                .filter(|verdict| *verdict != ExperimentVerdict::Pending)
+                .map_or("-", ExperimentVerdict::word)
+                .to_owned(),
             format!("{passed}/{}", run.total),
             pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.2}")),
         ]);
@@ -144,11 +145,8 @@ fn table(rows: &[Row], now: Timestamp) -> Table {
 }
 
 /// The experiments of a server.
-fn remote_table(listed: &[Listed]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::ASCII_BORDERS_ONLY_CONDENSED)
-        .set_header(["id", "name", "spec", "started", "state", "verdict", "ended"]);
+fn remote_listing(listed: &[Listed]) -> Table {
+    let mut table = table(["id", "name", "spec", "started", "state", "verdict", "ended"]);
     for one in listed {
         let started = one.text("created_at");
         table.add_row([
@@ -162,16 +160,6 @@ fn remote_table(listed: &[Listed]) -> Table {
         ]);
     }
     table
-}
-
-/// The word for a verdict, for a person.
-pub(super) fn verdict_word(verdict: ExperimentVerdict) -> &'static str {
-    match verdict {
-        ExperimentVerdict::Pass => "pass",
-        ExperimentVerdict::Fail => "FAIL",
-        ExperimentVerdict::Error => "error",
-        ExperimentVerdict::Pending => "-",
-    }
 }
 
 fn object(row: &Row) -> Json {

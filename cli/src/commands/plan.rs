@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use comfy_table::{Table, presets};
+use scenario::counted;
 use scenario::plan::{self, PlanError, PlanOptions, expand, parameter};
 use scenario::spec::{Spec, render};
 use scenario::untrusted;
 
-use super::validate::count;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, sources};
@@ -89,13 +88,7 @@ impl Plan {
 fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), CommandError> {
     for (source, plan) in plans {
         output.line(format!("{} ({}), seed {}", plan.spec_id, source.name, plan.seed))?;
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header([
-            "scenario",
-            "replica",
-            "seed",
-            "parameters",
-        ]);
+        let mut table = table(["scenario", "replica", "seed", "parameters"]);
         for scenario in &plan.scenarios {
             let parameters: Vec<_> =
                 scenario.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -104,6 +97,6 @@ fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), Co
         }
         output.line(format!("{table}\n"))?;
     }
-    let scenarios = plans.iter().map(|(_, plan)| plan.scenarios.len()).sum();
-    output.line(format!("{}, {}", count(plans.len(), "spec"), count(scenarios, "scenario")))
+    let scenarios: usize = plans.iter().map(|(_, plan)| plan.scenarios.len()).sum();
+    output.line(format!("{}, {}", counted(plans.len(), "spec"), counted(scenarios, "scenario")))
 }

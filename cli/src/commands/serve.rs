@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use scenario::counted;
 use server::{Access, Config, Parts};
 use tokio_util::sync::CancellationToken;
 
@@ -101,9 +102,10 @@ impl Serve {
         if !self.no_auth {
             show_first_key(&home, output).await?;
         }
-        let works = station
-            .as_ref()
-            .map_or_else(|| "no worker".to_owned(), |station| format!("worker with {} slots", station.slots));
+        let works = station.as_ref().map_or_else(
+            || "no worker".to_owned(),
+            |station| format!("worker with {}", counted(station.slots, "slot")),
+        );
         let parts = Parts {
             config: self.config(),
             store: home.store.clone(),

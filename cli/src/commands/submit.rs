@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use scenario::counted;
 use tokio::runtime::Runtime;
 
 use super::watch::watch;
@@ -57,8 +58,8 @@ impl Submit {
             let key = self.idempotency_key.as_deref();
             let sent = submit(&server, outgoing, self.name.as_deref(), self.priority, key).await?;
             for one in &sent {
-                let (id, total, source) = (&one.accepted.experiment, one.accepted.total, &one.source);
-                output.note(format!("submitted {source} as {id}: {total} scenarios"));
+                let (id, source) = (&one.accepted.experiment, &one.source);
+                output.note(format!("submitted {source} as {id}: {}", counted(one.accepted.total, "scenario")));
             }
             if self.watch {
                 return watch(&server, &sent, &documents, output).await;

@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use engine::backend::{Backend, Reach, Swept};
+use scenario::{counted, counted_as};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::validate::count;
 use crate::backend::{Unconnected, docker, local, neither};
 use crate::exit_code::Exit;
 use crate::home::DataDirOption;
@@ -94,16 +94,15 @@ fn text(swept: Swept) -> String {
         Swept { containers: 0, volumes: 0, folders: 0, .. } => "nothing was left behind".to_owned(),
         Swept { containers, volumes, folders, .. } => format!(
             "removed {}, {} and {}",
-            count(containers, "container"),
-            count(volumes, "volume"),
-            count(folders, "folder")
+            counted(containers, "container"),
+            counted(volumes, "volume"),
+            counted(folders, "folder")
         ),
     };
     match swept.kept {
         0 => removed,
-        kept => format!(
-            "{removed}; {} kept for you, which --kept removes",
-            if kept == 1 { "1 sandbox is".to_owned() } else { format!("{kept} sandboxes are") }
-        ),
+        kept => {
+            format!("{removed}; {} kept for you, which --kept removes", counted_as(kept, "sandbox is", "sandboxes are"))
+        }
     }
 }

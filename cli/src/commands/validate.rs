@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use scenario::plan::{PlanOptions, expand};
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::{Loaded, render};
+use scenario::{counted, counted_as};
 
 use crate::ci_commands::Form;
 use crate::exit_code::Exit;
@@ -61,11 +62,15 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
             output.line(format!("{shown}\n"))?;
         }
         if loaded.left_out > 0 {
-            output.line(format!("{}: {} more findings are not shown\n", source.name, loaded.left_out))?;
+            output.line(format!(
+                "{}: {} not shown\n",
+                source.name,
+                counted_as(loaded.left_out, "more finding is", "more findings are")
+            ))?;
         }
         if let Some(spec) = &loaded.spec {
             let scenarios = expand(spec, PlanOptions::default()).map_or(0, |plan| plan.scenarios.len());
-            output.line(format!("{}: ok, {}", source.name, count(scenarios, "scenario")))?;
+            output.line(format!("{}: ok, {}", source.name, counted(scenarios, "scenario")))?;
         }
     }
     let valid = results.iter().filter(|(_, loaded)| loaded.spec.is_some()).count();
@@ -73,10 +78,10 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
     let of = |severity| all.iter().filter(|diagnostic| diagnostic.severity() == severity).count();
     output.line(format!(
         "{}: {valid} valid, {} invalid; {}, {}",
-        count(results.len(), "spec"),
+        counted(results.len(), "spec"),
         results.len() - valid,
-        count(of(Severity::Error), "error"),
-        count(of(Severity::Warning), "warning")
+        counted(of(Severity::Error), "error"),
+        counted(of(Severity::Warning), "warning")
     ))
 }
 
@@ -95,9 +100,4 @@ fn github(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comm
         }
     }
     Ok(())
-}
-
-/// `1 spec`, `2 specs`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
+use scenario::counted;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit_code::Exit;
@@ -58,11 +59,11 @@ impl Worker {
             url => format!("control port {url}"),
         };
         let station = Station::set_up(&home, key, &self.worker, terms).await?;
-        let slots = station.slots;
+        let slots = counted(station.slots, "slot");
         let ending = CancellationToken::new();
         let worker = Some(station.start());
         let database = database(self.store.shared_url().as_deref(), &home.data_dir);
-        output.line(format!("touchstone: working with {slots} slots ({database}, {port})"))?;
+        output.line(format!("touchstone: working with {slots} ({database}, {port})"))?;
         let running = Running { server: None, ending, worker, drain_for: self.drain_for };
         let exit = running.until_ended(signals, output).await;
         home.store.close().await;

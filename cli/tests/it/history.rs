@@ -27,7 +27,7 @@ fn without_ages(table: &str) -> String {
         let shown = words.iter().enumerate().map(|(index, word)| if is_age(index) { "N" } else { word });
         shown.collect::<Vec<_>>().join(" ")
     };
-    table.lines().filter(|line| !line.starts_with('+')).map(row).collect::<Vec<_>>().join("\n")
+    table.lines().filter(|line| line.starts_with('│')).map(row).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn the_next_run_tells_of_one_that_was_left_and_removes_what_it_made() {
     assert!(!place.left().is_empty(), "a crash leaves its sandbox");
     let (code, _, stderr) = place.run_spec(&["--agent", "noop"]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("was left unfinished (0 of 1 scenarios ended)") && stderr.contains("--resume"), "{stderr}");
+    assert!(stderr.contains("was left unfinished (0 of 1 scenario ended)") && stderr.contains("--resume"), "{stderr}");
     assert_eq!(place.left(), Vec::<String>::new());
     let left: Vec<_> = place.runs().into_iter().filter(|(run, _)| run.state == RunState::Open).collect();
     let id = left[0].0.id.to_string();

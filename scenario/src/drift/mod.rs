@@ -18,6 +18,7 @@ use serde::Serialize;
 pub use fisher::{chance_of_drop, replicas_to_tell};
 pub use share::Share;
 
+use crate::counted;
 use crate::report::Report;
 use crate::score::ComparedMetric;
 
@@ -112,10 +113,9 @@ impl Drift {
             return "nothing in common with the baseline, so nothing was compared".to_owned();
         }
         let count = |change: Change| format!("{} {}", self.count(change), change.words());
-        let cells = if self.cells == 1 { "cell" } else { "cells" };
         format!(
-            "{} {cells} compared: {}, {}, {}",
-            self.cells,
+            "{} compared: {}, {}, {}",
+            counted(self.cells, "cell"),
             count(Change::Regressed),
             count(Change::InsufficientEvidence),
             count(Change::Improved)

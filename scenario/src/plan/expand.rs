@@ -8,6 +8,7 @@ use super::parameters::{self, Cell};
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use super::variants;
+use crate::counted;
 use crate::spec::Spec;
 use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::MOST_CELLS;
@@ -31,7 +32,12 @@ pub struct PlanOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// More scenarios than an experiment may have.
-    #[error("the plan has {0} scenarios ({1} cells × {2} replicas); at most {MAX_SCENARIOS} are run in one experiment")]
+    #[error(
+        "the plan has {all} scenarios ({cells} × {replicas}); at most {MAX_SCENARIOS} are run in one experiment",
+        all = .0,
+        cells = counted(*.1, "cell"),
+        replicas = counted(*.2, "replica")
+    )]
     TooMany(usize, usize, usize),
     /// None at all.
     #[error("the plan has no scenario: `parallelism.exclude` leaves no cell, or `replicas` is 0")]

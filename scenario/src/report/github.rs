@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, time};
+use crate::counted;
 use crate::drift::Change;
 use crate::score::{ExperimentVerdict, Status};
 use crate::untrusted;
@@ -37,7 +38,7 @@ pub fn render_all(reports: &Reports) -> String {
         annotate(&mut text, "error", file, &title, &message(report, row));
     }
     if bad.len() > MOST_ANNOTATIONS {
-        let more = format!("{} more scenarios did not pass", bad.len() - MOST_ANNOTATIONS);
+        let more = format!("{} did not pass", counted(bad.len() - MOST_ANNOTATIONS, "more scenario"));
         annotate(&mut text, "error", "", "Touchstone", &more);
     }
     for skipped in reports.skipped.iter().take(MOST_ANNOTATIONS) {

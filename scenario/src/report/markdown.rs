@@ -8,6 +8,7 @@ use super::{Report, Reports, Row, Skipped, time};
 use crate::drift::Drift;
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
+use crate::{counted, counted_as};
 
 /// How many scenarios are shown with their reasons.
 const MOST_DETAILS: usize = 20;
@@ -64,7 +65,11 @@ pub fn render_all(reports: &Reports) -> String {
         let _ = write!(text, "\n{head}{scenarios}{foot}");
     }
     if frames.len() < sorted.len() {
-        let _ = writeln!(text, "\n{} more experiments are not shown.", sorted.len() - frames.len());
+        let _ = writeln!(
+            text,
+            "\n{} not shown.",
+            counted_as(sorted.len() - frames.len(), "more experiment is", "more experiments are")
+        );
     }
     text
 }
@@ -99,7 +104,7 @@ pub fn drift(drift: &Drift) -> String {
         );
     }
     if drift.findings.len() > MOST_CELLS {
-        let _ = writeln!(text, "\n{} more changes.", drift.findings.len() - MOST_CELLS);
+        let _ = writeln!(text, "\n{}.", counted(drift.findings.len() - MOST_CELLS, "more change"));
     }
     for (what, names) in [("the baseline", &drift.only_before), ("this run", &drift.only_now)] {
         if !names.is_empty() {
@@ -117,7 +122,11 @@ fn skipped(skipped: &[Skipped]) -> String {
         let _ = writeln!(text, "{lead}- skipped {}: {}", code(spec, MOST_NAME), code(reason, MOST_NAME));
     }
     if skipped.len() > MOST_SKIPPED {
-        let _ = writeln!(text, "\n{} more specs were skipped.", skipped.len() - MOST_SKIPPED);
+        let _ = writeln!(
+            text,
+            "\n{} skipped.",
+            counted_as(skipped.len() - MOST_SKIPPED, "more spec was", "more specs were")
+        );
     }
     text
 }
@@ -165,7 +174,7 @@ fn bad_scenarios(report: &Report, room: usize) -> String {
     }
     let hidden = bad.len() - shown;
     if hidden > 0 {
-        let _ = writeln!(text, "\n{hidden} more scenarios did not pass.");
+        let _ = writeln!(text, "\n{} did not pass.", counted(hidden, "more scenario"));
     }
     text
 }
@@ -224,7 +233,7 @@ fn cells(cells: &[Cell]) -> String {
         );
     }
     if cells.len() > MOST_CELLS {
-        let _ = writeln!(text, "\n{} more cells.", cells.len() - MOST_CELLS);
+        let _ = writeln!(text, "\n{}.", counted(cells.len() - MOST_CELLS, "more cell"));
     }
     text
 }

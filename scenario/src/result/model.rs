@@ -3,6 +3,7 @@
 use crate::evidence::{Evidence, ModelRecord};
 use crate::spec::Spec;
 use crate::spec::sections::Model;
+use crate::{counted, counted_as};
 
 /// How many misses of a recording are told in full.
 const TOLD_MISSES: usize = 3;
@@ -28,9 +29,9 @@ pub(super) fn judge(spec: &Spec, evidence: &Evidence) -> ModelJudgement {
 impl ModelJudgement {
     fn exhausted(&mut self, model: &Model, record: &ModelRecord) {
         if record.exhausted {
-            let turns = model.turns.len();
+            let turns = counted_as(model.turns.len(), "turn holds", "turns hold");
             self.offences.push(format!(
-                "script_exhausted: the agent asked the model for more than the script's {turns} turns hold; add turns, or set `on_exhausted: repeat_last`"
+                "script_exhausted: the agent asked the model for more than the script's {turns}; add turns, or set `on_exhausted: repeat_last`"
             ));
         }
     }
@@ -39,10 +40,11 @@ impl ModelJudgement {
         if record.unused_turns.is_empty() {
             return;
         }
-        let (count, turns) = (record.unused_turns.len(), model.turns.len());
+        let (count, turns) = (record.unused_turns.len(), counted(model.turns.len(), "turn"));
         let numbers: Vec<_> = record.unused_turns.iter().take(20).map(ToString::to_string).collect();
         let more = if count > numbers.len() { ", …" } else { "" };
-        let what = format!("{count} of the script's {turns} turns were not used: {}{more}", numbers.join(", "));
+        let was = if count == 1 { "was" } else { "were" };
+        let what = format!("{count} of the script's {turns} {was} not used: {}{more}", numbers.join(", "));
         if model.require_all_turns {
             self.offences.push(format!("{what} (`require_all_turns`)"));
         } else {
@@ -53,7 +55,8 @@ impl ModelJudgement {
     fn missed(&mut self, record: &ModelRecord) {
         self.offences.extend(record.misses.iter().take(TOLD_MISSES).map(|miss| format!("replay_miss: {miss}")));
         if let Some(more) = record.misses.len().checked_sub(TOLD_MISSES).filter(|more| *more > 0) {
-            self.offences.push(format!("replay_miss: {more} more requests had no answer in the recording"));
+            self.offences
+                .push(format!("replay_miss: {} had no answer in the recording", counted(more, "more request")));
         }
     }
 }
@@ -90,11 +93,11 @@ mod tests {
     #[test]
     fn unused_turns_are_a_remark_unless_all_are_required() {
         let unused = || ModelRecord { unused_turns: vec![1], ..ModelRecord::default() };
-        assert_eq!(judged("", unused()).notes, ["1 of the script's 2 turns were not used: 1"]);
+        assert_eq!(judged("", unused()).notes, ["1 of the script's 2 turns was not used: 1"]);
         let required = judged(", require_all_turns: true", unused());
         assert_eq!(
             (required.offences.as_slice(), required.notes.len()),
-            (&["1 of the script's 2 turns were not used: 1 (`require_all_turns`)".to_owned()][..], 0)
+            (&["1 of the script's 2 turns was not used: 1 (`require_all_turns`)".to_owned()][..], 0)
         );
     }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::experiment::ExperimentScore;
 use super::{Metrics, Status};
+use crate::counted;
 
 /// How many scenarios are named that passed before.
 const MOST_NAMED: usize = 100;
@@ -114,7 +115,7 @@ fn broken(baseline: &ExperimentScore, candidate: &ExperimentScore) -> Vec<String
         broken.iter().take(MOST_NAMED).map(|(id, status)| format!("scenario {id}: pass → {}", status.word())).collect();
     match broken.len().saturating_sub(MOST_NAMED) {
         0 => {}
-        more => lines.push(format!("and {more} more scenarios that passed")),
+        more => lines.push(format!("and {} that passed", counted(more, "more scenario"))),
     }
     lines
 }

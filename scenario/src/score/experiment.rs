@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
 use super::statistics::{Interval, count, wilson};
+use crate::counted;
 use crate::plan::{CellId, Plan, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::sections::Scoring;
@@ -53,6 +54,19 @@ pub enum ExperimentVerdict {
     Error,
     /// Not all scenarios have ended.
     Pending,
+}
+
+impl ExperimentVerdict {
+    /// The word for it in reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+            Self::Pending => "pending",
+        }
+    }
 }
 
 impl ExperimentScore {
@@ -158,8 +172,9 @@ impl Metrics {
     pub fn cost(&self) -> String {
         match self.unpriced {
             0 => format!("${:.4}", self.total_cost_usd),
-            1 => format!("${:.4} and 1 scenario whose model has no price", self.total_cost_usd),
-            many => format!("${:.4} and {many} scenarios whose model has no price", self.total_cost_usd),
+            some => {
+                format!("${:.4} and {} whose model has no price", self.total_cost_usd, counted(some, "scenario"))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::lookup;
+use crate::counted;
 use crate::evidence::{AuditEvent, Evidence, ModelCall, ModelRecord, ToolUse};
 use crate::untrusted;
 
@@ -112,12 +113,12 @@ fn tool(record: &ModelRecord, used: &ToolUse) -> Moment {
 fn written_down(at_ms: u64, event: &AuditEvent) -> Option<Moment> {
     let (kind, what, failed) = match event {
         AuditEvent::DbWrite { service, table, op, rows } => {
-            (Kind::Sql, format!("{op} {service}.{table}, {rows} rows"), false)
+            (Kind::Sql, format!("{op} {service}.{table}, {}", counted(*rows, "row")), false)
         }
         AuditEvent::FileWrite { path, op } => (Kind::File, format!("{op} {path}"), false),
         AuditEvent::Dns { name, kind, answer } => (Kind::Network, lookup(name, kind, answer.as_deref()), false),
         AuditEvent::Egress { host, port, bytes_out, bytes_in, .. } => {
-            (Kind::Network, format!("{host}:{port}, {bytes_out} bytes out, {bytes_in} in"), false)
+            (Kind::Network, format!("{host}:{port}, {} out, {bytes_in} in", counted(*bytes_out, "byte")), false)
         }
         AuditEvent::EgressDenied { host, port, reason } => {
             (Kind::Network, format!("{host}:{port} refused: {reason}"), true)

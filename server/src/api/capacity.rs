@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
+use scenario::counted_as;
 use serde::Serialize;
 use store::{Lane, QueueDepth, Worker};
 use utoipa::ToSchema;
@@ -121,8 +122,7 @@ pub(crate) fn oldest_wait(depth: &QueueDepth, now: Timestamp) -> u64 {
 fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
     let wait = match depth.queued {
         0 => return "nothing waits".to_owned(),
-        1 => "1 scenario waits".to_owned(),
-        many => format!("{many} scenarios wait"),
+        some => counted_as(some, "scenario waits", "scenarios wait"),
     };
     if workers.is_empty() {
         return format!("{wait}: no worker is there; start one with `touchstone worker`");
@@ -142,7 +142,8 @@ fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
             format!("{wait}: a worker takes the next one soon, unless the `concurrency_limit` of its spec is reached")
         }
         _ => format!(
-            "{wait}: {running} of {slots} slots are taken, and some workers take nothing ({})",
+            "{wait}: {running} of {} taken, and some workers take nothing ({})",
+            counted_as(slots, "slot is", "slots are"),
             unwilling.join("; ")
         ),
     }

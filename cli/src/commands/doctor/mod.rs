@@ -8,10 +8,10 @@ mod sandboxes;
 mod server;
 
 use clap::{Args, ValueEnum};
+use scenario::counted;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::validate::count;
 use crate::backend::BackendOptions;
 use crate::client::ServerOptions;
 use crate::exit_code::Exit;
@@ -93,6 +93,6 @@ fn text(findings: &[Finding], output: &mut Output) -> Result<(), CommandError> {
         }
     }
     let of = |state: State| findings.iter().filter(|finding| finding.state == state).count();
-    let (warnings, failures) = (count(of(State::Warn), "warning"), count(of(State::Fail), "failure"));
+    let (warnings, failures) = (counted(of(State::Warn), "warning"), counted(of(State::Fail), "failure"));
     output.line(format!("{} ok, {warnings}, {failures}", of(State::Ok)))
 }

@@ -1,12 +1,12 @@
 //! The server, when one is named: whether it answers, takes the key, has workers, and has the same time.
 
 use jiff::Timestamp;
+use scenario::counted;
 use worker::Clock as _;
 
 use super::Finding;
 use crate::client::{Server, ServerOptions};
 use crate::clock::SystemClock;
-use crate::commands::validate::count;
 
 /// How far two clocks may be apart, in seconds. Leases and signatures of messages live for minutes.
 const APART: i64 = 30;
@@ -48,8 +48,9 @@ async fn workers(server: &Server) -> Finding {
         let fix = "start one with `touchstone worker`, or let `touchstone serve` work itself";
         return Finding::warn("key", "is taken, but no worker is there: nothing that is submitted will be run", fix);
     }
-    let workers = count(workers, "worker");
-    Finding::ok("key", format!("is taken; {workers} with {} slots; {explanation}", capacity["slots"]))
+    let workers = counted(workers, "worker");
+    let slots = counted(capacity["slots"].as_u64().unwrap_or(0), "slot");
+    Finding::ok("key", format!("is taken; {workers} with {slots}; {explanation}"))
 }
 
 fn skew(now: Timestamp, there: Timestamp) -> Finding {

@@ -1,7 +1,7 @@
 //! `touchstone key list`: the keys that there are.
 
 use clap::Args;
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use jiff::Timestamp;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
+use crate::table::table;
 use crate::times::{age, second};
 
 /// How much of a key's name is shown.
@@ -38,7 +39,7 @@ impl List {
         match self.format {
             Format::Json => output.json(&keys.iter().map(object).collect())?,
             Format::Text if keys.is_empty() => output.line("no keys; `touchstone key create` makes one")?,
-            Format::Text => output.line(table(&keys, SystemClock.now()).to_string())?,
+            Format::Text => output.line(listing(&keys, SystemClock.now()).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -53,11 +54,8 @@ impl List {
     }
 }
 
-fn table(keys: &[ApiKey], now: Timestamp) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::ASCII_BORDERS_ONLY_CONDENSED)
-        .set_header(["id", "owner", "scope", "name", "made", "used", "state"]);
+fn listing(keys: &[ApiKey], now: Timestamp) -> Table {
+    let mut table = table(["id", "owner", "scope", "name", "made", "used", "state"]);
     for key in keys {
         table.add_row([
             key.id.clone(),

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use scenario::counted;
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::verdict::Outcome;
 use store::Rescored;
-
-use crate::commands::validate::count;
 
 /// How many changes are named.
 const NAMED: usize = 10;
@@ -44,16 +43,16 @@ impl Changes {
 
 impl fmt::Display for Changes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let judged = count(self.scenarios - self.unjudged, "scenario");
+        let judged = counted(self.scenarios - self.unjudged, "scenario");
         match (self.changed, self.verdicts.len()) {
             (0, _) => write!(formatter, "nothing changed: {judged} judged again")?,
             (changed, 0) => {
-                write!(formatter, "no verdict changed, but what is said about {}", count(changed, "scenario"))?
+                write!(formatter, "no verdict changed, but what is said about {}", counted(changed, "scenario"))?
             }
             (changed, verdicts) => {
                 let named: Vec<_> = self.verdicts.iter().take(NAMED).map(String::as_str).collect();
-                write!(formatter, "{} changed", count(verdicts, "verdict"))?;
-                write!(formatter, " in {changed} of {}: {}", count(self.scenarios, "scenario"), named.join("; "))?;
+                write!(formatter, "{} changed", counted(verdicts, "verdict"))?;
+                write!(formatter, " in {changed} of {}: {}", counted(self.scenarios, "scenario"), named.join("; "))?;
                 if verdicts > NAMED {
                     write!(formatter, "; and {} more", verdicts - NAMED)?;
                 }
@@ -61,7 +60,7 @@ impl fmt::Display for Changes {
         }
         match self.unjudged {
             0 => Ok(()),
-            unjudged => write!(formatter, "; as before, for want of evidence: {}", count(unjudged, "scenario")),
+            unjudged => write!(formatter, "; as before, for want of evidence: {}", counted(unjudged, "scenario")),
         }
     }
 }

@@ -6,6 +6,7 @@ mod recording;
 use std::path::PathBuf;
 
 use clap::Args;
+use scenario::counted;
 use scenario::report::{Report, Reports};
 use store::{NewExperiment, RunId, Settings};
 use worker::{Clock as _, Ids as _, RandomIds};
@@ -139,9 +140,9 @@ async fn resume(session: &Session, reference: &Reference) -> Result<RunId, Comma
 /// Tells of experiments that were left because their processes were killed.
 async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<(), CommandError> {
     for run in session.left_behind().await? {
-        let (id, ended, total) = (run.id, run.ended, run.total);
+        let (id, ended, total) = (run.id, run.ended, counted(run.total, "scenario"));
         output.note(format!(
-            "the experiment {id} was left unfinished ({ended} of {total} scenarios ended): finish it with `touchstone run --resume {id}`, or end it with `touchstone cancel {id}`"
+            "the experiment {id} was left unfinished ({ended} of {total} ended): finish it with `touchstone run --resume {id}`, or end it with `touchstone cancel {id}`"
         ));
     }
     Ok(())

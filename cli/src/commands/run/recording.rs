@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scenario::cassette::Cassette;
+use scenario::counted;
 use scenario::spec::Spec;
 use scenario::spec::sections::ModelMode;
 use store::RunId;
@@ -41,7 +42,11 @@ pub(super) async fn keep(
         }
         if kept > 0 {
             write(&path, &cassette.text())?;
-            output.note(format!("recorded {kept} scenarios in {}: use them with `mode: replay`", path.display()));
+            output.note(format!(
+                "recorded {} in {}; `mode: replay` uses it",
+                counted(kept, "scenario"),
+                path.display()
+            ));
         }
     }
     Ok(())

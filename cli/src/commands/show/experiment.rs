@@ -1,10 +1,11 @@
 //! An experiment: what was run and how, its runs, and the report of one of them.
 
+use scenario::counted_as;
 use scenario::plan::parameter_text;
+use scenario::score::ExperimentVerdict;
 use scenario::untrusted;
 use store::{Run, RunKind, Settings};
 
-use super::super::list::verdict_word;
 use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
 use crate::report_format::ReportFormat;
@@ -81,10 +82,12 @@ fn run_line(shown: &Shown, run: &Run) -> String {
         RunKind::Rescored { of } => format!("the evidence of #{of} judged again"),
     };
     let standing = Standing::of(run, &shown.home.data_dir);
-    let verdict = run.verdict.map_or_else(String::new, |verdict| match verdict_word(verdict) {
-        "-" => String::new(),
-        word => format!(", {word}"),
-    });
+    let verdict = match run.verdict {
+        Some(ExperimentVerdict::Pass) => ", pass",
+        Some(ExperimentVerdict::Fail) => ", FAIL",
+        Some(ExperimentVerdict::Error) => ", ERROR",
+        Some(ExperimentVerdict::Pending) | None => "",
+    };
     let reason = run.reason.iter().map(|reason| format!(" ({})", untrusted::line(reason, MOST_LINE)));
     let other = if run.digest == shown.experiment.spec.digest { "" } else { ", by another version of the spec" };
     let shown_below = if run.id == shown.run.id { "  <- shown below" } else { "" };
@@ -94,11 +97,11 @@ fn run_line(shown: &Shown, run: &Run) -> String {
 
 /// One line that says how far the run is.
 fn standing(shown: &Shown) -> String {
-    let Run { total, ended, .. } = &shown.run;
+    let (total, ended) = (counted_as(shown.run.total, "scenario has", "scenarios have"), shown.run.ended);
     match Standing::of(&shown.run, &shown.home.data_dir) {
-        Standing::Open => format!("open: {ended} of {total} scenarios have ended so far"),
+        Standing::Open => format!("open: {ended} of {total} ended so far"),
         Standing::Interrupted => format!(
-            "interrupted: {ended} of {total} scenarios have ended, and its process is gone; `touchstone cancel {}` ends it",
+            "interrupted: {ended} of {total} ended, and its process is gone; `touchstone cancel {}` ends it",
             shown.run_name()
         ),
         Standing::Finished => format!("more about a scenario: touchstone show {}/SCENARIO", shown.run_name()),

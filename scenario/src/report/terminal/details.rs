@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::super::{Report, Row, time};
+use crate::counted;
 use crate::result::{InvariantResult, ScenarioResult};
 use crate::untrusted;
 use crate::verdict::Outcome;
@@ -50,8 +51,8 @@ fn spent(result: &ScenarioResult) -> String {
     let usage = &result.usage;
     match usage.cost() {
         _ if usage.calls == 0 => String::new(),
-        Some(cost) => format!(", {} tokens, ${cost:.4}", usage.tokens()),
-        None => format!(", {} tokens, no price", usage.tokens()),
+        Some(cost) => format!(", {}, ${cost:.4}", counted(usage.tokens(), "token")),
+        None => format!(", {}, no price", counted(usage.tokens(), "token")),
     }
 }
 
@@ -84,7 +85,7 @@ fn finding(word: &str, what: &str, found: &str) -> String {
         let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_FOUND_LINE));
     }
     if lines.len() > MOST_FOUND {
-        let _ = writeln!(text, "        | and {} more lines", lines.len() - MOST_FOUND);
+        let _ = writeln!(text, "        | and {}", counted(lines.len() - MOST_FOUND, "more line"));
     }
     text
 }

@@ -1,4 +1,6 @@
 //! The report for a terminal: a table, what each invariant came to, what went wrong, and all of it in a few lines.
+//!
+//! A line that needs attention says so in capitals (`FAIL`, `FLAKY`, `ERROR`, `FAILED`); cells of tables have small letters.
 
 mod details;
 mod invariants;
@@ -8,6 +10,7 @@ use std::fmt::Write as _;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::{Header, Report, Reports, Row, Skipped, time};
+use crate::counted;
 use crate::drift::Drift;
 use crate::score::{ExperimentVerdict, Status};
 use crate::untrusted;
@@ -92,7 +95,7 @@ fn experiments(reports: &[Report], width: u16) -> Table {
         let score = &report.score;
         table.add_row([
             report.spec_id.clone(),
-            verdict_word(score.verdict).to_owned(),
+            score.verdict.word().to_owned(),
             format!("{}/{}", score.passed, score.total),
             format!("{:.3}", score.metrics.pass_rate),
             time(score.metrics.p95_wall_ms),
@@ -122,7 +125,7 @@ fn wrong(reports: &[Report]) -> String {
     let mut text: String =
         bad.iter().take(MOST_DETAILS).map(|(report, row)| format!("\n{}", details::text(report, row))).collect();
     if bad.len() > MOST_DETAILS {
-        let _ = write!(text, "\n{} more scenarios did not pass", bad.len() - MOST_DETAILS);
+        let _ = write!(text, "\n{} did not pass", counted(bad.len() - MOST_DETAILS, "more scenario"));
         let _ = writeln!(text, "; `touchstone show EXPERIMENT/SCENARIO` shows any of them");
     }
     if !text.is_empty() {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::counted;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
 use crate::spec::yaml::{Kind, Node};
@@ -91,10 +92,10 @@ impl<const MIN_MI: u64, const MAX_MI: u64> Readable for Bytes<MIN_MI, MAX_MI> {
             Some(bytes) if (MIN_MI << 20..=MAX_MI << 20).contains(&bytes) => Some(Self(bytes)),
             Some(bytes) => {
                 let message = format!(
-                    "expected a size from {} to {}, found {} bytes",
+                    "expected a size from {} to {}, found {}",
                     show(MIN_MI << 20),
                     show(MAX_MI << 20),
-                    bytes
+                    counted(bytes, "byte")
                 );
                 reader.invalid(node, message, None)
             }
