@@ -58,7 +58,10 @@ fn bytes(source: &str, diagnostic: &Diagnostic) -> std::ops::Range<usize> {
     let line_end = source[start..].find('\n').map_or(source.len(), |length| start + length);
     let end = offset(diagnostic.span.end).clamp(start, line_end);
     let end = start + source[start..end].trim_end().len();
-    start..end
+    // A place without a length is shown as the sign that stands there; at the beginning of a line it would be taken for the end
+    // of the line before.
+    let sign = source[start..line_end].chars().next().map_or(0, char::len_utf8);
+    start..end.max(start + sign)
 }
 
 /// The finding as one JSON object.

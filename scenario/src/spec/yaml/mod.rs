@@ -5,6 +5,7 @@
 
 mod node;
 mod parse;
+mod tabs;
 #[cfg(test)]
 mod tests;
 

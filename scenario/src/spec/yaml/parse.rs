@@ -5,10 +5,15 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
 
 use super::node::{Entry, Kind, Node, Span};
+use super::tabs::at_the_tab;
 use crate::number::Number;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::Diagnostic;
 use crate::spec::path::{Path, Segment};
+use crate::untrusted;
+
+/// How much of a template is shown.
+const MOST_SHOWN: usize = 80;
 
 /// How much YAML is read before it counts as hostile.
 #[derive(Debug, Clone, Copy)]
@@ -37,14 +42,23 @@ pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
         return (None, vec![finding(Code::YamlTooLarge, Span { line: 1, column: 1, ..Span::default() }, message)]);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut builder =
-        Builder { limits, values: 0, keys: 0, anchors: HashMap::new(), findings: Vec::new(), path: Path::default() };
+    let mut builder = Builder {
+        limits,
+        values: 0,
+        keys: 0,
+        anchors: HashMap::new(),
+        findings: Vec::new(),
+        unquoted: Vec::new(),
+        path: Path::default(),
+    };
     let root = builder.document(&mut Parser::new_from_str(text));
     let mut findings = builder.findings;
     match root {
         Ok(root) => (Some(root), findings),
+        // What stands after a template without quotes makes no sense because of it.
+        Err(stop) if builder.unquoted.contains(&stop.span.line) => (None, findings),
         Err(stop) => {
-            findings.push(stop);
+            findings.push(at_the_tab(stop, text));
             (None, findings)
         }
     }
@@ -63,6 +77,8 @@ struct Builder {
     /// Values by anchor id, each with how many values and keys it holds and how deep it is.
     anchors: HashMap<usize, (Node, Size)>,
     findings: Vec<Diagnostic>,
+    /// The lines on which templates stand without quotes.
+    unquoted: Vec<usize>,
     /// Where the value that is being read stands.
     path: Path,
 }
@@ -150,11 +166,12 @@ impl Builder {
     fn map(&mut self, parser: &mut Events<'_>, span: Span, depth: usize) -> Step<Node> {
         let mut entries = Vec::new();
         let mut merged = Vec::new();
+        let mut template = None;
         loop {
             let (event, at) = next(parser)?;
             if event == Event::MappingEnd {
-                let span = up_to(span, at);
-                return Ok(Node { span, kind: Kind::Map(self.unique(entries, merged)) });
+                let kind = template.map_or_else(|| Kind::Map(self.unique(entries, merged)), Kind::String);
+                return Ok(Node { span: up_to(span, at), kind });
             }
             self.charge(at, Size { keys: 1, ..Size::default() })?;
             let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<");
@@ -166,13 +183,25 @@ impl Builder {
             match key.scalar() {
                 _ if is_merge => merged.extend(self.merge(at, value)),
                 Some(name) => entries.push(Entry { key: name.to_owned(), key_span: at, value }),
+                None if let Some(text) = unquoted(span, &key) => {
+                    // It is read as if it had been in quotes, so that this is the only finding.
+                    self.note_unquoted(Span { end: key.span.end + 2, ..span }, &text);
+                    template = Some(text);
+                }
                 None => {
                     let message = format!("a key must be a word, and this is {}", key.describe());
-                    let help = "put `{{ … }}` and texts that begin with `{`, `[` or `?` in quotes";
+                    let help = "put texts that begin with `{`, `[` or `?` in quotes";
                     self.note(Code::YamlKey, at, message, Some(help), None);
                 }
             }
         }
+    }
+
+    fn note_unquoted(&mut self, span: Span, text: &str) {
+        self.unquoted.push(span.line);
+        let help = format!("put all of it in quotes: \"{}\"", untrusted::line(text, MOST_SHOWN));
+        let message = "a text that begins with `{{` must be in quotes".to_owned();
+        self.note(Code::YamlKey, span, message, Some(&help), None);
     }
 
     /// The entries that `<<: value` brings.
@@ -263,6 +292,16 @@ fn syntax(info: &str, span: Span) -> Diagnostic {
     ];
     let help = hints.into_iter().find(|(words, _)| info.contains(words)).map(|(_, hint)| hint.to_owned());
     Diagnostic { help, ..finding(Code::YamlSyntax, span, info) }
+}
+
+/// What was meant by a map whose only key is a map with only one word: a template that is not in quotes.
+fn unquoted(outer: Span, key: &Node) -> Option<String> {
+    match key.entries()? {
+        [only] if only.value.kind == Kind::Null && key.span.start == outer.start + 1 => {
+            Some(format!("{{{{ {} }}}}", only.key))
+        }
+        _ => None,
+    }
 }
 
 fn stretch(start: Marker, end: Marker) -> Span {

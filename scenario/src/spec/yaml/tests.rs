@@ -68,6 +68,34 @@ fn structural_trouble_has_its_own_code() {
 }
 
 #[test]
+fn a_tab_is_told_where_it_is() {
+    for (text, line, column) in [
+        ("a:\n\tb: 1\n", 2, 1),
+        ("a:\n  b: x\n\tc: y\n", 3, 1),
+        ("a:\n  - x\n  \t- y\n", 3, 3),
+        ("ü:\n  b: 'tab\tinside'\n  c: x\n\td: y\n", 4, 1),
+    ] {
+        let findings = parse(text, Limits::default()).1;
+        assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::YamlSyntax], "{text:?}");
+        assert_eq!((findings[0].span.line, findings[0].span.column), (line, column), "{text:?}: {findings:?}");
+    }
+}
+
+#[test]
+fn a_template_without_quotes_is_one_finding_and_is_read_as_what_was_meant() {
+    for text in ["a: {{ params.x }}\n", "a: {{params.x}}\n", "[{a: {{ params.x }}}, b]\n", "{{ params.x }}: b\n"] {
+        assert_eq!(codes(text), [Code::YamlKey], "{text:?}");
+    }
+    assert_eq!(codes("a: {{ params.x }} and more\nb: 1\n"), [Code::YamlKey], "what follows is not another one");
+    let (root, findings) = parse("a: {{ params.x | upper }}\n", Limits::default());
+    assert_eq!(findings[0].help.as_deref(), Some("put all of it in quotes: \"{{ params.x | upper }}\""));
+    let meant = root.expect("a tree").get("a").expect("a").canonical();
+    assert_eq!(meant, serde_json::json!("{{ params.x | upper }}"));
+    assert_eq!(codes("a: {{b: 1}: 2}\n"), [Code::YamlKey]);
+    assert_eq!(codes("a: { {b}: 2}\n"), [Code::YamlKey]);
+}
+
+#[test]
 fn hostile_texts_are_refused_in_bounded_time() {
     assert_eq!(codes(&"[".repeat(100)), [Code::YamlTooDeep]);
     // The scanner has a bound of its own, far above ours.
