@@ -126,6 +126,9 @@ codes! {
     /// A check's script is not beside the spec. With `runs_in: sandbox` it is read from the workspace, where the agent can
     /// change it; with `runs_in: host` the worker must have it in its own checks folder.
     ScriptNotBundled = "script-not-bundled", Warning;
+    /// The agent's command runs a file of the spec's folder that is not copied into the sandbox: the folder itself is not
+    /// there. List the file under `setup.files`.
+    FileNotCopied = "file-not-copied", Warning;
     /// A setting that changes nothing here.
     NoEffect = "no-effect", Warning;
 }

@@ -132,6 +132,12 @@ impl SandboxPath {
         Self(Text::literal(WORKSPACE))
     }
 
+    /// The path as it was written, when it names no parameter.
+    #[must_use]
+    pub fn as_literal(&self) -> Option<&str> {
+        self.0.as_literal()
+    }
+
     /// The absolute path, with templates replaced.
     #[must_use]
     pub fn render(&self, bindings: &dyn Bindings) -> String {

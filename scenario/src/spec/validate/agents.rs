@@ -1,5 +1,6 @@
 //! `agent` and `task`: the agent can be started and reached.
 
+use super::agent_files;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::sections::{AgentKind, Http};
@@ -38,8 +39,8 @@ pub(super) fn check(rules: &mut Rules<'_>) {
                 Some(help),
             );
         }
-        AgentKind::Cli(_)
-        | AgentKind::Image(_)
+        AgentKind::Cli(cli) => agent_files::check(&mut rules, cli),
+        AgentKind::Image(_)
         | AgentKind::Snapshot(_)
         | AgentKind::Paragon(_)
         | AgentKind::Noop(_)

@@ -4,6 +4,7 @@
 //! Each file has the rules of one subject as a function `check(&mut Rules)`. To add a rule: put it where its subject is,
 //! give it a code, and add a spec under `specs/invalid/` that breaks it.
 
+mod agent_files;
 mod agents;
 mod fixtures;
 mod invariants;

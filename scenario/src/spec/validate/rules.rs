@@ -95,9 +95,14 @@ impl<'a> Rules<'a> {
         let found = spec.service(name);
         if found.is_none() && !self.holes.may_have_service(name) {
             let known: Vec<_> = spec.services.iter().map(|service| service.name().as_str()).collect();
-            let help =
-                did_you_mean(name, known.iter().copied()).or_else(|| Some("declare it under `services`".to_owned()));
-            self.push(Code::UnknownService, format!("there is no service `{name}`"), help, false);
+            let help = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| match known.as_slice() {
+                [] => "declare it under `services`".to_owned(),
+                known => {
+                    let known = alternatives(known.iter().copied()).replace(" or ", " and ");
+                    format!("known here: {known}; or declare it under `services`")
+                }
+            });
+            self.push(Code::UnknownService, format!("there is no service `{name}`"), Some(help), false);
         }
         found
     }
@@ -141,6 +146,11 @@ impl<'a> Rules<'a> {
     /// Whether a file is beside the spec; `None` when the spec stands alone.
     pub(crate) fn bundle_has(&self, path: &str) -> Option<bool> {
         self.bundle.map(|bundle| bundle.has(path))
+    }
+
+    /// Whether this very file is beside the spec.
+    pub(crate) fn is_beside(&self, path: &str) -> bool {
+        self.bundle.is_some_and(|bundle| bundle.paths().any(|file| file == path))
     }
 
     /// Reports when a file that must be beside the spec is not.

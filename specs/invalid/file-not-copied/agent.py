@@ -1,0 +1,4 @@
+"""Writes a greeting."""
+
+with open("greeting.txt", "w") as greeting:
+    greeting.write("Hello.\n")
