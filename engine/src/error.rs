@@ -2,6 +2,8 @@
 
 use std::io;
 
+use scenario::verdict::ErrorKind;
+
 use crate::advice::after;
 use crate::door::DoorError;
 
@@ -83,6 +85,14 @@ pub enum EngineError {
         /// What went wrong.
         reason: String,
     },
+    /// What the spec says about its world cannot be done: a statement is refused, a command fails.
+    #[error("{place}: {reason}")]
+    WrongSpec {
+        /// Where it stands in the spec.
+        place: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// A part of `setup` failed.
     #[error("{place}: {reason}")]
     Setup {
@@ -129,6 +139,8 @@ pub enum EngineError {
         message: String,
         /// Whether another attempt could go better.
         retryable: bool,
+        /// Whose mistake it is.
+        kind: ErrorKind,
     },
     /// It was cancelled.
     #[error("cancelled")]
@@ -155,6 +167,16 @@ impl EngineError {
         matches!(self, Self::NoEngine { .. } | Self::ShutEngine(_))
     }
 
+    /// Whose mistake it is: the spec's, or ours.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::WrongSpec { .. } => ErrorKind::Spec,
+            Self::Redacted { kind, .. } => *kind,
+            _ => ErrorKind::Infrastructure,
+        }
+    }
+
     /// Whether another attempt could go better.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -173,6 +195,7 @@ impl EngineError {
             | Self::UnfitEngine(_)
             | Self::NoImage { .. }
             | Self::Fixture { .. }
+            | Self::WrongSpec { .. }
             | Self::Setup { .. }
             | Self::Unsupported { .. }
             | Self::Cancelled => false,

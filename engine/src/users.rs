@@ -21,7 +21,7 @@ pub(crate) struct User {
 pub(crate) async fn find(door: &Door, user: &str) -> Result<User, EngineError> {
     let passwd = read(door, "etc/passwd").await?;
     let group = read(door, "etc/group").await?;
-    let wrong = |reason: String| EngineError::Setup { place: "agent.user".to_owned(), reason };
+    let wrong = |reason: String| EngineError::WrongSpec { place: "agent.user".to_owned(), reason };
     let found = resolve(user, &passwd, &group)
         .ok_or_else(|| wrong(format!("the image has no user `{user}`; use a name of its /etc/passwd, or a number")))?;
     if found.uid == DOORKEEPER_UID {

@@ -38,6 +38,9 @@ pub enum Outcome {
 pub enum ErrorKind {
     /// Ours: the sandbox, a service or the network. The attempt is tried again.
     Infrastructure,
+    /// The spec's: what it says about its world cannot be done, such as a statement that the database refuses. Another attempt
+    /// would end the same.
+    Spec,
     /// The check's: its script exited with an error or did not answer as it should.
     Check,
     /// The model judge's: it did not answer, or not as it should.
@@ -48,6 +51,7 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Infrastructure => "infrastructure",
+            Self::Spec => "spec",
             Self::Check => "check",
             Self::Judge => "judge",
         })

@@ -54,7 +54,11 @@ impl Execution {
         } else if again == Again::Worthwhile && self.held.failures + 1 < self.shared.config.attempts {
             self.retry(&message).await;
         } else {
-            let result = ScenarioResult::failed_to_run(&self.held.scenario, ErrorKind::Infrastructure, message);
+            let kind = match again {
+                Again::Worthwhile => ErrorKind::Infrastructure,
+                Again::Pointless(kind) => kind,
+            };
+            let result = ScenarioResult::failed_to_run(&self.held.scenario, kind, message);
             self.complete(None, ScenarioResult { wall_ms, ..result }).await;
         }
     }

@@ -12,6 +12,7 @@ use engine::uploaded::SnapshotFiles;
 use futures::FutureExt as _;
 use scenario::evidence::Evidence;
 use scenario::result::{RowStatus, ScenarioResult};
+use scenario::verdict::ErrorKind;
 use serde_json::json;
 use store::Held;
 use tokio::time::Instant;
@@ -39,8 +40,8 @@ pub(crate) struct Execution {
 pub(crate) enum Again {
     /// Another attempt could go better.
     Worthwhile,
-    /// Another attempt would end the same.
-    Pointless,
+    /// Another attempt would end the same; whose mistake it is.
+    Pointless(ErrorKind),
 }
 
 impl Execution {
@@ -66,7 +67,9 @@ impl Execution {
         self.shared.journal.note(&self.about, "claimed", json!({ "worker": self.shared.config.worker.to_string() }));
         let opened = match self.shared.library.open(self.held.run).await {
             Ok(opened) => self.opened.get_or_init(|| opened),
-            Err(error @ Unopened::Unusable(_)) => return self.failed(error.to_string(), Again::Pointless, 0).await,
+            Err(error @ Unopened::Unusable(_)) => {
+                return self.failed(error.to_string(), Again::Pointless(ErrorKind::Infrastructure), 0).await;
+            }
             Err(error) => return self.failed(error.to_string(), Again::Worthwhile, 0).await,
         };
         if self.stop.why().is_some() {
@@ -74,7 +77,9 @@ impl Execution {
         }
         let snapshot = match self.shared.library.snapshot(opened, &self.held.scenario).await {
             Ok(snapshot) => snapshot,
-            Err(error @ Unopened::Unusable(_)) => return self.failed(error.to_string(), Again::Pointless, 0).await,
+            Err(error @ Unopened::Unusable(_)) => {
+                return self.failed(error.to_string(), Again::Pointless(ErrorKind::Infrastructure), 0).await;
+            }
             Err(error) => return self.failed(error.to_string(), Again::Worthwhile, 0).await,
         };
         let started = Instant::now();
@@ -88,7 +93,7 @@ impl Execution {
             Err(error) => {
                 // When nobody asked for the end, it is a failure like others.
                 let may_help = error.is_retryable() || matches!(error, EngineError::Cancelled);
-                let again = if may_help { Again::Worthwhile } else { Again::Pointless };
+                let again = if may_help { Again::Worthwhile } else { Again::Pointless(error.kind()) };
                 self.failed(error.to_string(), again, wall_ms).await;
             }
         }

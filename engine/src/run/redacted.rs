@@ -31,7 +31,10 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
 pub(crate) fn error(error: EngineError, secrets: &BTreeMap<String, String>) -> EngineError {
     let message = error.to_string();
     let safe = Redactor::new(secrets, "hidden").text(&message);
-    if safe == message { error } else { EngineError::Redacted { message: safe, retryable: error.is_retryable() } }
+    if safe == message {
+        return error;
+    }
+    EngineError::Redacted { message: safe, retryable: error.is_retryable(), kind: error.kind() }
 }
 
 /// Takes secrets out of one request.

@@ -88,7 +88,7 @@ async fn commands(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineErro
             Some(Exit::Code(0)) => {}
             Some(exit) => {
                 let said = format!("{}\n{}", answer.stdout.last(SHOWN), answer.stderr.last(SHOWN));
-                return Err(EngineError::Setup { place, reason: format!("{exit}\n{}", said.trim()) });
+                return Err(EngineError::WrongSpec { place, reason: format!("{exit}\n{}", said.trim()) });
             }
             None => return Err(EngineError::Setup { place, reason: "it did not end".to_owned() }),
         }

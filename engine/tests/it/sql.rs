@@ -181,19 +181,20 @@ async fn check_logins(server: &Server) {
 
 async fn check_scripts(database: Database, client: &mut Client) {
     let (missing, syntax) = match database {
-        Database::Postgres => {
-            ("relation \"x\" does not exist (42P01), in `SELECT *`", "syntax error at or near \"ONE\"")
-        }
-        Database::MySql => {
-            ("Table 'shop.x' doesn't exist (1146), in `SELECT *`", "You have an error in your SQL syntax")
-        }
+        Database::Postgres => ("relation \"x\" does not exist (42P01)", "syntax error at or near \"ONE\""),
+        Database::MySql => ("Table 'shop.x' doesn't exist (1146)", "You have an error in your SQL syntax"),
     };
     // Postgres knows the line inside the statement, MySQL only that of the statement.
     let line = if database == Database::Postgres { 4 } else { 2 };
     let script = "-- first\n SELECT *\n\nFROM x;\n";
-    check_script_fails(client, script, &format!("fixtures[1].sql line {line}: {missing}")).await;
+    check_script_fails(client, script, &format!("fixtures[1].sql line {line}, in `SELECT *`: {missing}")).await;
     let script = "SELECT 1;\n\nSELECT\n 'ü' ONE TWO THREE;";
-    check_script_fails(client, script, &format!("fixtures[1].sql line 4: {}", syntax.replace("ONE", "TWO"))).await;
+    check_script_fails(
+        client,
+        script,
+        &format!("fixtures[1].sql line 4, in `SELECT`: {}", syntax.replace("ONE", "TWO")),
+    )
+    .await;
     check_script_fails(client, "\n\\connect other\n", "fixtures[1].sql line 2: `\\connect other` is an").await;
     run(client, "BEGIN;\nINSERT INTO t VALUES (9, 'nine');\nCOMMIT;\nUPDATE t SET name = 'NINE' WHERE id = 9;").await;
     assert_eq!(ask(client, "SELECT name FROM t WHERE id = 9").await, text("NINE"));
@@ -349,7 +350,7 @@ async fn check_mysql_scripts(client: &mut Client) {
     run(client, MYSQL_SCRIPT).await;
     check_answers(client, vec![("SELECT twice(2)", number("4")), ("SELECT count(*) FROM `s;s`", number("3"))]).await;
     let script = "SELECT 1;\nCREATE PROCEDURE p()\nBEGIN\n  SELECT 1;\n  SELECT 2;\nEND;";
-    check_script_fails(client, script, "fixtures[1].sql line 4: You have an error").await;
+    check_script_fails(client, script, "fixtures[1].sql line 4, in `CREATE PROCEDURE p()`: You have an error").await;
     let error = sql::run(client, "a.sql", script).await.expect_err("a refusal").to_string();
     assert!(error.contains("; write DELIMITER around"), "{error}");
     check_script_fails(client, "SOURCE x.sql", "fixtures[1].sql line 1: `SOURCE x.sql` reads a file").await;

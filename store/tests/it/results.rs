@@ -69,7 +69,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
 }
 
 fn kind() -> impl Strategy<Value = ErrorKind> {
-    prop_oneof![Just(ErrorKind::Infrastructure), Just(ErrorKind::Check), Just(ErrorKind::Judge)]
+    prop_oneof![Just(ErrorKind::Infrastructure), Just(ErrorKind::Spec), Just(ErrorKind::Check), Just(ErrorKind::Judge)]
 }
 
 fn invariant() -> impl Strategy<Value = InvariantResult> {

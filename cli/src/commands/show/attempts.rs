@@ -33,7 +33,12 @@ pub(super) fn line(attempt: &StoredAttempt) -> String {
         .ended_at
         .map_or_else(String::new, |ended_at| format!(", {:.1} s", ended_at.duration_since(*started_at).as_secs_f64()));
     let message = attempt.message.iter().map(|message| format!(": {}", untrusted::line(message, MOST_LINE)));
-    let line = format!("attempt {number}: {}, {}{took}", outcome.word(), second(*started_at));
+    let outcome = match outcome {
+        // What it was is in the message: the machine, or the spec.
+        AttemptOutcome::Infrastructure => "not judged",
+        other => other.word(),
+    };
+    let line = format!("attempt {number}: {outcome}, {}{took}", second(*started_at));
     message.fold(line, |line, message| line + &message)
 }
 

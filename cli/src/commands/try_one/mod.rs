@@ -182,24 +182,25 @@ impl Try {
             }
             Ok(None) => None,
             Err(problem) => {
-                let result = ScenarioResult::failed_to_run(attempt.scenario, ErrorKind::Infrastructure, problem);
+                let (kind, message) = problem;
+                let result = ScenarioResult::failed_to_run(attempt.scenario, kind, message);
                 Some((ScenarioResult { wall_ms, ..result }, Evidence::default()))
             }
         })
     }
 
-    /// What was found; nothing when it was cancelled, and words for people when it could not be run.
+    /// What was found; nothing when it was cancelled, and whose mistake it is with words for people when it could not be run.
     async fn attempt_it(
         &self,
         attempt: &Attempt<'_>,
         data_dir: DataDir,
         events: &Events,
         cancel: &CancellationToken,
-    ) -> Result<Option<Evidence>, String> {
+    ) -> Result<Option<Evidence>, (ErrorKind, String)> {
         let settings =
             DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };
-        let connected =
-            self.backend.connect(&data_dir, settings, &[attempt.spec]).await.map_err(|error| error.to_string())?;
+        let connected = self.backend.connect(&data_dir, settings, &[attempt.spec]).await;
+        let connected = connected.map_err(|error| (ErrorKind::Infrastructure, error.to_string()))?;
         if let Some(notice) = connected.notice {
             events.tell(Event::Note(format!("touchstone: {notice}")));
         }
@@ -210,7 +211,7 @@ impl Try {
         }
         match run_scenario(backend.as_ref(), attempt, events, cancel).await {
             Err(EngineError::Cancelled) => Ok(None),
-            ran => ran.map(Some).map_err(|error| error.to_string()),
+            ran => ran.map(Some).map_err(|error| (error.kind(), error.to_string())),
         }
     }
 

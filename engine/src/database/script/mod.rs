@@ -24,6 +24,14 @@ pub struct ScriptError {
     pub fault: ScriptFault,
 }
 
+impl ScriptError {
+    /// Whether the script itself is wrong, and not the way to the database.
+    #[must_use]
+    pub fn is_of_script(&self) -> bool {
+        matches!(self.fault, ScriptFault::Unsupported(_) | ScriptFault::Refused { .. })
+    }
+}
+
 /// What went wrong in a script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptFault {

@@ -7,6 +7,7 @@ use engine::bundle::BundleFolder;
 use engine::error::EngineError;
 use scenario::evidence::Exit;
 use scenario::result::RowStatus;
+use scenario::verdict::ErrorKind;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -18,12 +19,14 @@ suite! {
     a_repository_that_is_not_there_is_an_error_with_its_place,
     a_repository_of_the_inside_is_refused_where_strangers_submit,
     a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
+    what_a_database_refuses_is_a_mistake_of_the_spec,
     an_image_with_nothing_in_it_is_a_sandbox_too;
     also on local:
     a_repository_is_cloned_at_a_branch_a_tag_or_a_commit,
     a_repository_that_is_not_there_is_an_error_with_its_place,
     a_repository_of_the_inside_is_refused_where_strangers_submit,
     a_folder_of_the_bundle_is_copied_with_what_can_be_executed,
+    what_a_database_refuses_is_a_mistake_of_the_spec,
 }
 
 /// A repository with three commits on `main`, the second with a tag, and a branch `other`; the first commit.
@@ -99,6 +102,30 @@ async fn a_repository_that_is_not_there_is_an_error_with_its_place(harness: &mut
     let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("no repository");
     assert!(matches!(error, EngineError::Fixture { index: 1, .. }), "{error:?}");
     assert!(error.to_string().contains("there is no repository `shop` in the spec's folder"), "{error}");
+}
+
+async fn what_a_database_refuses_is_a_mistake_of_the_spec(harness: &mut Harness) {
+    harness.bundle = bundle(harness, &[("orders.sql", "SELECT 1;\nSELEKT 2;\n")]);
+    let services = json!([
+        {"name": "db", "image": "touchstone/postgres:15", "env": {"POSTGRES_PASSWORD": "x"}},
+        {"name": "my", "image": "touchstone/mariadb:10.11", "env": {"MARIADB_ROOT_PASSWORD": "x"}, "wait_timeout": "120s"},
+    ]);
+    let inside = |service: &str| json!({"type": "sql", "service": service, "sql": "SELECT 1;\nSELEKT 2;"});
+    let beside = |service: &str| json!({"type": "sql", "service": service, "path": "orders.sql"});
+    let drift = json!({"type": "drift", "service": "db", "table": "nobody", "key": "id", "mode": "delete"});
+    let (postgres, mariadb) = ("syntax error at or near \"SELEKT\" (42601)", "You have an error in your SQL syntax");
+    for (fixture, told) in [
+        (inside("db"), format!("fixtures[1]: `sql` line 2, in `SELEKT 2`: {postgres}")),
+        (inside("my"), format!("fixtures[1]: `sql` line 2, in `SELEKT 2`: {mariadb}")),
+        (beside("db"), format!("fixtures[1]: `orders.sql` line 2, in `SELEKT 2`: {postgres}")),
+        (drift, "fixtures[1]: there is no table `nobody`".to_owned()),
+    ] {
+        let fixtures = json!([{"type": "directory", "path": "."}, fixture]);
+        let sketch = Sketch::acting("true").with(&format!("services: {services}\nfixtures: {fixtures}"));
+        let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("a refusal");
+        assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Spec, false), "{error}");
+        assert!(error.to_string().starts_with(&told), "expected {told}\nfound    {error}");
+    }
 }
 
 async fn a_folder_of_the_bundle_is_copied_with_what_can_be_executed(harness: &mut Harness) {

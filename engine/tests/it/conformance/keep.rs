@@ -133,7 +133,7 @@ async fn an_error_while_preparing_is_kept(harness: &mut Harness) {
     for keep in [Keep::Always, Keep::When(&|_| false)] {
         harness.events.lock().expect("events").clear();
         let error = harness.try_keep(&yaml, keep, &CancellationToken::new()).await.expect_err("an error");
-        assert!(matches!(error, EngineError::Setup { .. }), "{error:?}");
+        assert!(matches!(error, EngineError::WrongSpec { .. }), "{error:?}");
         let names = kept_events(harness);
         let [name] = names.as_slice() else { panic!("{names:?}") };
         let told =

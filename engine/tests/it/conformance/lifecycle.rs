@@ -187,7 +187,7 @@ async fn what_setup_makes_belongs_to_the_agents_user(harness: &mut Harness) {
 async fn a_user_that_the_image_does_not_have_is_an_error(harness: &mut Harness) {
     let sketch = Sketch::acting("true").agent("user", json!("somebody"));
     let error = harness.try_run(&sketch.yaml(), &CancellationToken::new()).await.expect_err("no such user");
-    assert!(matches!(&error, EngineError::Setup { place, .. } if place == "agent.user"), "{error}");
+    assert!(matches!(&error, EngineError::WrongSpec { place, .. } if place == "agent.user"), "{error}");
     harness.assert_nothing_is_left();
 }
 
@@ -214,7 +214,7 @@ async fn a_setup_command_that_fails_is_an_error_with_its_output(harness: &mut Ha
     let setup = "setup: {commands: [\"true\", \"echo out; echo wrong >&2; exit 4\", \"touch /never\"]}";
     let yaml = Sketch::acting("true").with(setup).yaml();
     let error = harness.try_run(&yaml, &CancellationToken::new()).await.expect_err("a failure");
-    let EngineError::Setup { place, reason } = &error else { panic!("{error:?}") };
+    let EngineError::WrongSpec { place, reason } = &error else { panic!("{error:?}") };
     assert_eq!(place, "setup.commands[1]");
     assert!(["exit code 4", "out", "wrong"].iter().all(|part| reason.contains(part)), "{reason}");
     harness.assert_nothing_is_left();
