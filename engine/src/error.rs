@@ -50,7 +50,7 @@ pub enum EngineError {
     },
     /// There is no such image, and none can be had.
     #[error(
-        "the image `{reference}` is not here and cannot be pulled: {reason}; load it with `docker load`, or run `touchstone images build` for stand-ins of common images"
+        "the image `{reference}` is not here and cannot be pulled: {reason}; load it with `docker load`, run `touchstone images build` for stand-ins of common images, or use `--backend local`, which needs none"
     )]
     NoImage {
         /// The image.

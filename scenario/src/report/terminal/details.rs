@@ -40,6 +40,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
         text.push_str(&finding("ERROR", &format!("{} error", error.kind), &error.message));
     }
     text.extend(why_zero(result).map(|why| format!("  {why}\n")));
+    text.extend(bad_end(result).map(|end| format!("  {end}\n")));
     text.push_str(&printed("printed", &result.agent_output));
     text.push_str(&printed("printed as errors", &result.agent_stderr));
     let _ = writeln!(text, "  again: {}", untrusted::line(&report.reproducer(row), MOST_LINE * 10));
@@ -110,6 +111,33 @@ fn why_zero(result: &ScenarioResult) -> Option<String> {
     Some(format!("the score is 0 because the gate `{name}` was not met{otherwise}"))
 }
 
+/// How the agent ended, when it did not end well. What a limit stopped is told there.
+fn bad_end(result: &ScenarioResult) -> Option<String> {
+    let code = result.exit_code.filter(|code| *code != 0 && result.limits.is_empty())?;
+    let meaning = match code {
+        126 => ": a file cannot be run".to_owned(),
+        127 => ": a command was not found".to_owned(),
+        129..=192 => format!(", as after signal {}", signal(code - 128)),
+        _ => String::new(),
+    };
+    Some(format!("the agent ended with exit code {code}{meaning}"))
+}
+
+/// A signal's number, and the name of those that people meet.
+fn signal(number: i32) -> String {
+    let name = match number {
+        1 => "HUP",
+        2 => "INT",
+        6 => "ABRT",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        15 => "TERM",
+        _ => return number.to_string(),
+    };
+    format!("{number} ({name})")
+}
+
 /// The last lines of what the agent printed.
 fn printed(how: &str, output: &str) -> String {
     let shown = untrusted::visible(output.trim_end());
@@ -124,4 +152,31 @@ fn printed(how: &str, output: &str) -> String {
         let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_LINE));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bad_end;
+    use crate::evidence::{Fired, Limit};
+    use crate::report::tests::report;
+
+    #[test]
+    fn a_bad_end_of_the_agent_is_said() {
+        let mut result = report().rows[0].result.clone();
+        let mut said = |code| {
+            result.exit_code = code;
+            bad_end(&result)
+        };
+        assert_eq!((said(None), said(Some(0))), (None, None));
+        for (code, words) in [
+            (3, "the agent ended with exit code 3"),
+            (127, "the agent ended with exit code 127: a command was not found"),
+            (137, "the agent ended with exit code 137, as after signal 9 (KILL)"),
+            (160, "the agent ended with exit code 160, as after signal 32"),
+        ] {
+            assert_eq!(said(Some(code)).as_deref(), Some(words));
+        }
+        result.limits = vec![Fired { limit: Limit::AgentTimeout, detail: "too long".to_owned() }];
+        assert_eq!(bad_end(&result), None, "a limit says it");
+    }
 }
