@@ -16,6 +16,7 @@ use scenario::spec::Spec;
 use scenario::spec::sections::BackendName;
 use uuid::Uuid;
 
+use crate::home::ANOTHER_DATA_DIR;
 use crate::output::CommandError;
 
 /// What makes sandboxes.
@@ -58,7 +59,7 @@ pub(crate) struct Connected {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconnected {
     /// There can be no owner.
-    #[error("the data directory cannot be used: {0}")]
+    #[error("the data directory cannot be used: {0}; {ANOTHER_DATA_DIR}")]
     DataDir(#[source] io::Error),
     /// What was asked for cannot be used.
     #[error("{0}")]

@@ -1,6 +1,7 @@
 //! Where everything is kept: the data directory, and the store.
 
 use std::env;
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +13,10 @@ use crate::output::CommandError;
 /// The variable in which a server's database often is. It may be that of an application that is being worked on, so the
 /// commands of somebody who works on a spec pass over it.
 const USUAL: &str = "DATABASE_URL";
+
+/// What to do about a data directory that cannot be used.
+pub(crate) const ANOTHER_DATA_DIR: &str =
+    "name a folder that you may write: `--data-dir FOLDER` or TOUCHSTONE_DATA_DIR";
 
 /// Which data directory.
 #[derive(Debug, Clone, Args)]
@@ -47,8 +52,14 @@ pub(crate) struct Home {
 impl DataDirOption {
     /// The data directory; it is made when it is not there.
     pub(crate) fn resolve(&self) -> Result<DataDir, CommandError> {
+        let unusable = |error| {
+            CommandError::Infrastructure(format!("the data directory cannot be used: {error}; {ANOTHER_DATA_DIR}"))
+        };
+        self.find().map_err(unusable)
+    }
+
+    fn find(&self) -> io::Result<DataDir> {
         DataDir::resolve(self.data_dir.clone())
-            .map_err(|error| CommandError::Infrastructure(format!("the data directory cannot be used: {error}")))
     }
 }
 
@@ -56,6 +67,11 @@ impl StoreOption {
     /// The data directory; it is made when it is not there.
     pub(crate) fn data_dir(&self) -> Result<DataDir, CommandError> {
         self.data_dir.resolve()
+    }
+
+    /// The same, with nothing but the reason when it cannot be used.
+    pub(crate) fn find_data_dir(&self) -> io::Result<DataDir> {
+        self.data_dir.find()
     }
 
     /// The data directory with its store.

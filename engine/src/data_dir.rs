@@ -23,13 +23,13 @@ impl DataDir {
     pub fn resolve(chosen: Option<PathBuf>) -> io::Result<Self> {
         let path = match chosen.or_else(|| folder("TOUCHSTONE_DATA_DIR")) {
             Some(path) => path,
-            None => usual().ok_or_else(|| io::Error::other("no home directory; set TOUCHSTONE_DATA_DIR"))?,
+            None => usual().ok_or_else(|| io::Error::other("there is no home directory"))?,
         };
         let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(named)?;
-        let path = path.canonicalize()?;
-        let id = id(&path)?;
-        Ok(Self { path, id })
+        let folder = path.canonicalize().map_err(named)?;
+        let id = id(&folder).map_err(named)?;
+        Ok(Self { path: folder, id })
     }
 
     /// The folder.

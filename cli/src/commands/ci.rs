@@ -77,6 +77,12 @@ impl Ci {
             output.note(format!("there is no baseline `{}` yet: nothing is compared", path.display()));
             return Ok(None);
         }
+        if !path.exists() {
+            return Err(CommandError::Usage(format!(
+                "there is no baseline `{}`; `--allow-missing-baseline` goes on without one, and `-o FILE.json` writes one",
+                path.display()
+            )));
+        }
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Ok(Some((name, from_file(path)?)))
     }

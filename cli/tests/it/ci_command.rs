@@ -90,7 +90,10 @@ fn mistakes_end_it_before_anything_is_run() {
     let place = place("touch out");
     let nowhere = place.path().join("nowhere.json").display().to_string();
     let (code, _, stderr) = ci(&place, &["--baseline", &nowhere]);
-    assert!(code == 2 && stderr.contains("is no baseline"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("there is no baseline") && stderr.contains("--allow-missing-baseline"),
+        "{stderr}"
+    );
     let (code, _, stderr) = ci(&place, &["--comment", "/nowhere/c.md"]);
     assert!(code == 2 && stderr.contains("cannot be written"), "{stderr}");
     let wrong = place.path().join("wrong.json");

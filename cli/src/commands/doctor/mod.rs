@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use crate::backend::BackendOptions;
 use crate::client::ServerOptions;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
+use crate::home::{ANOTHER_DATA_DIR, StoreOption};
 use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
 use finding::{Finding, State};
@@ -63,7 +63,7 @@ impl Doctor {
 
     async fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        match self.store.data_dir() {
+        match self.store.find_data_dir() {
             Ok(data_dir) => {
                 findings.extend(keeping::disk(&data_dir));
                 findings.push(keeping::database(&self.store).await);
@@ -71,8 +71,7 @@ impl Doctor {
                 findings.extend(models::look(&self.models, &data_dir));
             }
             Err(error) => {
-                let fix = "name a folder that you may write: `--data-dir FOLDER` or TOUCHSTONE_DATA_DIR";
-                findings.push(Finding::fail("data directory", error.to_string(), fix));
+                findings.push(Finding::fail("data directory", error.to_string(), ANOTHER_DATA_DIR));
             }
         }
         findings.extend(kernel::look());

@@ -13,7 +13,8 @@ use crate::output::{CommandError, Output};
 
 /// Make a key, and show it once.
 ///
-/// The key alone goes to standard output, so that a script can take it.
+/// The key alone goes to standard output, so that a script can take it. Only a key with `--scope admin` sees what was run on
+/// this machine without the server, by `touchstone run`.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
     /// What the key allows.
@@ -61,6 +62,11 @@ impl Create {
                 output.line(&made.text)?;
                 let (id, owner, scope) = (&made.id, &self.owner, scope.word());
                 output.note(format!("{id} of `{owner}` ({scope}) is above, and will not be shown again"));
+                if self.scope != Allowed::Admin {
+                    output.note(format!(
+                        "it sees what `{owner}` has on the server, and not what `touchstone run` does on this machine; `--scope admin` sees everything"
+                    ));
+                }
             }
             Format::Json => output.json(&json!({
                 "id": made.id,
