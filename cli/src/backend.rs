@@ -104,18 +104,18 @@ impl BackendOptions {
         let settings = LocalSettings { rootfs: self.rootfs.clone() };
         match self.backend {
             Choice::Docker => through_docker(data_dir, docker).await,
-            Choice::Local => through_namespaces(data_dir, &settings, "as was asked for,").await,
+            Choice::Local => through_namespaces(data_dir, &settings, specs, "as was asked for,").await,
             Choice::Auto if insist_on_local(specs) => {
-                through_namespaces(data_dir, &settings, "as specs insist on it,").await
+                through_namespaces(data_dir, &settings, specs, "as specs insist on it,").await
             }
             Choice::Auto => match connect_to_docker(data_dir, docker).await {
                 Ok((docker, connected)) => match lacking(&docker, specs).await {
                     // Where that does not work either, what Docker says is the better explanation.
-                    Some(why) => Ok(through_namespaces(data_dir, &settings, &why).await.unwrap_or(connected)),
+                    Some(why) => Ok(through_namespaces(data_dir, &settings, specs, &why).await.unwrap_or(connected)),
                     None => Ok(connected),
                 },
                 Err(Unconnected::Refused(error)) if error.is_no_engine() => {
-                    let connected = through_namespaces(data_dir, &settings, why_not_docker(&error)).await;
+                    let connected = through_namespaces(data_dir, &settings, specs, why_not_docker(&error)).await;
                     connected.map_err(|problem| neither(error, problem))
                 }
                 Err(Unconnected::Refused(error)) => Err(Unconnected::Unfit(error)),
@@ -175,11 +175,16 @@ async fn connect_to_docker(
     Ok((docker, Connected { backend, owner: id, scratch, notice: None }))
 }
 
-async fn through_namespaces(data_dir: &DataDir, settings: &LocalSettings, why: &str) -> Result<Connected, Unconnected> {
+async fn through_namespaces(
+    data_dir: &DataDir,
+    settings: &LocalSettings,
+    specs: &[&Spec],
+    why: &str,
+) -> Result<Connected, Unconnected> {
     let owner = own(data_dir)?;
     let (id, scratch) = (owner.id(), owner.scratch());
     let backend = LocalBackend::connect(owner, settings).await.map_err(Unconnected::Refused)?;
-    let notice = Some(notice(&backend, settings, why));
+    let notice = Some(notice(&backend, settings, specs, why));
     Ok(Connected { backend: Arc::new(backend), owner: id, scratch, notice })
 }
 
@@ -197,11 +202,12 @@ fn why_not_docker(error: &EngineError) -> &'static str {
 }
 
 /// Says what makes sandboxes, why, and what is not as with Docker.
-fn notice(backend: &LocalBackend, settings: &LocalSettings, why: &str) -> String {
+fn notice(backend: &LocalBackend, settings: &LocalSettings, specs: &[&Spec], why: &str) -> String {
     let programs = match settings.rootfs {
         Some(_) => format!("the programs of `{}`", backend.programs()),
         None => format!("its programs ({})", backend.programs()),
     };
     let weakness = backend.weakness().map(|weakness| format!("; {weakness}")).unwrap_or_default();
-    format!("{why} sandboxes are made with namespaces of this machine and have {programs}{weakness}")
+    let differences: String = backend.differences(specs).iter().map(|one| format!("; {one}")).collect();
+    format!("{why} sandboxes are made with namespaces of this machine and have {programs}{differences}{weakness}")
 }

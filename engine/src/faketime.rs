@@ -1,5 +1,7 @@
 //! A clock of the sandbox's own: libfaketime, where images have it.
 
+use std::path::{Path, PathBuf};
+
 use jiff::Timestamp;
 use scenario::evidence::SqlAnswer;
 use scenario::spec::Spec;
@@ -28,6 +30,11 @@ const NEAR: u64 = 600;
 /// had made as root.
 pub(crate) const SHIM: Shim =
     Shim { programs: &["postgres", "mysqld", "mariadbd"], script: include_str!("faketime.sh") };
+
+/// Where it is on this machine.
+pub(crate) fn on_this_machine() -> Option<PathBuf> {
+    FOLDERS.iter().map(|folder| Path::new("/").join(folder).join(LIBRARY)).find(|library| library.exists())
+}
 
 /// What the clocks of a sandbox and its databases show: so much more or less than the real ones. It is one number for all
 /// processes, so that they agree.

@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 pub(super) enum State {
     /// Well.
     Ok,
+    /// Something is not there that only some specs need.
+    Note,
     /// Something will not work, or work less well.
     Warn,
     /// Nothing will work.
@@ -18,6 +20,7 @@ impl State {
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Note => "note",
             Self::Warn => "warn",
             Self::Fail => "fail",
         }
@@ -41,6 +44,11 @@ impl Finding {
     /// It is well.
     pub(super) fn ok(what: &'static str, found: impl Into<String>) -> Self {
         Self { state: State::Ok, what, found: found.into(), fix: None }
+    }
+
+    /// It is not there, and only some specs need it.
+    pub(super) fn note(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { state: State::Note, ..Self::warn(what, found, fix) }
     }
 
     /// Something will not work.

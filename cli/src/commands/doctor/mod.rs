@@ -6,6 +6,7 @@ mod kernel;
 mod models;
 mod sandboxes;
 mod server;
+mod services;
 
 use clap::{Args, ValueEnum};
 use scenario::counted;
@@ -20,11 +21,12 @@ use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
 use finding::{Finding, State};
 
-/// Look whether this machine can run scenarios: engine, images, disk, kernel, database, models, keys and clock.
+/// Look whether this machine can run scenarios: engine, images, services, disk, kernel, database, models, keys
+/// and clock.
 ///
-/// Each is `ok`, `warn` (something will not work, or work less well) or `fail` (nothing will), with what to do about it. With a
-/// URL, the server is asked too: whether it answers, takes the key, has workers, and has the same time. The exit code is 4 when
-/// anything fails.
+/// Each is `ok`, `note` (something is not there that only some specs need), `warn` (something will not work, or work less well)
+/// or `fail` (nothing will), with what to do about it. With a URL, the server is asked too: whether it answers, takes the key,
+/// has workers, and has the same time. The exit code is 4 when anything fails.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// How to show it.
@@ -74,6 +76,7 @@ impl Doctor {
                 findings.push(Finding::fail("data directory", error.to_string(), ANOTHER_DATA_DIR));
             }
         }
+        findings.extend(services::look());
         findings.extend(kernel::look());
         findings.extend(server::look(&self.server).await);
         findings
@@ -92,6 +95,7 @@ fn text(findings: &[Finding], output: &mut Output) -> Result<(), CommandError> {
         }
     }
     let of = |state: State| findings.iter().filter(|finding| finding.state == state).count();
+    let notes = counted(of(State::Note), "note");
     let (warnings, failures) = (counted(of(State::Warn), "warning"), counted(of(State::Fail), "failure"));
-    output.line(format!("{} ok, {warnings}, {failures}", of(State::Ok)))
+    output.line(format!("{} ok, {notes}, {warnings}, {failures}", of(State::Ok)))
 }

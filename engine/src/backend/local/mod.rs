@@ -17,6 +17,7 @@ mod spares;
 mod sweep;
 mod templates;
 mod userland;
+mod versions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ use self::sandbox::LocalSandbox;
 use self::spares::Spares;
 pub(super) use self::sweep::is_local;
 use self::userland::Userland;
+use self::versions::Versions;
+pub use self::versions::{Installed, clock_library, installed};
 use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
@@ -88,6 +91,7 @@ struct Inner {
     rights: Rights,
     creating: Semaphore,
     spares: Spares,
+    versions: Versions,
     /// Held while what a database begins with is made, so that it is made once.
     templates: Mutex<()>,
 }
@@ -116,6 +120,7 @@ impl LocalBackend {
             rights,
             creating,
             spares: Spares::default(),
+            versions: Versions::default(),
             templates: Mutex::default(),
         }));
         backend.try_out().await?;
@@ -149,7 +154,12 @@ impl LocalBackend {
         let own = aliases.resolve(reference).filter(|target| target.starts_with('/'));
         Ok(match own {
             Some(target) => image(reference, target, &self.userland_at(target)?),
-            None => image(reference, HOST, &self.0.userland),
+            None => {
+                let mut image = image(reference, HOST, &self.0.userland);
+                let service = self.stand_in(reference).map(|service| format!(", {service}"));
+                image.record.name.push_str(&service.unwrap_or_default());
+                image
+            }
         })
     }
 

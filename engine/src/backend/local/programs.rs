@@ -24,14 +24,16 @@ const SOCKETS: u64 = 1 << 20;
 /// A program that can be a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Program {
+    /// What people call it.
+    pub(super) name: &'static str,
     /// The images that it stands in for, without a tag.
-    images: &'static [&'static str],
+    pub(super) images: &'static [&'static str],
     /// The program, by name.
     pub(super) program: &'static str,
     /// Folders besides those of every sandbox in which it can be, `*` for any version.
     folders: &'static [&'static str],
     /// The Debian package that has it.
-    package: &'static str,
+    pub(super) package: &'static str,
     /// Who runs it: a name, and its number.
     pub(super) user: (&'static str, u32),
     /// The script that starts it.
@@ -56,8 +58,9 @@ pub(super) struct Template {
 }
 
 /// All of them.
-const PROGRAMS: [Program; 4] = [
+pub(super) const PROGRAMS: [Program; 4] = [
     Program {
+        name: "Postgres",
         images: &["postgres"],
         program: "postgres",
         folders: &["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"],
@@ -80,6 +83,7 @@ const PROGRAMS: [Program; 4] = [
         }),
     },
     Program {
+        name: "MariaDB",
         images: &["mariadb", "mysql"],
         program: "mariadbd",
         folders: &[],
@@ -101,6 +105,7 @@ const PROGRAMS: [Program; 4] = [
         }),
     },
     Program {
+        name: "MySQL",
         images: &["mysql"],
         program: "mysqld",
         folders: &[],
@@ -123,6 +128,7 @@ const PROGRAMS: [Program; 4] = [
         }),
     },
     Program {
+        name: "Redis",
         images: &["redis", "valkey"],
         program: "redis-server",
         folders: &[],
@@ -174,13 +180,14 @@ pub(super) fn missing_program(service: &str, image: &str) -> Option<String> {
 }
 
 /// The name of an image without its registry, folder, tag and digest; ours are named like what they stand in for.
-fn repository(reference: &str) -> &str {
+pub(super) fn repository(reference: &str) -> &str {
     let name = reference.split('@').next().unwrap_or(reference);
     let name = name.rsplit('/').next().unwrap_or(name);
     name.split(':').next().unwrap_or(name)
 }
 
-fn here(program: &Program) -> Option<Found> {
+/// The program, when it is installed.
+pub(super) fn here(program: &Program) -> Option<Found> {
     let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
     // The newest version first; what is outside of `/usr` is not in a sandbox.
     let mut folders: Vec<PathBuf> = program.folders.iter().flat_map(|pattern| versions(pattern)).collect();
