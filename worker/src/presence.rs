@@ -18,7 +18,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How a worker is.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    pulse: Mutex<Pulse>,
+    /// `None` until it has looked for the first time.
+    pulse: Mutex<Option<Pulse>>,
     changed: Notify,
 }
 
@@ -27,8 +28,8 @@ impl Standing {
     pub(crate) fn say(&self, pulse: Pulse) {
         let mut said = self.pulse.lock().unwrap_or_else(PoisonError::into_inner);
         // How much disk is free changes all the time.
-        let is_news = said.running != pulse.running || said.reason != pulse.reason;
-        *said = pulse;
+        let is_news = said.as_ref().is_none_or(|said| said.running != pulse.running || said.reason != pulse.reason);
+        *said = Some(pulse);
         drop(said);
         if is_news {
             self.changed.notify_one();
@@ -36,7 +37,12 @@ impl Standing {
     }
 
     fn get(&self) -> Pulse {
-        self.pulse.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    /// Waits until it is known how the worker is, or for some time.
+    async fn known_within(&self, patience: Duration) {
+        let _ = tokio::time::timeout(patience, self.changed.notified()).await;
     }
 }
 
@@ -81,6 +87,7 @@ async fn tell(shared: Arc<Shared>, service: Service, standing: Arc<Standing>) {
         budget: shared.config.budget,
         version: service.version.clone(),
     };
+    standing.known_within(service.pulse).await;
     loop {
         if let Err(error) = tell_once(&shared, &new, &standing.get()).await {
             tracing::debug!(%error, "nobody was told that the worker is there");

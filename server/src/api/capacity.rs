@@ -49,7 +49,8 @@ pub(crate) struct WorkerBody {
     pub(crate) cpu_milli: u64,
     /// The memory that it may use.
     pub(crate) memory_bytes: u64,
-    /// How much room its disk has.
+    /// How much room its disk has; absent while that is not known.
+    #[serde(skip_serializing_if = "is_unknown")]
     pub(crate) free_disk_bytes: u64,
     /// Why it takes nothing now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +148,12 @@ fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
             unwilling.join("; ")
         ),
     }
+}
+
+/// Whether nobody could say how much room there is: a worker tells 0 then.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it asks about by reference")]
+fn is_unknown(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 fn shown(worker: Worker) -> WorkerBody {

@@ -58,6 +58,7 @@ async fn capacity_shows_workers_and_ones_own_queue() {
     assert_eq!(capacity["oldest_wait_ms"], 5000);
     assert_eq!((&capacity["workers"][0]["host"], &capacity["workers"][0]["running"]), (&"host1".into(), &1.into()));
     assert_eq!((&capacity["specs"][0]["spec_id"], &capacity["specs"][0]["queued"]), (&"hello".into(), &1.into()));
+    assert_eq!(capacity["workers"][0]["free_disk_bytes"], 1_u64 << 30);
     let others = app.get(BOB, "/v1/capacity").await.expect(200);
     assert_eq!((&others["specs"], &others["queued"]), (&serde_json::json!([]), &1.into()));
     app.get(SANDBOX, "/v1/capacity").await.refused(403);
