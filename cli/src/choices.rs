@@ -39,6 +39,15 @@ impl Choices {
         self.filter.iter().map(|text| Filter::new(text)).collect::<Result<_, _>>().map_err(CommandError::Usage)
     }
 
+    /// That the filters leave nothing to run.
+    pub(crate) fn nothing_matches(&self) -> CommandError {
+        let filters: Vec<_> = self.filter.iter().map(|filter| format!("`{filter}`")).collect();
+        CommandError::Usage(format!(
+            "no scenario matches {}; `touchstone plan` shows what there is",
+            filters.join(" or ")
+        ))
+    }
+
     /// The values of parameters that were given.
     pub(crate) fn parameters(&self, spec: &Spec) -> Result<Vec<(String, Json)>, PlanError> {
         self.param.iter().map(|text| parameter(spec, text)).collect()

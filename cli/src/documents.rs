@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum as _};
+use rustix::fs::{Access, access};
 use scenario::report::{Reports, markdown_all};
 
 use crate::exit_code::Exit;
@@ -120,10 +121,15 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
 /// Whether a file can be written, before anything is run.
 pub(crate) fn require_writable(path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.as_os_str().is_empty() || path.is_dir() || !folder.is_dir() {
-        return Err(format!("`{}` cannot be written: there is no such folder, or it is one", path.display()));
-    }
-    Ok(())
+    let place = if path.exists() { path } else { folder };
+    let problem = match access(place, Access::WRITE_OK) {
+        _ if path.as_os_str().is_empty() => "it has no name".to_owned(),
+        _ if path.is_dir() => "it is a folder".to_owned(),
+        _ if !folder.is_dir() => format!("there is no folder `{}`", folder.display()),
+        Err(error) => std::io::Error::from(error).to_string(),
+        Ok(()) => return Ok(()),
+    };
+    Err(format!("`{}` cannot be written: {problem}", path.display()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The only file that prints.
 
 use std::borrow::Cow;
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -93,13 +95,7 @@ pub(crate) struct Output {
 impl Output {
     /// Output with colours as asked for.
     pub(crate) fn new(colour: Colour) -> Self {
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let coloured = match colour {
-            Colour::Auto => io::stdout().is_terminal() && !no_colour,
-            Colour::Always => true,
-            Colour::Never => false,
-        };
-        let (style, choice) = if coloured {
+        let (style, choice) = if wants_colours(colour, io::stdout().is_terminal(), |name| env::var_os(name)) {
             (Style::Coloured, anstream::ColorChoice::Always)
         } else {
             (Style::Plain, anstream::ColorChoice::Never)
@@ -188,10 +184,12 @@ impl Output {
     /// The width of the terminal, or of a page when there is none.
     pub(crate) fn width(&self) -> u16 {
         const PAGE: u16 = 120;
+        // With less, a table has more lines than columns; the terminal can break lines itself.
+        const NARROWEST: u16 = 60;
         if !io::stdout().is_terminal() {
             return PAGE;
         }
-        Term::stdout().size_checked().map_or(PAGE, |(_, columns)| columns)
+        Term::stdout().size_checked().map_or(PAGE, |(_, columns)| columns.max(NARROWEST))
     }
 
     /// Ends the program: says what went wrong, and gives the exit code.
@@ -214,10 +212,40 @@ impl Output {
     }
 }
 
+/// Whether colours are wanted, and can be seen.
+fn wants_colours(colour: Colour, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let no_colour = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
+    match colour {
+        Colour::Auto => is_terminal && !no_colour && !is_dumb,
+        Colour::Always => true,
+        Colour::Never => false,
+    }
+}
+
 /// Whoever read the output may have seen enough, and closed it: that is no failure, and changes no verdict.
 fn wanted(written: io::Result<()>) -> Result<(), CommandError> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(CommandError::Write),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Colour, wants_colours};
+
+    #[test]
+    fn colours_are_for_terminals_that_have_them() {
+        let wants = |colour, is_terminal, set: &[(&str, &str)]| {
+            let variable = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+            wants_colours(colour, is_terminal, variable)
+        };
+        assert!(wants(Colour::Auto, true, &[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!wants(Colour::Auto, false, &[("TERM", "xterm")]));
+        assert!(!wants(Colour::Auto, true, &[("TERM", "dumb")]));
+        assert!(!wants(Colour::Auto, true, &[("NO_COLOR", "1")]));
+        assert!(wants(Colour::Always, false, &[("NO_COLOR", "1")]));
+        assert!(!wants(Colour::Never, true, &[]));
     }
 }

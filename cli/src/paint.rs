@@ -4,11 +4,11 @@
 
 use console::Style;
 
-/// Words, each with what stands after it, and how they look.
+/// Words, each with what stands after it, and how they look. A `pass` has two blanks, unlike a pass rate.
 fn words() -> [(&'static str, Style); 8] {
     let (good, bad, unclear) = (Style::new().green(), Style::new().red().bold(), Style::new().yellow());
     [
-        ("pass ", good.clone()),
+        ("pass  ", good.clone()),
         ("FAIL ", bad.clone()),
         ("FLAKY ", unclear.clone()),
         ("ERROR ", unclear.clone()),
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn only_our_own_words_at_the_beginning_are_coloured() {
-        let text = "FAIL x/y: score 0\n  pass  there (1.00)\n        | FAIL said the agent\npassable";
+        let text = "FAIL x/y: score 0\n  pass  there (1.00)\n        | FAIL said the agent\npass rate 0.5\npassable";
         let shown = painted(text);
         assert_eq!(shown.matches('\u{1b}').count(), 5, "{shown:?}");
         assert!(
             shown.starts_with("\u{1b}[31m\u{1b}[1mFAIL\u{1b}[0m x/y")
-                && shown.ends_with("| FAIL said the agent\npassable"),
+                && shown.ends_with("| FAIL said the agent\npass rate 0.5\npassable"),
             "{shown:?}"
         );
     }

@@ -78,7 +78,7 @@ pub(crate) fn outgoing(
         outgoing.push(Outgoing { source: source.name.clone(), content: content(source)?, spec, submission });
     }
     if outgoing.is_empty() {
-        return Err(CommandError::Usage(format!("no scenario matches {}", choices.filter.join(", "))));
+        return Err(choices.nothing_matches());
     }
     Ok(Some(outgoing))
 }

@@ -79,7 +79,7 @@ impl Station {
         let Connected { backend, owner, scratch, notice } =
             options.backend.connect(&home.data_dir, options.docker(), &[]).await?;
         if let Some(notice) = notice {
-            tracing::warn!("{notice}");
+            tracing::info!("{notice}");
         }
         let id = WorkerId { data_dir: home.data_dir.id(), owner };
         let usual = Config::new(Lane::Shared, id, home.data_dir.path().to_owned(), scratch);

@@ -82,5 +82,6 @@ impl WorkOptions {
 fn timespan(text: &str) -> Result<Duration, String> {
     Timespan::parse(text)
         .map(Timespan::get)
+        .filter(|time| !time.is_zero())
         .ok_or_else(|| "write a number and a unit, such as 90s, 10m or 1h".to_owned())
 }

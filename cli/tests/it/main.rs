@@ -31,6 +31,7 @@ mod run_together;
 mod same_evidence;
 mod seeded;
 mod serving;
+mod slips;
 mod terminal;
 mod try_command;
 mod validate;

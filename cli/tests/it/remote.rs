@@ -175,7 +175,7 @@ fn mistakes_are_told_with_what_to_do() {
         (&["logs", "01a1e7f0-ede4-7459-9cd8-6ab0462c19b5/x"], 2, "01a1e7f0-ede4-7459-9cd8-6ab0462c19b5"),
         (&["artifacts", "latest"], 2, "say which scenario"),
         (&["rerun", "latest/x"], 2, "leave `/SCENARIO` away"),
-        (&["submit", "specs/hello-world", "--filter", "nothing"], 2, "no scenario matches nothing"),
+        (&["submit", "specs/hello-world", "--filter", "nothing"], 2, "no scenario matches `nothing`"),
         (&["submit", "specs/invalid/unknown-key.yaml"], 3, ""),
     ] {
         let (got, stdout, stderr) = world.run(arguments);

@@ -69,7 +69,7 @@ fn mistakes_are_said_before_anything_is_kept() {
     assert!(code == 2 && stderr.contains("NO_SUCH_VARIABLE_HERE"), "{code}: {stderr}");
     let place = Place::new(&spec("touch out", THERE));
     for (arguments, what) in [
-        (["--filter", "nothing-*"], "no scenario matches nothing-*"),
+        (["--filter", "nothing-*"], "no scenario matches `nothing-*`"),
         (["--param", "x=1"], "there is no parameter `x`"),
         (["-o", "report.pdf"], "says no format"),
         (["--timeout", "soon"], "90s, 10m or 1h"),

@@ -88,7 +88,7 @@ pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, Com
         return Err(CommandError::Usage(problems.join("\n")));
     }
     if plans.planned.is_empty() && plans.skipped.is_empty() {
-        return Err(CommandError::Usage(format!("no scenario matches {}", run.choices.filter.join(", "))));
+        return Err(run.choices.nothing_matches());
     }
     Ok(Some(plans))
 }
