@@ -356,8 +356,10 @@ pub struct Exited {
     pub max_rss_kib: u64,
 }
 
-/// What processes used that ended. A process is counted with the children that it waited for; what nobody waited for comes
-/// to the doorkeeper, but not the children of a process that told the kernel that it does not care for their end.
+/// What processes used that ended.
+///
+/// A process is counted with the children that it waited for; what nobody waited for comes to the doorkeeper, but not the
+/// children of a process that told the kernel that it does not care for their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
     /// Processor time.

@@ -86,7 +86,7 @@ fn what_ended_processes_used_is_counted_until_somebody_asks() {
     assert_eq!(used(&mut sandbox), Used::default());
     // The busy one is an orphan in a session of its own, which nobody but the doorkeeper waits for.
     sandbox.shell(&format!("setsid sh -c '{}; sleep 1000' & exit 0", BUSY.replace('\'', "'\\''")));
-    wait_until("the orphan was busy enough", || sandbox.shell("grep -l sleep /proc/[0-9]*/comm || :") != "");
+    wait_until("the orphan was busy enough", || !sandbox.shell("grep -l sleep /proc/[0-9]*/comm || :").is_empty());
     let others = used(&mut sandbox);
     let kill = sandbox.ask(|id| Request::KillAll { id });
     sandbox.done(kill);
