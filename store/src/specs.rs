@@ -98,6 +98,11 @@ row! {
 }
 
 row! {
+    /// How many files are beside a spec.
+    FilesRow { files: i64 }
+}
+
+row! {
     /// A file beside a spec.
     FileRow { path: String, executable: bool, content: Vec<u8> }
 }
@@ -204,6 +209,16 @@ impl Store {
             .and_where(Expr::col(SpecVersions::SpecId).eq(spec_id))
             .to_owned();
         Ok(self.db.execute(&delete).await? > 0)
+    }
+
+    /// Whether there are files beside the spec with this digest.
+    pub async fn has_files(&self, digest: &str) -> Result<bool, StoreError> {
+        let files = Query::select()
+            .expr_as(Expr::col(SpecFiles::Path).count(), "files")
+            .from(SpecFiles::Table)
+            .and_where(Expr::col(SpecFiles::Spec).eq(digest))
+            .to_owned();
+        Ok(self.db.fetch_optional::<FilesRow>(&files).await?.is_some_and(|row| row.files > 0))
     }
 
     /// What the spec with this digest says.

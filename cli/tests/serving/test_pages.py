@@ -4,16 +4,18 @@ Every page is looked at in light and dark, and as wide as a phone; pictures of t
 a request can write is hostile here: nothing of it may become markup, a script or a request.
 """
 
+import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from processes import PATIENCE, ROOT, Process
+from processes import BINARY, PATIENCE, ROOT, Process
 
 PICTURES = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "pages")
 CHECKS = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "page_checks.js")).read()
@@ -210,6 +212,23 @@ def test_a_run_is_followed_while_it_goes_on(site):
     site.look("experiment")
 
 
+def again(site, command, rerun):
+    """Does what the page says, as somebody on another machine would: the same scenario fails again."""
+    with tempfile.TemporaryDirectory(prefix="touchstone-again-") as folder:
+        with site.page.expect_download() as download:
+            site.page.get_by_role("link", name="download shop-agent.yaml").click()
+        download.value.save_as(os.path.join(folder, download.value.suggested_filename))
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHSTONE_")}
+        environment = {**kept, "PATH": os.path.dirname(BINARY) + os.pathsep + os.environ["PATH"], "TOUCHSTONE_API_KEY": site.key,
+                       "TOUCHSTONE_BACKEND": "local", "TOUCHSTONE_DATA_DIR": os.path.join(folder, "data")}
+        for line, many in [(f"{command} --format json", 1), (f"{rerun} --format json", 4)]:
+            done = subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+            assert done.returncode == 1, f"{line}: {done.stdout}{done.stderr}"
+            scenarios = json.loads(done.stdout)["experiments"][0]["scenarios"]
+            failed = {scenario["scenario_id"] for scenario in scenarios if scenario["status"] == "fail"}
+            assert len(scenarios) == many and site.page.get_by_role("heading", level=1).inner_text() in failed, line
+
+
 def test_what_failed_is_followed_to_its_evidence(site):
     page = site.page
     page.get_by_role("link", name=re.compile(r"finished, mood=bad note_1=<script>.*, replica 0: failed")).click()
@@ -229,8 +248,7 @@ def test_what_failed_is_followed_to_its_evidence(site):
     expect(page.locator("#output ~ pre .front2")).to_have_text("begins")
     page.locator(".files details summary").first.click()
     site.look("scenario")
-    command = page.locator("#command").inner_text()
-    assert command.startswith("touchstone run shop-agent.yaml --seed") and "--filter bad-" in command, command
+    again(site, page.locator("#command").inner_text(), page.locator("#rerun").inner_text())
     with page.expect_download() as download:
         page.get_by_role("link", name="Download stdout").click()
     assert HOSTILE in open(download.value.path()).read()
@@ -254,9 +272,9 @@ def test_an_experiment_is_repeated_and_compared(site):
 def test_experiments_are_found_in_the_history(site):
     page = site.page
     page.goto("/experiments")
-    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.locator("tbody tr")).to_have_count(3)
     site.look("history")
-    for label, value, many in [("Text", "nightly", 2), ("Tag", "pages", 2), ("Tag", "none", 0), ("Spec", "shop-agent", 2)]:
+    for label, value, many in [("Text", "nightly", 3), ("Tag", "pages", 3), ("Tag", "none", 0), ("Spec", "shop-agent", 3)]:
         page.goto("/experiments")
         page.get_by_label(label, exact=True).fill(value)
         page.keyboard.press("Enter")

@@ -64,7 +64,7 @@ fn tiles(capacity: &CapacityBody) -> Markup {
     let wait = if capacity.queued == 0 { "–".to_owned() } else { duration(capacity.oldest_wait_ms) };
     html! {
         dl.tiles {
-            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (counted(u64::from(capacity.slots), "slot")) } } }
+            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (counted(capacity.slots, "slot")) } } }
             div { dt { "Waiting" } dd { (capacity.queued) } }
             div { dt { "Longest wait" } dd { (wait) } }
             div { dt { "Workers" } dd { (capacity.workers.len()) } }

@@ -13,7 +13,7 @@ use tar::{Builder, EntryType, Header};
 use crate::test_app::{ADA, Answer, HELLO, TestApp};
 
 /// A spec that needs a file beside it.
-const WITH_FILE: &str = "\
+pub(crate) const WITH_FILE: &str = "\
 version: 1
 id: with-file
 base: x
@@ -24,10 +24,10 @@ invariants:
   x: {description: x, check: {type: file_exists, path: x}}
 ";
 
-struct Tar(Builder<Vec<u8>>);
+pub(crate) struct Tar(Builder<Vec<u8>>);
 
 impl Tar {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Builder::new(Vec::new()))
     }
 
@@ -47,11 +47,11 @@ impl Tar {
         self
     }
 
-    fn file(self, name: &str, content: &str) -> Self {
+    pub(crate) fn file(self, name: &str, content: &str) -> Self {
         self.entry(EntryType::Regular, name, content.as_bytes(), "")
     }
 
-    fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         self.0.into_inner().expect("an archive")
     }
 }

@@ -27,6 +27,7 @@ mod serving;
 mod specs;
 mod test_app;
 mod traces;
+mod web_again;
 mod web_hostile;
 mod web_live;
 mod web_pages;

@@ -248,6 +248,7 @@ async fn a_scenario_tells_its_story_and_nothing_of_it_becomes_markup() {
         "exit code 2",
         "<rect class=\"model\" x=",
         "touchstone run hello.yaml --seed",
+        "download hello.yaml",
         "<span class=\"added\">+",
         "Download stdout",
         "450 ms <span class=\"quiet\">of 0.50 processors",

@@ -27,6 +27,10 @@ fn content(text: &str) -> SpecContent {
 async fn files_come_back_exactly(world: World) {
     let kept = world.store.keep_spec("", "ledger", &content("a: 1"), at(0)).await.expect("kept");
     assert_eq!(world.store.spec(&kept.digest).await.expect("the spec"), content("a: 1"));
+    assert!(world.store.has_files(&kept.digest).await.expect("an answer"));
+    let alone = SpecContent { files: Vec::new(), ..content("a: 1") };
+    let alone = world.store.keep_spec("", "ledger", &alone, at(0)).await.expect("kept");
+    assert!(!world.store.has_files(&alone.digest).await.expect("an answer"));
 }
 
 async fn the_order_of_files_does_not_matter(world: World) {

@@ -3,6 +3,7 @@
 mod actions;
 mod grid;
 mod scenarios;
+mod spec_file;
 mod summary;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,8 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, At};
 use crate::results::{Made, Standing};
+
+pub(super) use spec_file::Taken;
 
 /// How many scenarios a page has.
 pub(super) const PART: u64 = 200;
@@ -68,6 +71,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}", get(page))
         .route("/experiments/{id}/part", get(part))
         .route("/experiments/{id}/live", get(live))
+        .route("/experiments/{id}/spec", get(spec_file::spec_file))
         .route("/experiments/{id}/cancel", post(actions::cancel))
         .route("/experiments/{id}/rerun", post(actions::rerun))
 }

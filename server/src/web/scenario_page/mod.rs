@@ -1,33 +1,34 @@
 //! One scenario: its story in time, what was judged and why, and all that it left.
 
+mod again;
 mod answers;
 mod event;
+mod head;
 mod judged;
 mod left;
 mod moment;
 mod output;
 mod stories;
 mod story;
+mod told;
 mod used;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::get;
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::HeaderMap;
 use maud::{Markup, html};
 use scenario::evidence::Evidence;
-use scenario::plan::parameter_text;
-use scenario::report::{Report, Row};
-use scenario::untrusted;
+use scenario::report::Report;
 use serde::Deserialize;
 use store::{AttemptOutcome, RunState, StoredEvent};
 
+use super::experiment::Taken;
 use super::foreign::{self, Marks};
 use super::layout::{Frame, Tab};
 use super::live::follow;
 use super::marks::Mark;
-use super::numbers::{duration, score as two_digits};
 use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::details::{Found, report_alone};
@@ -64,6 +65,10 @@ struct Shown {
     evidence: Option<std::sync::Arc<Evidence>>,
     missing: Option<String>,
     events: Vec<StoredEvent>,
+    /// How its spec can be taken along, when it is nobody's file.
+    taken: Option<Taken>,
+    /// Where this server is for whoever asks.
+    origin: Option<String>,
 }
 
 /// The routes.
@@ -72,7 +77,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}/scenarios/{scenario}", get(page))
         .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
         .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
-        .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output))
+        .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output::file))
 }
 
 async fn page(
@@ -80,8 +85,10 @@ async fn page(
     visitor: Visitor,
     At((id, scenario)): At<(String, String)>,
     Asked(query): Asked<ScenarioQuery>,
+    headers: HeaderMap,
 ) -> Result<Markup, ApiError> {
     let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
+    let shown = Shown { origin: again::origin(&headers), ..shown };
     let title = format!("{scenario} · {}", shown.found.experiment.title());
     let goes_on = shown.goes_on();
     let body = html! {
@@ -111,24 +118,6 @@ async fn live(
 ) -> Result<Response, ApiError> {
     let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
     follow(app, found.run, Some(scenario))
-}
-
-/// All that an agent printed, as a file that no browser shows.
-async fn output(
-    State(app): State<App>,
-    visitor: Visitor,
-    At((id, scenario, stream)): At<(String, String, String)>,
-    Asked(query): Asked<ScenarioQuery>,
-) -> Result<Response, ApiError> {
-    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
-    let output = app.shows.outputs().of(&app, &found.stored).await?;
-    let text = match stream.as_str() {
-        "stdout" => output.stdout.clone(),
-        "stderr" => output.stderr.clone(),
-        _ => return Err(ApiError::not_found("an agent prints to `stdout` and `stderr`")),
-    };
-    let name = format!("attachment; filename=\"{scenario}-{stream}.txt\"");
-    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONTENT_DISPOSITION, name.as_str())], text).into_response())
 }
 
 impl Shown {
@@ -164,7 +153,9 @@ impl Shown {
             _ if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => Mark::Running,
             _ => Mark::Waiting,
         };
-        Ok(Self { found, query, status, report, evidence, missing, events })
+        let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
+        let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
+        Ok(Self { found, query, status, report, evidence, missing, events, taken, origin: None })
     }
 
     /// The marks of this attempt.
@@ -203,7 +194,7 @@ impl Shown {
     fn content(&self) -> Markup {
         let row = self.report.as_ref().and_then(|report| report.rows.first());
         html! {
-            (self.head())
+            (head::head(self))
             @if let Some(missing) = &self.missing { p.notice.bad { (foreign::text(missing)) } }
             @if let Some(row) = row {
                 (judged::why(self, row))
@@ -215,46 +206,7 @@ impl Shown {
                 (output::section(self, evidence))
             }
             (used::section(self, row))
-            @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce(report, row)) }
-        }
-    }
-
-    fn head(&self) -> Markup {
-        let Found { experiment, run, stored, .. } = &self.found;
-        let scenario = &stored.scenario;
-        html! {
-            nav.crumbs aria-label="Where this is" {
-                a href="/experiments" { "Experiments" } " / "
-                a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(experiment.title(), 60)) }
-                " / "
-                span { (scenario.id) }
-            }
-            div.head { h1 { (scenario.id) } (self.status.badge()) }
-            p.facts {
-                @for (name, value) in &scenario.parameters {
-                    span { (foreign::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
-                }
-                span { "Replica " (scenario.replica) }
-                span { "Seed " code { (scenario.seed) } }
-                @if let Some(result) = &stored.result {
-                    span { "Composite " a href="#invariants" { (two_digits(result.composite)) } }
-                    span { "Took " a href="#story" { (duration(result.wall_ms)) } }
-                    @if let Some(code) = result.exit_code { span { "Exit code " a href="#output" { (code) } } }
-                }
-            }
-        }
-    }
-}
-
-/// The command that runs it again.
-fn reproduce(report: &Report, row: &Row) -> Markup {
-    html! {
-        section aria-labelledby="again" {
-            h2 #again { "Run it again" }
-            div.copyable {
-                pre #command tabindex="0" { code { (untrusted::visible(&report.reproducer(row))) } }
-                button type="button" data-copy="command" hidden { "Copy" }
-            }
+            @if let (Some(report), Some(row)) = (&self.report, row) { (again::section(self, report, row)) }
         }
     }
 }

@@ -1,12 +1,20 @@
 //! What the agent printed: its beginning and its end, and all of it as a file.
 
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
 use scenario::evidence::{Captured, Evidence};
 
-use super::Shown;
+use super::{ScenarioQuery, Shown};
+use crate::api::experiments::details::Found;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::extract::{Asked, At};
 use crate::web::ansi;
 use crate::web::foreign::{beginning, ending};
 use crate::web::numbers::bytes;
+use crate::web::session::Visitor;
 
 /// How many bytes of each end stand in a page.
 const MOST: usize = 32 * 1024;
@@ -21,6 +29,24 @@ pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
             (stream(shown, "stderr", "Standard error", &agent.stderr))
         }
     }
+}
+
+/// All that an agent printed, as a file that no browser shows.
+pub(super) async fn file(
+    State(app): State<App>,
+    visitor: Visitor,
+    At((id, scenario, stream)): At<(String, String, String)>,
+    Asked(query): Asked<ScenarioQuery>,
+) -> Result<Response, ApiError> {
+    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
+    let output = app.shows.outputs().of(&app, &found.stored).await?;
+    let text = match stream.as_str() {
+        "stdout" => output.stdout.clone(),
+        "stderr" => output.stderr.clone(),
+        _ => return Err(ApiError::not_found("an agent prints to `stdout` and `stderr`")),
+    };
+    let name = format!("attachment; filename=\"{scenario}-{stream}.txt\"");
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONTENT_DISPOSITION, name.as_str())], text).into_response())
 }
 
 fn stream(shown: &Shown, stream: &str, name: &str, captured: &Captured) -> Markup {

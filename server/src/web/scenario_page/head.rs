@@ -1,0 +1,37 @@
+//! Where the page is, how the scenario stands, and what it was run with.
+
+use maud::{Markup, html};
+use scenario::plan::parameter_text;
+use scenario::untrusted;
+
+use super::Shown;
+use crate::api::experiments::details::Found;
+use crate::web::foreign;
+use crate::web::numbers::{duration, score as two_digits};
+
+/// The head of the page.
+pub(super) fn head(shown: &Shown) -> Markup {
+    let Found { experiment, run, stored, .. } = &shown.found;
+    let scenario = &stored.scenario;
+    html! {
+        nav.crumbs aria-label="Where this is" {
+            a href="/experiments" { "Experiments" } " / "
+            a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(experiment.title(), 60)) }
+            " / "
+            span { (scenario.id) }
+        }
+        div.head { h1 { (scenario.id) } (shown.status.badge()) }
+        p.facts {
+            @for (name, value) in &scenario.parameters {
+                span { (foreign::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
+            }
+            span { "Replica " (scenario.replica) }
+            span { "Seed " code { (scenario.seed) } }
+            @if let Some(result) = &stored.result {
+                span { "Composite " a href="#invariants" { (two_digits(result.composite)) } }
+                span { "Took " a href="#story" { (duration(result.wall_ms)) } }
+                @if let Some(code) = result.exit_code { span { "Exit code " a href="#output" { (code) } } }
+            }
+        }
+    }
+}
