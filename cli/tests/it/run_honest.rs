@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use store::{AttemptOutcome, RunState};
 
-use crate::place::{Place, THERE, spec};
+use crate::place::{Place, Started, THERE, spec};
 use crate::run;
 
 fn failing() -> Place {
@@ -44,7 +44,11 @@ fn a_report_that_cannot_be_written_hides_no_failure_and_is_no_success() {
 #[test]
 fn a_closed_terminal_cancels_and_cleans_up() {
     let place = Place::new(&spec("sleep 30; touch out", THERE));
-    let mut run = place.start(&[]);
+    // Also where the tests themselves are to outlive their terminal.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_touchstone"), "run", "--no-pull", "--verbose"]);
+    command.arg(place.spec()).arg("--data-dir").arg(place.data()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut run = Started::watch(command.spawn().expect("the binary"));
     assert!(run.wait_for("the agent acts"), "{}", run.told);
     run.signal("HUP");
     let (status, told) = run.end();

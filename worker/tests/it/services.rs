@@ -41,7 +41,7 @@ async fn a_service_tells_that_it_is_there_and_why_it_takes_nothing(world: World)
     let told = row(&world, 1).await;
     assert_eq!((told.new.host.as_str(), told.new.control.as_str()), ("here", "http://127.0.0.1:1"));
     assert_eq!((told.new.slots, told.new.version.as_str(), told.new.budget.memory), (2, "1.2.3", 8 << 30));
-    assert!(told.pulse.free_disk > 0, "it looked at the disk before it told anything");
+    until("it tells of its disk", async || row(&world, 1).await.pulse.free_disk > 0).await;
     world.submit(2).await;
     until_reason(&world, 1, Some("no room: 2 of 2 slots are busy")).await;
     assert_eq!(row(&world, 1).await.pulse.running, 2);

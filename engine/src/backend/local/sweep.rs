@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use doorkeeper::plan::{BOX, SPARE};
 
@@ -14,6 +15,11 @@ use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
 
+/// How often it is looked whether boxes that were killed have ended.
+const LOOKS: usize = 5000;
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(2);
+
 impl LocalBackend {
     /// Removes what belongs to this data directory and is within reach.
     pub(super) fn sweep_within(&self, reach: Reach) -> Result<Swept, EngineError> {
@@ -24,6 +30,7 @@ impl LocalBackend {
         // Those of Docker are Docker's to remove.
         marked.retain(|sandbox| is_local(data_dir, sandbox).is_ok_and(|is_local| is_local));
         if reach == Reach::GoneAndKept {
+            let mut watchers = Vec::new();
             for sandbox in &marked {
                 for folder in owner::doors_of(data_dir, sandbox).map_err(listing())? {
                     // The process may have ended, and its number be another's.
@@ -33,12 +40,14 @@ impl LocalBackend {
                         && is_watcher(watcher)
                     {
                         kill(first);
+                        watchers.push(watcher);
                         swept.containers += 1;
                     }
                 }
                 swept.folders += owner::remove_doors(data_dir, sandbox).map_err(listing())?;
                 kept::unmark(data_dir, sandbox).map_err(listing())?;
             }
+            wait_for_the_end(&watchers);
         } else {
             swept.kept = marked.len();
         }
@@ -54,6 +63,17 @@ impl LocalBackend {
 /// Whether a sandbox that is kept was made here: only those have a file that says who watches them.
 pub(in crate::backend) fn is_local(data_dir: &DataDir, sandbox: &str) -> io::Result<bool> {
     Ok(owner::doors_of(data_dir, sandbox)?.iter().any(|folder| folder.join(WATCHER).exists()))
+}
+
+/// Waits until watchers have ended, which they do once nobody is left in their boxes: until then their groups are in use. One
+/// that takes too long is left to the next sweep.
+fn wait_for_the_end(watchers: &[u32]) {
+    for _ in 0..LOOKS {
+        if !watchers.iter().any(|watcher| is_watcher(*watcher)) {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Whether a process is one of ours that watches a box.
