@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use scenario::score::ExperimentVerdict;
-use sea_query::{Cond, Expr, ExprTrait as _, Func, JoinType, LikeExpr, Order, Query, SelectStatement};
+use sea_query::{Cond, Expr, ExprTrait as _, Func, LikeExpr, Order, Query, SelectStatement};
 
 use super::{HistoryFilter, Past, PastStatus, RunNumbers};
 use crate::Store;
@@ -17,8 +17,6 @@ use crate::tables::{Experiments, Runs, SpecTags};
 use crate::time::{millis, timestamp};
 use crate::{json, number};
 
-/// The newest run of an experiment, in the query.
-const NEWEST: &str = "newest";
 /// So many runs are few.
 const FEW: u64 = 2000;
 /// What keeps `%` and `_` of a text from standing for anything.
@@ -138,7 +136,7 @@ fn wanted(filter: HistoryFilter<'_>, page: Page<'_>) -> Result<SelectStatement, 
         select.cond_where(says(text));
     }
     if let Some(status) = filter.status {
-        stands(&mut select, status)?;
+        select.and_where(stands(status)?);
     }
     Ok(select.to_owned())
 }
@@ -172,26 +170,37 @@ fn says(text: &str) -> Cond {
         .add(has(Experiments::Id, format!("{escaped}%")))
 }
 
-/// Only experiments that stand so, by their newest run.
-fn stands(select: &mut SelectStatement, status: PastStatus) -> Result<(), StoreError> {
-    let of = |column: Runs| Expr::col((NEWEST, column));
+/// Stands so, by its newest run.
+///
+/// The run is asked for by itself, experiment after experiment: where it is a join, Postgres joins all of them before it looks
+/// for the newest.
+fn stands(status: PastStatus) -> Result<Expr, StoreError> {
+    let state = |state: RunState| newest(Runs::State).eq(state.word());
     let verdict = |verdict: ExperimentVerdict| -> Result<Expr, StoreError> {
-        Ok(of(Runs::Verdict).eq(json::text(&verdict)?).and(of(Runs::State).eq(RunState::Finished.word())))
+        Ok(newest(Runs::Verdict).eq(json::text(&verdict)?).and(state(RunState::Finished)))
     };
-    let condition = match status {
-        PastStatus::Created => of(Runs::Number).is_null(),
-        PastStatus::Running => of(Runs::State).eq(RunState::Open.word()),
-        PastStatus::Ended => of(Runs::State).eq(RunState::Finished.word()),
+    Ok(match status {
+        PastStatus::Created => newest(Runs::Number).is_null(),
+        PastStatus::Running => state(RunState::Open),
+        PastStatus::Ended => state(RunState::Finished),
         PastStatus::Passed => verdict(ExperimentVerdict::Pass)?,
         PastStatus::Failed => verdict(ExperimentVerdict::Fail)?,
         PastStatus::Errored => verdict(ExperimentVerdict::Error)?,
-        PastStatus::Cancelled => of(Runs::State).eq(RunState::Cancelled.word()),
-    };
-    let is_newest = Expr::col((NEWEST, Runs::Experiment))
-        .equals((Experiments::Table, Experiments::Id))
-        .and(of(Runs::Number).eq(last_of((Experiments::Table, Experiments::Id))));
-    select.join_as(JoinType::LeftJoin, Runs::Table, NEWEST, is_newest).and_where(condition);
-    Ok(())
+        PastStatus::Cancelled => state(RunState::Cancelled),
+    })
+}
+
+/// A column of an experiment's newest run.
+fn newest(column: Runs) -> Expr {
+    const NEWEST: &str = "newest";
+    let newest = Query::select()
+        .column((NEWEST, column))
+        .from_as(Runs::Table, NEWEST)
+        .and_where(Expr::col((NEWEST, Runs::Experiment)).equals((Experiments::Table, Experiments::Id)))
+        .order_by((NEWEST, Runs::Number), Order::Desc)
+        .limit(1)
+        .to_owned();
+    Expr::SubQuery(None, Box::new(newest.into()))
 }
 
 /// The experiments that have any run like that, which an index knows, or too many of them; `None` when that says little.
@@ -259,7 +268,7 @@ fn tags_of(digests: &[String]) -> SelectStatement {
 mod tests {
     use sea_query::SqliteQueryBuilder;
 
-    use super::{HistoryFilter, wanted};
+    use super::{HistoryFilter, PastStatus, wanted};
     use crate::db::plan;
     use crate::page::Page;
 
@@ -271,6 +280,7 @@ mod tests {
             (any(), "experiments_created_at"),
             (HistoryFilter { owner: Some("ann"), ..any() }, "experiments_owner"),
             (HistoryFilter { text: Some("x"), ..any() }, "experiments_created_at"),
+            (HistoryFilter { status: Some(PastStatus::Ended), ..any() }, "experiments_created_at"),
         ] {
             let plan = plan(wanted(filter, page).expect("a query").to_string(SqliteQueryBuilder)).await;
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
