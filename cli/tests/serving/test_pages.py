@@ -82,7 +82,7 @@ invariants:
     description: '{HOSTILE.replace("'", "''")}'
     gate: true
     check: {{ type: file_content, path: done.txt, contains: done }}
-  printed:
+  printed_all:
     description: What a command prints is foreign too
     check: {{ type: command_exit, command: 'cat notes.txt; test -e done.txt' }}
   booked:

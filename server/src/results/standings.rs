@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::error::ApiError;
 
 /// How many bytes of numbers are remembered.
-const REMEMBERED: usize = 16 << 20;
+const REMEMBERED: usize = 64 << 20;
 /// About how many bytes the numbers of a scenario and its cell have.
 const EACH: usize = 400;
 
