@@ -31,7 +31,7 @@ async fn a_spec_that_was_only_submitted_is_a_download_that_its_command_runs() {
     let link = format!("<a download=\"hello.yaml\" href=\"/experiments/{id}/spec?run=1\">download hello.yaml</a>");
     assert!(page.contains(&link), "{page}");
     let again = format!("touchstone rerun {id}");
-    let expected = ["touchstone run hello.yaml --seed 7 --filter default-r0 --agent oracle", again.as_str()];
+    let expected = ["touchstone run hello.yaml --seed 7 --agent oracle --filter default-r0", again.as_str()];
     assert_eq!(commands(&page), expected);
     let file = browser.get(&format!("/experiments/{id}/spec?run=1")).await;
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"hello.yaml\"");

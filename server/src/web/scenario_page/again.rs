@@ -17,7 +17,7 @@ pub(super) fn section(shown: &Shown, report: &Report, row: &Row) -> Markup {
         section aria-labelledby="again" {
             h2 #again { "Run it again" }
             @match shown.taken {
-                None => (copyable("command", &command(shown, report, row))),
+                None => (copyable("command", &report.reproducer(row))),
                 Some(taken) => {
                     @if shown.found.stored.scenario.snapshot.is_none() { (elsewhere(shown, report, row, taken)) }
                     (here(shown))
@@ -34,7 +34,7 @@ fn elsewhere(shown: &Shown, report: &Report, row: &Row, taken: Taken) -> Markup 
     let (name, (unpack, spec_file)) = (taken.file_name(spec_id), taken.ready(spec_id));
     let mut report = report.clone();
     report.header.spec_file = spec_file;
-    let commands: Vec<_> = unpack.into_iter().chain([command(shown, &report, row)]).collect();
+    let commands: Vec<_> = unpack.into_iter().chain([report.reproducer(row)]).collect();
     let place = format!("/experiments/{}/spec?run={}", experiment.id, shown.found.run.id.number);
     html! {
         p { "On a machine of yours: " a download=(name) href=(place) { "download " (name) } ", the spec as it was run, and then" }
@@ -49,13 +49,6 @@ fn here(shown: &Shown) -> Markup {
         p.after { "On this server, with all scenarios of its experiment" }
         (copyable("rerun", &format!("touchstone rerun {}{url}", shown.found.experiment.id)))
     }
-}
-
-/// The command with the agent that acted instead of the spec's own.
-fn command(shown: &Shown, report: &Report, row: &Row) -> String {
-    let agent = shown.found.experiment.settings.agent.as_ref();
-    let agent = agent.map(|agent| format!(" --agent {agent}")).unwrap_or_default();
-    format!("{}{agent}", report.reproducer(row))
 }
 
 fn copyable(id: &str, text: &str) -> Markup {
