@@ -40,6 +40,7 @@ fn words(name: &str, value: &Value) -> String {
         (_, Value::String(text)) => text.clone(),
         (_, Value::Array(all)) => all.iter().map(|one| words("", one)).collect::<Vec<_>>().join(", "),
         ("ms", Value::Number(number)) => format!("after {}", duration(number.as_u64().unwrap_or(0))),
+        ("wall_ms", Value::Number(number)) => format!("in {}", duration(number.as_u64().unwrap_or(0))),
         ("index", Value::Number(number)) => format!("number {}", number.as_u64().unwrap_or(0).saturating_add(1)),
         ("composite", Value::Number(number)) => format!("composite {}", score(number.as_f64().unwrap_or(0.0))),
         (_, other) => format!("{} {other}", name.replace('_', " ")),
@@ -62,7 +63,7 @@ mod tests {
         check(&json!({"exit": "exit code 0", "ms": 584}), "exit code 0 after 584 ms");
         check(&json!({"exit": null, "ms": 61_000}), "after 1 min 01 s");
         check(&json!({"service": "db", "ms": 1200}), "db after 1.20 s");
-        check(&json!({"status": "fail", "composite": 0.0}), "fail composite 0.00");
+        check(&json!({"status": "fail", "composite": 0.0, "wall_ms": 1200}), "fail composite 0.00 in 1.20 s");
         check(&json!({"index": 0}), "number 1");
         check(&json!({"packages": ["curl", "jq"]}), "curl, jq");
         check(&json!({"worker": "a/b"}), "by worker a/b");
