@@ -1,5 +1,6 @@
 //! The one place that knows which database it is: an arm for each, and a folder of migrations.
 
+mod begin;
 mod listener;
 mod postgres;
 mod sqlite;
@@ -15,6 +16,7 @@ use sqlx::{FromRow, Postgres, Sqlite, Transaction};
 
 use crate::error::StoreError;
 use crate::wakeups::Wakeup;
+use begin::begun;
 pub(crate) use listener::Listener;
 pub(crate) use postgres::{Server, column};
 #[cfg(test)]
@@ -133,7 +135,9 @@ impl Db {
         match self {
             Self::Sqlite { writing, .. } => Ok(Tx::Sqlite(writing.begin_with("BEGIN IMMEDIATE").await?)),
             Self::Postgres { pool, server } => {
-                Ok(Tx::Postgres(pool.begin().await.map_err(|error| server.refused(error))?))
+                let pool = pool.clone();
+                let begun = begun(async move { pool.begin().await }).await;
+                Ok(Tx::Postgres(begun.map_err(|error| server.refused(error))?))
             }
         }
     }
@@ -143,7 +147,9 @@ impl Db {
         match self {
             Self::Sqlite { reading, .. } => Ok(Tx::Sqlite(reading.begin().await?)),
             Self::Postgres { pool, server } => {
-                let begun = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await;
+                let pool = pool.clone();
+                let begin = async move { pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await };
+                let begun = begun(begin).await;
                 Ok(Tx::Postgres(begun.map_err(|error| server.refused(error))?))
             }
         }
