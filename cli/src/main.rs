@@ -13,6 +13,7 @@ mod commands;
 mod configuration;
 mod documents;
 mod exit_code;
+mod help;
 mod home;
 mod http_client;
 mod json_text;
@@ -105,7 +106,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let arguments = match configuration::read(Arguments::command(), &words) {
+    let columns = output::columns();
+    let arguments = match configuration::read(help::grouped(Arguments::command(), columns), &words) {
         Ok(matches) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
         Err(Unread::Arguments(error)) => error.exit(),
         Err(Unread::File(error)) => return Output::new(output::Colour::Auto).finish(Err(error)),

@@ -186,10 +186,7 @@ impl Output {
         const PAGE: u16 = 120;
         // With less, a table has more lines than columns; the terminal can break lines itself.
         const NARROWEST: u16 = 60;
-        if !io::stdout().is_terminal() {
-            return PAGE;
-        }
-        Term::stdout().size_checked().map_or(PAGE, |(_, columns)| columns.max(NARROWEST))
+        columns().map_or(PAGE, |columns| columns.max(NARROWEST))
     }
 
     /// Ends the program: says what went wrong, and gives the exit code.
@@ -210,6 +207,12 @@ impl Output {
             }
         }
     }
+}
+
+/// How wide the terminal is, where there is one.
+pub(crate) fn columns() -> Option<u16> {
+    let columns = || Term::stdout().size_checked().map(|(_, columns)| columns);
+    io::stdout().is_terminal().then(columns).flatten()
 }
 
 /// Whether colours are wanted, and can be seen.

@@ -9,7 +9,7 @@ const ELSEWHERE: [&str; 7] = ["cancel", "gc", "list", "rescore", "show", "sweep"
 fn commands() -> Vec<String> {
     let (code, stdout, _) = run(&["--help"]);
     assert_eq!(code, 0);
-    let lines = stdout.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let lines = stdout.lines().skip_while(|line| *line != "Write a spec:").take_while(|line| *line != "Options:");
     let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     named.filter_map(|line| line.split_whitespace().next()).map(ToOwned::to_owned).collect()
 }
