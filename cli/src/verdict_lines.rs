@@ -1,8 +1,7 @@
 //! What came of a scenario, for a person.
 
-use std::time::Duration;
-
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
+use scenario::took;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
 
@@ -25,7 +24,9 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
         let gate = if invariant.gate { ", gate" } else { "" };
         let name = &invariant.name;
         lines.push(format!("{word} {name} ({:.2}, weight {}{gate})", invariant.verdict.score, invariant.weight));
-        let message = untrusted::visible(&untrusted::cut(&invariant.verdict.message, MOST_LINE * 4));
+        let partly = invariant.verdict.is_passed() && invariant.verdict.score < 1.0;
+        let said = if partly { &invariant.verdict.reason } else { &invariant.verdict.message };
+        let message = untrusted::visible(&untrusted::cut(said, MOST_LINE * 4));
         // Behind a bar, no foreign line is a command of a CI system, which reads lines from their first sign.
         lines.extend(message.lines().map(|line| format!("      | {line}")));
         lines.extend(image_note(invariant));
@@ -37,6 +38,7 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
     );
     lines.extend(result.limits.iter().map(|fired| format!("FAIL  limit {}: {}", fired.limit, fired.detail)));
     lines.extend(result.offences.iter().map(|offence| format!("FAIL  {}", untrusted::line(offence, MOST_LINE))));
+    lines.extend(result.shortfall().map(|why| format!("FAIL  score: {why}")));
     lines.extend(
         result
             .error
@@ -48,8 +50,8 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
         RowStatus::Fail => "FAILED",
         RowStatus::Error => "could not be judged",
     };
-    let seconds = Duration::from_millis(result.wall_ms).as_secs_f64();
-    lines.push(format!("{} {status}, score {:.3}, {seconds:.1} s", result.scenario.id, result.composite));
+    let time = took(result.wall_ms);
+    lines.push(format!("{} {status}, score {:.3}, {time}", result.scenario.id, result.composite));
     lines
 }
 

@@ -22,8 +22,10 @@ pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;
+mod took;
 pub mod trace;
 pub mod untrusted;
 pub mod verdict;
 
 pub use counted::{counted, counted_as};
+pub use took::took;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use engine::event::{Event, Phase};
 use scenario::result::{RowStatus, ScenarioResult};
+use scenario::took;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
 use serde_json::{Value as Json, json};
@@ -185,14 +186,14 @@ pub(crate) fn step(event: &Event) -> String {
 
 /// One line about a scenario that ended, with the first thing that kept it from passing.
 fn ended(name: &str, result: &ScenarioResult) -> String {
-    let seconds = std::time::Duration::from_millis(result.wall_ms).as_secs_f64();
+    let time = took(result.wall_ms);
     let (word, why) = match result.status {
         RowStatus::Pass => ("pass ", None),
         RowStatus::Fail => ("FAIL ", failure(result)),
         RowStatus::Error => ("ERROR", result.error.as_ref().map(ToString::to_string)),
     };
     let why = why.map_or_else(String::new, |why| format!(": {}", untrusted::line(&why, MOST_LINE)));
-    format!("{word} {name} ({:.3}, {seconds:.1} s){why}", result.composite)
+    format!("{word} {name} ({:.3}, {time}){why}", result.composite)
 }
 
 fn failure(result: &ScenarioResult) -> Option<String> {
@@ -205,5 +206,5 @@ fn failure(result: &ScenarioResult) -> Option<String> {
         let missed = result.invariants.iter().find(|invariant| invariant.verdict.outcome != Outcome::Passed)?;
         Some(format!("{}: {}", missed.name, missed.verdict.message))
     };
-    limit.or_else(|| result.offences.first().cloned()).or_else(rule).or_else(invariant)
+    limit.or_else(|| result.offences.first().cloned()).or_else(rule).or_else(invariant).or_else(|| result.shortfall())
 }

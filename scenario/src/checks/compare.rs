@@ -109,12 +109,10 @@ impl Comparison {
             hold(key, &expected.render(bindings), found)?;
         }
         if let Some(pattern) = &self.matches {
-            let source = pattern.source();
-            let expression = pattern
-                .compile(bindings)
-                .map_err(|problem| Mismatch::Broken(format!("`{source}` is not a regular expression: {problem}")))?;
+            let broken = |problem| format!("`{}` is not a regular expression: {problem}", pattern.source());
+            let expression = pattern.compile(bindings).map_err(|problem| Mismatch::Broken(broken(problem)))?;
             if *found == Datum::Null || !expression.is_match(found.text().as_bytes()) {
-                return Err(Mismatch::Found(format!("expected a match of `{source}`, found {found}")));
+                return Err(Mismatch::Found(format!("expected a match of `{expression}`, found {found}")));
             }
         }
         Ok(())

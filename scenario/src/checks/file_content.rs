@@ -78,16 +78,15 @@ impl FileContent {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let ([Answer::Files(files)], Ok(_)) = (case.answers, self.path.render(case.values)) else {
+        let ([Answer::Files(files)], Ok(path)) = (case.answers, self.path.render(case.values)) else {
             return unanswered_or_outside(&self.path, case);
         };
         if files.entries.is_empty() {
-            return Verdict::failed(format!("expected a file at `{}`, found nothing there", self.path.source()));
+            return Verdict::failed(format!("expected a file at `{path}`, found nothing there"));
         }
         if files.incomplete {
             return Verdict::failed(format!(
-                "`{}` names more than {MOST_FILES} files, and only those are looked at",
-                self.path.source()
+                "`{path}` names more than {MOST_FILES} files, and only those are looked at"
             ));
         }
         let problem = files.entries.iter().find_map(|entry| self.look_into(entry, case));
@@ -142,7 +141,7 @@ impl FileContent {
             return Some(Verdict::failed(too_large(entry, "`pattern`")));
         }
         let missed = !expression.is_match(content);
-        missed.then(|| Verdict::failed(missing(entry, &format!("to match `{}`", pattern.source()), content)))
+        missed.then(|| Verdict::failed(missing(entry, &format!("to match `{expression}`"), content)))
     }
 }
 
@@ -233,6 +232,17 @@ mod tests {
         insta::assert_snapshot!(failure("{type: file_content, path: f, not_contains: console.log}", [files([text_file("f", "a\nb\nconsole.log(1)\n")])]), @r#"expected `f` not to contain "console.log", found it on line 3"#);
         insta::assert_snapshot!(failure("{type: file_content, path: f, contains: yes}", [files([text_file("f", "no\n")])]), @r#"expected `f` to contain "yes", found "no\n""#);
         insta::assert_snapshot!(failure("{type: file_content, path: f, pattern: '^y'}", [files([text_file("f", "no")])]), @r#"expected `f` to match `^y`, found "no""#);
+    }
+
+    #[test]
+    fn messages_have_the_values_of_templates() {
+        let message = |conditions: &str, found| {
+            let spec = format!("{{type: file_content, path: 'report-{{{{ params.three }}}}.txt', {conditions}}}");
+            failure(&spec, found)
+        };
+        let found = || [files([text_file("report-3.txt", "no")])];
+        insta::assert_snapshot!(message("pattern: 'n={{ params.three }}'", found()), @r#"expected `report-3.txt` to match `n=3`, found "no""#);
+        insta::assert_snapshot!(message("pattern: x", [files([])]), @"expected a file at `report-3.txt`, found nothing there");
     }
 
     #[test]

@@ -79,8 +79,7 @@ impl FileExists {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let path = self.path.source();
-        let Some(files) = found(&self.path, case) else { return unanswered_or_outside(&self.path, case) };
+        let Some((path, files)) = found(&self.path, case) else { return unanswered_or_outside(&self.path, case) };
         if files.entries.iter().any(|entry| self.kind.accepts(entry.kind)) {
             return Verdict::passed();
         }
@@ -102,17 +101,14 @@ impl FileAbsent {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let Some(files) = found(&self.path, case) else { return unanswered_or_outside(&self.path, case) };
+        let Some((path, files)) = found(&self.path, case) else { return unanswered_or_outside(&self.path, case) };
         if files.entries.is_empty() && !files.incomplete {
             return Verdict::passed();
         }
         if files.entries.is_empty() {
-            return Verdict::failed(format!(
-                "there is too much in the workspace to tell that nothing is at `{}`",
-                self.path.source()
-            ));
+            return Verdict::failed(format!("there is too much in the workspace to tell that nothing is at `{path}`"));
         }
-        Verdict::failed(format!("expected nothing at `{}`, found {}", self.path.source(), names(&files.entries)))
+        Verdict::failed(format!("expected nothing at `{path}`, found {}", names(&files.entries)))
     }
 }
 
@@ -120,9 +116,10 @@ fn look(path: &WorkspacePath, values: &Values<'_>) -> Vec<Probe> {
     path.render(values).map(|path| Probe::Files { path, content_bytes: 0, most: MOST_ENTRIES }).into_iter().collect()
 }
 
-fn found<'a>(path: &WorkspacePath, case: &Case<'a>) -> Option<&'a Files> {
+/// The path that was asked about, and what is there.
+fn found<'a>(path: &WorkspacePath, case: &Case<'a>) -> Option<(String, &'a Files)> {
     match case.answers {
-        [Answer::Files(files)] if path.render(case.values).is_ok() => Some(files),
+        [Answer::Files(files)] => Some((path.render(case.values).ok()?, files)),
         _ => None,
     }
 }

@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, time};
+use super::{Report, Reports, Row};
 use crate::counted;
 use crate::drift::Change;
 use crate::score::{ExperimentVerdict, Status};
+use crate::took;
 use crate::untrusted;
 
 /// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
@@ -64,7 +65,7 @@ fn drifted(text: &mut String, reports: &Reports) {
 }
 
 fn message(report: &Report, row: &Row) -> String {
-    let mut text = format!("score {:.3}, {}", row.result.composite, time(row.result.wall_ms));
+    let mut text = format!("score {:.3}, {}", row.result.composite, took(row.result.wall_ms));
     for (what, found) in row.reasons() {
         let _ = write!(text, "\n{what}: {}", untrusted::visible(&found));
     }

@@ -136,10 +136,7 @@ fn status(report: &Report, row: &Row) -> TestCaseStatus {
     };
     let reasons = row.reasons();
     let lines: Vec<_> = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found))).collect();
-    let first = reasons.first().map_or_else(
-        || format!("composite {} is below the threshold", row.result.composite),
-        |(what, found)| format!("{what}: {found}"),
-    );
+    let first = reasons.first().map(|(what, found)| format!("{what}: {found}")).unwrap_or_default();
     let mut status = TestCaseStatus::non_success(kind);
     status.set_message(untrusted::line(&first, MOST_MESSAGE));
     status.set_type(

@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped, time};
+use super::{Report, Reports, Row, Skipped};
 use crate::drift::Drift;
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
-use crate::{counted, counted_as};
+use crate::{counted, counted_as, took};
 
 /// How many scenarios are shown with their reasons.
 const MOST_DETAILS: usize = 20;
@@ -245,7 +245,7 @@ fn details(report: &Report, row: &Row) -> String {
         result.scenario.id,
         row.status.word(),
         result.composite,
-        time(result.wall_ms)
+        took(result.wall_ms)
     );
     for (what, found) in row.reasons() {
         let _ = writeln!(

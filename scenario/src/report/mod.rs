@@ -13,7 +13,7 @@ mod read;
 mod reports;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -141,7 +141,9 @@ impl Row {
                 (format!("`{}` (weight {}{gate})", invariant.name, invariant.weight), invariant.verdict.message.clone())
             },
         );
-        error.chain(limits).chain(offences).chain(rules).chain(invariants).collect()
+        let known = error.chain(limits).chain(offences).chain(rules).chain(invariants);
+        let score = result.shortfall().map(|why| ("score".to_owned(), why));
+        known.chain(score).collect()
     }
 }
 
@@ -150,12 +152,4 @@ fn quote(word: &str) -> String {
     let plain = !word.is_empty()
         && word.chars().all(|character| character.is_ascii_alphanumeric() || "-_./=:@%+,".contains(character));
     if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-/// `1.2s`, `250ms`.
-fn time(milliseconds: u64) -> String {
-    match milliseconds {
-        0..1000 => format!("{milliseconds}ms"),
-        _ => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
-    }
 }

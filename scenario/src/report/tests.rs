@@ -80,7 +80,7 @@ pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
 }
 
 /// One scenario that passes, one that fails with hostile output, one that leaks, and one that could not run.
-pub(super) fn report() -> Report {
+pub(crate) fn report() -> Report {
     let (spec, plan) = spec();
     let passing = evidence(0, "refunded", "");
     let failing = Evidence {

@@ -1,6 +1,7 @@
 //! What judging and scoring say about one scenario.
 
 mod model;
+mod shortfall;
 
 use std::fmt;
 

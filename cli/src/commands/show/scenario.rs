@@ -2,6 +2,7 @@
 
 use scenario::evidence::{Evidence, ImageRecord, ProcessUse, WorkspaceChanges};
 use scenario::plan::parameter_text;
+use scenario::result::RowStatus;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
 use store::{RunState, StoredScenario};
@@ -26,7 +27,7 @@ pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut 
             for note in &result.notes {
                 output.line(format!("note: {}", untrusted::line(note, MOST_LINE)))?;
             }
-            for line in lines(&result) {
+            for line in lines(&result).into_iter().chain(flaky(shown, scenario)) {
                 output.line(line)?;
             }
         }
@@ -61,6 +62,17 @@ pub(super) async fn json(shown: &Shown, scenario: &StoredScenario, output: &mut 
     })?;
     let result = with_output(store, scenario.clone()).await?;
     output.json(&json!({ "result": result, "attempts": attempts, "evidence": evidence }))
+}
+
+/// How a scenario that failed stands beside the others of its cell, when some of them passed.
+fn flaky(shown: &Shown, scenario: &StoredScenario) -> Option<String> {
+    let cell = shown.scenarios.iter().filter(|other| other.scenario.cell == scenario.scenario.cell);
+    let statuses: Option<Vec<_>> = cell.map(|other| other.result.as_ref().map(|result| result.status)).collect();
+    let statuses = statuses?;
+    let passed = statuses.iter().filter(|status| **status == RowStatus::Pass).count();
+    let failed = scenario.result.as_ref().is_some_and(|result| result.status == RowStatus::Fail);
+    let words = || format!("it is flaky: {passed} of the {} replicas of its cell passed", statuses.len());
+    (failed && passed > 0).then(words)
 }
 
 fn is_of(attempt: &store::StoredAttempt, scenario: &StoredScenario) -> bool {

@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
-use super::super::{Report, Row, time};
+use super::super::{Report, Row};
 use crate::counted;
 use crate::result::{InvariantResult, ScenarioResult};
+use crate::took;
 use crate::untrusted;
 use crate::verdict::Outcome;
 
@@ -29,7 +30,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
         report.spec_id,
         result.scenario.id,
         result.composite,
-        time(result.wall_ms),
+        took(result.wall_ms),
         spent(result)
     );
     for invariant in &result.invariants {
@@ -62,6 +63,8 @@ fn invariant_text(invariant: &InvariantResult) -> String {
     let score = invariant.verdict.score;
     let what = format!("{} ({score:.2}, weight {}{gate})", invariant.name, invariant.weight);
     let word = match invariant.verdict.outcome {
+        // What was met in part is told with its reason: that may be all that keeps a scenario from passing.
+        Outcome::Passed if score < 1.0 => return finding("pass", &what, &invariant.verdict.reason),
         Outcome::Passed => return format!("  pass  {}\n", untrusted::line(&what, MOST_LINE)),
         Outcome::Failed => "FAIL",
         Outcome::Errored(_) => "ERROR",
@@ -75,7 +78,8 @@ fn others(result: &ScenarioResult) -> Vec<(String, String)> {
     let rules = result.forbidden.iter().filter(|rule| rule.violated);
     let rules = rules.map(|rule| (format!("forbidden {}", rule.rule), rule.details.clone()));
     let offences = result.offences.iter().map(|offence| ("offence".to_owned(), offence.clone()));
-    limits.chain(rules).chain(offences).collect()
+    let score = result.shortfall().map(|why| ("score".to_owned(), why));
+    limits.chain(rules).chain(offences).chain(score).collect()
 }
 
 fn finding(word: &str, what: &str, found: &str) -> String {

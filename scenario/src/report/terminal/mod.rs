@@ -2,6 +2,7 @@
 //!
 //! A line that needs attention says so in capitals (`FAIL`, `FLAKY`, `ERROR`, `FAILED`); cells of tables have small letters.
 
+mod cells;
 mod details;
 mod invariants;
 
@@ -9,10 +10,11 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::{Header, Report, Reports, Row, Skipped, time};
+use super::{Header, Report, Reports, Row, Skipped};
 use crate::counted;
 use crate::drift::Drift;
 use crate::score::{ExperimentVerdict, Status};
+use crate::took;
 use crate::untrusted;
 
 /// How long the reason of one scenario may be.
@@ -27,9 +29,10 @@ const MOST_FINDINGS: usize = 50;
 pub fn render(report: &Report, width: u16) -> String {
     let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
     for row in &report.rows {
-        table.add_row(cells(row.result.scenario.id.to_string(), row));
+        table.add_row(scenario(row.result.scenario.id.to_string(), row));
     }
-    format!("{table}\n{}{}{}", invariants::text(report), wrong(std::slice::from_ref(report)), summary(report))
+    let (invariants, cells) = (invariants::text(report), cells::text(report));
+    format!("{table}\n{invariants}{cells}{}{}", wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
@@ -98,7 +101,7 @@ fn experiments(reports: &[Report], width: u16) -> Table {
             score.verdict.word().to_owned(),
             format!("{}/{}", score.passed, score.total),
             format!("{:.3}", score.metrics.pass_rate),
-            time(score.metrics.p95_wall_ms),
+            took(score.metrics.p95_wall_ms),
             report.header.experiment_id.clone(),
         ]);
     }
@@ -110,7 +113,7 @@ fn not_passed(reports: &[Report], width: u16) -> Option<Table> {
     let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
     for report in reports {
         for row in report.rows.iter().filter(|row| row.status != Status::Pass) {
-            table.add_row(cells(format!("{}/{}", report.spec_id, row.result.scenario.id), row));
+            table.add_row(scenario(format!("{}/{}", report.spec_id, row.result.scenario.id), row));
         }
     }
     (!table.is_empty()).then_some(table)
@@ -146,7 +149,8 @@ fn table(width: u16, header: &[&str]) -> Table {
     table
 }
 
-fn cells(name: String, row: &Row) -> [String; 6] {
+/// The line of a scenario in a table.
+fn scenario(name: String, row: &Row) -> [String; 6] {
     let result = &row.result;
     let met = result.invariants.iter().filter(|invariant| invariant.verdict.is_passed()).count();
     [
@@ -154,7 +158,7 @@ fn cells(name: String, row: &Row) -> [String; 6] {
         row.status.word().to_owned(),
         format!("{:.3}", result.composite),
         format!("{met}/{}", result.invariants.len()),
-        time(result.wall_ms),
+        took(result.wall_ms),
         why(row),
     ]
 }
@@ -165,9 +169,7 @@ fn why(row: &Row) -> String {
         return String::new();
     }
     let reasons = row.reasons();
-    let Some((what, found)) = reasons.first() else {
-        return "the composite is below the threshold".to_owned();
-    };
+    let Some((what, found)) = reasons.first() else { return String::new() };
     let more = if reasons.len() > 1 { format!(" (+{} more)", reasons.len() - 1) } else { String::new() };
     format!("{}{more}", untrusted::line(&format!("{what}: {found}"), MOST_REASON))
 }
@@ -176,9 +178,10 @@ fn summary(report: &Report) -> String {
     let score = &report.score;
     let not_run = if report.not_run() > 0 { format!(", not run {}", report.not_run()) } else { String::new() };
     let mut text = format!(
-        "{} {}: scenarios {}, passed {}, failed {}, flaky {}, errors {}{not_run}\n",
+        "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{not_run}\n",
         report.spec_id,
         verdict_word(score.verdict),
+        cells::passed(report),
         score.total,
         score.passed,
         score.failed,
@@ -192,7 +195,7 @@ fn summary(report: &Report) -> String {
             "pass rate {:.3} (95 %: {:.3}–{:.3}), pass^k {:.3}",
             metrics.pass_rate, interval.low, interval.high, metrics.mean_pass_k
         );
-        let _ = writeln!(text, ", mean score {:.3}, p95 {}", metrics.mean_composite, time(metrics.p95_wall_ms));
+        let _ = writeln!(text, ", mean score {:.3}, p95 {}", metrics.mean_composite, took(metrics.p95_wall_ms));
     }
     if metrics.total_tokens > 0 {
         let success = metrics
