@@ -65,6 +65,21 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
     environment
 }
 
+/// What a person has who looks into a sandbox that is kept: what the agent had, without the gateways, which have gone, and
+/// without anything that has a secret in it.
+pub(crate) fn of_a_person(attempt: &Attempt<'_>) -> Environment {
+    let values = attempt.values();
+    let mut commands = Environment::from([("WORKSPACE".to_owned(), WORKSPACE.to_owned())]);
+    commands.extend(addresses(attempt));
+    commands.extend(seeds(attempt));
+    commands.extend(attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values))));
+    let mut environment = of_agent(attempt, &commands);
+    let holds_secret =
+        |value: &str| attempt.secrets.values().any(|secret| !secret.is_empty() && value.contains(secret));
+    environment.retain(|_, value| !holds_secret(value));
+    environment
+}
+
 /// `<NAME>_HOST`, `<NAME>_PORT` and `<NAME>_URL` of every service.
 fn addresses(attempt: &Attempt<'_>) -> Environment {
     let mut environment = Environment::new();

@@ -223,6 +223,7 @@ fn lock_path(data_dir: &Path, id: Uuid) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use crate::environment::Environment;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::{Life, Owner, forget_the_gone, life_of, remove_doors};
@@ -271,7 +272,7 @@ mod tests {
         for name in ["ts-a-1", "ts-a-1_net-db", "ts-a-12", "ts-b-1"] {
             std::fs::create_dir_all(dead.join(name)).expect("a door");
         }
-        kept::mark(&data_dir, "ts-a-1", "look").expect("marked");
+        kept::mark(&data_dir, "ts-a-1", "look", &Environment::new()).expect("marked");
         assert_eq!(forget_the_gone(&data_dir).expect("swept"), 0);
         let mut left = super::names(&dead).expect("names");
         left.sort();

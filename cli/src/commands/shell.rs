@@ -1,12 +1,13 @@
 //! `touchstone shell`: looks into a sandbox that was kept.
 
+use std::env;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use clap::Args;
 use engine::data_dir::DataDir;
-use engine::kept;
+use engine::kept::{self, Entrance};
 use tokio::runtime::Runtime;
 
 use crate::exit_code::Exit;
@@ -14,8 +15,18 @@ use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 
-/// What is started inside: a shell in the workspace, which becomes what is asked for.
-const INSIDE: [&str; 4] = ["sh", "-c", "cd /workspace 2>/dev/null; exec \"$@\"", "sh"];
+/// What is started inside: a shell in the workspace, which takes variables up to `--` and becomes what is asked for.
+const INSIDE: [&str; 4] = [
+    "sh",
+    "-c",
+    "cd /workspace 2>/dev/null; while [ \"$1\" != -- ]; do export \"$1\"; shift; done; shift; exec \"$@\"",
+    "sh",
+];
+/// What becomes a shell: bash, where there is one. Other shells complain when they end, because who had the terminal before them
+/// is outside of the sandbox.
+const SHELL: [&str; 3] = ["sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash --norc; fi; exec sh"];
+/// Where programs are looked for inside, when the sandbox has no image that says so.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Enter a sandbox that was kept, on either backend.
 ///
@@ -34,7 +45,7 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    pub(crate) fn run(self, _: &mut Output) -> Result<Exit, CommandError> {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let data_dir = self.store.data_dir()?;
         let name = match &self.sandbox {
             Some(name) if kept::entrance(&data_dir, name)?.is_some() => name.clone(),
@@ -42,6 +53,9 @@ impl Shell {
             None => only(&data_dir)?,
         };
         let entrance = kept::entrance(&data_dir, &name)?.ok_or_else(|| not_kept(&data_dir, &name))?;
+        if self.command.is_empty() && io::stdin().is_terminal() {
+            output.notice(&format!("this is the sandbox {name}, as the agent left it; `exit` leads out of it"));
+        }
         enter(&entrance, &self.command)
     }
 
@@ -85,18 +99,22 @@ fn not_kept(data_dir: &DataDir, name: &str) -> CommandError {
 }
 
 /// Becomes the command that leads inside.
-fn enter(entrance: &[String], wanted: &[String]) -> Result<Exit, CommandError> {
-    let Some((program, [arguments @ .., _])) = entrance.split_first() else {
+fn enter(entrance: &Entrance, wanted: &[String]) -> Result<Exit, CommandError> {
+    let Some((program, [arguments @ .., _])) = entrance.command.split_first() else {
         return Err(CommandError::Infrastructure("nobody wrote down how to enter the sandbox".to_owned()));
     };
     // `docker exec -t` refuses to work where there is no terminal.
     let has_terminal = io::stdin().is_terminal();
     let arguments = arguments.iter().map(|word| if word == "-it" && !has_terminal { "-i" } else { word.as_str() });
     let mut command = Command::new(program);
-    command.args(arguments);
-    command.args(INSIDE);
+    command.args(arguments).args(INSIDE);
+    if program == "nsenter" {
+        shut_out(&mut command);
+        command.arg(format!("PATH={PATH}"));
+    }
+    command.args(entrance.environment.iter().map(|(name, value)| format!("{name}={value}"))).arg("--");
     if wanted.is_empty() {
-        command.arg("sh")
+        command.args(SHELL)
     } else {
         command.args(wanted)
     };
@@ -107,4 +125,12 @@ fn enter(entrance: &[String], wanted: &[String]) -> Result<Exit, CommandError> {
         ("docker", io::ErrorKind::NotFound) => "there is no `docker` command: install Docker's client".to_owned(),
         _ => format!("cannot start `{program}`: {error}"),
     }))
+}
+
+/// What is entered by namespaces would have the caller's own variables, keys of providers among them.
+fn shut_out(command: &mut Command) {
+    let terminal = env::var_os("TERM").map(|terminal| ("TERM", terminal));
+    // The program that leads inside is still found where the caller finds it.
+    let path = env::var_os("PATH").unwrap_or_default();
+    command.env_clear().envs(terminal).env("PATH", path).env("HOME", "/root").env("LANG", "C.UTF-8");
 }

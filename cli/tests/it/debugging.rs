@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::place::{Place, THERE, local_spec};
-use crate::run;
+use crate::{read, run, touchstone};
 
 const MOCK: &str = "services: [{name: api, type: http_mock, record: true, ports: [80], routes: [{method: GET, path: /x, status: 404, response: {ok: false}}]}]";
 const AGENT: &str =
@@ -30,6 +30,28 @@ fn a_kept_sandbox_is_entered_by_its_scenario_or_its_name() {
     assert_eq!(place.run(&["sweep", "--kept"]).0, 0);
     let (code, _, stderr) = place.run(&["shell", "latest/default-r0"]);
     assert!(code == 2 && stderr.contains("no sandbox is kept; `touchstone run --keep-sandbox"), "{stderr}");
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn who_enters_a_sandbox_has_the_agents_variables_and_not_their_own() {
+    let more = format!(
+        "setup: {{env: {{PLACE: 'north {{{{ params.side }}}}', URL: 'http://u:{{{{ secrets.PASS }}}}@db'}}}}\n\
+         secrets: [{{name: PASS, from: 'static://swordfish-7'}}]\nparallelism: {{matrix: {{side: [east]}}}}\n{THERE}"
+    );
+    let place = Place::new(&local_spec("true", &more));
+    let (code, stdout, stderr) = place.run_spec(&["--backend", "local", "--keep-sandbox", "always"]);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    let data = place.data().display().to_string();
+    let shell = |words: &[&str]| touchstone(&[&["shell", "--data-dir", &data, "--"], words].concat());
+    let (code, printed, stderr) = read(shell(&["env"]).env("OPENAI_API_KEY", "sk-mine").output().expect("ran"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(printed.contains("PLACE=north east\n") && printed.contains("TOUCHSTONE_TASK_PROMPT="), "{printed}");
+    for hidden in ["sk-mine", "swordfish", "TOUCHSTONE_DATA_DIR"] {
+        assert!(!printed.contains(hidden), "{hidden}: {printed}");
+    }
+    assert_eq!(read(shell(&["sh", "-c", "exit 5"]).output().expect("ran")).0, 5);
+    assert_eq!(place.run(&["sweep", "--kept"]).0, 0);
     assert_eq!(place.left(), Vec::<String>::new());
 }
 

@@ -21,6 +21,7 @@ use scenario::spec::Spec;
 use uuid::Uuid;
 
 use crate::door::Door;
+use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::event::Events;
 
@@ -133,10 +134,14 @@ pub trait Sandbox: Debug + Send + Sync {
     /// The command with which a person looks into it, once it is kept.
     fn entrance(&self) -> String;
 
+    /// Whether its services go on when it is kept.
+    fn keeps_services(&self) -> bool;
+
     /// Keeps it for a person to look into: its processes are ended, and then it, its workspace and its services stay until
     /// [`Backend::sweep`] with [`Reach::GoneAndKept`] removes them, also when its owner goes. After this nothing can be
-    /// asked of it, and [`Sandbox::destroy`] does nothing. When it fails, it is still to be destroyed.
-    async fn keep(&self) -> Result<(), EngineError>;
+    /// asked of it, and [`Sandbox::destroy`] does nothing. When it fails, it is still to be destroyed. Whoever looks inside
+    /// has these variables.
+    async fn keep(&self, environment: &Environment) -> Result<(), EngineError>;
 
     /// Removes it, its services and everything else that it had. Can be called again, and does nothing then.
     async fn destroy(&self) -> Result<(), EngineError>;

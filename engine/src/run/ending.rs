@@ -5,6 +5,7 @@ use scenario::evidence::Evidence;
 use super::{begin, end as end_phase, redacted};
 use crate::attempt::Attempt;
 use crate::backend::Sandbox;
+use crate::environment;
 use crate::error::EngineError;
 use crate::event::{Event, Events, Phase};
 
@@ -39,12 +40,13 @@ fn is_wanted(attempt: &Attempt<'_>, outcome: &Result<Evidence, EngineError>) -> 
 /// Keeps the sandbox. When that fails it is to be removed like any other.
 async fn keep(sandbox: &dyn Sandbox, attempt: &Attempt<'_>, events: &Events, notes: &mut Vec<String>) -> bool {
     let name = sandbox.name();
-    match sandbox.keep().await {
+    match sandbox.keep(&environment::of_a_person(attempt)).await {
         Ok(()) => {
             events.tell(Event::SandboxKept { name: name.to_owned() });
+            let services =
+                if sandbox.keeps_services() { "its services are there, its mocks" } else { "its services and mocks" };
             notes.push(format!(
-                "the sandbox {name} was kept: look inside with `{}`; its services are there, its mocks are gone; `touchstone sweep --kept` removes it",
-                sandbox.entrance()
+                "the sandbox {name} was kept: look inside with `touchstone shell {name}`; {services} are gone; `touchstone sweep --kept` removes it"
             ));
             true
         }

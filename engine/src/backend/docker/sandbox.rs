@@ -28,6 +28,7 @@ use crate::backend::{
     End, HOLDER, Image, Limits, PostMortem, RunningService, SOURCE, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
 };
 use crate::door::{Door, DoorError, DoorListener};
+use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::kept;
 
@@ -228,7 +229,7 @@ impl DockerSandbox {
 
 impl DockerSandbox {
     /// Ends what runs in it, marks it as kept, and lets its doorkeepers stay.
-    async fn let_stay(&self) -> Result<(), EngineError> {
+    async fn let_stay(&self, environment: &Environment) -> Result<(), EngineError> {
         let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
         self.door.kill_all().await.map_err(operation())?;
         let data_dir = self.backend.0.owner.data_dir();
@@ -236,7 +237,7 @@ impl DockerSandbox {
         // Whoever served its names is about to go.
         write_hosts(&self.backend.0.owner.doors().join(&self.name), &self.request.hosts).map_err(marking())?;
         // Before its worker can have gone: from then on only the mark spares it.
-        kept::mark(data_dir, &self.name, &self.entrance()).map_err(marking())?;
+        kept::mark(data_dir, &self.name, &self.entrance(), environment).map_err(marking())?;
         let doors = self.inventory.doors();
         let stayed = try_join_all(doors.iter().chain([&self.door]).map(Door::stay)).await;
         if stayed.is_err() {
@@ -319,8 +320,12 @@ impl Sandbox for DockerSandbox {
         format!("docker exec -it {} sh", self.name)
     }
 
-    async fn keep(&self) -> Result<(), EngineError> {
-        self.inventory.give_away(&self.backend, self.let_stay()).await
+    fn keeps_services(&self) -> bool {
+        true
+    }
+
+    async fn keep(&self, environment: &Environment) -> Result<(), EngineError> {
+        self.inventory.give_away(&self.backend, self.let_stay(environment)).await
     }
 
     async fn destroy(&self) -> Result<(), EngineError> {

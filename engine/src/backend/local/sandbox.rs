@@ -20,6 +20,7 @@ use crate::backend::{
     End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE, layer,
 };
 use crate::door::Door;
+use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::kept;
 
@@ -90,7 +91,7 @@ impl LocalSandbox {
         Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), family })
     }
 
-    async fn let_stay(&self) -> Result<(), EngineError> {
+    async fn let_stay(&self, environment: &Environment) -> Result<(), EngineError> {
         let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
         self.door.kill_all().await.map_err(operation())?;
         let data_dir = self.backend.0.owner.data_dir();
@@ -98,7 +99,7 @@ impl LocalSandbox {
         write_hosts(&self.made.folder, &self.request.hosts).map_err(marking())?;
         let watcher = format!("{} {}", self.made.watcher.pid(), self.made.watcher.first());
         fs::write(self.made.folder.join(WATCHER), watcher).map_err(marking())?;
-        kept::mark(data_dir, &self.name, &self.entrance()).map_err(marking())?;
+        kept::mark(data_dir, &self.name, &self.entrance(), environment).map_err(marking())?;
         let stayed = self.door.stay().await;
         if stayed.is_err() {
             kept::unmark(data_dir, &self.name).map_err(marking())?;
@@ -207,8 +208,12 @@ impl Sandbox for LocalSandbox {
         format!("nsenter --preserve-credentials {} sh", places.join(" "))
     }
 
-    async fn keep(&self) -> Result<(), EngineError> {
-        self.let_stay().await?;
+    fn keeps_services(&self) -> bool {
+        false
+    }
+
+    async fn keep(&self, environment: &Environment) -> Result<(), EngineError> {
+        self.let_stay(environment).await?;
         self.made.gone.store(true, Ordering::Release);
         Ok(())
     }
