@@ -1,5 +1,6 @@
 //! A database in a file.
 
+use std::future;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use sea_query_sqlx::SqlxBinder;
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{AssertSqlSafe, Executor, Sqlite};
+use sqlx::{AssertSqlSafe, Connection as _, Executor, Sqlite, SqliteConnection};
 use tokio::time::Instant;
 
 use super::{Db, Row};
@@ -87,6 +88,10 @@ pub(super) async fn shrink(writing: &SqlitePool) -> sqlx::Result<()> {
 /// waiting: two of them would wait for each other.
 async fn connect(options: &SqliteConnectOptions, most: u32) -> Result<SqlitePool, sqlx::Error> {
     let pool = SqlitePoolOptions::new().max_connections(most).acquire_timeout(PATIENCE);
+    // When a disk is full, SQLite takes changes back by itself, and the driver, which then cannot, believes for ever that they
+    // are still open. Such a connection is closed, and a new one is made.
+    let is_usable = |connection: &mut SqliteConnection| !connection.is_in_transaction();
+    let pool = pool.before_acquire(move |connection, _| Box::pin(future::ready(Ok(is_usable(connection)))));
     let pool = pool.idle_timeout(None).max_lifetime(None);
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -117,4 +122,25 @@ pub(crate) async fn plan(sql: String) -> String {
     let rows = sqlx::query(explain).fetch_all(writing).await.expect("a plan");
     let step = |row: &sqlx::sqlite::SqliteRow| row.get::<String, _>("detail");
     rows.iter().map(step).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Db;
+    use crate::Store;
+    use crate::db::Tx;
+
+    #[tokio::test]
+    async fn changes_that_sqlite_took_back_by_itself_keep_nobody_from_writing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).await.expect("a store");
+        assert!(matches!(store.db, Db::Sqlite { .. }));
+        for _ in 0..3 {
+            let Ok(Tx::Sqlite(mut changes)) = store.db.begin().await else { panic!("they begin") };
+            // As SQLite does when there is no room: the driver knows nothing of it.
+            sqlx::query("ROLLBACK").execute(&mut *changes).await.expect("taken back");
+            changes.commit().await.expect_err("there is nothing to commit");
+        }
+        store.db.begin().await.expect("begun").commit().await.expect("kept");
+    }
 }
