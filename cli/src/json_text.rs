@@ -8,7 +8,11 @@ use serde_json::Value as Json;
 /// A value as JSON for a person or a program: characters that a terminal would act upon stand as `\u` escapes, and readers
 /// get them back.
 pub(crate) fn pretty(value: &Json) -> String {
-    let text = format!("{value:#}");
+    escaped(&format!("{value:#}"))
+}
+
+/// JSON in which no character acts on a terminal.
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         if is_unsafe(character) {

@@ -11,13 +11,15 @@ use scenario::counted;
 use scenario::result::RowStatus;
 use tokio::time::Instant;
 
+use crate::screen;
+
 /// How many scenarios have a line of their own; the others are counted.
 const MOST_LINES: usize = 12;
 /// How often times are drawn anew.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Everything that is drawn: there is one terminal.
-static SCREEN: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+static SCREEN: LazyLock<MultiProgress> = LazyLock::new(|| MultiProgress::with_draw_target(screen::target()));
 
 /// Prints something while nothing is drawn.
 pub(crate) fn beside<T>(print: impl FnOnce() -> T) -> T {

@@ -25,6 +25,7 @@ mod output;
 mod paint;
 mod reference;
 mod report_format;
+mod screen;
 mod search;
 mod secrets;
 mod service;

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use console::Term;
 use scenario::report::ndjson_happened;
 use scenario::spec::render::Style;
+use scenario::untrusted;
 use serde_json::Value as Json;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -143,8 +144,12 @@ impl Output {
         }
     }
 
-    /// Prints a text as it is, byte for byte, and no line break; only what a CI system takes for a command is broken up.
+    /// Prints a text as it is, byte for byte, and no line break; only what a CI system takes for a command is broken up. On a
+    /// terminal, what would act there stands as escapes, which mean the same in JSON.
     pub(crate) fn exactly(&mut self, text: &str, form: Form) -> Result<(), CommandError> {
+        if form == Form::Json && io::stdout().is_terminal() {
+            return self.document(json_text::escaped(text).trim_end(), form);
+        }
         let text = self.harmless(text, form);
         wanted(self.stdout.flush().and_then(|()| io::stdout().write_all(text.as_bytes())))
     }
@@ -173,7 +178,8 @@ impl Output {
 
     /// Says what went wrong.
     pub(crate) fn problem(&mut self, error: &CommandError) {
-        self.notice(&error.to_string());
+        // A message repeats what it was given: arguments, names of files, words of other programs.
+        self.notice(&untrusted::visible(&error.to_string()));
     }
 
     /// A view of scenarios that run, where somebody can see it.

@@ -12,6 +12,9 @@ use tokio::time::Instant;
 /// group.
 const TWICE: Duration = Duration::from_secs(1);
 
+/// The exit code of a command that was interrupted.
+const INTERRUPTED: i32 = 130;
+
 /// The signals that ask a command to end.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -57,6 +60,29 @@ impl Signals {
             }
         }
     }
+}
+
+/// The process listens to these signals for ever, so somebody has to hear them also when a command writes its last words: a
+/// file that nobody reads would otherwise keep it alive against every wish.
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let first = self.first;
+        let listening = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_when_asked(first));
+        // Without a thread, the process ends by itself, or by a signal that nobody can listen to.
+        drop(listening);
+    }
+}
+
+fn end_when_asked(first: Option<Instant>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let Ok(mut signals) = Signals::listen() else { return };
+        signals.first = first;
+        // Nothing is cleaned up from here on, so once is enough.
+        signals.next().await;
+        std::process::exit(INTERRUPTED);
+    });
 }
 
 async fn received(signal: Option<&mut Signal>) {

@@ -8,7 +8,7 @@ use worker::{Ids as _, RandomIds};
 /// A run with a job for each scenario.
 pub(crate) fn new_run(lane: Lane, spec: &Spec, scenarios: Vec<Scenario>) -> NewRun {
     let demand = demand(spec);
-    let at_once = spec.resources.concurrency_limit.and_then(|limit| u32::try_from(limit.get()).ok());
+    let at_once = spec.at_once();
     let job = |scenario| NewJob { id: JobId(RandomIds.id()), scenario, demand, at_once };
     NewRun { lane, priority: 0, jobs: scenarios.into_iter().map(job).collect() }
 }

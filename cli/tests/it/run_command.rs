@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 use store::{AttemptOutcome, RunState};
 
-use crate::place::{Place, THERE, spec};
+use crate::place::{Place, THERE, local_spec, spec};
 use crate::read;
 
 const SLOW: &str = "parallelism: {matrix: {how: [bad, slow]}}";
@@ -218,4 +218,32 @@ fn a_scenario_and_an_experiment_can_be_run_again() {
     let again: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!((&again["experiments"][0]["experiment_id"], &again["experiments"][0]["run"]), (&json!(id), &json!(2)));
     assert_eq!(again["experiments"][0]["total_scenarios"], 2);
+}
+
+#[test]
+fn who_waits_for_a_reader_of_a_report_can_still_be_ended() {
+    let place = Place::new(&local_spec("touch out", THERE));
+    let pipe = place.path().join("report.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut started = place.start(&["--backend", "local", "-o", &pipe.display().to_string()]);
+    assert!(started.wait_for("pass "), "{}", started.told);
+    // Nobody reads the pipe, so that writing to it never begins.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !place.left().is_empty() {
+        assert!(std::time::Instant::now() < deadline, "{:?}", place.left());
+        std::thread::yield_now();
+    }
+    started.signal("TERM");
+    assert_eq!(started.end().0.code(), Some(130));
+}
+
+#[test]
+fn no_more_scenarios_run_at_once_than_a_spec_says() {
+    let limit = "parallelism: {replicas: 4, max_concurrent: 1}";
+    let place = Place::new(&local_spec("touch out", &format!("{limit}\n{THERE}")));
+    let (code, _, stderr) = place.run_spec(&["--backend", "local", "--max-concurrent", "4", "--verbose"]);
+    assert_eq!(code, 0, "{stderr}");
+    let steps = stderr.lines().filter(|line| line.contains("sandbox ts-"));
+    let steps: Vec<_> = steps.map(|line| line.ends_with("is there")).collect();
+    assert_eq!(steps, [true, false].repeat(4), "one after the other: {stderr}");
 }

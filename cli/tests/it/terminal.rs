@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::FOREIGN;
 use crate::place::{Place, THERE, local_spec};
@@ -21,12 +21,13 @@ struct Terminal {
 impl Terminal {
     /// Runs the spec of a place; `None` where there is no `script`, unless tools are required.
     fn run(place: &Place, arguments: &str) -> Option<Self> {
-        let line = format!(
-            "stty cols 100 rows 30; exec {} run {} --backend local --data-dir {} {arguments}",
-            env!("CARGO_BIN_EXE_touchstone"),
-            place.spec().display(),
-            place.data().display()
-        );
+        let (spec, data) = (place.spec(), place.data());
+        Self::of(&format!("run {} --backend local --data-dir {} {arguments}", spec.display(), data.display()))
+    }
+
+    /// Any command.
+    fn of(arguments: &str) -> Option<Self> {
+        let line = format!("stty cols 100 rows 30; exec {} {arguments}", env!("CARGO_BIN_EXE_touchstone"));
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
         for foreign in FOREIGN {
@@ -65,6 +66,12 @@ impl Terminal {
     fn press(&mut self, key: u8) {
         let stdin = self.child.stdin.as_mut().expect("a pipe");
         stdin.write_all(&[key]).and_then(|()| stdin.flush()).expect("pressed");
+    }
+
+    /// Closes the terminal, as who closes a window does.
+    fn close(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("its end");
     }
 
     /// Waits for the end: the exit code, and everything that was shown.
@@ -113,4 +120,32 @@ fn ctrl_c_cancels_cleans_up_and_says_so() {
     assert!(seen.contains("interrupted: what had not ended was cancelled"), "{seen}");
     assert_eq!(place.only_run().0, store::RunState::Cancelled);
     assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does() {
+    let place = Place::new(&local_spec("sleep 60; touch out", &format!("parallelism: {{replicas: 3}}\n{THERE}")));
+    let Some(mut terminal) = Terminal::run(&place, "--max-concurrent 2 --verbose") else { return };
+    terminal.wait_for("the agent acts");
+    terminal.close();
+    let deadline = Instant::now() + PATIENCE;
+    while !place.left().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", place.left());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(place.only_run().0, store::RunState::Cancelled);
+}
+
+#[test]
+fn evidence_on_a_terminal_acts_on_nothing_and_means_the_same() {
+    let place = Place::new(&local_spec(r"printf 'a\302\233\342\200\256z'; touch out", THERE));
+    let Some(terminal) = Terminal::run(&place, "") else { return };
+    assert_eq!(terminal.end().0, Some(0));
+    let terminal = Terminal::of(&format!("show latest/default-r0 --evidence --data-dir {}", place.data().display()));
+    let (code, seen) = terminal.expect("there was one").end();
+    assert!(code == Some(0) && seen.contains(r"a\u009b\u202ez"), "{seen}");
+    assert!(!seen.contains(['\u{9b}', '\u{202e}']), "{seen}");
+    let (_, exact, _) = place.run(&["show", "latest/default-r0", "--evidence"]);
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text.trim()).expect("JSON");
+    assert_eq!(read(&exact), read(&seen));
 }

@@ -157,6 +157,17 @@ impl Sections {
         self.services.iter().find(|service| service.name().as_str() == name)
     }
 
+    /// How many scenarios of an experiment may run at once, if the spec says so: `parallelism.max_concurrent` and
+    /// `resources.concurrency_limit` both have to hold.
+    #[must_use]
+    pub fn at_once(&self) -> Option<u32> {
+        let limits = [
+            self.parallelism.max_concurrent.map(|limit| limit.get()),
+            self.resources.concurrency_limit.map(|limit| limit.get()),
+        ];
+        limits.into_iter().flatten().min().and_then(|limit| u32::try_from(limit).ok())
+    }
+
     /// What to record: what `audit` says, and what the `forbidden` rules need.
     #[must_use]
     pub fn effective_audit(&self) -> Audit {
@@ -166,5 +177,25 @@ impl Sections {
             file_writes: self.audit.file_writes || self.forbidden.file_writes_outside.is_some(),
             commands: self.audit.commands,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load;
+
+    #[test]
+    fn the_lower_of_two_limits_says_how_many_run_at_once() {
+        let at_once = |more: &str| {
+            let text = format!(
+                "version: 1\nid: x\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+                 invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n{more}"
+            );
+            load(&text, None).spec.expect("a spec").at_once()
+        };
+        assert_eq!(at_once(""), None);
+        assert_eq!(at_once("parallelism: {max_concurrent: 3}"), Some(3));
+        assert_eq!(at_once("resources: {concurrency_limit: 2}"), Some(2));
+        assert_eq!(at_once("parallelism: {max_concurrent: 3}\nresources: {concurrency_limit: 2}"), Some(2));
     }
 }

@@ -69,7 +69,7 @@ pub(crate) async fn new_run(
         pin(app, owner, spec, &mut scenarios).await?;
     }
     let demand = app.admission.demand(spec);
-    let at_once = spec.resources.concurrency_limit.and_then(|limit| u32::try_from(limit.get()).ok());
+    let at_once = spec.at_once();
     let job = |scenario| NewJob { id: JobId(app.ids.id()), scenario, demand, at_once };
     let jobs = scenarios.into_iter().map(job).collect();
     Ok(NewRun { lane: Lane::Shared, priority: settings.priority, jobs })

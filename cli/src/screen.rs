@@ -1,0 +1,78 @@
+//! The terminal that the live view is drawn on, which may go away at any time.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use console::Term;
+use indicatif::{ProgressDrawTarget, TermLike};
+
+/// How often it is drawn at most, in a second.
+const RATE: u8 = 20;
+/// Columns that are left free: when somebody presses Ctrl-C, a terminal shows `^C` behind what is drawn, and with less room that
+/// would begin a line that nobody takes away.
+const FREE: u16 = 3;
+
+/// A terminal on standard error. Once it cannot be written to, nothing is drawn any more: a terminal that was closed is no
+/// reason to lose a run.
+#[derive(Debug)]
+struct Screen {
+    terminal: Term,
+    is_gone: AtomicBool,
+}
+
+/// Draws on standard error.
+pub(crate) fn target() -> ProgressDrawTarget {
+    let screen = Screen { terminal: Term::buffered_stderr(), is_gone: AtomicBool::new(false) };
+    ProgressDrawTarget::term_like_with_hz(Box::new(screen), RATE)
+}
+
+impl Screen {
+    fn draw(&self, draw: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
+        if !self.is_gone.load(Ordering::Relaxed) && draw(&self.terminal).is_err() {
+            self.is_gone.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        TermLike::width(&self.terminal).saturating_sub(FREE).max(1)
+    }
+
+    fn height(&self) -> u16 {
+        TermLike::height(&self.terminal)
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        self.draw(|terminal| TermLike::move_cursor_up(terminal, lines))
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        self.draw(|terminal| TermLike::move_cursor_down(terminal, lines))
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.draw(|terminal| TermLike::move_cursor_right(terminal, columns))
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.draw(|terminal| TermLike::move_cursor_left(terminal, columns))
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.draw(|terminal| TermLike::write_line(terminal, text))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.draw(|terminal| TermLike::write_str(terminal, text))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.draw(TermLike::clear_line)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.draw(TermLike::flush)
+    }
+}
