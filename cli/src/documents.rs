@@ -43,8 +43,17 @@ impl DocumentOptions {
         if self.format == ReportFormat::Ndjson {
             output.stream();
         }
-        let files = self.output.iter().map(|path| document(path)).collect::<Result<_, _>>();
-        Ok(Documents { format: self.format, files: files.map_err(CommandError::Usage)? })
+        let files = self.output.iter().map(|path| document(path)).collect::<Result<Vec<_>, _>>();
+        let files = files.map_err(CommandError::Usage)?;
+        if let Some((path, _)) = files
+            .iter()
+            .enumerate()
+            .find_map(|(index, file)| files[..index].iter().find(|(before, _)| *before == file.0))
+        {
+            let path = path.display();
+            return Err(CommandError::Usage(format!("`{path}` is asked for twice: one would replace the other")));
+        }
+        Ok(Documents { format: self.format, files })
     }
 }
 
@@ -52,6 +61,20 @@ impl Documents {
     /// Whether what is shown are annotations of a CI system, and nothing for people.
     pub(crate) fn are_annotations(&self) -> bool {
         self.format == ReportFormat::Github
+    }
+
+    /// Whether this file is one of them.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|(file, _)| file == path)
+    }
+
+    /// Writes to all files that nothing was run, and why. What an earlier run left there would be taken for what came of this
+    /// one.
+    pub(crate) fn excuse(&self, reports: &Reports, output: &mut Output) {
+        let written = self.write_files(reports);
+        for problem in written {
+            output.problem(&CommandError::Infrastructure(problem));
+        }
     }
 
     /// Writes the reports to all files, and shows them. What could not be written is said, and hides no verdict: the
@@ -67,6 +90,17 @@ impl Documents {
     }
 
     fn write(&self, reports: &Reports, output: &mut Output) -> Result<(), CommandError> {
+        let failed = self.write_files(reports);
+        let text = self.format.render_all(reports, output.width());
+        let shown = match self.format {
+            ReportFormat::Text => output.report(text.trim_end()),
+            format => output.document(text.trim_end(), format.form()),
+        };
+        if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
+    }
+
+    /// Writes all files; what could not be written.
+    fn write_files(&self, reports: &Reports) -> Vec<String> {
         let mut failed = Vec::new();
         for (path, format) in &self.files {
             if let Err(error) = fs::write(path, format.render_all(reports, PAGE)) {
@@ -76,12 +110,7 @@ impl Documents {
         if self.format == ReportFormat::Github {
             failed.extend(summarise_step(reports).err());
         }
-        let text = self.format.render_all(reports, output.width());
-        let shown = match self.format {
-            ReportFormat::Text => output.report(text.trim_end()),
-            format => output.document(text.trim_end(), format.form()),
-        };
-        if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
+        failed
     }
 }
 
@@ -122,9 +151,12 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
 pub(crate) fn require_writable(path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = if path.exists() { path } else { folder };
+    let leads_nowhere = !path.exists() && path.is_symlink();
     let problem = match access(place, Access::WRITE_OK) {
         _ if path.as_os_str().is_empty() => "it has no name".to_owned(),
-        _ if path.is_dir() => "it is a folder".to_owned(),
+        _ if path.as_os_str() == "-" => "standard output is what `--format` is for".to_owned(),
+        _ if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") => "it is a folder".to_owned(),
+        _ if leads_nowhere => "it is a link that leads nowhere".to_owned(),
         _ if !folder.is_dir() => format!("there is no folder `{}`", folder.display()),
         Err(error) => std::io::Error::from(error).to_string(),
         Ok(()) => return Ok(()),
@@ -148,7 +180,7 @@ mod tests {
         assert_eq!(read("junit:results"), is("results", ReportFormat::Junit));
         assert_eq!(read("github:/dev/null"), is("/dev/null", ReportFormat::Github));
         assert_eq!(read("a:b.md"), is("a:b.md", ReportFormat::Markdown), "a colon may be part of a name");
-        for wrong in ["out.pdf", "results", "junit:", "nowhere/out.json", "pdf:out"] {
+        for wrong in ["out.pdf", "results", "junit:", "nowhere/out.json", "pdf:out", "out.json/", "json:-"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

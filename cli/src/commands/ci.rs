@@ -10,7 +10,7 @@ use scenario::spec::render;
 use tokio::runtime::Runtime;
 
 use super::compare::from_file;
-use super::run::{Run, exit};
+use super::run::{Run, excuse, exit};
 use super::watch::gather;
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
@@ -55,19 +55,36 @@ impl Ci {
         let documents = self.run.documents.check(output)?;
         if let Some(path) = &self.comment {
             require_writable(path).map_err(CommandError::Usage)?;
+            if documents.has(path) {
+                let path = path.display();
+                return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
+            }
         }
+        let worked = self.work(documents.are_annotations(), output);
+        if let Some(excuse) = excuse(&worked) {
+            documents.excuse(&excuse, output);
+            // The comment of an earlier push would go on saying that all is well.
+            self.write_comment(&excuse, Exit::Infrastructure, output)?;
+        }
+        let Some((finish, reports)) = worked? else { return Ok(Exit::InvalidSpec) };
+        let exit = documents.publish(&reports, exit(finish, &reports), output)?;
+        self.write_comment(&reports, exit, output)
+    }
+
+    /// Validates, runs and compares; `None` when a spec is not valid, after saying why.
+    fn work(&self, as_annotations: bool, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         let baseline = self.baseline(output)?;
-        if !self.validate(documents.are_annotations(), output)? {
-            return Ok(Exit::InvalidSpec);
+        if !self.validate(as_annotations, output)? {
+            return Ok(None);
         }
         let worked = match self.server.named()? {
             Some(server) => self.remotely(&server, output)?,
             None => self.run.reports(output)?,
         };
-        let Some((finish, mut reports)) = worked else { return Ok(Exit::InvalidSpec) };
-        reports.drift = baseline.map(|(name, baseline)| Drift::of(&name, &baseline, &reports.reports));
-        let exit = documents.publish(&reports, exit(finish, &reports), output)?;
-        self.write_comment(&reports, exit, output)
+        Ok(worked.map(|(finish, mut reports)| {
+            reports.drift = baseline.map(|(name, baseline)| Drift::of(&name, &baseline, &reports.reports));
+            (finish, reports)
+        }))
     }
 
     /// What is compared with, and what it is called.

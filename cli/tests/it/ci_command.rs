@@ -132,3 +132,25 @@ fn a_server_runs_it_when_there_is_one() {
     let (code, _, stderr) = ci(&["--seed", "7", "--param", "x=1"]);
     assert!(code == 2 && stderr.contains("there is no parameter `x`"), "{stderr}");
 }
+
+#[test]
+fn what_an_earlier_run_wrote_is_not_left_for_one_that_could_not_begin() {
+    let place = place("touch out");
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (json, xml, comment) = (file("r.json"), file("r.xml"), file("c.md"));
+    let arguments = ["-o", &json, "-o", &xml, "--comment", &comment];
+    assert_eq!(ci(&place, &arguments).0, 0);
+    let texts = || [&json, &xml, &comment].map(|path| fs::read_to_string(path).expect("a file"));
+    let good = texts();
+    fs::write(place.spec().join("spec.yaml"), "version: 1\n").expect("a spec");
+    assert_eq!(ci(&place, &arguments).0, 3);
+    for (before, now) in good.iter().zip(texts()) {
+        assert!(*before != now && now.contains("a spec is not valid, so nothing was run"), "{now}");
+        assert!(!now.contains("passed: 1") && !now.contains("\"verdict\": \"pass\""), "{now}");
+    }
+    change(&place, "touch out");
+    assert_eq!(ci(&place, &[&arguments[..], &["--rootfs", "nowhere"]].concat()).0, 4);
+    let [json, _, comment] = texts();
+    let report: Json = serde_json::from_str(&json).expect("JSON");
+    assert!(report["verdict"] == "error" && comment.contains("could not be judged"), "{json}{comment}");
+}

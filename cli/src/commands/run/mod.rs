@@ -22,6 +22,9 @@ use plan::Planned;
 pub(crate) use plan::read as read_specs;
 use store::spec_of;
 
+/// How many experiments that were left unfinished are told of.
+const MOST_LEFT: usize = 3;
+
 /// Run specs in sandboxes, judge what the agents left, and keep all of it.
 ///
 /// Each spec becomes one experiment, and each of its scenarios is run in a sandbox of its own, several at once. What came
@@ -48,7 +51,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let documents = self.documents.check(output)?;
-        let Some((finish, reports)) = self.reports(output)? else { return Ok(Exit::InvalidSpec) };
+        let worked = self.reports(output);
+        if let Some(excuse) = excuse(&worked) {
+            documents.excuse(&excuse, output);
+        }
+        let Some((finish, reports)) = worked? else { return Ok(Exit::InvalidSpec) };
         documents.publish(&reports, exit(finish, &reports), output)
     }
 
@@ -139,13 +146,28 @@ async fn resume(session: &Session, reference: &Reference) -> Result<RunId, Comma
 
 /// Tells of experiments that were left because their processes were killed.
 async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<(), CommandError> {
-    for run in session.left_behind().await? {
+    let left = session.left_behind().await?;
+    for run in left.iter().take(MOST_LEFT) {
         let (id, ended, total) = (run.id, run.ended, counted(run.total, "scenario"));
         output.note(format!(
             "the experiment {id} was left unfinished ({ended} of {total} ended): finish it with `touchstone run --resume {id}`, or end it with `touchstone cancel {id}`"
         ));
     }
+    if left.len() > MOST_LEFT {
+        let more = counted(left.len() - MOST_LEFT, "more experiment");
+        output.note(format!("and {more}; `touchstone list` shows them as interrupted"));
+    }
     Ok(())
+}
+
+/// What is told where results would be when nothing was run, or when it is not known what came of it.
+pub(super) fn excuse<T>(worked: &Result<Option<T>, CommandError>) -> Option<Reports> {
+    let why = match worked {
+        Ok(Some(_)) => return None,
+        Ok(None) => "a spec is not valid, so nothing was run".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Some(Reports { note: Some(why), ..Reports::default() })
 }
 
 /// The exit code of a command that worked on runs.
