@@ -117,7 +117,10 @@ impl Server {
         loop {
             let (problem, wait) = match request().send().await {
                 Ok(answer) if is_passing(answer.status()) => {
-                    self.met.store(true, Ordering::Relaxed);
+                    // What says that nobody is there may be a proxy in front of an address that is wrong.
+                    if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+                        self.met.store(true, Ordering::Relaxed);
+                    }
                     let wait = retry_after(&answer).unwrap_or(pause);
                     (refused(self, answer).await, wait)
                 }

@@ -48,7 +48,13 @@ impl ServerOptions {
 
     /// The server that is named for Touchstone, if one is.
     pub(crate) fn named(&self) -> Result<Option<Server>, CommandError> {
-        self.url.as_deref().filter(|url| !url.is_empty()).map(|url| self.connect(url)).transpose()
+        match self.url.as_deref() {
+            // A variable of a script that has no value must not mean another place.
+            Some("") => {
+                Err(CommandError::Usage("`--url` is empty; leave it away when this machine is meant".to_owned()))
+            }
+            url => url.map(|url| self.connect(url)).transpose(),
+        }
     }
 
     fn connect(&self, url: &str) -> Result<Server, CommandError> {
@@ -61,6 +67,11 @@ impl ServerOptions {
             return Err(wrong("a key does not belong into it; use TOUCHSTONE_API_KEY"));
         }
         let key = self.api_key.clone().filter(|key| !key.is_empty()).or_else(|| variable(KEYSTONE_KEY));
+        let key = key.map(|key| key.trim().to_owned());
+        if key.as_ref().is_some_and(|key| !key.chars().all(|character| character.is_ascii_graphic())) {
+            let problem = "the key has a character that no key has: was it copied whole, and alone?";
+            return Err(CommandError::Usage(problem.to_owned()));
+        }
         Server::new(url, key)
     }
 }
@@ -92,6 +103,10 @@ mod tests {
         assert!(problem("127.0.0.1:8012").contains("write it as http://HOST:PORT"));
         assert!(problem("ftp://x").contains("write it as http://HOST:PORT"));
         assert!(problem("http://key@x").contains("TOUCHSTONE_API_KEY"));
+        assert!(problem("").contains("`--url` is empty"));
+        let key = Some("ts_live_1\r\nts_live_2".to_owned());
+        let options = ServerOptions { url: Some("http://127.0.0.1:8012".to_owned()), api_key: key };
+        assert!(options.named().expect_err("refused").to_string().contains("a character that no key has"));
         assert!(ServerOptions::default().named().expect("nothing is wrong").is_none());
     }
 }

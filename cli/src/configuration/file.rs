@@ -20,7 +20,7 @@ impl ConfigFile {
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let named = |problem: String| format!("the configuration `{}`: {problem}", path.display());
         let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-        let table = text.parse::<Table>().map_err(|error| named(error.to_string().trim().to_owned()))?;
+        let table = text.parse::<Table>().map_err(|error| named(problem(&text, &error)))?;
         Ok(Self { path: path.to_owned(), table })
     }
 
@@ -64,6 +64,15 @@ impl ConfigFile {
         let all = self.table.iter().filter(|(_, value)| !value.is_table());
         all.chain(own.into_iter().flatten()).map(|(option, value)| (option.as_str(), value)).collect()
     }
+}
+
+/// What is wrong with a file, and where. The line itself is not shown: it may hold a key, and messages go to logs.
+fn problem(text: &str, error: &toml::de::Error) -> String {
+    let Some(span) = error.span() else { return error.message().to_owned() };
+    let before = text.get(..span.start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+    format!("line {line}, column {column}: {}", error.message())
 }
 
 /// What can be configured: commands, and their options, each with whether it is a switch.
@@ -227,7 +236,7 @@ mod tests {
         check("no-worker = 'yes'", "`no-worker` must be true or false");
         check("listen = { a = 1 }", "there is no command `listen` to configure");
         check("listen = [[1]]", "`listen` must be a text, a number, true or false");
-        check("listen", "the configuration `FILE`: TOML parse error at line 1");
+        check("listen", "the configuration `FILE`: line 1, column 7: key with no value");
         check("streams = 'many'", "`streams` is set in `FILE`");
         let gone = given("", &["serve", "--config=/gone.toml"]);
         assert!(gone.is_err());

@@ -6,9 +6,11 @@
 mod file;
 mod table;
 
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command};
 
@@ -30,12 +32,22 @@ pub(crate) enum Unread {
 
 /// Reads the arguments of a command, with what the environment and the file say besides.
 pub(crate) fn read(command: Command, arguments: &[OsString]) -> Result<ArgMatches, Unread> {
+    let command = without_empty_variables(command, &|name| env::var_os(name).is_some_and(|value| value.is_empty()));
     let Some(path) = named_file(&command, arguments) else {
         return command.try_get_matches_from(arguments).map_err(Unread::Arguments);
     };
     let file = ConfigFile::read(&path).map_err(|problem| Unread::File(CommandError::Usage(problem)))?;
     let command = file.apply(command).map_err(|problem| Unread::File(CommandError::Usage(problem)))?;
     command.try_get_matches_from(arguments).map_err(|error| Unread::Arguments(with_file(error, &file)))
+}
+
+/// The command, which does not look at variables that are set to nothing: pipelines set what they have no value for.
+fn without_empty_variables(command: Command, is_empty: &impl Fn(&OsStr) -> bool) -> Command {
+    let command = command.mut_args(|option| match option.get_env() {
+        Some(name) if is_empty(name) => option.env(Resettable::Reset),
+        _ => option,
+    });
+    command.mut_subcommands(|below| without_empty_variables(below, is_empty))
 }
 
 /// The file that the arguments or the environment name. Whatever else is wrong is found when all of it is read.
@@ -54,4 +66,28 @@ fn with_file(mut error: clap::Error, file: &ConfigFile) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use clap::{Arg, Command};
+
+    use super::without_empty_variables;
+
+    #[test]
+    fn a_variable_that_is_set_to_nothing_is_as_if_it_were_not_set() {
+        let option = |name: &'static str, variable: &'static str| Arg::new(name).long(name).env(variable);
+        let below = Command::new("below").arg(option("two", "EMPTY")).arg(option("three", "FULL"));
+        let command = Command::new("top").arg(option("one", "EMPTY")).subcommand(below);
+        let command = without_empty_variables(command, &|name| name == "EMPTY");
+        let variables = |command: &Command| -> Vec<Option<String>> {
+            let named = |variable: &OsStr| variable.to_string_lossy().into_owned();
+            command.get_arguments().map(|option| option.get_env().map(named)).collect()
+        };
+        assert_eq!(variables(&command), [None]);
+        let below = command.find_subcommand("below").expect("it is there");
+        assert_eq!(variables(below), [None, Some("FULL".to_owned())]);
+    }
 }
