@@ -6,6 +6,9 @@ use store::{Experiment, Run, Store, StoreError, StoredScenario};
 
 use crate::output::CommandError;
 
+/// How many scenarios of a run a message lists.
+const MOST_LISTED: usize = 20;
+
 /// What a person calls an experiment, one of its runs, or a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference {
@@ -76,20 +79,54 @@ impl Reference {
         )))
     }
 
-    /// The scenario that is named, among those of a run.
+    /// The scenario that is named, among those of a run; the only one of a run need not be. The middle of an id may be left
+    /// out where the rest says which: `large-r1` is `large-b28c63274a85-r1`.
     pub(crate) fn scenario<'a>(&self, scenarios: &'a [StoredScenario]) -> Result<&'a StoredScenario, CommandError> {
-        let wanted = self.scenario.as_deref().unwrap_or_default();
-        scenarios.iter().find(|stored| stored.scenario.id.as_str() == wanted).ok_or_else(|| {
-            let ids: Vec<_> = scenarios.iter().take(20).map(|stored| stored.scenario.id.as_str()).collect();
-            let more = if scenarios.len() > ids.len() { ", …" } else { "" };
-            CommandError::Usage(format!("the run has no scenario `{wanted}`; it has {}{more}", ids.join(", ")))
-        })
+        let Some(wanted) = self.scenario.as_deref() else {
+            return match scenarios {
+                [only] => Ok(only),
+                _ => Err(CommandError::Usage(format!("say which scenario, after a `/`: {}", listed(scenarios)))),
+            };
+        };
+        if let Some(exact) = scenarios.iter().find(|stored| stored.scenario.id.as_str() == wanted) {
+            return Ok(exact);
+        }
+        let mut meant = scenarios.iter().filter(|stored| means(wanted, stored.scenario.id.as_str()));
+        match (meant.next(), meant.next()) {
+            (Some(only), None) => Ok(only),
+            _ => {
+                let problem = format!("the run has no scenario `{wanted}`; it has {}", listed(scenarios));
+                Err(CommandError::Usage(problem))
+            }
+        }
     }
+}
+
+/// Whether a word is an id whose middle was left out.
+fn means(word: &str, id: &str) -> bool {
+    let split = |text: &str| text.rsplit_once("-r").map(|(cell, replica)| (cell.to_owned(), replica.to_owned()));
+    match (split(word), split(id)) {
+        (Some((cell, replica)), Some((full, number))) => replica == number && full.starts_with(&format!("{cell}-")),
+        _ => false,
+    }
+}
+
+fn listed(scenarios: &[StoredScenario]) -> String {
+    let ids: Vec<_> = scenarios.iter().take(MOST_LISTED).map(|stored| stored.scenario.id.as_str()).collect();
+    let more = if scenarios.len() > ids.len() { ", …" } else { "" };
+    format!("{}{more}", ids.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Reference;
+    use super::{Reference, means};
+
+    #[test]
+    fn the_middle_of_an_id_may_be_left_out() {
+        assert!(means("large-r1", "large-b28c63274a85-r1"));
+        assert!(!means("large-r1", "large-b28c63274a85-r11") && !means("lar-r1", "large-b28c63274a85-r1"));
+        assert!(!means("large", "large-b28c63274a85-r1"));
+    }
 
     fn parsed(text: &str) -> Option<(String, Option<u32>, Option<String>)> {
         let reference: Reference = text.parse().ok()?;

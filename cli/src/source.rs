@@ -1,5 +1,6 @@
 //! Specs from files, folders and standard input.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use indexmap::map::Entry;
 use scenario::spec::code::Code;
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::yaml::Span;
-use scenario::spec::{Bundle, Loaded, load, path};
+use scenario::spec::{Bundle, Loaded, Spec, load, path};
+use scenario::untrusted;
 use store::SpecContent;
 
 use crate::beside;
@@ -19,6 +21,9 @@ use crate::search::{self, Pattern, SPEC_FILE};
 
 /// How much of a file is read: one byte more than a spec may have, so that the loader sees that it is too large.
 const MOST_BYTES: u64 = 1024 * 1024 + 1;
+
+/// How long a name that is shown may be.
+const MOST_NAME: usize = 500;
 
 /// A spec's text and the files beside it.
 #[derive(Debug)]
@@ -46,6 +51,11 @@ pub(crate) enum Found {
 }
 
 impl Source {
+    /// What a person is shown of its name: whoever can make a file can choose it.
+    pub(crate) fn shown(&self) -> String {
+        untrusted::line(&self.name, MOST_NAME)
+    }
+
     /// Reads the spec.
     pub(crate) fn load(&self) -> Loaded {
         if let Some((code, message)) = &self.problem {
@@ -56,6 +66,16 @@ impl Source {
         }
         load(&self.text, self.bundle.as_ref())
     }
+}
+
+/// What is wrong when two specs have the same id: reports, baselines and the history tell specs apart by it.
+pub(crate) fn same_id<'a>(specs: impl IntoIterator<Item = (&'a Source, &'a Spec)>) -> Option<String> {
+    let mut first: HashMap<&str, &Source> = HashMap::new();
+    specs.into_iter().find_map(|(source, spec)| {
+        let other = first.insert(spec.id.as_str(), source)?;
+        let (id, one, two) = (spec.id.as_str(), other.shown(), source.shown());
+        Some(format!("`{id}` is the id of `{one}` and of `{two}`: give one of them another"))
+    })
 }
 
 /// What a spec says, as it is kept: its text, and the files beside it, sorted by path.

@@ -73,6 +73,10 @@ impl Artifacts {
     fn s3(place: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, StoreError> {
         let invalid = |error: Error| StoreError::Invalid(format!("artifacts in s3://{place}: {error}"));
         let (bucket, beginning) = place.split_once('/').unwrap_or((place, ""));
+        if bucket.is_empty() {
+            let problem = "artifacts in `s3://`: there is no bucket; give s3://bucket/beginning";
+            return Err(StoreError::Invalid(problem.to_owned()));
+        }
         let mut builder = AmazonS3Builder::new().with_bucket_name(bucket);
         for (name, value) in variables {
             let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() else { continue };

@@ -14,7 +14,7 @@ use crate::client::{Listed, MaybeServer, Server};
 use crate::clock::SystemClock;
 use crate::exit_code::Exit;
 use crate::home::{Home, StoreOption};
-use crate::output::{CommandError, Output};
+use crate::output::{CommandError, Output, columns};
 use crate::standing::Standing;
 use crate::table::table;
 use crate::times::{age, second};
@@ -68,7 +68,7 @@ impl List {
         match self.format {
             Format::Json => output.json(&rows.iter().map(object).collect())?,
             Format::Text if rows.is_empty() => output.line(self.nothing())?,
-            Format::Text => output.line(listing(&rows, SystemClock.now()).to_string())?,
+            Format::Text => output.line(listing(&rows, SystemClock.now(), columns()).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -123,14 +123,25 @@ async fn so_far(home: &Home, run: &Run) -> Result<(usize, Metrics), CommandError
     Ok((results.iter().filter(|result| result.status == RowStatus::Pass).count(), score.metrics))
 }
 
-fn listing(rows: &[Row], now: Timestamp) -> Table {
-    let mut table = table(["id", "spec", "started", "age", "state", "verdict", "passed", "rate"]);
+/// A table of experiments. Where there is little room, it says when by the age alone, and has the end of each id, which is
+/// enough to name it.
+fn listing(rows: &[Row], now: Timestamp, columns: Option<u16>) -> Table {
+    let whole = table_of(rows, now, true);
+    let width = whole.lines().next().map_or(0, |line| line.chars().count());
+    let is_wide = columns.is_some_and(|columns| width > usize::from(columns));
+    if is_wide { table_of(rows, now, false) } else { whole }
+}
+
+fn table_of(rows: &[Row], now: Timestamp, is_whole: bool) -> Table {
+    let heads = ["id", "spec", "started", "age", "state", "verdict", "passed", "rate"];
+    let mut table = table(heads.into_iter().filter(|head| is_whole || *head != "started"));
     for row in rows {
         let Row { experiment, run, standing, passed, pass_rate } = row;
-        table.add_row([
-            experiment.id.to_string(),
-            format!("{} v{}", experiment.spec.spec_id, experiment.spec.version),
-            second(experiment.created_at),
+        let id = experiment.id.to_string();
+        let id = if is_whole { id } else { id.rsplit('-').next().unwrap_or_default().to_owned() };
+        let mut cells = vec![id, format!("{} v{}", experiment.spec.spec_id, experiment.spec.version)];
+        cells.extend(is_whole.then(|| second(experiment.created_at)));
+        cells.extend([
             age(experiment.created_at, now),
             standing.to_string(),
             run.verdict
@@ -140,6 +151,7 @@ fn listing(rows: &[Row], now: Timestamp) -> Table {
             format!("{passed}/{}", run.total),
             pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.2}")),
         ]);
+        table.add_row(cells);
     }
     table
 }
@@ -155,11 +167,21 @@ fn remote_listing(listed: &[Listed]) -> Table {
             format!("{} v{}", one.text("spec_id"), one.text("spec_version")),
             started.parse::<Timestamp>().map_or(started, second),
             one.text("status"),
-            one.text("verdict"),
-            format!("{}/{}", one.text("ended_scenarios"), one.text("total_scenarios")),
+            if one.text("verdict") == "pending" { "-".to_owned() } else { one.text("verdict") },
+            ended(one),
         ]);
     }
     table
+}
+
+/// How many scenarios have ended. Of a run that was ended early, a server counts all of them.
+fn ended(one: &Listed) -> String {
+    let total = one.text("total_scenarios");
+    if one.text("status") == "cancelled" {
+        format!("-/{total}")
+    } else {
+        format!("{}/{total}", one.text("ended_scenarios"))
+    }
 }
 
 fn object(row: &Row) -> Json {

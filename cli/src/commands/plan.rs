@@ -87,7 +87,8 @@ impl Plan {
 
 fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), CommandError> {
     for (source, plan) in plans {
-        output.line(format!("{} ({}), seed {}", plan.spec_id, source.name, plan.seed))?;
+        let name = source.shown();
+        output.line(format!("{} ({name}), seed {}", plan.spec_id, plan.seed))?;
         let mut table = table(["scenario", "replica", "seed", "parameters"]);
         for scenario in &plan.scenarios {
             let parameters: Vec<_> =

@@ -63,16 +63,9 @@ impl Shell {
     async fn named(&self, reference: &str) -> Result<String, CommandError> {
         let reference: Reference = reference.parse().map_err(CommandError::Usage)?;
         let home = self.store.open().await?;
-        let (experiment, run) = reference.find(&home.store).await?;
+        let (_, run) = reference.find(&home.store).await?;
         let scenarios = home.store.scenarios(run.id).await?;
-        let scenario = match (&reference.scenario, scenarios.as_slice()) {
-            (None, [only]) => only,
-            (None, _) => {
-                let id = experiment.id;
-                return Err(CommandError::Usage(format!("say which scenario: {id}/SCENARIO")));
-            }
-            (Some(_), all) => reference.scenario(all)?,
-        };
+        let scenario = reference.scenario(&scenarios)?;
         let name = scenario.result.as_ref().map(|result| result.sandbox_id.clone()).unwrap_or_default();
         home.store.close().await;
         Ok(name)

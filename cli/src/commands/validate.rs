@@ -11,7 +11,7 @@ use scenario::{counted, counted_as};
 use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
-use crate::source::{Source, has_error, sources};
+use crate::source::{Source, has_error, same_id, sources};
 
 /// Check specs without running anything, and show everything that is wrong with them.
 #[derive(Debug, Args)]
@@ -48,6 +48,10 @@ impl Validate {
             Format::Github => github(&results, output)?,
         }
         readable?;
+        let specs = results.iter().filter_map(|(source, loaded)| Some((*source, loaded.spec.as_ref()?)));
+        if let Some(problem) = same_id(specs) {
+            output.notice(&format!("{problem}; they cannot be run together"));
+        }
         let invalid = results.iter().any(|(_, loaded)| {
             has_error(&loaded.diagnostics) || (self.deny_warnings && !loaded.diagnostics.is_empty())
         });
@@ -61,16 +65,16 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
             let shown = render::text(diagnostic, &source.name, &source.text, output.style());
             output.line(format!("{shown}\n"))?;
         }
+        let name = source.shown();
         if loaded.left_out > 0 {
             output.line(format!(
-                "{}: {} not shown\n",
-                source.name,
+                "{name}: {} not shown\n",
                 counted_as(loaded.left_out, "more finding is", "more findings are")
             ))?;
         }
         if let Some(spec) = &loaded.spec {
             let scenarios = expand(spec, PlanOptions::default()).map_or(0, |plan| plan.scenarios.len());
-            output.line(format!("{}: ok, {}", source.name, counted(scenarios, "scenario")))?;
+            output.line(format!("{name}: ok, {}", counted(scenarios, "scenario")))?;
         }
     }
     let valid = results.iter().filter(|(_, loaded)| loaded.spec.is_some()).count();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::place::{Place, local_spec};
+use crate::place::{Place, THERE, local_spec};
 use crate::seeded::{Seeded, minute};
 use crate::{read, run, touchstone};
 
@@ -55,6 +55,11 @@ fn what_an_option_cannot_use_is_told_how_it_is_written() {
         (&["run", spec, "--filter", "nothing"], "no scenario matches `nothing`; `touchstone plan` shows what there is"),
         (&["run", spec, "-o", "nowhere/x.json"], "`nowhere/x.json` cannot be written: there is no folder `nowhere`"),
         (&["run", spec, "-o", "json:specs"], "`specs` cannot be written: it is a folder"),
+        (&["run", spec, "-o", "x.json/"], "`x.json/` cannot be written: it is a folder"),
+        (&["run", spec, "-o", "json:-"], "`-` cannot be written: standard output is what `--format` is for"),
+        (&["run", spec, "-o", "json:target/x", "-o", "junit:target/x"], "`target/x` is asked for twice"),
+        (&["ci", spec, "-o", "target/x.md", "--comment", "target/x.md"], "cannot be a report and a comment"),
+        (&["list", "--url", ""], "`--url` is empty; leave it away when this machine is meant"),
         (&["serve", "--listen", "8013"], "an address and a port are wanted, such as 127.0.0.1:8013"),
         (&["serve", "--listen", ":8013"], "such as 127.0.0.1:8013"),
         (&["worker", "--control-listen", "0.0.0.0"], "such as 0.0.0.0:8012"),
@@ -126,4 +131,59 @@ fn an_agent_that_ends_badly_is_told_beside_what_it_left_undone() {
     let (code, stdout, stderr) = place.run_spec(&["--backend", "local"]);
     assert_eq!(code, 1, "{stdout}{stderr}");
     assert!(stdout.contains("  the agent ended with exit code 3\n"), "{stdout}");
+}
+
+#[test]
+fn two_specs_with_one_id_are_told_apart_by_their_files() {
+    let place = Place::new(&local_spec("true", THERE));
+    let other = place.path().join("other.yaml");
+    fs::copy(place.spec().join("spec.yaml"), &other).expect("a copy");
+    let (one, two) = (place.spec().display().to_string(), other.display().to_string());
+    for command in ["run", "ci"] {
+        let (code, _, stderr) = run(&[command, &one, &two]);
+        assert_eq!(code, 3, "{command}: {stderr}");
+        assert!(stderr.contains("`trial` is the id of `") && stderr.contains("other.yaml`: give one of them another"));
+    }
+    assert!(!place.data().exists(), "nothing was run");
+}
+
+#[test]
+fn who_asks_for_a_solution_that_is_not_there_is_told() {
+    let place = Place::new(&local_spec("true", THERE));
+    check(place.run_spec(&["--agent", "oracle"]), "there is no `task.solution`, which is what `--agent oracle` does");
+}
+
+#[test]
+fn variables_without_a_value_are_as_if_they_were_not_set() {
+    let place = Place::new(&local_spec("touch out", THERE));
+    let spec = place.spec().display().to_string();
+    let mut command = place.command(&["ci", &spec]);
+    for name in ["BASELINE", "BACKEND", "MODELS", "CONFIG", "ROOTFS", "NO_PULL", "DATABASE_URL", "ARTIFACTS"] {
+        command.env(format!("TOUCHSTONE_{name}"), "");
+    }
+    let (code, stdout, stderr) = read(command.output().expect("a run"));
+    assert_eq!(code, 0, "{stdout}{stderr}");
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_keeps_its_keys_to_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("touchstone.toml");
+    fs::write(&file, "# mine\napi-key = \"ts_live_SECRET\n").expect("a file");
+    let told = run(&["list", "--config", &file.display().to_string()]);
+    assert!(!told.2.contains("SECRET"), "{}", told.2);
+    check(told, "line 2, column");
+}
+
+#[test]
+fn names_of_files_act_on_no_terminal() {
+    let place = Place::new(&local_spec("true", THERE));
+    let hostile = place.path().join("a\u{1b}]0;evil\u{7}.yaml");
+    fs::copy(place.spec().join("spec.yaml"), &hostile).expect("a copy");
+    let name = hostile.display().to_string();
+    for arguments in [&["validate", &name][..], &["plan", &name], &["validate", &format!("{name}.not-there")]] {
+        let (_, stdout, stderr) = run(arguments);
+        assert!(!format!("{stdout}{stderr}").contains(['\u{1b}', '\u{7}']), "{stdout}{stderr}");
+        assert!(format!("{stdout}{stderr}").contains("a␛]0;evil␇.yaml"), "{stdout}{stderr}");
+    }
 }

@@ -81,8 +81,9 @@ fn two_specs_with_one_id_are_two_specs() {
     for file in &files {
         fs::write(file, text).expect("written");
     }
-    let (code, stdout, _) = run(&["validate", &format!("{}/?.yaml", folder.path().display())]);
+    let (code, stdout, stderr) = run(&["validate", &format!("{}/?.yaml", folder.path().display())]);
     assert!(code == 0 && stdout.contains("2 specs: 2 valid"), "{stdout}");
+    assert!(stderr.contains("b.yaml`: give one of them another; they cannot be run together"), "{stderr}");
 }
 
 #[test]

@@ -66,7 +66,8 @@ pub enum AuditEvent {
         /// The kind of record, such as `A`.
         kind: String,
         /// The address that the name leads to, which is answered to questions for `A` and `ANY` only; `None` when the name does
-        /// not exist for the sandbox.
+        /// not exist for the sandbox. Older evidence calls it `answer`.
+        #[serde(rename = "leads_to", alias = "answer")]
         answer: Option<String>,
     },
     /// A connection to the outside that was let through.

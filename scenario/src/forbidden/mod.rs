@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::{AuditEvent, Evidence, Leak};
 use crate::spec::Spec;
 use crate::spec::sections::Forbidden;
+use crate::untrusted;
 
+/// How long the name of an offender may be.
+const MOST_NAME: usize = 300;
 /// How many offenders a rule's details name.
 const MOST_NAMED: usize = 10;
 /// Where the harness itself writes, which is always allowed.
@@ -131,8 +134,10 @@ fn count(offences: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64>
 }
 
 fn result(rule: &str, offences: &BTreeMap<String, u64>, unit: &str) -> ForbiddenResult {
-    let mut named: Vec<_> =
-        offences.iter().take(MOST_NAMED).map(|(what, times)| format!("{what} ({})", plural(*times, unit))).collect();
+    // A name is the agent's choice, and must not look like a line of ours.
+    let name = |what: &str| untrusted::line(what, MOST_NAME);
+    let named = offences.iter().take(MOST_NAMED);
+    let mut named: Vec<_> = named.map(|(what, times)| format!("{} ({})", name(what), plural(*times, unit))).collect();
     if offences.len() > MOST_NAMED {
         named.push(format!("and {} more", offences.len() - MOST_NAMED));
     }

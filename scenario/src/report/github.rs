@@ -95,7 +95,8 @@ fn word(verdict: ExperimentVerdict) -> &'static str {
     match verdict {
         ExperimentVerdict::Pass => "passed",
         ExperimentVerdict::Fail => "failed",
-        ExperimentVerdict::Error | ExperimentVerdict::Pending => "could not be judged",
+        ExperimentVerdict::Error => "could not be judged",
+        ExperimentVerdict::Pending => "has not ended",
     }
 }
 

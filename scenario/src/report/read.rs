@@ -118,7 +118,11 @@ fn yes() -> bool {
 
 /// Reads one report; otherwise what is wrong with it.
 pub fn read(value: Json) -> Result<Report, String> {
-    let written: Written = serde_json::from_value(value).map_err(|error| format!("this is no report: {error}"))?;
+    if !value.is_object() {
+        return Err("this is no report; `-o FILE.json` writes one".to_owned());
+    }
+    let other = |error| format!("this is no report that this version can read ({error}); `-o FILE.json` writes one");
+    let written: Written = serde_json::from_value(value).map_err(other)?;
     written.check()?;
     Ok(written.into())
 }

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::drift::Drift;
-use crate::score::ExperimentVerdict;
+use crate::score::{ExperimentScore, ExperimentVerdict};
 
 /// What one invocation has to tell: experiments, specs that were passed over, and a remark.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,12 +40,13 @@ impl Reports {
         }
     }
 
-    /// Whether all of it passed. What has not ended could not be judged.
+    /// Whether all of it passed.
     #[must_use]
     pub fn verdict(&self) -> ExperimentVerdict {
         match self.exit_code() {
             0 => ExperimentVerdict::Pass,
             1 => ExperimentVerdict::Fail,
+            _ if self.pending() > 0 && self.errors() == 0 => ExperimentVerdict::Pending,
             _ => ExperimentVerdict::Error,
         }
     }
@@ -53,6 +54,17 @@ impl Reports {
     /// How many experiments have this exit code.
     fn count(&self, exit_code: u8) -> usize {
         self.reports.iter().filter(|report| report.score.exit_code() == exit_code).count()
+    }
+
+    /// How many experiments have not ended, and did not fail so far.
+    fn pending(&self) -> usize {
+        let is_open = |score: &ExperimentScore| score.verdict == ExperimentVerdict::Pending && score.exit_code() > 1;
+        self.reports.iter().filter(|report| is_open(&report.score)).count()
+    }
+
+    /// How many experiments could not be judged.
+    fn errors(&self) -> usize {
+        self.reports.len() - self.count(0) - self.count(1) - self.pending()
     }
 
     /// The only experiment, when there is nothing to tell besides.
@@ -66,11 +78,9 @@ impl Reports {
     /// `experiments 4, passed 2, failed 1, errors 1, skipped 3`.
     pub(super) fn counts(&self) -> String {
         let (all, passed, failed) = (self.reports.len(), self.count(0), self.count(1));
-        format!(
-            "experiments {all}, passed {passed}, failed {failed}, errors {}, skipped {}",
-            all - passed - failed,
-            self.skipped.len()
-        )
+        let pending = if self.pending() > 0 { format!(", not ended {}", self.pending()) } else { String::new() };
+        let (errors, skipped) = (self.errors(), self.skipped.len());
+        format!("experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}")
     }
 }
 
@@ -120,7 +130,8 @@ mod tests {
             (vec![passed()], 0, "pass"),
             (vec![passed(), passed()], 0, "pass"),
             (vec![passed(), errored()], 4, "error"),
-            (vec![passed(), pending()], 4, "error"),
+            (vec![passed(), pending()], 4, "pending"),
+            (vec![errored(), pending()], 4, "error"),
             (vec![errored(), passed(), report(), pending()], 1, "fail"),
         ] {
             let reports = Reports { skipped: vec![skipped("x", "y")], ..of(reports) };

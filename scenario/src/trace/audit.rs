@@ -88,7 +88,7 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @r#"
         {"ts":"1970-01-01T00:00:00.02Z","sandbox_id":"ts-1","type":"model_call","details":{"model":"m","dialect":"chat","status":200,"input_tokens":0,"output_tokens":0}}
         {"ts":"1970-01-01T00:00:00.025Z","sandbox_id":"ts-1","type":"tool_call","details":{"id":"call_1","name":"read","arguments":"{}","result":"ok"}}
-        {"ts":"1970-01-01T00:00:00.04Z","sandbox_id":"ts-1","type":"dns","details":{"name":"mail","kind":"A","answer":null}}
+        {"ts":"1970-01-01T00:00:00.04Z","sandbox_id":"ts-1","type":"dns","details":{"name":"mail","kind":"A","leads_to":null}}
         {"sandbox_id":"ts-1","type":"file_write","details":{"path":"a.txt","op":"added"}}
         "#);
     }

@@ -13,7 +13,7 @@ use super::Run;
 use crate::acting::OtherAgent;
 use crate::output::{CommandError, Output};
 use crate::secrets;
-use crate::source::{Found, Source, content, has_error, sources};
+use crate::source::{Found, Source, content, has_error, same_id, sources};
 
 /// What is to be run, and what is not.
 #[derive(Debug, Default)]
@@ -112,6 +112,14 @@ fn plan(
     let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
     let whole = expand(&spec, run.choices.plan_options(&parameters)).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
+    if run.choices.agent == Some(OtherAgent::Oracle) && spec.task.solution.is_none() {
+        let reason = "there is no `task.solution`, which is what `--agent oracle` does".to_owned();
+        return Err(if source.found == Found::Searched {
+            Refused::Unsupported(reason)
+        } else {
+            Refused::Wrong(reason)
+        });
+    }
     if let Some(reason) =
         engine::unsupported(&spec, run.choices.agent.map(OtherAgent::choice), permissions, engine::Uploads::None)
     {
@@ -146,5 +154,9 @@ pub(crate) fn read(sources: &[Source], output: &mut Output) -> Result<Option<Vec
         }
         specs.push(loaded.spec);
     }
-    Ok(specs.into_iter().collect())
+    let Some(specs) = specs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    match same_id(sources.iter().zip(&specs)) {
+        Some(problem) => Err(CommandError::InvalidSpec(problem)),
+        None => Ok(Some(specs)),
+    }
 }

@@ -87,14 +87,7 @@ impl Show {
 
     /// The scenario that is named; the only one of a run need not be.
     fn scenario<'a>(&self, shown: &'a Shown) -> Result<&'a StoredScenario, CommandError> {
-        match (shown.scenarios.as_slice(), &self.reference.scenario) {
-            ([only], None) => Ok(only),
-            (_, None) => Err(CommandError::Usage(format!(
-                "say which scenario: {name}/SCENARIO; `touchstone show {name}` lists them",
-                name = shown.run_name()
-            ))),
-            (scenarios, Some(_)) => self.reference.scenario(scenarios),
-        }
+        self.reference.scenario(&shown.scenarios)
     }
 }
 

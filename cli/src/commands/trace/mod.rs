@@ -17,7 +17,8 @@ use crate::reference::Reference;
 use crate::whole_number::whole_number;
 use happened::Phases;
 
-/// Show what happened in a scenario as a timeline: phases, model calls, tools, requests, SQL, commands and probes.
+/// Show what happened in a scenario as a timeline: phases, model calls, tools, requests, lookups
+/// of names and probes.
 ///
 /// Times of the agent's doings are counted from its start, which is drawn where it was.
 #[derive(Debug, Args)]
@@ -76,11 +77,7 @@ impl Trace {
         let home = self.store.open().await?;
         let (_, run) = self.reference.find(&home.store).await?;
         let scenarios = home.store.scenarios(run.id).await?;
-        let stored = match (&self.reference.scenario, scenarios.as_slice()) {
-            (None, [only]) => only,
-            (None, _) => return Err(CommandError::Usage(format!("say which scenario: {}/SCENARIO", run.id))),
-            (Some(_), all) => self.reference.scenario(all)?,
-        };
+        let stored = self.reference.scenario(&scenarios)?;
         let id = stored.scenario.id.as_str();
         let name = format!("{}/{id}", run.id);
         let Some((job, attempt)) = stored.source else { return Err(no_evidence(&name)) };

@@ -10,6 +10,8 @@ pub use field::Field;
 
 use filters::Filters;
 
+use serde_json::Value as Json;
+
 use super::compare::{Comparison, Mismatch};
 use super::{Case, unanswered};
 use crate::evidence::{Datum, Exchange, Journal, Limit};
@@ -17,7 +19,11 @@ use crate::spec::code::Code;
 use crate::spec::section::{Joined, section};
 use crate::spec::types::{HeaderName, Many, ServiceName, Table, Value};
 use crate::spec::validate::Rules;
+use crate::untrusted;
 use crate::verdict::{ErrorKind, Verdict};
+
+/// How long the words for filters may be.
+const MOST_FILTERS: usize = 200;
 
 section! {
     /// Looks at the requests that an `http_mock` service with `record: true` got. Every assertion must hold.
@@ -112,7 +118,8 @@ impl HttpMockAssertions {
             return unanswered();
         };
         for (index, assertion) in self.assertions.iter().enumerate() {
-            let at = format!("assertions[{index}] `{}` of `{}`", assertion.own.field, self.service);
+            let which = which(&assertion.own.filters, case);
+            let at = format!("assertions[{index}] `{}` of `{}`{which}", assertion.own.field, self.service);
             match hold(assertion, journal, case) {
                 Ok(()) => {}
                 Err(Problem::Found(message)) => {
@@ -127,6 +134,14 @@ impl HttpMockAssertions {
         }
         Verdict::passed()
     }
+}
+
+/// Which requests are looked at, in words: ` (method POST, path /messages)`.
+fn which(filters: &Table<HeaderName, Value>, case: &Case<'_>) -> String {
+    let text = |value: Json| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let pairs = filters.iter().map(|(key, value)| format!("{key} {}", text(value.render(case.values).to_json())));
+    let pairs = pairs.collect::<Vec<_>>().join(", ");
+    if pairs.is_empty() { pairs } else { format!(" ({})", untrusted::line(&pairs, MOST_FILTERS)) }
 }
 
 fn hold(assertion: &Assertion, journal: &Journal, case: &Case<'_>) -> Result<(), Problem> {

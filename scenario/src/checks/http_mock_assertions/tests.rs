@@ -100,7 +100,7 @@ fn form_bodies_are_filtered_by_field() {
 
 #[test]
 fn failures_say_which_assertion_and_what_was_found() {
-    insta::assert_snapshot!(fails("{field: request_count, equals: 3}, {field: request_count, filters: {method: POST}, equals: 1}"), @"assertions[1] `request_count` of `mail`: expected 1, found 2");
+    insta::assert_snapshot!(fails("{field: request_count, equals: 3}, {field: request_count, filters: {method: POST}, equals: 1}"), @"assertions[1] `request_count` of `mail` (method POST): expected 1, found 2");
     insta::assert_snapshot!(fails("{field: 'requests[5].body', contains: x}"), @"assertions[0] `requests[5].body` of `mail`: expected a request, found only 3");
     insta::assert_snapshot!(fails("{field: 'requests[-4].body', contains: x}"), @"assertions[0] `requests[-4].body` of `mail`: expected a request, found only 3");
     insta::assert_snapshot!(fails("{field: last_request.body, filters: {method: PUT}, contains: x}"), @"assertions[0] `last_request.body` of `mail`: expected a request, found none");

@@ -31,8 +31,10 @@ pub fn render(report: &Report, width: u16) -> String {
     for row in &report.rows {
         table.add_row(scenario(row.result.scenario.id.to_string(), row));
     }
+    // Of a run that was ended before any scenario had, there is nothing to list.
+    let table = if report.rows.is_empty() { String::new() } else { format!("{table}\n") };
     let (invariants, cells) = (invariants::text(report), cells::text(report));
-    format!("{table}\n{invariants}{cells}{}{}", wrong(std::slice::from_ref(report)), summary(report))
+    format!("{table}{invariants}{cells}{}{}", wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one

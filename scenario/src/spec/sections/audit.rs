@@ -12,7 +12,8 @@ section! {
         http_calls: bool = false,
         /// Files that were written, changed or removed.
         file_writes: bool = false,
-        /// Commands that were started.
+        /// The commands that Touchstone starts in the sandbox: those of `setup` and the agent's own. What the agent starts by
+        /// itself is not seen.
         commands: bool = false,
     }
 }

@@ -107,9 +107,9 @@ section! {
         content: Option<Text>,
         /// The tools that the answer calls.
         tool_calls: Vec<ToolCall> = Vec::new(),
-        /// Tokens that the request counts.
+        /// Tokens that the request counts; 0 means that they are estimated from its length, and marked so.
         prompt_tokens: Tokens = Whole::new(0),
-        /// Tokens that the answer counts.
+        /// Tokens that the answer counts; 0 means that they are estimated from its length, and marked so.
         completion_tokens: Tokens = Whole::new(0),
         /// How long to wait before answering.
         delay: Option<Timespan>,
@@ -126,9 +126,9 @@ section! {
         content: Option<Text>,
         /// The tools that the answer calls.
         tool_calls: Vec<ToolCall> = Vec::new(),
-        /// Tokens that the request counts.
+        /// Tokens that the request counts; 0 means that they are estimated from its length, and marked so.
         prompt_tokens: Tokens = Whole::new(0),
-        /// Tokens that the answer counts.
+        /// Tokens that the answer counts; 0 means that they are estimated from its length, and marked so.
         completion_tokens: Tokens = Whole::new(0),
     }
 }
