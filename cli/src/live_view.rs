@@ -11,7 +11,7 @@ use scenario::counted;
 use scenario::result::RowStatus;
 use tokio::time::Instant;
 
-use crate::screen;
+use crate::screen::{self, Unechoed};
 
 /// How many scenarios have a line of their own; the others are counted.
 const MOST_LINES: usize = 12;
@@ -34,6 +34,7 @@ pub(crate) struct LiveView {
     /// Those for whose lines there is no room, with what they do and since when they run.
     hidden: BTreeMap<String, (String, Instant)>,
     tally: Tally,
+    _unechoed: Unechoed,
 }
 
 /// How many scenarios ended how.
@@ -51,7 +52,13 @@ impl LiveView {
         bar.set_style(style("[{bar:30}] {pos}/{len}  {elapsed}  {wide_msg}").progress_chars("=> "));
         bar.set_position(ended);
         bar.enable_steady_tick(TICK);
-        let view = Self { bar, lines: BTreeMap::new(), hidden: BTreeMap::new(), tally: Tally::default() };
+        let view = Self {
+            bar,
+            lines: BTreeMap::new(),
+            hidden: BTreeMap::new(),
+            tally: Tally::default(),
+            _unechoed: Unechoed::begin(),
+        };
         view.tell();
         view
     }

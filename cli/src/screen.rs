@@ -5,13 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// How often it is drawn at most, in a second.
 const RATE: u8 = 20;
-/// Columns that are left free: when somebody presses Ctrl-C, a terminal shows `^C` behind what is drawn, and with less room that
-/// would begin a line that nobody takes away.
-const FREE: u16 = 3;
-
 /// A terminal on standard error. Once it cannot be written to, nothing is drawn any more: a terminal that was closed is no
 /// reason to lose a run.
 #[derive(Debug)]
@@ -26,6 +23,31 @@ pub(crate) fn target() -> ProgressDrawTarget {
     ProgressDrawTarget::term_like_with_hz(Box::new(screen), RATE)
 }
 
+/// While it lives, a terminal does not show `^C` when somebody presses Ctrl-C: that would begin a line behind what is drawn, of
+/// which nobody knows, and the first line of it would stay for ever.
+#[derive(Debug)]
+pub(crate) struct Unechoed(Option<Termios>);
+
+impl Unechoed {
+    /// From now on.
+    pub(crate) fn begin() -> Self {
+        let before = tcgetattr(io::stderr()).ok();
+        if let Some(mut modes) = before.clone() {
+            modes.local_modes.remove(LocalModes::ECHOCTL);
+            let _ = tcsetattr(io::stderr(), OptionalActions::Now, &modes);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Unechoed {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(io::stderr(), OptionalActions::Now, before);
+        }
+    }
+}
+
 impl Screen {
     fn draw(&self, draw: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
         if !self.is_gone.load(Ordering::Relaxed) && draw(&self.terminal).is_err() {
@@ -37,7 +59,7 @@ impl Screen {
 
 impl TermLike for Screen {
     fn width(&self) -> u16 {
-        TermLike::width(&self.terminal).saturating_sub(FREE).max(1)
+        TermLike::width(&self.terminal)
     }
 
     fn height(&self) -> u16 {
