@@ -262,3 +262,10 @@ pub(super) fn assert_form(xml: &str) {
 fn the_junit_report_has_the_form_that_ci_systems_read() {
     assert_form(&super::junit(&report()));
 }
+
+#[test]
+fn what_is_wrong_with_many_is_told_once() {
+    let text = super::terminal(&report_of(&vec![evidence(2, "nothing", ""); 4]), 120);
+    assert_eq!(text.matches("  again: ").count(), 1, "{text}");
+    assert!(text.contains("  the same is wrong with 3 more scenarios: small-8b7ca09a1e75-r1, large-"), "{text}");
+}

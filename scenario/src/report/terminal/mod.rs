@@ -9,6 +9,7 @@ mod invariants;
 use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use indexmap::IndexMap;
 
 use super::{Header, Report, Reports, Row, Skipped};
 use crate::counted;
@@ -21,6 +22,8 @@ use crate::untrusted;
 const MOST_REASON: usize = 400;
 /// How many scenarios are shown with all that went wrong.
 const MOST_DETAILS: usize = 10;
+/// How many scenarios with which the same is wrong are named.
+const MOST_ALIKE: usize = 10;
 /// How many findings about a baseline are shown.
 const MOST_FINDINGS: usize = 50;
 
@@ -121,22 +124,44 @@ fn not_passed(reports: &[Report], width: u16) -> Option<Table> {
     (!table.is_empty()).then_some(table)
 }
 
-/// All that is known about the first scenarios that did not pass.
+/// All that is known about the first scenarios that did not pass. Those with which the same is wrong are told once.
 fn wrong(reports: &[Report]) -> String {
-    let bad = reports
-        .iter()
-        .flat_map(|report| report.rows.iter().filter(|row| row.status != Status::Pass).map(move |row| (report, row)));
-    let bad: Vec<_> = bad.collect();
-    let mut text: String =
-        bad.iter().take(MOST_DETAILS).map(|(report, row)| format!("\n{}", details::text(report, row))).collect();
-    if bad.len() > MOST_DETAILS {
-        let _ = write!(text, "\n{} did not pass", counted(bad.len() - MOST_DETAILS, "more scenario"));
+    let alike = alike(reports);
+    let mut text = String::new();
+    for (report, rows) in alike.iter().take(MOST_DETAILS) {
+        let _ = write!(text, "\n{}{}", details::text(report, rows[0]), others(&rows[1..]));
+    }
+    let hidden: usize = alike.iter().skip(MOST_DETAILS).map(|(_, rows)| rows.len()).sum();
+    if hidden > 0 {
+        let _ = write!(text, "\n{} did not pass", counted(hidden, "more scenario"));
         let _ = writeln!(text, "; `touchstone show EXPERIMENT/SCENARIO` shows any of them");
     }
     if !text.is_empty() {
         text.push('\n');
     }
     text
+}
+
+/// The scenarios that did not pass, those with which the same is wrong together.
+fn alike(reports: &[Report]) -> Vec<(&Report, Vec<&Row>)> {
+    let mut groups: IndexMap<_, (&Report, Vec<&Row>)> = IndexMap::new();
+    for (index, report) in reports.iter().enumerate() {
+        for row in report.rows.iter().filter(|row| row.status != Status::Pass) {
+            let same = (index, row.reasons(), row.result.exit_code);
+            groups.entry(same).or_insert_with(|| (report, Vec::new())).1.push(row);
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// Which scenarios the same is wrong with.
+fn others(rows: &[&Row]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let ids: Vec<_> = rows.iter().take(MOST_ALIKE).map(|row| row.result.scenario.id.as_str()).collect();
+    let more = if rows.len() > ids.len() { ", …" } else { "" };
+    format!("  the same is wrong with {}: {}{more}\n", counted(rows.len(), "more scenario"), ids.join(", "))
 }
 
 fn table(width: u16, header: &[&str]) -> Table {
