@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use scenario::counted_as;
 use scenario::report::Report;
 use scenario::result::RowStatus;
+use scenario::took;
 use serde_json::{Value as Json, json};
 
 use super::{Happened, RemoteRun, Server, Stream};
@@ -145,12 +146,14 @@ impl Shown {
             "fail" => ("FAIL ", RowStatus::Fail),
             _ => ("ERROR", RowStatus::Error),
         };
-        let score = happened.data["body"]["composite"].as_f64().unwrap_or(0.0);
+        let body = &happened.data["body"];
+        let score = body["composite"].as_f64().unwrap_or(0.0);
+        let time = body["wall_ms"].as_u64().map_or_else(String::new, |time| format!(", {}", took(time)));
         if self.ended.insert(scenario.to_owned(), status).is_none() {
             if let Some(live) = &mut self.live {
                 live.ended(name, Some(status));
             }
-            output.note(format!("{word} {name} ({score:.3})"));
+            output.note(format!("{word} {name} ({score:.3}{time})"));
         }
     }
 

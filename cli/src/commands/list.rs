@@ -163,7 +163,7 @@ fn remote_listing(listed: &[Listed]) -> Table {
         let started = one.text("created_at");
         table.add_row([
             one.text("id"),
-            one.text("name"),
+            Some(one.text("name")).filter(|name| *name != one.text("spec_id")).unwrap_or_default(),
             format!("{} v{}", one.text("spec_id"), one.text("spec_version")),
             started.parse::<Timestamp>().map_or(started, second),
             one.text("status"),

@@ -133,6 +133,18 @@ impl Place {
         left
     }
 
+    /// Waits until nothing is left.
+    pub(crate) fn until_nothing_is_left(&self) {
+        const PAUSE: Duration = Duration::from_millis(20);
+        for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+            if self.left().is_empty() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        panic!("left: {:?}", self.left());
+    }
+
     /// The processes that make and watch boxes for this data directory.
     fn boxes(&self) -> Vec<String> {
         let folder = self.data().join("doorkeeper").display().to_string();

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::FOREIGN;
 use crate::place::{Place, THERE, local_spec};
@@ -128,11 +128,7 @@ fn a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does() {
     let Some(mut terminal) = Terminal::run(&place, "--max-concurrent 2 --verbose") else { return };
     terminal.wait_for("the agent acts");
     terminal.close();
-    let deadline = Instant::now() + PATIENCE;
-    while !place.left().is_empty() {
-        assert!(Instant::now() < deadline, "{:?}", place.left());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    place.until_nothing_is_left();
     assert_eq!(place.only_run().0, store::RunState::Cancelled);
 }
 

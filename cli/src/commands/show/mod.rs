@@ -5,6 +5,8 @@ mod events;
 mod experiment;
 mod scenario;
 
+use std::env;
+
 use ::scenario::untrusted;
 use clap::Args;
 use store::{Experiment, Run, StoredScenario};
@@ -45,6 +47,18 @@ pub(crate) struct Show {
     store: StoreOption,
 }
 
+/// What is kept here may be looked for by somebody who means a server.
+fn of_this_machine(error: CommandError) -> CommandError {
+    let url = env::var("TOUCHSTONE_URL").ok().filter(|url| !url.is_empty());
+    match (error, url) {
+        (CommandError::Usage(problem), Some(url)) => {
+            let url = untrusted::line(&url, 200);
+            CommandError::Usage(format!("{problem}; `show` is about this machine: `touchstone results` asks {url}"))
+        }
+        (error, _) => error,
+    }
+}
+
 /// A run that is shown.
 struct Shown {
     home: Home,
@@ -61,7 +75,7 @@ impl Show {
 
     async fn show(&self, output: &mut Output) -> Result<(), CommandError> {
         let home = self.store.open().await?;
-        let (experiment, run) = self.reference.find(&home.store).await?;
+        let (experiment, run) = self.reference.find(&home.store).await.map_err(of_this_machine)?;
         let scenarios = home.store.scenarios(run.id).await?;
         let shown = Shown { home, experiment, run, scenarios };
         if self.output {
