@@ -40,6 +40,23 @@ pub(crate) struct StoreOption {
     artifacts: Option<String>,
 }
 
+impl StoreOption {
+    /// What to do when it cannot be opened, by what was chosen.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match (&self.database_url, &self.artifacts) {
+            (Some(_), _) => {
+                "look at `--database-url` (TOUCHSTONE_DATABASE_URL), or leave it away for a file of the data directory"
+            }
+            (None, Some(_)) => {
+                "look at `--artifacts` (TOUCHSTONE_ARTIFACTS), or leave it away for a folder of the data directory"
+            }
+            (None, None) => {
+                "restore `touchstone.db` of the data directory from a copy, or move it away: a new one is made, without the history"
+            }
+        }
+    }
+}
+
 /// The data directory, and the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {

@@ -87,3 +87,19 @@ fn what_is_broken_fails_with_what_to_do() {
     let (code, report) = doctor(&place, true, &["--database-url", "mongodb://x"]);
     assert_eq!((code, state(&report, "database").0), (4, "fail"), "{report:#}");
 }
+
+#[test]
+fn what_cannot_be_opened_is_told_by_what_was_chosen() {
+    let place = Place::new("");
+    std::fs::create_dir_all(place.data()).expect("a folder");
+    std::fs::write(place.data().join("touchstone.db"), "no database at all, but long enough to be read as one")
+        .expect("a file");
+    for (arguments, told) in [
+        (&[][..], "restore `touchstone.db` of the data directory"),
+        (&["--artifacts", "s3://"], "look at `--artifacts`"),
+        (&["--database-url", "mongodb://x"], "look at `--database-url`"),
+    ] {
+        let (code, report) = doctor(&place, true, arguments);
+        assert!(code == 4 && report.to_string().contains(told), "{arguments:?}: {report:#}");
+    }
+}

@@ -35,9 +35,7 @@ pub(super) async fn database(option: &StoreOption) -> Finding {
     let opened = match option.open().await {
         Ok(home) => home,
         Err(error) => {
-            let fix =
-                "look at `--database-url` (TOUCHSTONE_DATABASE_URL), or leave it away for a file of the data directory";
-            return Finding::fail(WHAT, error.to_string(), fix);
+            return Finding::fail(WHAT, error.to_string(), option.remedy());
         }
     };
     let counted = opened.store.experiments(1, None).await;
