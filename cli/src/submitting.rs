@@ -27,8 +27,8 @@ pub(crate) struct Outgoing {
 /// A spec that was submitted.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
-    /// What messages call the spec.
-    pub(crate) source: String,
+    /// The spec's file on this machine, if it came from one.
+    pub(crate) source: Option<String>,
     /// The spec's id.
     pub(crate) spec_id: String,
     /// What the server made of it.
@@ -97,7 +97,7 @@ pub(crate) async fn submit(
         let submission = Submission { name: called.map(ToOwned::to_owned), priority, ..submission };
         let name = key.map_or_else(|| server::Ids::id(&Chance).to_string(), |key| format!("{key}-{index}"));
         let accepted = server.submit(&name, &submission.body(&content)?).await?;
-        sent.push(Sent { source, spec_id: spec.id.to_string(), accepted });
+        sent.push(Sent { source: Some(source), spec_id: spec.id.to_string(), accepted });
     }
     Ok(sent)
 }

@@ -140,6 +140,7 @@ fn render_10_000_scenarios_as_json(bencher: Bencher<'_, '_>) {
         replicas: None,
         agent: None,
         backend: None,
+        server: None,
     };
     let report = Report::new(header, &spec, &plan, results(&spec, &plan), ScoreOptions::default());
     bencher.bench(|| scenario::report::json(black_box(&report)));

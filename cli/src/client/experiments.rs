@@ -112,9 +112,11 @@ impl Server {
     pub(crate) async fn report(&self, run: &RemoteRun) -> Result<(Report, String), CommandError> {
         let value = self.get(&run.path("", &[])).await?;
         let status = value["status"].as_str().unwrap_or_default().to_owned();
-        let report = read(value).map_err(|problem| {
+        let mut report = read(value).map_err(|problem| {
             CommandError::Infrastructure(format!("what {} answers cannot be read: {problem}", self.place()))
         })?;
+        // It is run again where it was run, unless its spec turns out to be a file of this machine.
+        report.header.server = Some(self.place().to_owned());
         Ok((report, status))
     }
 
@@ -142,10 +144,16 @@ impl Server {
         Ok(Listed(self.post(&path, &json!({ "reason": reason })).await?))
     }
 
-    /// Runs an experiment once more, or what did not pass of it.
-    pub(crate) async fn rerun(&self, run: &RemoteRun, failed_only: bool) -> Result<Accepted, CommandError> {
+    /// Runs an experiment once more, what did not pass of it, or one of its scenarios.
+    pub(crate) async fn rerun(
+        &self,
+        run: &RemoteRun,
+        failed_only: bool,
+        scenario: Option<&str>,
+    ) -> Result<Accepted, CommandError> {
         let path = format!("/v1/experiments/{}/rerun", segment(&run.experiment));
-        accepted(&self.post(&path, &json!({ "failed_only": failed_only, "run": run.run })).await?)
+        let body = json!({ "failed_only": failed_only, "scenario_id": scenario, "run": run.run });
+        accepted(&self.post(&path, &body).await?)
     }
 
     /// Submits a spec under a name that makes it the same one when it arrives twice.

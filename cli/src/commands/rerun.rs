@@ -1,8 +1,10 @@
 //! `touchstone rerun`: the same spec, seed and parameters once more.
 
 use clap::Args;
+use scenario::plan::Scenario;
 use scenario::report::Reports;
-use store::{ExperimentId, NewExperiment, RunId, Settings};
+use scenario::result::RowStatus;
+use store::{ExperimentId, NewExperiment, Run, RunId, Settings, StoredScenario};
 use worker::{Clock as _, Ids as _, RandomIds};
 
 use super::run::exit;
@@ -20,14 +22,14 @@ use tokio::runtime::Runtime;
 
 /// Run a scenario or a whole experiment again: the same spec, seed and parameters, as they were kept.
 ///
-/// A scenario (EXPERIMENT/SCENARIO) becomes an experiment of its own; an experiment gets a new run, beside those that it has.
-/// With a URL, that server runs it, as a new experiment, which is followed to its end.
+/// A scenario (EXPERIMENT/SCENARIO), or what did not pass, becomes an experiment of its own; an experiment gets a new run, beside
+/// those that it has. With a URL, that server runs it, as a new experiment, which is followed to its end.
 #[derive(Debug, Args)]
 pub(crate) struct Rerun {
     /// EXPERIMENT/SCENARIO or EXPERIMENT; the experiment's id, the beginning or end of it, `latest`, or `latest~1` for
     /// the one before it.
     what: Reference,
-    /// Only scenarios that did not pass; on a server.
+    /// Only scenarios that did not pass, as an experiment of their own.
     #[arg(long)]
     failed_only: bool,
     #[command(flatten)]
@@ -43,10 +45,6 @@ impl Rerun {
         let documents = self.documents.check(output)?;
         if let Some(server) = self.server.named()? {
             return Runtime::new()?.block_on(self.rerun_at(&server, &documents, output));
-        }
-        if self.failed_only {
-            let why = "--failed-only is for servers; here, `touchstone rerun EXPERIMENT/SCENARIO` runs one again";
-            return Err(CommandError::Usage(why.to_owned()));
         }
         let runtime = tokio::runtime::Runtime::new()?;
         let (finish, reports) = runtime.block_on(async {
@@ -71,15 +69,11 @@ impl Rerun {
         documents: &Documents,
         output: &mut Output,
     ) -> Result<Exit, CommandError> {
-        if self.what.scenario.is_some() {
-            let why = "a server runs whole experiments again, or with --failed-only what did not pass; leave `/SCENARIO` away";
-            return Err(CommandError::Usage(why.to_owned()));
-        }
         let run = server.find(&self.what).await?;
         let (report, _) = server.report(&run).await?;
-        let accepted = server.rerun(&run, self.failed_only).await?;
+        let accepted = server.rerun(&run, self.failed_only, self.what.scenario.as_deref()).await?;
         output.note(format!("submitted {} again as {}", run.name(), accepted.experiment));
-        let sent = Sent { source: report.header.spec_file, spec_id: report.spec_id, accepted };
+        let sent = Sent { source: None, spec_id: report.spec_id, accepted };
         watch(server, &[sent], documents, output).await
     }
 
@@ -90,23 +84,39 @@ impl Rerun {
         session.check(&experiment, &spec)?;
         let stored = store.scenarios(run.id).await?;
         let now = SystemClock.now();
-        if self.what.scenario.is_none() {
+        if self.what.scenario.is_none() && !self.failed_only {
             let scenarios = stored.into_iter().map(|one| one.scenario).collect();
             let again = new_run(session.lane, &spec, scenarios);
             return Ok(store.submit_again(experiment.id, &run.digest, &again, now).await?);
         }
-        let scenario = self.what.scenario(&stored)?.scenario.clone();
-        let rerun_of = Some(format!("{}/{}", run.id, scenario.id));
+        let (rerun_of, chosen) = self.chosen(&run, &stored)?;
         let again = NewExperiment {
             id: ExperimentId(RandomIds.id()),
             spec: store::SpecVersion { digest: run.digest.clone(), ..experiment.spec },
             source: experiment.source,
             seed: experiment.seed,
-            settings: Settings { rerun_of, ..experiment.settings },
+            settings: Settings { rerun_of: Some(rerun_of), ..experiment.settings },
             owner: experiment.owner,
             name: experiment.name,
             secrets: None,
         };
-        Ok(store.submit(&again, &new_run(session.lane, &spec, vec![scenario]), now).await?)
+        Ok(store.submit(&again, &new_run(session.lane, &spec, chosen), now).await?)
+    }
+
+    /// What is repeated as an experiment of its own, so that no pass rate is made of chosen scenarios; and what that is called.
+    fn chosen(&self, run: &Run, stored: &[StoredScenario]) -> Result<(String, Vec<Scenario>), CommandError> {
+        if self.what.scenario.is_some() {
+            let scenario = self.what.scenario(stored)?.scenario.clone();
+            return Ok((format!("{}/{}", run.id, scenario.id), vec![scenario]));
+        }
+        let passed = |one: &StoredScenario| one.result.as_ref().is_some_and(|result| result.status == RowStatus::Pass);
+        let chosen: Vec<_> = stored.iter().filter(|one| !passed(one)).map(|one| one.scenario.clone()).collect();
+        if chosen.is_empty() {
+            return Err(CommandError::Usage(format!(
+                "every scenario of {} passed: there is none to run again",
+                run.id
+            )));
+        }
+        Ok((run.id.to_string(), chosen))
     }
 }

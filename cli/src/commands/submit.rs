@@ -58,7 +58,7 @@ impl Submit {
             let key = self.idempotency_key.as_deref();
             let sent = submit(&server, outgoing, self.name.as_deref(), self.priority, key).await?;
             for one in &sent {
-                let (id, source) = (&one.accepted.experiment, &one.source);
+                let (id, source) = (&one.accepted.experiment, one.source.as_ref().unwrap_or(&one.spec_id));
                 output.note(format!("submitted {source} as {id}: {}", counted(one.accepted.total, "scenario")));
             }
             if self.watch {

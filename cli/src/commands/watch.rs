@@ -67,7 +67,10 @@ pub(super) async fn gather(
         match follow(server, &one.run(), signals, output).await? {
             Followed::Ended(mut report, cancelled) => {
                 // The server does not know where the spec is on this machine.
-                report.header.spec_file.clone_from(&one.source);
+                if let Some(source) = &one.source {
+                    report.header.spec_file.clone_from(source);
+                    report.header.server = None;
+                }
                 any_cancelled |= cancelled;
                 reports.push(*report);
             }

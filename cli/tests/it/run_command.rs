@@ -243,3 +243,17 @@ fn no_more_scenarios_run_at_once_than_a_spec_says() {
     let steps: Vec<_> = steps.map(|line| line.ends_with("is there")).collect();
     assert_eq!(steps, [true, false].repeat(4), "one after the other: {stderr}");
 }
+
+#[test]
+fn what_did_not_pass_is_run_again_as_an_experiment_of_its_own() {
+    let agent = "case {{ params.how }} in good) touch out;; esac";
+    let place = Place::new(&local_spec(agent, &format!("parallelism: {{matrix: {{how: [good, bad]}}}}\n{THERE}")));
+    assert_eq!(place.run_spec(&["--backend", "local"]).0, 1);
+    let (code, stdout, stderr) = place.run(&["rerun", "latest", "--failed-only", "--backend", "local"]);
+    assert!(code == 1 && stdout.contains("scenarios 1, passed 0, failed 1"), "{stdout}{stderr}");
+    assert_eq!(place.runs().len(), 2, "the first one is as it was");
+    let (code, _, stderr) = place.run(&["rerun", "latest~1/good-r0", "--backend", "local"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (code, _, stderr) = place.run(&["rerun", "latest", "--failed-only", "--backend", "local"]);
+    assert!(code == 2 && stderr.contains("passed: there is none to run again"), "{stderr}");
+}

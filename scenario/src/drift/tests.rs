@@ -39,6 +39,7 @@ fn report(english: &str, german: &str) -> Report {
         replicas: None,
         agent: None,
         backend: None,
+        server: None,
     };
     let results = results.collect();
     Report::new(header, &spec, &plan, results, ScoreOptions::default())

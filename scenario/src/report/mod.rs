@@ -72,6 +72,8 @@ pub struct Header {
     pub agent: Option<String>,
     /// What had to make the sandboxes, when that was given.
     pub backend: Option<String>,
+    /// The server that runs it again, when its spec is no file that the reader has.
+    pub server: Option<String>,
 }
 
 /// One scenario of a report.
@@ -101,6 +103,10 @@ impl Report {
     /// The command that runs one scenario again, with the same spec, seed, parameters and agent, where it was run.
     #[must_use]
     pub fn reproducer(&self, row: &Row) -> String {
+        if let Some(server) = &self.header.server {
+            let what = format!("{}#{}/{}", self.header.experiment_id, self.header.run, row.result.scenario.id);
+            return format!("touchstone rerun {} --url {}", quote(&what), quote(server));
+        }
         let mut command = format!("touchstone run {} --seed {}", quote(&self.header.spec_file), self.seed);
         for (name, value) in &self.header.parameters {
             let _ = write!(command, " --param {}", quote(&format!("{name}={}", parameter_text(value))));

@@ -183,6 +183,7 @@ impl From<Written> for Report {
             replicas: written.settings.replicas,
             agent: written.settings.agent,
             backend: written.settings.backend,
+            server: None,
         };
         let rows = written.scenarios.into_iter().map(Row::from).collect();
         Self { header, spec_id: written.spec_id, seed: written.seed, score, rows }

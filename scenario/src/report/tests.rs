@@ -119,6 +119,7 @@ fn header(spec_file: &str) -> Header {
         replicas: None,
         agent: None,
         backend: None,
+        server: None,
     }
 }
 

@@ -35,6 +35,21 @@ async fn what_did_not_pass_is_run_again_as_an_experiment_of_its_own() {
 }
 
 #[tokio::test]
+async fn one_scenario_is_run_again_as_an_experiment_of_its_own() {
+    let app = TestApp::new().await;
+    let id = app.running(&replicas(3)).await;
+    app.finish(RowStatus::Fail).await;
+    let path = format!("/v1/experiments/{id}/rerun");
+    let again = app.post(ADA, &path, json!({"scenario_id": "default-r1"})).await.expect(202);
+    assert_eq!(again["total_scenarios"], 1);
+    app.finish(RowStatus::Pass).await;
+    let new = again["id"].as_str().expect("an id");
+    let results = app.get(ADA, &format!("/v1/experiments/{new}")).await.expect(200);
+    assert_eq!(results["scenarios"][0]["scenario_id"], "default-r1");
+    app.post(ADA, &path, json!({"scenario_id": "default-r9"})).await.refused(404);
+}
+
+#[tokio::test]
 async fn an_open_run_is_not_run_again_nor_judged_again() {
     let app = TestApp::new().await;
     let id = app.running(HELLO).await;

@@ -39,6 +39,7 @@ pub fn header(experiment: &Experiment, run: &Run) -> Header {
         replicas: experiment.settings.replicas,
         agent: experiment.settings.agent.clone(),
         backend: experiment.settings.backend.clone(),
+        server: None,
     }
 }
 

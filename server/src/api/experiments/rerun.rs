@@ -5,6 +5,7 @@ use axum::extract::State;
 use http::StatusCode;
 use scenario::plan::Scenario;
 use scenario::score::Status;
+use scenario::untrusted;
 use serde::Deserialize;
 use store::{Experiment, ExperimentId, NewExperiment, Run, RunId, RunState, Settings, SpecVersion, spec_of};
 use utoipa::ToSchema;
@@ -23,6 +24,9 @@ use crate::submission::{given_of, new_run, require_secrets, seal_given};
 pub(crate) struct RerunBody {
     /// Only scenarios that did not pass.
     pub(crate) failed_only: Option<bool>,
+    /// Only the scenario with this id.
+    #[schema(max_length = 200)]
+    pub(crate) scenario_id: Option<String>,
     /// Which run is repeated; the newest one without it.
     #[schema(minimum = 1)]
     pub(crate) run: Option<u32>,
@@ -58,7 +62,7 @@ pub(crate) async fn run_again(app: &App, old: Experiment, body: RerunBody) -> Re
         return Err(ApiError::conflict(format!("run {} of the experiment has not ended", run.id.number)));
     }
     let spec = spec_of(&app.store, &run).await?;
-    let scenarios = chosen(app, &run, body.failed_only.unwrap_or(false)).await?;
+    let scenarios = chosen(app, &run, &body).await?;
     let given = given_of(app, old.id).await?;
     require_secrets(app, &old.owner, &spec, &given).await?;
     let id = ExperimentId(app.ids.id());
@@ -78,13 +82,20 @@ pub(crate) async fn run_again(app: &App, old: Experiment, body: RerunBody) -> Re
     Ok((begun, new.jobs.len() as u64))
 }
 
-/// All scenarios of a run, or those that did not pass.
-async fn chosen(app: &App, run: &Run, failed_only: bool) -> Result<Vec<Scenario>, ApiError> {
+/// All scenarios of a run, those that did not pass, or one.
+async fn chosen(app: &App, run: &Run, body: &RerunBody) -> Result<Vec<Scenario>, ApiError> {
+    let failed_only = body.failed_only.unwrap_or(false);
     let passed = |scenario: &Scenario| {
         let status = run.score.as_ref().and_then(|score| score.statuses.get(&scenario.id));
         status == Some(&Status::Pass)
     };
     let all = app.store.scenarios(run.id).await?.into_iter().map(|stored| stored.scenario);
+    if let Some(wanted) = &body.scenario_id {
+        let mut all = all;
+        let one = all.find(|scenario| scenario.id.as_str() == wanted);
+        let missing = || ApiError::not_found(format!("the run has no scenario `{}`", untrusted::line(wanted, 200)));
+        return Ok(vec![one.ok_or_else(missing)?]);
+    }
     let chosen: Vec<_> = all.filter(|scenario| !failed_only || !passed(scenario)).collect();
     if chosen.is_empty() {
         return Err(ApiError::conflict("every scenario passed: there is none to run again"));
