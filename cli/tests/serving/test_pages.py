@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from urllib.parse import quote
 
 import pytest
@@ -323,6 +324,78 @@ def test_a_scenario_is_followed_while_it_goes_on(site):
     assert seen[0][1:] == ["badge waiting", 0] and told and told[-1] > 0, f"its story grew in the page that was there: {seen}"
     assert first != last and seen[-1][1] in ("badge pass", "badge fail"), f"then its result came by itself: {seen}"
     watching.close()
+    until_ended(site)
+    assert site.problems == []
+
+
+SLOW = """\
+version: 1
+id: slow
+base: debian:bookworm-slim
+task: { prompt: Take your time. }
+agent: { type: cli, command: 'sleep 600' }
+parallelism: { replicas: 3 }
+invariants: { slept: { description: x, check: { type: file_exists, path: slept.txt } } }
+"""
+
+# What a browser does with a tab that another one covers.
+HIDE = """(hidden) => {
+  Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def streams(site):
+    """How many pages listen to the server."""
+    metrics = site.context.request.get("/metrics", headers={"Authorization": f"Bearer {site.key}"}).text()
+    return int(re.search(r"^touchstone_streams (\d+)$", metrics, re.MULTILINE)[1])
+
+
+def until_streams(site, many):
+    deadline = time.monotonic() + PATIENCE
+    while streams(site) != many:
+        assert time.monotonic() < deadline, f"{streams(site)} pages listen"
+        time.sleep(0.05)
+
+
+def test_pages_that_nobody_sees_leave_their_connections_to_others(site):
+    place = run(site, SLOW, "Slow")
+    until_streams(site, 1)
+    site.page.evaluate(HIDE, True)
+    tabs = []
+    for _ in range(7):
+        tab = site.watched(site.context)
+        tab.goto(place)
+        until_streams(site, 1)
+        tab.evaluate(HIDE, True)
+        until_streams(site, 0)
+        tabs.append(tab)
+    tabs[0].evaluate(HIDE, False)
+    until_streams(site, 1)
+    for tab in tabs:
+        tab.close()
+    site.page.evaluate(HIDE, False)
+    until_streams(site, 1)
+    assert site.problems == []
+
+
+def test_a_page_says_when_the_server_is_away_and_goes_on_when_it_is_back(site):
+    page = site.page
+    for pattern in ("**/live?*", "**/part?*"):
+        page.route(pattern, lambda route: route.fulfill(status=503, body="busy"))
+    page.evaluate(HIDE, False)
+    notice = page.locator("p.notice[role=status]")
+    expect(notice).to_have_text("Not up to date: the server does not answer. Trying again…")
+    site.problems = [problem for problem in site.problems if "503" not in problem]
+    site.look("experiment-away")
+    page.evaluate("document.querySelector('#live .tiles').remove()")
+    for pattern in ("**/live?*", "**/part?*"):
+        page.unroute(pattern)
+    expect(notice).to_have_count(0)
+    # What was missed comes, too.
+    expect(page.locator("#live .tiles")).to_be_visible()
+    site.problems = [problem for problem in site.problems if "503" not in problem]
+    page.get_by_role("button", name="End it early").click()
     until_ended(site)
     assert site.problems == []
 
