@@ -16,6 +16,7 @@ function follow(region) {
   let again = false;
   let retry = null;
   let pause = FIRST_RETRY;
+  let is_over = false;
   const warning = make_warning(region);
 
   function listen() {
@@ -28,10 +29,7 @@ function follow(region) {
     });
     // It is told at once what it may have missed.
     source.addEventListener("changed", refresh);
-    source.addEventListener("done", () => {
-      source.close();
-      location.reload();
-    });
+    source.addEventListener("done", finish);
     source.addEventListener("error", lost);
   }
 
@@ -44,7 +42,7 @@ function follow(region) {
 
   // Browsers try again by themselves only when there is no answer at all; a refusal would be the end.
   function lost() {
-    if (retry) return;
+    if (retry || is_over) return;
     stop();
     if (document.hidden) return;
     warning.give_soon();
@@ -56,14 +54,14 @@ function follow(region) {
   }
 
   async function refresh() {
-    if (busy) {
+    if (busy || is_over) {
       again = true;
       return;
     }
     busy = true;
     const text = await ask(region.dataset.part);
     if (text === null) lost();
-    else replace(region, text);
+    else if (!is_over) replace_parts(text);
     setTimeout(() => {
       busy = false;
       if (again) {
@@ -73,11 +71,26 @@ function follow(region) {
     }, PAUSE);
   }
 
-  document.addEventListener("visibilitychange", () => {
+  // The whole page is different then. It comes into this one, so that who reads it stays where they are.
+  async function finish() {
+    stop();
+    const text = await ask(location.href);
+    const fresh = text && new DOMParser().parseFromString(text, "text/html").getElementById("content");
+    if (!fresh) return lost();
+    is_over = true;
+    document.removeEventListener("visibilitychange", look);
+    warning.take_back();
+    replace(document.getElementById("content"), fresh);
+    prepare();
+  }
+
+  function look() {
     stop();
     pause = FIRST_RETRY;
     listen();
-  });
+  }
+
+  document.addEventListener("visibilitychange", look);
   listen();
 }
 
@@ -111,26 +124,63 @@ function make_warning(region) {
   };
 }
 
-// The part comes from this server, with everything foreign escaped. Who is on a link or a moment in it stays there, and what
-// was opened stays open.
-function replace(region, text) {
-  const focused = region.contains(document.activeElement) ? address(document.activeElement) : null;
-  const places = [...region.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
-  const opened = [...region.querySelectorAll("details[open][id]")].map((details) => details.id);
-  region.innerHTML = text;
-  region.querySelectorAll(".scroll").forEach((box, index) => {
-    box.scrollLeft = places[index] || 0;
-  });
-  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
-  if (focused) {
-    const same = [...region.querySelectorAll("a[href], summary")].find((element) => address(element) === focused);
-    if (same) same.focus({ preventScroll: true });
+// The parts come from this server, with everything foreign escaped. Each goes where the one with its id is.
+function replace_parts(text) {
+  for (const fresh of new DOMParser().parseFromString(text, "text/html").body.children) {
+    const region = fresh.id && document.getElementById(fresh.id);
+    // What is the same stays: somebody may be about to press a button in it.
+    if (region && region.innerHTML !== fresh.innerHTML) replace(region, fresh);
   }
 }
 
-// What tells a link, or the line that opens a moment, from all others.
-function address(element) {
-  return element.getAttribute("href") || (element.matches("summary") && element.parentElement.id) || null;
+// Puts what is in `fresh` into `region`. Who is on a link, a button or a moment in it stays there, what was opened stays open,
+// and what was seen stays where it was on the screen.
+function replace(region, fresh) {
+  const focused = region.contains(document.activeElement) ? place_of(region, document.activeElement) : null;
+  const scrolled = [...region.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
+  const opened = [...region.querySelectorAll("details[open]")].map((details) => place_of(region, details.firstElementChild));
+  const held = what_is_held(region, focused);
+  region.replaceChildren(...fresh.childNodes);
+  region.querySelectorAll(".scroll").forEach((box, index) => {
+    box.scrollLeft = scrolled[index] || 0;
+  });
+  for (const place of opened) find_place(region, place)?.parentElement.setAttribute("open", "");
+  if (focused) (find_place(region, focused) || document.getElementById("content")).focus({ preventScroll: true });
+  const now = held?.find()?.getBoundingClientRect();
+  if (now) scrollBy({ top: now.top - held.top, behavior: "instant" });
+}
+
+// What must not move on the screen: where the keys are, or else, for who has scrolled, the first thing that is seen.
+function what_is_held(region, focused) {
+  const is_seen = (element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  };
+  if (focused && is_seen(document.activeElement)) {
+    return { top: document.activeElement.getBoundingClientRect().top, find: () => find_place(region, focused) };
+  }
+  const first = scrollY > 0 && [...region.querySelectorAll("[id]")].find(is_seen);
+  return first ? { top: first.getBoundingClientRect().top, find: () => document.getElementById(first.id) } : null;
+}
+
+// What can be reached with keys, and what tells one of them from others: where it leads, or what it says.
+const REACHED = "a[href], summary, button, select, input, textarea, [tabindex='0']";
+
+function name_of(element) {
+  const said = ["id", "href", "aria-label"].map((name) => element.getAttribute(name)).find(Boolean);
+  const own = said || (element.matches("summary") && element.parentElement.id);
+  return `${element.tagName} ${own || element.textContent}`;
+}
+
+function place_of(region, element) {
+  const name = element && name_of(element);
+  const same = [...region.querySelectorAll(REACHED)].filter((other) => name_of(other) === name);
+  return { name, index: same.indexOf(element) };
+}
+
+function find_place(region, place) {
+  const same = [...region.querySelectorAll(REACHED)].filter((other) => name_of(other) === place.name);
+  return same[Math.min(place.index, same.length - 1)];
 }
 
 function open_target() {
@@ -149,7 +199,11 @@ function make_copyable(button) {
   });
 }
 
-document.querySelectorAll("[data-live]").forEach(follow);
-document.querySelectorAll("[data-copy]").forEach(make_copyable);
+function prepare() {
+  document.querySelectorAll("[data-live]").forEach(follow);
+  document.querySelectorAll("[data-copy]").forEach(make_copyable);
+}
+
+prepare();
 addEventListener("hashchange", open_target);
 open_target();

@@ -2,6 +2,7 @@
 
 mod actions;
 mod grid;
+mod head;
 mod scenarios;
 mod spec_file;
 mod summary;
@@ -16,14 +17,10 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use serde::Deserialize;
-use store::{Experiment, HistoryFilter, Page, Past, Run, RunKind, RunState, StoredScenario};
+use store::{Experiment, HistoryFilter, Page, Past, Run, RunState, StoredScenario};
 
-use super::foreign;
 use super::layout::{Frame, Tab};
 use super::live::follow;
-use super::marks::run_badge;
-use super::numbers::{ago, time};
-use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::{find, find_run, require_run};
 use crate::app::App;
@@ -37,8 +34,6 @@ pub(super) use spec_file::Taken;
 pub(super) const PART: u64 = 200;
 /// How many earlier experiments are offered to compare with.
 const OTHERS: u64 = 20;
-/// How many runs are offered.
-const RUNS: u32 = 20;
 
 /// Which run, and which part of it.
 #[derive(Debug, Default, Deserialize)]
@@ -85,10 +80,11 @@ async fn page(
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
     let tags = app.store.tags_of(&experiment.spec.digest).await?;
-    let head = head(&app, &experiment, run.as_ref(), &tags);
+    let facts = head::facts(&app, &experiment, &tags);
     let body = match run {
         None => html! {
-            (head)
+            (head::standing(&experiment, None))
+            (facts)
             div.empty { p { "It was not run yet: " code { "POST /v1/experiments/" (experiment.id) "/run" } " begins." } }
         },
         Some(run) => {
@@ -98,7 +94,9 @@ async fn page(
             let part = format!("{place}/part?run={}&from={}", shown.run.id.number, shown.from);
             let is_open = shown.run.state == RunState::Open;
             html! {
-                (head)
+                div #standing { (head::standing(&experiment, Some(&shown.run))) }
+                (facts)
+                (head::runs(&experiment, &shown.run))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
                     data-part=[is_open.then_some(part)] { (shown.content()) }
                 (actions::section(&visitor, &shown.experiment, &shown.run, &others))
@@ -118,7 +116,11 @@ async fn part(
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;
-    Ok(Shown::read(&app, experiment, run, query.from).await?.content())
+    let shown = Shown::read(&app, experiment, run, query.from).await?;
+    Ok(html! {
+        div #standing { (head::standing(&shown.experiment, Some(&shown.run))) }
+        div #live { (shown.content()) }
+    })
 }
 
 /// Tells when there is something new about a run.
@@ -168,49 +170,6 @@ impl Shown {
 fn named(part: &[StoredScenario]) -> Vec<String> {
     let results = part.iter().filter_map(|stored| stored.result.as_ref());
     results.map(|result| result.invariants.iter().map(|one| one.name.clone()).collect()).next().unwrap_or_default()
-}
-
-fn head(app: &App, experiment: &Experiment, run: Option<&Run>, tags: &[String]) -> Markup {
-    let spec = &experiment.spec;
-    html! {
-        nav.crumbs aria-label="Where this is" { a href="/experiments" { "Experiments" } " / " span { (experiment.id) } }
-        div.head {
-            h1 { (foreign::line(experiment.title(), 120)) }
-            @if let Some(run) = run { (run_badge(run.state, run.verdict)) }
-        }
-        p.facts {
-            span { "Spec "
-                a href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } {
-                    (foreign::line(&spec.spec_id, 80)) " v" (spec.version)
-                }
-            }
-            span { "Submitted " (ago(experiment.created_at, app.clock.now())) ", " (time(experiment.created_at)) }
-            span { "Seed " code { (experiment.seed) } }
-            @if !experiment.owner.is_empty() { span { "Owner " (foreign::line(&experiment.owner, 64)) } }
-            @for tag in tags { a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 40)) } }
-            @if let Some(of) = &experiment.settings.rerun_of { span { "Repeats " (foreign::line(of, 80)) } }
-        }
-        @if let Some(run) = run { (runs(experiment, run)) }
-    }
-}
-
-/// The runs of an experiment that has several, and what is special about this one.
-fn runs(experiment: &Experiment, run: &Run) -> Markup {
-    let number = run.id.number;
-    html! {
-        @if let RunKind::Rescored { of } = run.kind {
-            p.notice { "This run judged the evidence of run " (of) " again." }
-        }
-        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::short_prose(reason, 300)) } }
-        @if number > 1 {
-            p.facts { "Runs: "
-                @for other in (1..=number).rev().take(RUNS as usize) {
-                    a href={ "/experiments/" (experiment.id) "?run=" (other) }
-                        aria-current=[(other == number).then_some("true")] { (other) } " "
-                }
-            }
-        }
-    }
 }
 
 /// Earlier and later experiments of the same spec.

@@ -106,7 +106,8 @@ async fn part(
     At((id, scenario)): At<(String, String)>,
     Asked(query): Asked<ScenarioQuery>,
 ) -> Result<Markup, ApiError> {
-    Ok(Shown::read(&app, &visitor, &id, &scenario, query).await?.content())
+    let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
+    Ok(html! { div #live { (shown.content()) } })
 }
 
 /// Tells when there is something new about the scenario.
