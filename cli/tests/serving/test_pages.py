@@ -390,8 +390,8 @@ def test_a_page_says_when_the_server_is_away_and_goes_on_when_it_is_back(site):
     page.evaluate(HIDE, False)
     notice = page.locator("p.notice[role=status]")
     expect(notice).to_have_text("Not up to date: the server does not answer. Trying again…")
-    site.problems = [problem for problem in site.problems if "503" not in problem]
-    site.look("experiment-away")
+    assert page.evaluate(CHECKS) == []
+    page.screenshot(path=os.path.join(PICTURES, "experiment-away.png"))
     page.evaluate("document.querySelector('#live .tiles').remove()")
     for pattern in ("**/live?*", "**/part?*"):
         page.unroute(pattern)
@@ -401,7 +401,9 @@ def test_a_page_says_when_the_server_is_away_and_goes_on_when_it_is_back(site):
     site.problems = [problem for problem in site.problems if "503" not in problem]
     page.get_by_role("button", name="End it early").click()
     until_ended(site)
-    assert site.problems == []
+    expect(page.locator(".head .badge")).to_have_text("–cancelled")
+    expect(page.get_by_role("button", name="End it early")).to_have_count(0)
+    site.look("experiment-cancelled")
 
 
 SECRETIVE = """\

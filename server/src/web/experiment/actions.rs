@@ -62,7 +62,7 @@ pub(super) fn section(visitor: &Visitor, experiment: &Experiment, run: &Run, oth
             div.columns {
                 (downloads(experiment, run))
                 (compare(experiment, others))
-                @if visitor.may_submit() { (changes(visitor, experiment, run)) }
+                @if visitor.may_submit() && run.state != RunState::Open { (changes(visitor, experiment)) }
             }
         }
     }
@@ -116,22 +116,15 @@ fn named(past: &Past) -> Markup {
     html! { (when) ", " (foreign::line(past.experiment.title(), 40)) ", " (stands) }
 }
 
-fn changes(visitor: &Visitor, experiment: &Experiment, run: &Run) -> Markup {
+fn changes(visitor: &Visitor, experiment: &Experiment) -> Markup {
     let place = format!("/experiments/{}", experiment.id);
     html! {
         div {
             h3 { "Run" }
-            @if run.state == RunState::Open {
-                form.stack method="post" action={ (place) "/cancel" } {
-                    input type="hidden" name="token" value=(visitor.token);
-                    button type="submit" { "End it early" }
-                }
-            } @else {
-                form.stack method="post" action={ (place) "/rerun" } {
-                    input type="hidden" name="token" value=(visitor.token);
-                    button type="submit" name="which" value="all" { "Run all again" }
-                    button type="submit" name="which" value="failed" { "Run what did not pass again" }
-                }
+            form.stack method="post" action={ (place) "/rerun" } {
+                input type="hidden" name="token" value=(visitor.token);
+                button type="submit" name="which" value="all" { "Run all again" }
+                button type="submit" name="which" value="failed" { "Run what did not pass again" }
             }
         }
     }

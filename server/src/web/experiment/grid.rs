@@ -10,11 +10,12 @@ use store::{RunState, StoredScenario};
 
 use super::{PART, Shown};
 use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::marks::{Mark, is_ending};
 use crate::web::numbers::percent;
 
 /// The signs that a reader may not know.
-const LEGEND: [Mark; 6] = [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting];
+const LEGEND: [Mark; 7] =
+    [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting, Mark::NotRun];
 
 /// The replicas of one cell.
 type Replicas<'a> = Vec<&'a StoredScenario>;
@@ -28,7 +29,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="grid" {
             h2 #grid { "What fails where" }
-            p.legend { @for mark in LEGEND { (mark.badge()) " " } }
+            p.legend { @for mark in used(shown) { (mark.badge()) " " } }
             div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
                 table.grid {
                     thead { tr {
@@ -44,6 +45,16 @@ pub(super) fn section(shown: &Shown) -> Markup {
             (pager(shown))
         }
     }
+}
+
+/// The signs that stand in the grid.
+fn used(shown: &Shown) -> impl Iterator<Item = Mark> {
+    let of = |stored: &StoredScenario| {
+        let judged: Vec<_> = shown.invariants.iter().map(|name| judged(shown, stored, name)).collect();
+        judged.into_iter().chain([status(shown, stored), ruled(shown, stored)])
+    };
+    let used: Vec<_> = shown.part.iter().flat_map(of).collect();
+    LEGEND.into_iter().filter(move |mark| used.contains(mark))
 }
 
 fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
@@ -108,8 +119,8 @@ pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
 fn unended(shown: &Shown, stored: &StoredScenario) -> Mark {
     match shown.run.state {
         RunState::Open if shown.running.contains(stored.scenario.id.as_str()) => Mark::Running,
-        RunState::Open => Mark::Waiting,
-        RunState::Finished | RunState::Cancelled => Mark::NotRun,
+        RunState::Open if !is_ending(&shown.run) => Mark::Waiting,
+        RunState::Open | RunState::Finished | RunState::Cancelled => Mark::NotRun,
     }
 }
 

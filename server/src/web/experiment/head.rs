@@ -1,27 +1,43 @@
 //! Where the page is, how the run stands, and what was run.
 
 use maud::{Markup, html};
-use store::{Experiment, Run, RunKind};
+use store::{Experiment, Run, RunKind, RunState};
 
 use crate::app::App;
 use crate::web::foreign;
-use crate::web::marks::run_badge;
+use crate::web::marks::{is_ending, standing_badge};
 use crate::web::numbers::{ago, time};
 use crate::web::refusal::escaped;
+use crate::web::session::Visitor;
 
 /// How many runs are offered.
 const RUNS: u32 = 20;
 
 /// The heading, and how the run stands. It changes while the run goes on.
-pub(super) fn standing(experiment: &Experiment, run: Option<&Run>) -> Markup {
+pub(super) fn standing(visitor: &Visitor, experiment: &Experiment, run: Option<&Run>) -> Markup {
     html! {
         nav.crumbs aria-label="Where this is" { a href="/experiments" { "Experiments" } " / " span { (experiment.id) } }
         div.head {
             h1 { (foreign::line(experiment.title(), 120)) }
-            @if let Some(run) = run { (run_badge(run.state, run.verdict)) }
+            @if let Some(run) = run {
+                (standing_badge(run))
+                @if run.state == RunState::Open && !is_ending(run) && visitor.may_submit() { (end_early(visitor, experiment)) }
+            }
         }
-        @if let Some(reason) = run.and_then(|run| run.reason.as_ref()) {
-            p.notice { "It was ended early: " (foreign::short_prose(reason, 300)) }
+        @if let Some((run, reason)) = run.and_then(|run| Some((run, run.reason.as_ref()?))) {
+            p.notice {
+                @if is_ending(run) { "It is being ended early: " } @else { "It was ended early: " }
+                (foreign::short_prose(reason, 300))
+            }
+        }
+    }
+}
+
+fn end_early(visitor: &Visitor, experiment: &Experiment) -> Markup {
+    html! {
+        form method="post" action={ "/experiments/" (experiment.id) "/cancel" } {
+            input type="hidden" name="token" value=(visitor.token);
+            button type="submit" { "End it early" }
         }
     }
 }

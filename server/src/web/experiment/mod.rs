@@ -83,7 +83,7 @@ async fn page(
     let facts = head::facts(&app, &experiment, &tags);
     let body = match run {
         None => html! {
-            (head::standing(&experiment, None))
+            (head::standing(&visitor, &experiment, None))
             (facts)
             div.empty { p { "It was not run yet: " code { "POST /v1/experiments/" (experiment.id) "/run" } " begins." } }
         },
@@ -94,7 +94,7 @@ async fn page(
             let part = format!("{place}/part?run={}&from={}", shown.run.id.number, shown.from);
             let is_open = shown.run.state == RunState::Open;
             html! {
-                div #standing { (head::standing(&experiment, Some(&shown.run))) }
+                div #standing { (head::standing(&visitor, &experiment, Some(&shown.run))) }
                 (facts)
                 (head::runs(&experiment, &shown.run))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
@@ -118,7 +118,7 @@ async fn part(
     let run = require_run(&app, &experiment, query.run).await?;
     let shown = Shown::read(&app, experiment, run, query.from).await?;
     Ok(html! {
-        div #standing { (head::standing(&shown.experiment, Some(&shown.run))) }
+        div #standing { (head::standing(&visitor, &shown.experiment, Some(&shown.run))) }
         div #live { (shown.content()) }
     })
 }

@@ -28,7 +28,7 @@ use super::experiment::Taken;
 use super::foreign::{self, Marks};
 use super::layout::{Frame, Tab};
 use super::live::follow;
-use super::marks::Mark;
+use super::marks::{Mark, is_ending};
 use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::details::{Found, report_alone};
@@ -152,6 +152,7 @@ impl Shown {
             "error" => Mark::Error,
             "not_run" => Mark::NotRun,
             _ if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => Mark::Running,
+            _ if is_ending(&found.run) => Mark::NotRun,
             _ => Mark::Waiting,
         };
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
@@ -166,7 +167,21 @@ impl Shown {
 
     /// Whether more can come of the scenario.
     fn goes_on(&self) -> bool {
-        self.found.stored.result.is_none() && self.found.run.state == RunState::Open
+        self.found.stored.result.is_none() && self.found.run.state == RunState::Open && self.status != Mark::NotRun
+    }
+
+    /// Whether nobody began with it, and nobody will.
+    fn is_untouched(&self) -> bool {
+        self.status == Mark::NotRun && self.events.is_empty() && self.found.attempts.is_empty()
+    }
+
+    /// Why there is no result.
+    fn not_run(&self) -> &'static str {
+        match (self.found.run.reason.is_some(), self.is_untouched()) {
+            (true, true) => "It was not run: the experiment was ended early.",
+            (true, false) => "It was stopped: the experiment was ended early.",
+            (false, _) => "It was not run.",
+        }
     }
 
     /// Where this scenario's page is.
@@ -201,12 +216,13 @@ impl Shown {
                 (judged::why(self, row))
                 (judged::invariants(self, row))
             }
-            (story::section(self))
+            @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
+            @if !self.is_untouched() { (story::section(self)) }
             @if let Some(evidence) = &self.evidence {
                 (left::section(evidence, self.marks()))
                 (output::section(self, evidence))
             }
-            (used::section(self, row))
+            @if !self.is_untouched() { (used::section(self, row)) }
             @if let (Some(report), Some(row)) = (&self.report, row) { (again::section(self, report, row)) }
         }
     }
