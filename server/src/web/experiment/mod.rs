@@ -6,6 +6,7 @@ mod head;
 mod scenarios;
 mod spec_file;
 mod summary;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ struct Shown {
     experiment: Experiment,
     run: Run,
     /// Its numbers, which may be a little older than the scenarios.
-    standing: Arc<Made<Standing>>,
+    numbers: Arc<Made<Standing>>,
     /// The names of invariants, in the order of the spec.
     invariants: Vec<String>,
     /// A part of the scenarios, in the order of the plan.
@@ -94,7 +95,7 @@ async fn page(
             let part = format!("{place}/part?run={}&from={}", shown.run.id.number, shown.from);
             let is_open = shown.run.state == RunState::Open;
             html! {
-                div #standing { (head::standing(&visitor, &experiment, Some(&shown.run))) }
+                (shown.standing(&visitor))
                 (facts)
                 (head::runs(&experiment, &shown.run))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
@@ -118,7 +119,7 @@ async fn part(
     let run = require_run(&app, &experiment, query.run).await?;
     let shown = Shown::read(&app, experiment, run, query.from).await?;
     Ok(html! {
-        div #standing { (head::standing(&visitor, &shown.experiment, Some(&shown.run))) }
+        (shown.standing(&visitor))
         div #live { (shown.content()) }
     })
 }
@@ -138,15 +139,25 @@ async fn live(
 impl Shown {
     async fn read(app: &App, experiment: Experiment, run: Run, from: u64) -> Result<Self, ApiError> {
         let part = app.store.scenarios_from(run.id, from, PART).await?;
-        let standing = app.standings.of(app, &experiment, &run).await?;
+        let numbers = app.standings.of(app, &experiment, &run).await?;
         let unended = part.iter().filter(|stored| stored.result.is_none()).map(|stored| stored.scenario.id.as_str());
         let running = match run.state {
             RunState::Open => app.store.running_of(run.id, unended).await?,
             RunState::Finished | RunState::Cancelled => BTreeSet::new(),
         };
         // A spec that cannot be read any more has left its verdicts.
-        let invariants = standing.thing.invariants.clone().unwrap_or_else(|| named(&part));
-        Ok(Self { experiment, run, standing, invariants, part, from, running })
+        let invariants = numbers.thing.invariants.clone().unwrap_or_else(|| named(&part));
+        Ok(Self { experiment, run, numbers, invariants, part, from, running })
+    }
+
+    /// The heading, and how the run stands.
+    fn standing(&self, visitor: &Visitor) -> Markup {
+        html! {
+            div #standing {
+                (head::standing(visitor, &self.experiment, Some(&self.run)))
+                (verdict::sentence(self))
+            }
+        }
     }
 
     fn content(&self) -> Markup {
@@ -158,7 +169,7 @@ impl Shown {
     }
 
     fn score(&self) -> &ExperimentScore {
-        &self.standing.thing.score
+        &self.numbers.thing.score
     }
 
     /// Where a scenario's page is.

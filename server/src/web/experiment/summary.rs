@@ -67,7 +67,7 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
 }
 
 /// How many scenarios of a run that is ended early will not be run: they have ended, and nothing came of them.
-fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
+pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
     match run.reason.is_some() || run.state == RunState::Cancelled {
         true => run.ended.saturating_sub(score.statuses.len() as u64),
         false => 0,
