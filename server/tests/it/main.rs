@@ -28,6 +28,7 @@ mod specs;
 mod test_app;
 mod traces;
 mod web_again;
+mod web_choice;
 mod web_ending;
 mod web_hostile;
 mod web_live;

@@ -71,11 +71,12 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
         "greeted, all, replica 1: failed",
         "there is no hello.txt",
         "default-r1?run=1#invariant-0",
-        "0 failed, 1 flaky, 0 errors",
+        "0 failed, <a href",
+        "&amp;status=flaky#scenarios\">1 flaky</a>, 0 errors",
         "?run=1&amp;format=junit",
         "?run=1&amp;format=markdown",
         "/export?run=1",
-        "Run what did not pass again",
+        "Run 1 that did not pass again",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use store::{Experiment, Past, Run, RunState};
 
+use super::Shown;
 use crate::api::experiments::cancel::end_early;
 use crate::api::experiments::find;
 use crate::api::experiments::rerun::{RerunBody, run_again};
@@ -14,6 +15,7 @@ use crate::error::ApiError;
 use crate::extract::At;
 use crate::web::foreign;
 use crate::web::marks::Mark;
+use crate::web::numbers::count;
 use crate::web::session::Visitor;
 use crate::web::sign_in::BareForm;
 
@@ -23,6 +25,8 @@ pub(super) struct RerunForm {
     token: String,
     /// `failed` for those that did not pass.
     which: String,
+    /// Of which run; of the newest one without it.
+    run: Option<u32>,
 }
 
 /// Ends a run early.
@@ -49,20 +53,21 @@ pub(super) async fn rerun(
     visitor.require_submit()?;
     visitor.require_token(&form.token)?;
     let experiment = find(&app, &visitor.caller, &id).await?;
-    let body = RerunBody { failed_only: Some(form.which == "failed"), ..RerunBody::default() };
+    let body = RerunBody { failed_only: Some(form.which == "failed"), run: form.run, ..RerunBody::default() };
     let (begun, _) = run_again(&app, experiment, body).await?;
     Ok(Redirect::to(&format!("/experiments/{}", begun.experiment)))
 }
 
 /// All that can be done, for who may.
-pub(super) fn section(visitor: &Visitor, experiment: &Experiment, run: &Run, others: &[Past]) -> Markup {
+pub(super) fn section(visitor: &Visitor, shown: &Shown, others: &[Past]) -> Markup {
+    let (experiment, run) = (&shown.experiment, &shown.run);
     html! {
         section aria-labelledby="actions" {
             h2 #actions { "Do more" }
             div.columns {
                 (downloads(experiment, run))
                 (compare(experiment, others))
-                @if visitor.may_submit() && run.state != RunState::Open { (changes(visitor, experiment)) }
+                @if visitor.may_submit() && run.state != RunState::Open { (changes(visitor, shown)) }
             }
         }
     }
@@ -116,15 +121,19 @@ fn named(past: &Past) -> Markup {
     html! { (when) ", " (foreign::line(past.experiment.title(), 40)) ", " (stands) }
 }
 
-fn changes(visitor: &Visitor, experiment: &Experiment) -> Markup {
-    let place = format!("/experiments/{}", experiment.id);
+fn changes(visitor: &Visitor, shown: &Shown) -> Markup {
+    let place = format!("/experiments/{}", shown.experiment.id);
+    let left = shown.run.total.saturating_sub(shown.score().passed as u64);
     html! {
         div {
             h3 { "Run" }
             form.stack method="post" action={ (place) "/rerun" } {
                 input type="hidden" name="token" value=(visitor.token);
                 button type="submit" name="which" value="all" { "Run all again" }
-                button type="submit" name="which" value="failed" { "Run what did not pass again" }
+                input type="hidden" name="run" value=(shown.run.id.number);
+                @if left > 0 {
+                    button type="submit" name="which" value="failed" { "Run " (count(left)) " that did not pass again" }
+                }
             }
         }
     }

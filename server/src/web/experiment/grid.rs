@@ -8,7 +8,8 @@ use scenario::score::Cell;
 use scenario::untrusted;
 use store::{RunState, StoredScenario};
 
-use super::{PART, Shown};
+use super::Shown;
+use super::choice::{chips, pager};
 use crate::web::foreign;
 use crate::web::marks::{Mark, is_ending};
 use crate::web::numbers::percent;
@@ -29,6 +30,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="grid" {
             h2 #grid { "What fails where" }
+            (chips(shown, "grid"))
             p.legend { @for mark in used(shown) { (mark.badge()) " " } }
             div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
                 table.grid {
@@ -42,7 +44,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
                     tbody { @for (id, replicas) in &cells { (row(shown, id, replicas)) } }
                 }
             }
-            (pager(shown))
+            (pager(shown, "grid"))
         }
     }
 }
@@ -141,21 +143,4 @@ fn ruled(shown: &Shown, stored: &StoredScenario) -> Mark {
 
 fn breaks_rules(result: &ScenarioResult) -> bool {
     result.forbidden.iter().any(|rule| rule.violated) || !result.limits.is_empty() || !result.offences.is_empty()
-}
-
-/// The way to the other parts of a run with many scenarios.
-fn pager(shown: &Shown) -> Markup {
-    if shown.run.total <= PART {
-        return html! {};
-    }
-    let place =
-        |from: u64| format!("/experiments/{}?run={}&from={from}#grid", shown.experiment.id, shown.run.id.number);
-    let last = shown.from + shown.part.len() as u64;
-    html! {
-        nav.pager aria-label="Parts of the run" {
-            @if shown.from > 0 { a href=(place(shown.from.saturating_sub(PART))) { "← Before" } }
-            span.quiet { "Scenarios " (shown.from + 1) " to " (last) " of " (shown.run.total) }
-            @if last < shown.run.total { a rel="next" href=(place(last)) { "Next →" } }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! One experiment: whether it passed, what failed where, and how it goes on while it is run.
 
 mod actions;
+mod choice;
 mod grid;
 mod head;
 mod scenarios;
@@ -29,6 +30,7 @@ use crate::error::ApiError;
 use crate::extract::{Asked, At};
 use crate::results::{Made, Standing};
 
+use choice::{Choice, asked, within};
 pub(super) use spec_file::Taken;
 
 /// How many scenarios a page has.
@@ -41,6 +43,9 @@ const OTHERS: u64 = 20;
 #[serde(default)]
 struct ExperimentQuery {
     run: Option<u32>,
+    /// Only scenarios that stand so.
+    status: String,
+    /// From which of them.
     from: u64,
 }
 
@@ -53,7 +58,9 @@ struct Shown {
     numbers: Arc<Made<Standing>>,
     /// The names of invariants, in the order of the spec.
     invariants: Vec<String>,
-    /// A part of the scenarios, in the order of the plan.
+    /// Which scenarios are wanted.
+    choice: Choice,
+    /// A part of them, in the order of the plan.
     part: Vec<StoredScenario>,
     /// Where the part begins.
     from: u64,
@@ -90,9 +97,9 @@ async fn page(
         },
         Some(run) => {
             let others = others(&app, &visitor, &experiment).await?;
-            let shown = Shown::read(&app, experiment.clone(), run, query.from).await?;
+            let shown = Shown::read(&app, experiment.clone(), run, &query).await?;
             let place = format!("/experiments/{}", experiment.id);
-            let part = format!("{place}/part?run={}&from={}", shown.run.id.number, shown.from);
+            let part = format!("{place}/part?run={}{}", shown.run.id.number, asked(shown.choice, shown.from));
             let is_open = shown.run.state == RunState::Open;
             html! {
                 (shown.standing(&visitor))
@@ -100,7 +107,7 @@ async fn page(
                 (head::runs(&experiment, &shown.run))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
                     data-part=[is_open.then_some(part)] { (shown.content()) }
-                (actions::section(&visitor, &shown.experiment, &shown.run, &others))
+                (actions::section(&visitor, &shown, &others))
             }
         }
     };
@@ -117,7 +124,7 @@ async fn part(
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;
-    let shown = Shown::read(&app, experiment, run, query.from).await?;
+    let shown = Shown::read(&app, experiment, run, &query).await?;
     Ok(html! {
         (shown.standing(&visitor))
         div #live { (shown.content()) }
@@ -137,9 +144,12 @@ async fn live(
 }
 
 impl Shown {
-    async fn read(app: &App, experiment: Experiment, run: Run, from: u64) -> Result<Self, ApiError> {
-        let part = app.store.scenarios_from(run.id, from, PART).await?;
+    async fn read(app: &App, experiment: Experiment, run: Run, query: &ExperimentQuery) -> Result<Self, ApiError> {
+        let choice = Choice::read(query)?;
         let numbers = app.standings.of(app, &experiment, &run).await?;
+        let score = &numbers.thing.score;
+        let from = within(query.from, choice.count(&run, score));
+        let part = choice.part(app, &run, score, from).await?;
         let unended = part.iter().filter(|stored| stored.result.is_none()).map(|stored| stored.scenario.id.as_str());
         let running = match run.state {
             RunState::Open => app.store.running_of(run.id, unended).await?,
@@ -147,7 +157,7 @@ impl Shown {
         };
         // A spec that cannot be read any more has left its verdicts.
         let invariants = numbers.thing.invariants.clone().unwrap_or_else(|| named(&part));
-        Ok(Self { experiment, run, numbers, invariants, part, from, running })
+        Ok(Self { experiment, run, numbers, invariants, choice, part, from, running })
     }
 
     /// The heading, and how the run stands.
@@ -162,7 +172,7 @@ impl Shown {
 
     fn content(&self) -> Markup {
         html! {
-            (summary::tiles(&self.run, self.score()))
+            (summary::tiles(self))
             (grid::section(self))
             (scenarios::section(self))
         }
@@ -170,6 +180,11 @@ impl Shown {
 
     fn score(&self) -> &ExperimentScore {
         &self.numbers.thing.score
+    }
+
+    /// Where a part of a choice is, and a place in it.
+    fn at(&self, choice: Choice, from: u64, place: &str) -> String {
+        format!("/experiments/{}?run={}{}#{place}", self.experiment.id, self.run.id.number, asked(choice, from))
     }
 
     /// Where a scenario's page is.

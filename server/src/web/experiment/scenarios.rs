@@ -7,6 +7,7 @@ use scenario::score::Status;
 use store::StoredScenario;
 
 use super::Shown;
+use super::choice::{chips, pager};
 use super::grid::{cell_name, status};
 use crate::web::foreign;
 use crate::web::marks::Mark;
@@ -31,7 +32,9 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="scenarios" {
             h2 #scenarios { "Scenarios" }
+            (chips(shown, "scenarios"))
             (table("Scenarios", "wide", &HEADS, &html! { @for stored in &shown.part { (row(shown, stored)) } }))
+            (pager(shown, "scenarios"))
         }
     }
 }

@@ -1,14 +1,17 @@
 //! The numbers of a run. Each leads to what it was made from.
 
 use maud::{Markup, html};
-use scenario::score::ExperimentScore;
+use scenario::score::{ExperimentScore, Status};
 use store::{Run, RunState};
 
+use super::Shown;
+use super::choice::Choice;
 use crate::web::marks::is_ending;
 use crate::web::numbers::{count, counted, duration, money, percent, precise, score as two_digits};
 
 /// The numbers of a run as tiles.
-pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
+pub(super) fn tiles(shown: &Shown) -> Markup {
+    let (run, score) = (&shown.run, shown.score());
     let metrics = &score.metrics;
     let took = run.ended_at.map(|ended| ended.duration_since(run.created_at).as_millis());
     let took = took.map_or_else(|| "…".to_owned(), |took| duration(u64::try_from(took).unwrap_or(0)));
@@ -28,8 +31,10 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
                 dt { "Scenarios" }
                 dd { a href="#scenarios" { (score.passed) span.quiet { " / " (score.total) } } }
                 dd.more {
-                    (score.failed) " failed, " (score.flaky) " flaky, " (counted(score.errors as u64, "error"))
-                    @if not_run > 0 { ", " strong { (not_run) " not run" } }
+                    (chosen(shown, Status::Fail, &format!("{} failed", score.failed))) ", "
+                    (chosen(shown, Status::Flaky, &format!("{} flaky", score.flaky))) ", "
+                    (chosen(shown, Status::Error, &counted(score.errors as u64, "error")))
+                    @if not_run > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { strong { (not_run) " not run" } } }
                 }
             }
             div {
@@ -53,7 +58,9 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
             div {
                 dt { "Took" }
                 dd { a href="#scenarios" { (took) } }
-                dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
+                @if judged > 0 {
+                    dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
+                }
             }
             @if metrics.side_effect_violations > 0 {
                 div {
@@ -63,6 +70,14 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// A number that leads to the scenarios that were counted, if there is any.
+fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
+    let choice = Choice::Ended(status);
+    html! {
+        @if choice.count(&shown.run, shown.score()) > 0 { a href=(shown.at(choice, 0, "scenarios")) { (words) } } @else { (words) }
     }
 }
 
