@@ -35,4 +35,5 @@ mod web_live;
 mod web_pages;
 mod web_session;
 mod web_submit;
+mod web_task;
 mod web_verdict;
