@@ -244,6 +244,7 @@ impl Shown {
             @if let Some(row) = row {
                 (judged::why(self, row))
                 (judged::invariants(self, row))
+                (judged::rules(self, row))
             }
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
             @if !self.is_untouched() { (story::section(self)) }

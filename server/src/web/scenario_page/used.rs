@@ -31,6 +31,7 @@ pub(super) fn section(shown: &Shown, row: Option<&Row>) -> Markup {
             div.columns {
                 @if let Some(row) = row { div { h3 { "Resources" } (resources(shown, row)) } }
                 @if let Some(evidence) = shown.evidence.as_deref() { div { h3 { "World" } (world(evidence)) } }
+                @if let Some(row) = row { (notes(shown, row)) }
             }
             (attempts(shown))
         }
@@ -107,6 +108,16 @@ fn world(evidence: &Evidence) -> Markup {
             @if let Some(snapshot) = &world.snapshot {
                 dt { "Agent" } dd { (untrusted::line(&snapshot.name, 80)) " v" (snapshot.version) }
             }
+        }
+    }
+}
+
+/// What is worth knowing, and decided nothing.
+fn notes(shown: &Shown, row: &Row) -> Markup {
+    let notes = &row.result.notes;
+    html! {
+        @if !notes.is_empty() {
+            div { h3 { "Notes" } ul.notes { @for note in notes { li { (shown.marks().prose(note)) } } } }
         }
     }
 }
