@@ -32,6 +32,7 @@ mod web_choice;
 mod web_ending;
 mod web_hostile;
 mod web_judged;
+mod web_left;
 mod web_live;
 mod web_pages;
 mod web_session;

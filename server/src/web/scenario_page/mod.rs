@@ -222,6 +222,13 @@ impl Shown {
         format!("/experiments/{}/scenarios/{}{what}?run={}", experiment.id, stored.scenario.id, run.id.number)
     }
 
+    /// Where all evidence of the attempt is that the page shows.
+    fn evidence_link(&self) -> String {
+        let attempt = self.query.attempt.or_else(|| self.found.stored.source.map(|(_, attempt)| attempt));
+        let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
+        format!("{}/evidence?run={}{attempt}", self.api(), self.found.run.id.number)
+    }
+
     /// Where another scenario of its run is.
     fn beside(&self, scenario: &ScenarioId) -> String {
         let Found { experiment, run, .. } = &self.found;
@@ -249,7 +256,7 @@ impl Shown {
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
             @if !self.is_untouched() { (story::section(self)) }
             @if let Some(evidence) = &self.evidence {
-                (left::section(evidence, self.marks()))
+                (left::section(self, evidence))
                 (output::section(self, evidence))
             }
             @if !self.is_untouched() { (used::section(self, row)) }
