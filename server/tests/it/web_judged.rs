@@ -78,3 +78,11 @@ async fn a_page_of_a_scenario_that_passed_begins_with_what_was_judged() {
     require_order(&page, &["id=\"invariants\"", "No limit fired, and no rule is stated."]);
     assert!(!page.contains("<details open>"), "{page}");
 }
+
+#[tokio::test]
+async fn an_agent_that_never_ran_has_no_numbers() {
+    let page = page(RowStatus::Error, |judged| judged.wall_ms = 191).await;
+    assert!(page.contains("<dt>Agent acted</dt><dd>–</dd>"), "{page}");
+    assert!(page.contains("<span>Composite –</span>"), "{page}");
+    assert!(page.contains("<dt>Scenario took</dt><dd>191 ms</dd>"), "{page}");
+}

@@ -66,7 +66,7 @@ fn numbers(result: &ScenarioResult, link: &str) -> Markup {
     let tokens = (usage.tokens() > 0).then(|| count(usage.tokens()));
     let cost = usage.cost().filter(|cost| *cost > 0.0).map(money);
     let all = [
-        ("#invariants", Some(two_digits(result.composite))),
+        ("#invariants", result.is_judged().then(|| two_digits(result.composite))),
         ("#story", Some(duration(result.wall_ms))),
         ("#story", tools),
         ("#use", tokens),
