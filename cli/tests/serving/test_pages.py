@@ -445,6 +445,54 @@ def test_secrets_are_asked_for_and_never_shown(site):
     site.look("submit-secrets")
 
 
+WORDS = "-".join(["check-for-forbidden-writes"] * 3)
+LONG = f"""\
+version: 1
+id: {WORDS}
+base: debian:bookworm-slim
+task: {{ prompt: Do nothing. }}
+agent: {{ type: noop }}
+parallelism:
+  replicas: 20
+  matrix: {{ question: ['{"why " * 60}'], answer: ['{"x" * 300}'] }}
+invariants:
+  written: {{ description: x, check: {{ type: file_exists, path: x.txt }} }}
+  an_invariant_with_a_name_that_is_long: {{ description: x, check: {{ type: file_exists, path: y.txt }} }}
+"""
+
+# Where the signs of each column of the grid stand in their fields, of the first cell.
+PLACES = """[...document.querySelectorAll('.grid tbody tr:first-child .replicas')].map((field) => {
+  const own = field.getBoundingClientRect();
+  return [...field.children].map((sign) => sign.getBoundingClientRect()).map(({ left, top }) => [Math.round(left - own.left), Math.round(top - own.top)]);
+})"""
+
+
+def test_long_names_and_many_replicas_have_room(site):
+    page = site.page
+    run(site, LONG, "Long")
+    until_ended(site)
+    site.look("experiment-long")
+    row = page.locator("#scenarios ~ .scroll tbody tr").first
+    assert row.bounding_box()["height"] < 110, "a parameter has one line"
+    why = row.locator(".why").bounding_box()
+    assert why["x"] + why["width"] <= 1280, "why it failed is on the page"
+    expect(row.locator(".cell div")).to_have_count(2)
+    for width in (1280, 375):
+        page.set_viewport_size({"width": width, "height": 900})
+        first, *others = page.evaluate(PLACES)
+        assert all(other == first for other in others), f"a replica has its place in every column: {first} {others}"
+        assert len({left for left, _ in first}) == 10 and len({top for _, top in first}) == 2, first
+    page.set_viewport_size({"width": 1280, "height": 900})
+    row.get_by_role("link").first.click()
+    site.look("scenario-long")
+    page.goto("/experiments")
+    site.look("history-long")
+    cut = page.locator(f"a.cut[title='{WORDS}']")
+    assert cut.bounding_box()["width"] < 300
+    submitted = page.locator("tbody td").last.bounding_box()
+    assert submitted["x"] + submitted["width"] <= 1280, "no column is pushed off the page"
+
+
 def test_refusals_are_pages(site):
     site.page.goto("/experiments/nothing-like-that")
     expect(site.page.get_by_role("heading", name="Not found")).to_be_visible()

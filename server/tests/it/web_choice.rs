@@ -26,7 +26,7 @@ async fn large(app: &TestApp) -> String {
 /// How many scenarios a page lists.
 fn rows(page: &str) -> usize {
     let table = page.split("id=\"scenarios\"").nth(1).expect("a table");
-    table.matches("<th class=\"once\"").count()
+    table.matches("<th class=\"scenario\"").count()
 }
 
 #[tokio::test]

@@ -18,6 +18,11 @@ use crate::web::numbers::percent;
 const LEGEND: [Mark; 7] =
     [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting, Mark::NotRun];
 
+/// How many replicas stand on a line: the same in every column, so that each has its place.
+const LINE: usize = 10;
+/// How many characters of a parameter are shown.
+const PARAMETER: usize = 60;
+
 /// The replicas of one cell.
 type Replicas<'a> = Vec<&'a StoredScenario>;
 
@@ -60,35 +65,42 @@ fn used(shown: &Shown) -> impl Iterator<Item = Mark> {
 }
 
 fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
-    let cell = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
-    let name = replicas.first().map(|stored| cell_name(stored)).unwrap_or_default();
+    let scored = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
+    let parameters = replicas.first().map(|stored| parameters(stored)).unwrap_or_default();
+    let name = parameters.join(" ");
+    let class = if replicas.len() < LINE { "replicas few" } else { "replicas" };
     html! {
         tr {
-            th scope="row" { div.cell { (name) } }
-            td.number { (rate(cell)) }
-            td { div.replicas { @for stored in replicas {
+            th scope="row" { (cell(&parameters)) }
+            td.number { (rate(scored)) }
+            td { div class=(class) { @for stored in replicas {
                 (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
             } } }
             @for (index, invariant) in shown.invariants.iter().enumerate() {
-                td { div.replicas { @for stored in replicas {
+                td { div class=(class) { @for stored in replicas {
                     (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
                 } } }
             }
-            td { div.replicas { @for stored in replicas {
+            td { div class=(class) { @for stored in replicas {
                 (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
             } } }
         }
     }
 }
 
-/// The parameters of a cell; the only cell of a spec without a matrix has none.
-pub(super) fn cell_name(stored: &StoredScenario) -> String {
+/// The parameters of a cell, each shortened by itself; the only cell of a spec without a matrix has none.
+pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
     let parameters = &stored.scenario.parameters;
     if parameters.is_empty() {
-        return "all".to_owned();
+        return vec!["all".to_owned()];
     }
     let pairs = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    untrusted::line(&pairs.collect::<Vec<_>>().join(" "), 80)
+    pairs.map(|pair| untrusted::line(&pair, PARAMETER)).collect()
+}
+
+/// The parameters of a cell, one below the other.
+pub(super) fn cell(parameters: &[String]) -> Markup {
+    html! { div.cell { @for parameter in parameters { div title=(parameter) { (parameter) } } } }
 }
 
 fn rate(cell: Option<&Cell>) -> Markup {

@@ -8,7 +8,7 @@ use store::StoredScenario;
 
 use super::Shown;
 use super::choice::{chips, pager};
-use super::grid::{cell_name, status};
+use super::grid::{cell, parameters, status};
 use crate::web::foreign;
 use crate::web::marks::Mark;
 use crate::web::numbers::{count, duration, money, score as two_digits};
@@ -19,12 +19,12 @@ const HEADS: [Head<'_>; 9] = [
     Head::Text("Status"),
     Head::Text("Scenario"),
     Head::Text("Cell"),
+    Head::Text("Why"),
     Head::Number("Composite"),
     Head::Number("Took"),
     Head::Number("Tools"),
     Head::Number("Tokens"),
     Head::Number("Cost"),
-    Head::Text("Why"),
 ];
 
 /// The table of a part of a run.
@@ -46,14 +46,14 @@ fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
     html! {
         tr {
             td { (mark.badge()) }
-            th.once scope="row" { a href=(link) { (scenario.id) } }
-            td { div.cell { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } } }
+            th.scenario scope="row" { a href=(link) { (scenario.id) } }
+            td { (cell(&parameters(stored))) }
             @match &stored.result {
                 Some(result) => {
-                    (numbers(result, &link))
                     td.why { @if mark != Mark::Pass { (reason(result.clone(), &link)) } }
+                    (numbers(result, &link))
                 }
-                None => { @for _ in 0..5 { td.number { "–" } } td {} }
+                None => { td {} @for _ in 0..5 { td.number { "–" } } }
             }
         }
     }

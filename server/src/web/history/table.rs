@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use store::{Past, RunNumbers, RunState};
+use scenario::untrusted;
+use store::{Past, RunNumbers, RunState, SpecVersion};
 
 use crate::web::foreign;
 use crate::web::marks::run_badge;
@@ -37,8 +38,7 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
                 a href=(link) { (foreign::line(experiment.title(), 80)) }
                 @if experiment.pinned { " " span.tag { "pinned" } }
             }
-            td.once { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {
-                (foreign::line(&experiment.spec.spec_id, 60)) " " span.quiet { "v" (experiment.spec.version) } } }
+            td.once { (spec(&experiment.spec)) }
             @if owners { td { (owner(&experiment.owner)) } }
             td {
                 @for tag in tags.iter().take(TAGS) {
@@ -47,6 +47,15 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
             }
             (numbers(run.as_ref(), &link))
             td.number { (ago(experiment.created_at, now)) }
+        }
+    }
+}
+
+/// A spec and its version. An id that is too long is cut on the screen, and said as a whole when somebody points at it.
+fn spec(spec: &SpecVersion) -> Markup {
+    html! {
+        a.cut href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } title=(untrusted::line(&spec.spec_id, 200)) {
+            span { (foreign::line(&spec.spec_id, 200)) } span.quiet { "v" (spec.version) }
         }
     }
 }
