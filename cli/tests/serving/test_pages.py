@@ -534,6 +534,8 @@ def test_pages_need_no_script(site):
     expect(page.locator(".story .evidence").first).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/sign-in")
+    page.go_back()
+    page.wait_for_url("**/sign-in?next=**")
     page.goto("/experiments")
     assert "/sign-in" in page.url
     context.close()
