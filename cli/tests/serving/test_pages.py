@@ -262,8 +262,18 @@ def test_an_experiment_is_repeated_and_compared(site):
     page.get_by_role("button", name=re.compile(r"^Run \d+ that did not pass again$")).click()
     page.wait_for_url(lambda url: url != first and "/experiments/" in url)
     until_ended(site)
+    page.locator(".toolbar summary", has_text="Download").click()
+    with page.expect_download() as results:
+        page.get_by_role("link", name="Results as JSON").click()
+    with page.expect_download() as everything:
+        page.get_by_role("link", name="Everything").click()
+    assert results.value.suggested_filename != everything.value.suggested_filename
+    site.look("experiment-download")
+    page.locator(".toolbar summary", has_text="Download").click()
+    page.locator(".toolbar summary", has_text="Compare").click()
     page.get_by_label("With an earlier one").select_option(index=0)
-    page.get_by_role("button", name="Compare").click()
+    site.look("experiment-compare")
+    page.locator(".toolbar form").get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", name="Scenarios that stand differently")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("worse")
     site.look("compare")

@@ -81,6 +81,10 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert!(!page.contains("data-live"), "it has ended");
+    let place = |words: &str| page.find(words).expect("a place");
+    assert!(place("Run all again") < place("id=\"grid\""), "what can be done is reached before a thousand signs");
+    let all = browser.get(&format!("/v1/experiments/{id}/export?run=1")).await;
+    assert_eq!(all.header("content-disposition"), format!("attachment; filename=\"{id}-all.json\""));
     let token = browser.token(&format!("/experiments/{id}")).await;
     let fields = [("token", token.as_str()), ("which", "failed")];
     let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;

@@ -105,9 +105,9 @@ async fn page(
                 (shown.standing(&visitor))
                 (facts)
                 (head::runs(&experiment, &shown.run))
+                (actions::toolbar(&visitor, &shown, &others))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
                     data-part=[is_open.then_some(part)] { (shown.content()) }
-                (actions::section(&visitor, &shown, &others))
             }
         }
     };
