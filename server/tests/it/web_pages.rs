@@ -4,7 +4,8 @@ use scenario::evidence::{AuditEvent, Audited, Captured, Evidence, Journal};
 use scenario::result::RowStatus;
 use serde_json::json;
 use server::Clock as _;
-use store::NewEvent;
+use store::{Demand, NewEvent, NewWorker, Pulse, WorkerId};
+use uuid::Uuid;
 
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
 use crate::web_hostile::{end, exchange, hostile, require_harmless};
@@ -200,6 +201,23 @@ async fn workers_and_what_waits_are_shown() {
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get("/workers").await.text();
     assert!(page.contains("Now 2 scenarios wait: no worker is there") && page.contains("hello"), "{page}");
+    for (running, reason, lead, takes) in [
+        (4, "no room: 4 of 4 slots are busy", "All 4 slots are busy; 2 wait.", "<td>when a slot is free</td>"),
+        (1, "draining", "no worker takes anything (host: draining)", "<td>no: draining</td>"),
+    ] {
+        let new = NewWorker {
+            id: WorkerId { data_dir: Uuid::from_u128(9), owner: Uuid::from_u128(1) },
+            host: "host".to_owned(),
+            control: String::new(),
+            slots: 4,
+            budget: Demand::default(),
+            version: "1".to_owned(),
+        };
+        let pulse = Pulse { running, free_disk: 1 << 30, reason: Some(reason.to_owned()) };
+        app.store.register_worker(&new, &pulse, app.clock.now()).await.expect("registered");
+        let page = browser.get("/workers").await.text();
+        assert!(page.contains(lead) && page.contains(takes), "{lead}: {page}");
+    }
 }
 
 #[tokio::test]
