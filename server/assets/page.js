@@ -1,4 +1,5 @@
-// Keeps what is being run up to date, opens what a link leads to, and copies. Pages work without it.
+// Keeps what is being run up to date, opens what a link leads to, selects the line that a finding is about, and copies. Pages
+// work without it.
 "use strict";
 
 // How long it takes until something is asked for again: after a change, after the server did not answer, and at most; and
@@ -199,9 +200,26 @@ function make_copyable(button) {
   });
 }
 
+// A finding leads to its line in the text below; with a script, to the same line where it can be changed.
+function select_line(event) {
+  const line = Number(event.currentTarget.hash.slice(2));
+  const field = document.getElementById("spec");
+  const lines = field.value.split("\n");
+  if (!(line >= 1 && line <= lines.length)) return;
+  event.preventDefault();
+  const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+  field.focus({ preventScroll: true });
+  field.setSelectionRange(start, start + lines[line - 1].length);
+  field.scrollTop = (field.scrollHeight / lines.length) * Math.max(0, line - 5);
+  field.scrollIntoView({ block: "nearest" });
+}
+
 function prepare() {
   document.querySelectorAll("[data-live]").forEach(follow);
   document.querySelectorAll("[data-copy]").forEach(make_copyable);
+  if (document.querySelector("textarea#spec")) {
+    document.querySelectorAll("#findings a[href^='#L']").forEach((link) => link.addEventListener("click", select_line));
+  }
 }
 
 prepare();

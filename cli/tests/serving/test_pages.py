@@ -194,7 +194,9 @@ def test_a_spec_is_checked_before_it_is_run(site):
     expect(page.get_by_role("alert")).to_contain_text("did you mean")
     site.problems = [problem for problem in site.problems if "400" not in problem]
     assert page.get_by_label("Spec", exact=True).input_value().startswith("version: 1\nid: shop-agent")
-    page.get_by_role("link", name=re.compile("^line ")).first.click()
+    page.get_by_role("link", name=re.compile("^line ")).last.click()
+    selected = page.evaluate("[document.activeElement.id, document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)]")
+    assert selected == ["spec", "invariant:"], "the line is selected where it can be changed"
     site.look("submit-findings")
 
 
