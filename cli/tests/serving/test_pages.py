@@ -295,7 +295,7 @@ def test_experiments_are_found_in_the_history(site):
     page.goto("/experiments")
     page.get_by_label("Status").select_option("passed")
     page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_text("No experiment is like that.")).to_be_visible()
+    expect(page.get_by_text("No experiment matches these filters.")).to_be_visible()
     site.look("history-nothing")
 
 

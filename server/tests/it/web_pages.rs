@@ -7,7 +7,7 @@ use server::Clock as _;
 use store::{Demand, NewEvent, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;
 
-use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
+use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas};
 use crate::web_hostile::{end, exchange, hostile, require_harmless};
 use crate::web_session::{Browser, OWN};
 
@@ -26,6 +26,12 @@ async fn the_history_shows_filters_and_goes_on() {
     assert!(page.contains("Pass rate of hello, newest 100 %") && !page.contains(&other), "{page}");
     let next = page.split("rel=\"next\" href=\"").nth(1).expect("more").split('"').next().expect("a place");
     assert!(browser.get(&next.replace("&amp;", "&")).await.text().contains(&other), "the rest");
+    assert!(page.contains("<datalist id=\"known-specs\"><option value=\"hello\"></option><option value=\"tagged\">"));
+    assert!(page.contains("<datalist id=\"known-tags\"><option value=\"nightly\"></option></datalist>"), "{page}");
+    let foreign = Browser::signed_in(&app, BOB).await.get("/experiments").await.text();
+    assert!(!foreign.contains("nightly"), "tags of others are nobody's business: {foreign}");
+    let nothing = browser.get("/experiments?tag=none").await.text();
+    assert!(nothing.contains("No experiment matches these filters."), "{nothing}");
     for (query, many) in [
         ("tag=nightly", 1),
         ("spec=tagged", 1),
@@ -39,6 +45,20 @@ async fn the_history_shows_filters_and_goes_on() {
         let page = browser.get(&format!("/experiments?{query}")).await.text();
         assert_eq!(page.matches("<tr>").count().saturating_sub(1), many, "{query}: {page}");
         require_harmless(&page);
+    }
+}
+
+#[tokio::test]
+async fn an_experiment_is_named_when_that_says_more_than_its_spec() {
+    let app = TestApp::new().await;
+    let named = app.finished(HELLO).await;
+    let plain = app.post(ADA, "/v1/runs", json!({"spec": HELLO})).await.expect(202)["experiment_id"].clone();
+    let plain = plain.as_str().expect("an id");
+    let page = Browser::signed_in(&app, ADA).await.get("/experiments").await.text();
+    let link = |id: &str, words: &str| format!("<a href=\"/experiments/{id}\">{words}</a>");
+    let with_id = format!("{} <span class=\"quiet\">{}</span>", link(&named, "mine"), &named[..13]);
+    for part in [with_id, link(plain, &plain[..13])] {
+        assert!(page.contains(&part), "{part} is not in {page}");
     }
 }
 

@@ -81,7 +81,11 @@ async fn experiments_are_found_by_every_filter(world: World) {
     }
     let past = found(&world, HistoryFilter { tag: Some("slow"), ..any() }).await;
     assert_eq!(past[0].tags.iter().collect::<Vec<_>>(), ["nightly", "slow"]);
-    assert_eq!(world.store.tags_of(&past[0].experiment.spec.digest).await.expect("tags"), ["nightly", "slow"]);
+    let digest = past[0].experiment.spec.digest.as_str();
+    assert_eq!(world.store.tags_of(digest).await.expect("tags"), ["nightly", "slow"]);
+    assert_eq!(world.store.tags_among(&[digest, "other"], 9).await.expect("tags"), ["nightly", "slow"]);
+    assert_eq!(world.store.tags_among(&[digest], 1).await.expect("tags"), ["nightly"]);
+    assert_eq!(world.store.tags_among(&[], 9).await.expect("tags"), Vec::<String>::new());
     let created = NewExperiment { name: "later".to_owned(), ..world.experiment().await };
     world.store.create_experiment(&created, at(40)).await.expect("created");
     let never = found(&world, HistoryFilter { status: Some(PastStatus::Created), ..any() }).await;
