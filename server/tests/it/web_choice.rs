@@ -41,6 +41,8 @@ async fn scenarios_are_chosen_by_how_they_stand_and_counted() {
         assert!(page.contains(&chip), "{chip} is not in {page}");
     }
     assert!(!page.contains("status=flaky"), "what has none is not offered: {page}");
+    assert!(!page.contains("status=missed"), "there is one way only in which scenarios did not pass: {page}");
+    assert_eq!(rows(&browser.get(&format!("{place}?status=missed")).await.text()), 23);
     assert_eq!(rows(&page), 200);
     let failed = browser.get(&format!("{place}?status=failed")).await.text();
     assert_eq!(rows(&failed), 23);

@@ -5,7 +5,7 @@ use scenario::result::RowStatus::{self, Error, Fail, Pass};
 use crate::test_app::{ADA, HELLO, TestApp, replicas};
 use crate::web_session::Browser;
 
-/// What the page of an experiment says, whose scenarios ended so.
+/// What the page of an experiment says, whose scenarios ended so. `ID` is its id.
 async fn check(spec: &str, ended: &[RowStatus], expected: &str) {
     let app = TestApp::new().await;
     let id = app.running(spec).await;
@@ -14,6 +14,7 @@ async fn check(spec: &str, ended: &[RowStatus], expected: &str) {
     }
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get(&format!("/experiments/{id}")).await.text();
+    let expected = expected.replace("ID", &id);
     assert!(page.contains(&format!("<p class=\"verdict\">{expected}.</p>")), "{expected} is not in {page}");
 }
 
@@ -23,7 +24,8 @@ async fn a_verdict_is_said_by_cells_and_leads_to_where_it_is_seen() {
     let grid = |words: &str| format!("<a href=\"#grid\">{words}</a>");
     let scenarios = |words: &str| format!("<a href=\"#scenarios\">{words}</a>");
     let failed = |cells: &str, be: &str, missed: &str| {
-        let missed = format!("most often missed: <code>greeted</code> ({})", scenarios(missed));
+        let place = "/experiments/ID?run=1&amp;status=missed#scenarios";
+        let missed = format!("most often missed: <code>greeted</code> (<a href=\"{place}\">{missed}</a>)");
         format!("<strong>Failed</strong>: {} {be} bar; {missed}", grid(cells))
     };
     check(HELLO, &[Pass], &format!("<strong>Passed</strong>: {} reaches its bar", grid("the only cell"))).await;

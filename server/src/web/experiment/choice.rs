@@ -15,6 +15,8 @@ use crate::web::numbers::count;
 pub(super) enum Choice {
     /// All of them.
     All,
+    /// Those that ended, and did not pass.
+    Missed,
     /// Those that ended so.
     Ended(Status),
     /// Those without a result.
@@ -22,8 +24,9 @@ pub(super) enum Choice {
 }
 
 /// The choices, and the words for them in an address.
-const CHOICES: [(Choice, &str); 6] = [
+const CHOICES: [(Choice, &str); 7] = [
     (Choice::All, ""),
+    (Choice::Missed, "missed"),
     (Choice::Ended(Status::Fail), "failed"),
     (Choice::Ended(Status::Flaky), "flaky"),
     (Choice::Ended(Status::Error), "error"),
@@ -48,9 +51,20 @@ impl Choice {
     fn name(self, run: &Run) -> &'static str {
         match self {
             Self::All => "all",
+            Self::Missed => "did not pass",
             Self::Unended if run.state == RunState::Open && !is_ending(run) => "not ended",
             Self::Unended => "not run",
             Self::Ended(_) => self.word(),
+        }
+    }
+
+    /// Whether it has scenarios that ended so.
+    fn has(self, status: Status) -> bool {
+        match self {
+            Self::All => true,
+            Self::Missed => status != Status::Pass,
+            Self::Ended(wanted) => status == wanted,
+            Self::Unended => false,
         }
     }
 
@@ -58,7 +72,7 @@ impl Choice {
     pub(super) fn count(self, run: &Run, score: &ExperimentScore) -> u64 {
         match self {
             Self::All => run.total,
-            Self::Ended(wanted) => score.statuses.values().filter(|status| **status == wanted).count() as u64,
+            Self::Ended(_) | Self::Missed => score.statuses.values().filter(|status| self.has(**status)).count() as u64,
             Self::Unended => run.total.saturating_sub(score.statuses.len() as u64),
         }
     }
@@ -74,8 +88,8 @@ impl Choice {
         match self {
             Self::All => app.store.scenarios_from(run.id, from, PART).await,
             Self::Unended => app.store.scenarios_without_result(run.id, from, PART).await,
-            Self::Ended(wanted) => {
-                let ids = score.statuses.iter().filter(|(_, status)| **status == wanted).map(|(id, _)| id.as_str());
+            Self::Ended(_) | Self::Missed => {
+                let ids = score.statuses.iter().filter(|(_, status)| self.has(**status)).map(|(id, _)| id.as_str());
                 let (skipped, most) = (usize::try_from(from).unwrap_or(usize::MAX), usize::try_from(PART).unwrap_or(0));
                 app.store.scenarios_named(run.id, ids.skip(skipped).take(most)).await
             }
@@ -90,10 +104,7 @@ pub(super) fn within(from: u64, many: u64) -> u64 {
 
 /// Links to each choice that has scenarios, back to this place of the page.
 pub(super) fn chips(shown: &Shown, place: &str) -> Markup {
-    let (run, score) = (&shown.run, shown.score());
-    let offered = CHOICES.map(|(choice, _)| (choice, choice.count(run, score)));
-    let offered = offered.into_iter().filter(|(choice, many)| *many > 0 || *choice == shown.choice);
-    let offered: Vec<_> = offered.collect();
+    let offered = offered(shown);
     // Where all stand alike, there is nothing to choose.
     if offered.len() < 3 && shown.choice == Choice::All {
         return html! {};
@@ -102,11 +113,25 @@ pub(super) fn chips(shown: &Shown, place: &str) -> Markup {
         nav.choices aria-label={ "Scenarios by status: " (place) } {
             @for (choice, many) in offered {
                 a href=(shown.at(choice, 0, place)) aria-current=[(choice == shown.choice).then_some("true")] {
-                    (choice.name(run)) " " (count(many))
+                    (choice.name(&shown.run)) " " (count(many))
                 }
             }
         }
     }
+}
+
+/// The choices that have scenarios, and how many, besides the one that is shown. All that did not pass are offered together
+/// when they did so in several ways.
+fn offered(shown: &Shown) -> Vec<(Choice, u64)> {
+    let (run, score) = (&shown.run, shown.score());
+    let ways = [score.failed, score.flaky, score.errors].into_iter().filter(|many| *many > 0).count();
+    let all = CHOICES.map(|(choice, _)| (choice, choice.count(run, score))).into_iter();
+    let is_offered = |(choice, many): &(Choice, u64)| match choice {
+        _ if *choice == shown.choice => true,
+        Choice::Missed => ways > 1,
+        _ => *many > 0,
+    };
+    all.filter(is_offered).collect()
 }
 
 /// The way to the other parts.

@@ -6,6 +6,7 @@ use scenario::untrusted;
 use store::{Run, RunState};
 
 use super::Shown;
+use super::choice::Choice;
 use super::summary::not_run;
 use crate::web::numbers::{count, counted};
 
@@ -50,7 +51,7 @@ fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
         @match &shown.numbers.thing.most_missed {
             Some((name, scenarios)) => {
                 "; most often missed: " code { (untrusted::line(name, 100)) } " ("
-                a href="#scenarios" { (counted(*scenarios, "scenario")) } ")"
+                a href=(shown.at(Choice::Missed, 0, "scenarios")) { (counted(*scenarios, "scenario")) } ")"
             }
             None if violations > 0 => { "; forbidden rules were broken " (counted(violations, "time")) },
             None => {},
