@@ -5,6 +5,7 @@ use sea_query::{Expr, ExprTrait as _, OnConflict, Query};
 use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
+use crate::number;
 use crate::reading::read_spec;
 use crate::specs::SpecContent;
 use crate::tables::{SpecTags, Specs};
@@ -42,6 +43,19 @@ impl Store {
             .from(SpecTags::Table)
             .and_where(Expr::col(SpecTags::Spec).eq(digest))
             .order_by(SpecTags::Tag, sea_query::Order::Asc)
+            .to_owned();
+        Ok(self.db.fetch_all::<TagRow>(&select).await?.into_iter().map(|row| row.tag).collect())
+    }
+
+    /// The tags of these specs, by their digests, in the order of letters; at most so many.
+    pub async fn tags_among(&self, digests: &[&str], most: u64) -> Result<Vec<String>, StoreError> {
+        let select = Query::select()
+            .distinct()
+            .column(SpecTags::Tag)
+            .from(SpecTags::Table)
+            .and_where(Expr::col(SpecTags::Spec).is_in(digests.iter().copied()))
+            .order_by(SpecTags::Tag, sea_query::Order::Asc)
+            .limit(number::limit(most))
             .to_owned();
         Ok(self.db.fetch_all::<TagRow>(&select).await?.into_iter().map(|row| row.tag).collect())
     }

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from urllib.parse import quote
 
 import pytest
@@ -193,7 +194,9 @@ def test_a_spec_is_checked_before_it_is_run(site):
     expect(page.get_by_role("alert")).to_contain_text("did you mean")
     site.problems = [problem for problem in site.problems if "400" not in problem]
     assert page.get_by_label("Spec", exact=True).input_value().startswith("version: 1\nid: shop-agent")
-    page.get_by_role("link", name=re.compile("^line ")).first.click()
+    page.get_by_role("link", name=re.compile("^line ")).last.click()
+    selected = page.evaluate("[document.activeElement.id, document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)]")
+    assert selected == ["spec", "invariant:"], "the line is selected where it can be changed"
     site.look("submit-findings")
 
 
@@ -235,8 +238,7 @@ def test_what_failed_is_followed_to_its_evidence(site):
     page.wait_for_url("**/scenarios/**#invariant-0")
     failed = page.locator("#invariant-0")
     expect(failed).to_contain_text("done.txt")
-    failed.get_by_text("Evidence").click()
-    expect(failed).to_contain_text("Nothing is there.")
+    expect(failed.get_by_text("Nothing is there.")).to_be_visible()
     request = page.locator(".story details", has_text="POST").first
     request.locator("summary").click()
     expect(request).to_contain_text("x-note")
@@ -259,11 +261,21 @@ def test_an_experiment_is_repeated_and_compared(site):
     page.goto("/experiments")
     page.locator("tbody th a").first.click()
     first = page.url
-    page.get_by_role("button", name="Run what did not pass again").click()
+    page.get_by_role("button", name=re.compile(r"^Run \d+ that did not pass again$")).click()
     page.wait_for_url(lambda url: url != first and "/experiments/" in url)
     until_ended(site)
+    page.locator(".toolbar summary", has_text="Download").click()
+    with page.expect_download() as results:
+        page.get_by_role("link", name="Results as JSON").click()
+    with page.expect_download() as everything:
+        page.get_by_role("link", name="Everything").click()
+    assert results.value.suggested_filename != everything.value.suggested_filename
+    site.look("experiment-download")
+    page.locator(".toolbar summary", has_text="Download").click()
+    page.locator(".toolbar summary", has_text="Compare").click()
     page.get_by_label("With an earlier one").select_option(index=0)
-    page.get_by_role("button", name="Compare").click()
+    site.look("experiment-compare")
+    page.locator(".toolbar form").get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", name="Scenarios that stand differently")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("worse")
     site.look("compare")
@@ -283,7 +295,7 @@ def test_experiments_are_found_in_the_history(site):
     page.goto("/experiments")
     page.get_by_label("Status").select_option("passed")
     page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_text("No experiment is like that.")).to_be_visible()
+    expect(page.get_by_text("No experiment matches these filters.")).to_be_visible()
     site.look("history-nothing")
 
 
@@ -296,7 +308,7 @@ def test_a_spec_shows_how_it_went(site):
     site.look("specs")
 
 
-# Notes every state in which a scenario's page is seen, and in which loading of it.
+# Notes every state in which a scenario's page is seen, and in which load of it.
 WATCH = """addEventListener('DOMContentLoaded', () => {
   const seen = JSON.parse(sessionStorage.seen || '[]');
   const look = () => {
@@ -305,7 +317,7 @@ WATCH = """addEventListener('DOMContentLoaded', () => {
     seen.push(state);
     sessionStorage.seen = JSON.stringify(seen);
   };
-  new MutationObserver(look).observe(document.getElementById('live'), { childList: true });
+  new MutationObserver(look).observe(document.getElementById('content'), { childList: true, subtree: true });
   look();
 })"""
 
@@ -316,15 +328,93 @@ def test_a_scenario_is_followed_while_it_goes_on(site):
     watching = site.watched(site.context)
     watching.add_init_script(WATCH)
     watching.goto(place)
-    expect(watching.get_by_role("heading", name=re.compile("Why it did not pass|Rules and limits"))).to_be_visible()
+    watching.locator(".story summary", has_text="agent started").click()
+    opened = watching.evaluate("document.activeElement.parentElement.id")
+    expect(watching.get_by_role("heading", name="Invariants")).to_be_visible()
+    assert watching.evaluate("document.activeElement.parentElement.id") == opened, "who reads stays where they are"
+    expect(watching.locator(f"#{opened}[open]")).to_be_in_viewport()
     seen = watching.evaluate("JSON.parse(sessionStorage.seen)")
     first, last = seen[0][0], seen[-1][0]
     told = [moments for load, badge, moments in seen if load == first and badge == "badge running"]
     assert seen[0][1:] == ["badge waiting", 0] and told and told[-1] > 0, f"its story grew in the page that was there: {seen}"
-    assert first != last and seen[-1][1] in ("badge pass", "badge fail"), f"then its result came by itself: {seen}"
+    assert first == last and seen[-1][1] in ("badge pass", "badge fail"), f"then its result came by itself: {seen}"
     watching.close()
     until_ended(site)
     assert site.problems == []
+
+
+SLOW = """\
+version: 1
+id: slow
+base: debian:bookworm-slim
+task: { prompt: Take your time. }
+agent: { type: cli, command: 'sleep 600' }
+parallelism: { replicas: 3 }
+invariants: { slept: { description: x, check: { type: file_exists, path: slept.txt } } }
+"""
+
+# What a browser does with a tab that another one covers.
+HIDE = """(hidden) => {
+  Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def streams(site):
+    """How many pages listen to the server."""
+    metrics = site.context.request.get("/metrics", headers={"Authorization": f"Bearer {site.key}"}).text()
+    return int(re.search(r"^touchstone_streams (\d+)$", metrics, re.MULTILINE)[1])
+
+
+def until_streams(site, many):
+    deadline = time.monotonic() + PATIENCE
+    while streams(site) != many:
+        assert time.monotonic() < deadline, f"{streams(site)} pages listen"
+        time.sleep(0.05)
+
+
+def test_pages_that_nobody_sees_leave_their_connections_to_others(site):
+    place = run(site, SLOW, "Slow")
+    until_streams(site, 1)
+    site.page.evaluate(HIDE, True)
+    tabs = []
+    for _ in range(7):
+        tab = site.watched(site.context)
+        tab.goto(place)
+        until_streams(site, 1)
+        tab.evaluate(HIDE, True)
+        until_streams(site, 0)
+        tabs.append(tab)
+    tabs[0].evaluate(HIDE, False)
+    until_streams(site, 1)
+    for tab in tabs:
+        tab.close()
+    site.page.evaluate(HIDE, False)
+    until_streams(site, 1)
+    assert site.problems == []
+
+
+def test_a_page_says_when_the_server_is_away_and_goes_on_when_it_is_back(site):
+    page = site.page
+    for pattern in ("**/live?*", "**/part?*"):
+        page.route(pattern, lambda route: route.fulfill(status=503, body="busy"))
+    page.evaluate(HIDE, False)
+    notice = page.locator("p.notice[role=status]")
+    expect(notice).to_have_text("Not up to date: the server does not answer. Trying again…")
+    assert page.evaluate(CHECKS) == []
+    page.screenshot(path=os.path.join(PICTURES, "experiment-away.png"))
+    page.evaluate("document.querySelector('#live .tiles').remove()")
+    for pattern in ("**/live?*", "**/part?*"):
+        page.unroute(pattern)
+    expect(notice).to_have_count(0)
+    # What was missed comes, too.
+    expect(page.locator("#live .tiles")).to_be_visible()
+    site.problems = [problem for problem in site.problems if "503" not in problem]
+    page.get_by_role("button", name="End it early").click()
+    until_ended(site)
+    expect(page.locator(".head .badge")).to_have_text("–cancelled")
+    expect(page.get_by_role("button", name="End it early")).to_have_count(0)
+    site.look("experiment-cancelled")
 
 
 SECRETIVE = """\
@@ -365,6 +455,54 @@ def test_secrets_are_asked_for_and_never_shown(site):
     site.page.get_by_role("button", name="Check only").click()
     expect(site.page.get_by_label("Value of PIN")).to_have_attribute("type", "password")
     site.look("submit-secrets")
+
+
+WORDS = "-".join(["check-for-forbidden-writes"] * 3)
+LONG = f"""\
+version: 1
+id: {WORDS}
+base: debian:bookworm-slim
+task: {{ prompt: Do nothing. }}
+agent: {{ type: noop }}
+parallelism:
+  replicas: 20
+  matrix: {{ question: ['{"why " * 60}'], answer: ['{"x" * 300}'] }}
+invariants:
+  written: {{ description: x, check: {{ type: file_exists, path: x.txt }} }}
+  an_invariant_with_a_name_that_is_long: {{ description: x, check: {{ type: file_exists, path: y.txt }} }}
+"""
+
+# Where the signs of each column of the grid stand in their fields, of the first cell.
+PLACES = """[...document.querySelectorAll('.grid tbody tr:first-child .replicas')].map((field) => {
+  const own = field.getBoundingClientRect();
+  return [...field.children].map((sign) => sign.getBoundingClientRect()).map(({ left, top }) => [Math.round(left - own.left), Math.round(top - own.top)]);
+})"""
+
+
+def test_long_names_and_many_replicas_have_room(site):
+    page = site.page
+    run(site, LONG, "Long")
+    until_ended(site)
+    site.look("experiment-long")
+    row = page.locator("#scenarios ~ .scroll tbody tr").first
+    assert row.bounding_box()["height"] < 110, "a parameter has one line"
+    why = row.locator(".why").bounding_box()
+    assert why["x"] + why["width"] <= 1280, "why it failed is on the page"
+    expect(row.locator(".cell div")).to_have_count(2)
+    for width in (1280, 375):
+        page.set_viewport_size({"width": width, "height": 900})
+        first, *others = page.evaluate(PLACES)
+        assert all(other == first for other in others), f"a replica has its place in every column: {first} {others}"
+        assert len({left for left, _ in first}) == 10 and len({top for _, top in first}) == 2, first
+    page.set_viewport_size({"width": 1280, "height": 900})
+    row.get_by_role("link").first.click()
+    site.look("scenario-long")
+    page.goto("/experiments")
+    site.look("history-long")
+    cut = page.locator(f"a.cut[title='{WORDS}']")
+    assert cut.bounding_box()["width"] < 300
+    submitted = page.locator("tbody td").last.bounding_box()
+    assert submitted["x"] + submitted["width"] <= 1280, "no column is pushed off the page"
 
 
 def test_refusals_are_pages(site):
@@ -408,6 +546,8 @@ def test_pages_need_no_script(site):
     expect(page.locator(".story .evidence").first).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/sign-in")
+    page.go_back()
+    page.wait_for_url("**/sign-in?next=**")
     page.goto("/experiments")
     assert "/sign-in" in page.url
     context.close()

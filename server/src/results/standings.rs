@@ -1,5 +1,6 @@
 //! How runs stand: their numbers, as pages show them while a run goes on.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use scenario::score::ExperimentScore;
@@ -22,6 +23,8 @@ pub(crate) struct Standing {
     pub(crate) score: ExperimentScore,
     /// The names of invariants, in the order of the spec; `None` when it cannot be read any more.
     pub(crate) invariants: Option<Vec<String>>,
+    /// The invariant that most scenarios missed, and how many did.
+    pub(crate) most_missed: Option<(String, u64)>,
 }
 
 /// How runs stand, as far as that is remembered.
@@ -49,7 +52,9 @@ impl Standings {
                     None => report_of(app, experiment, run, None).await?.score,
                 };
                 let bytes = (score.total + 1) * EACH;
-                Ok((Standing { score, invariants: invariants(app, run).await? }, bytes))
+                let invariants = invariants(app, run).await?;
+                let most_missed = most_missed(app, run, invariants.as_deref().unwrap_or_default()).await?;
+                Ok((Standing { score, invariants, most_missed }, bytes))
             })
             .await
     }
@@ -61,4 +66,13 @@ async fn invariants(app: &App, run: &Run) -> Result<Option<Vec<String>>, ApiErro
         Err(StoreError::Unreadable(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The invariant that most scenarios missed; of several, the first one of the spec.
+async fn most_missed(app: &App, run: &Run, invariants: &[String]) -> Result<Option<(String, u64)>, ApiError> {
+    let counts = app.store.invariant_counts(&[run.id]).await?;
+    let missed = counts.into_iter().filter(|one| one.outcome == "failed");
+    let place = |name: &str| invariants.iter().position(|one| one == name);
+    let most = missed.max_by_key(|one| (one.count, Reverse(place(&one.name))));
+    Ok(most.map(|one| (one.name, one.count)))
 }

@@ -1,5 +1,6 @@
 //! Reading a spec that somebody submits, or saying everything that is wrong with it.
 
+use scenario::spec::code::Code;
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::render::{self, Style};
 use scenario::spec::{Bundle, Loaded, Spec, load};
@@ -28,9 +29,19 @@ pub(crate) fn read_spec(text: &str, bundle: Option<&Bundle>) -> Result<ReadSpec,
     if text.len() > MOST_BYTES {
         return Err(ApiError::too_large(format!("the text of the spec has more than {MOST_BYTES} bytes")));
     }
-    let Loaded { spec, diagnostics, left_out } = load(text, bundle);
+    let Loaded { spec, mut diagnostics, left_out } = load(text, bundle);
+    if bundle.is_none() {
+        reword(&mut diagnostics);
+    }
     let Some(spec) = spec else { return Err(refused(text, &diagnostics, left_out)) };
     Ok(ReadSpec { spec, warnings: diagnostics.iter().map(line).collect() })
+}
+
+/// Says what to do about missing files to who sent a spec alone. There is no folder here that could be named.
+fn reword(diagnostics: &mut [Diagnostic]) {
+    for diagnostic in diagnostics.iter_mut().filter(|diagnostic| diagnostic.code == Code::MissingFile) {
+        diagnostic.help = Some("upload a tar archive with the spec as `spec.yaml` and its files beside it".to_owned());
+    }
 }
 
 fn refused(text: &str, diagnostics: &[Diagnostic], left_out: usize) -> ApiError {

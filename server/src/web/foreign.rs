@@ -97,9 +97,14 @@ pub(super) fn prose(text: &str) -> Markup {
     Marks::default().prose(text)
 }
 
-/// The beginning of a sentence on one line.
+/// The beginning of a sentence on one line. Code that is cut ends where it is cut.
 pub(super) fn short_prose(text: &str, most: usize) -> Markup {
-    prose(&untrusted::line(text, most))
+    let mut cut = untrusted::line(text, most);
+    let backticks = |text: &str| text.matches('`').count();
+    if backticks(&cut) % 2 == 1 && backticks(text) > backticks(&cut) {
+        cut.push('`');
+    }
+    prose(&cut)
 }
 
 /// The beginning of a text on one line.
@@ -120,7 +125,7 @@ pub(super) fn ending(text: &str, most: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Marks, beginning, ending, prose, text};
+    use super::{Marks, beginning, ending, prose, short_prose, text};
 
     #[test]
     fn nothing_becomes_markup_or_hides() {
@@ -157,6 +162,13 @@ mod tests {
             marks.prose("is `[redacted:PIN:k1]`").into_string(),
             "is <code><mark class=\"redacted\">redacted: PIN</mark></code>"
         );
+    }
+
+    #[test]
+    fn code_that_is_cut_ends_where_it_is_cut() {
+        assert_eq!(short_prose("`a_long_name` (gate)", 8).into_string(), "<code>a_long_…</code>");
+        assert_eq!(short_prose("`name` (gate)", 9).into_string(), "<code>name</code> (g…");
+        assert_eq!(short_prose("one ` alone and more", 10).into_string(), "one ` alon…");
     }
 
     #[test]

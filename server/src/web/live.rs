@@ -8,6 +8,7 @@ use store::{Run, RunState};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::marks::is_ending;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::results::oldest;
@@ -86,7 +87,8 @@ impl Following {
             None => (run.ended, is_run_over),
             Some(scenario) => {
                 let has_ended = store.scenario(id, scenario).await?.is_some_and(|stored| stored.result.is_some());
-                (u64::from(has_ended), has_ended || is_run_over)
+                let will_not_run = is_ending(&run) && store.running_of(id, [scenario.as_str()]).await?.is_empty();
+                (u64::from(has_ended), has_ended || is_run_over || will_not_run)
             }
         };
         let event = store.last_event(id, self.scenario.as_deref()).await?;

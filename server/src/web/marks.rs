@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use scenario::result::RowStatus;
 use scenario::score::{ExperimentVerdict, Status};
 use scenario::verdict::Outcome;
-use store::RunState;
+use store::{Run, RunState};
 
 /// How something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +108,20 @@ impl Mark {
             (RunState::Finished, _) => Self::Error,
         }
     }
+}
+
+/// Whether somebody asked for the end of a run, and some of its scenarios are still being stopped.
+pub(super) fn is_ending(run: &Run) -> bool {
+    run.state == RunState::Open && run.reason.is_some()
+}
+
+/// How a run stands now, in the word for it: one that is being ended early is `ending`.
+pub(super) fn standing_badge(run: &Run) -> Markup {
+    if !is_ending(run) {
+        return run_badge(run.state, run.verdict);
+    }
+    let mark = Mark::Running;
+    html! { span class={ "badge " (mark.class()) } { span.sign aria-hidden="true" { (mark.sign()) } "ending" } }
 }
 
 /// How a run stands, in the word for it: a run that was ended early is `cancelled`.

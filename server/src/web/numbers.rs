@@ -14,9 +14,18 @@ pub(super) fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// `66.7 %`; a whole one without its fraction.
+/// How far a share may be from nothing or from all, and be that: computing leaves such traces.
+const TRACE: f64 = 1e-9;
+
+/// `66.7 %`; a whole one without its fraction. Only nothing is `0 %`, and only all of it is `100 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
+    if (TRACE..0.0005).contains(&share) {
+        return "<0.1 %".to_owned();
+    }
+    if share > 0.9995 && share < 1.0 - TRACE {
+        return ">99.9 %".to_owned();
+    }
     if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
@@ -116,7 +125,15 @@ mod tests {
         {
             assert_eq!(duration(milliseconds), expected);
         }
-        for (share, expected) in [(0.0, "0 %"), (1.0, "100 %"), (2.0 / 3.0, "66.7 %"), (0.995, "99.5 %")] {
+        for (share, expected) in
+            [(0.0, "0 %"), (1.0, "100 %"), (2.0 / 3.0, "66.7 %"), (0.995, "99.5 %")].into_iter().chain([
+                (0.999, "99.9 %"),
+                (0.9996, ">99.9 %"),
+                (0.0004, "<0.1 %"),
+                (0.001, "0.1 %"),
+                (1.0 - 1e-12, "100 %"),
+            ])
+        {
             assert_eq!(percent(share), expected);
         }
         for (dollars, expected) in [(0.0, "$0"), (0.001_234, "$0.00123"), (0.25, "$0.2500"), (12.0, "$12.00")] {

@@ -4,7 +4,8 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue};
 
@@ -30,8 +31,10 @@ pub(crate) async fn protect(request: Request, next: Next) -> Response {
     set(headers, OPENER, "same-origin");
     set(headers, RESOURCE, "same-origin");
     set(headers, PERMISSIONS, "camera=(), geolocation=(), microphone=(), payment=(), usb=()");
-    // What somebody may see is kept for nobody else.
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+    // What somebody may see is kept for nobody else; and a page not at all, so that who has signed out goes back to none.
+    let is_page = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let kept = HeaderValue::from_static(if is_page { "no-store" } else { "private, no-cache" });
+    headers.entry(CACHE_CONTROL).or_insert(kept);
     response
 }
 

@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use store::Scope;
 
@@ -149,6 +149,12 @@ fn attributes(headers: &HeaderMap) -> String {
     let proxied = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let secure = if proxied.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) { "; Secure" } else { "" };
     format!("; Path=/; HttpOnly; SameSite=Strict{secure}")
+}
+
+/// Whether this browser says that it signed in, with a cookie that is not good any more.
+pub(crate) async fn has_ended(app: &App, headers: &HeaderMap) -> bool {
+    let refused = |refused: ApiError| refused.status() == StatusCode::UNAUTHORIZED;
+    cookie(headers).is_some() && visitor(app, headers).await.is_err_and(refused)
 }
 
 /// The value of our cookie.

@@ -53,7 +53,9 @@ async fn form(State(app): State<App>, headers: HeaderMap, Asked(query): Asked<Ne
     if app.config.access == Access::Open {
         return Redirect::to("/experiments").into_response();
     }
-    page(&session::token(&app, &headers), &query.next, None).into_response()
+    let ended = session::has_ended(&app, &headers).await;
+    let problem = ended.then_some("Your session has ended, or the key was revoked.");
+    page(&session::token(&app, &headers), &query.next, problem).into_response()
 }
 
 async fn sign_in(
@@ -115,7 +117,7 @@ fn page(token: &str, next: &str, problem: Option<&str>) -> Markup {
                 button.primary type="submit" { "Sign in" }
             }
             // Who comes from another site comes without the cookie; a link of this page brings it along.
-            @if !next.is_empty() { p.quiet { "Signed in already? " a href=(own_path(next)) { "Go on" } "." } }
+            @if !next.is_empty() && problem.is_none() { p.quiet { "Signed in already? " a href=(own_path(next)) { "Go on" } "." } }
         }
     };
     Frame { title: "Sign in", tab: Tab::None, visitor: None }.around(&body)

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::foreign;
 use super::history::owner;
 use super::layout::{Frame, Tab};
-use super::numbers::{ago, bytes, counted, duration};
+use super::numbers::{ago, bytes, count, counted, duration};
 use super::refusal::escaped;
 use super::session::Visitor;
 use super::tables::{Head, table};
@@ -45,7 +45,7 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
     let now = app.clock.now();
     let body = html! {
         h1 { "Workers" }
-        p.lead { "Now " (foreign::prose(&capacity.explanation)) "." }
+        p.lead { (lead(&capacity)) }
         (tiles(&capacity))
         section aria-labelledby="who" {
             h2 #who { "Who works" }
@@ -58,6 +58,21 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
         (queue(&capacity))
     };
     Ok(Frame { title: "Workers", tab: Tab::Workers, visitor: Some(&visitor) }.around(&body))
+}
+
+/// Why things wait. That all slots are busy is no outage.
+fn lead(capacity: &CapacityBody) -> Markup {
+    let is_busy = !capacity.workers.is_empty() && capacity.workers.iter().all(is_full);
+    match (is_busy && capacity.queued > 0, capacity.slots) {
+        (true, 1) => html! { "The only slot is busy; " (count(capacity.queued)) " wait." },
+        (true, slots) => html! { "All " (count(slots)) " slots are busy; " (count(capacity.queued)) " wait." },
+        (false, _) => html! { "Now " (foreign::prose(&capacity.explanation)) "." },
+    }
+}
+
+/// Whether a worker does as much as it can.
+fn is_full(worker: &WorkerBody) -> bool {
+    worker.slots > 0 && worker.running >= worker.slots
 }
 
 fn tiles(capacity: &CapacityBody) -> Markup {
@@ -86,7 +101,11 @@ fn row(worker: &WorkerBody, now: jiff::Timestamp) -> Markup {
             td.number { (cores) }
             td.number { (memory) }
             td.number { (bytes(worker.free_disk_bytes)) }
-            td { @match &worker.reason { Some(reason) => { "no: " (foreign::short_prose(reason, 200)) }, None => "yes" } }
+            td { @match &worker.reason {
+                Some(_) if is_full(worker) => "when a slot is free",
+                Some(reason) => { "no: " (foreign::short_prose(reason, 200)) },
+                None => "yes",
+            } }
             td { (foreign::line(&worker.version, 30)) }
             td.number { @if let Ok(seen) = worker.seen_at.parse() { (ago(seen, now)) } }
         }

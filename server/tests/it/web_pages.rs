@@ -4,9 +4,10 @@ use scenario::evidence::{AuditEvent, Audited, Captured, Evidence, Journal};
 use scenario::result::RowStatus;
 use serde_json::json;
 use server::Clock as _;
-use store::NewEvent;
+use store::{Demand, NewEvent, NewWorker, Pulse, WorkerId};
+use uuid::Uuid;
 
-use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
+use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas};
 use crate::web_hostile::{end, exchange, hostile, require_harmless};
 use crate::web_session::{Browser, OWN};
 
@@ -25,6 +26,12 @@ async fn the_history_shows_filters_and_goes_on() {
     assert!(page.contains("Pass rate of hello, newest 100 %") && !page.contains(&other), "{page}");
     let next = page.split("rel=\"next\" href=\"").nth(1).expect("more").split('"').next().expect("a place");
     assert!(browser.get(&next.replace("&amp;", "&")).await.text().contains(&other), "the rest");
+    assert!(page.contains("<datalist id=\"known-specs\"><option value=\"hello\"></option><option value=\"tagged\">"));
+    assert!(page.contains("<datalist id=\"known-tags\"><option value=\"nightly\"></option></datalist>"), "{page}");
+    let foreign = Browser::signed_in(&app, BOB).await.get("/experiments").await.text();
+    assert!(!foreign.contains("nightly"), "tags of others are nobody's business: {foreign}");
+    let nothing = browser.get("/experiments?tag=none").await.text();
+    assert!(nothing.contains("No experiment matches these filters."), "{nothing}");
     for (query, many) in [
         ("tag=nightly", 1),
         ("spec=tagged", 1),
@@ -38,6 +45,20 @@ async fn the_history_shows_filters_and_goes_on() {
         let page = browser.get(&format!("/experiments?{query}")).await.text();
         assert_eq!(page.matches("<tr>").count().saturating_sub(1), many, "{query}: {page}");
         require_harmless(&page);
+    }
+}
+
+#[tokio::test]
+async fn an_experiment_is_named_when_that_says_more_than_its_spec() {
+    let app = TestApp::new().await;
+    let named = app.finished(HELLO).await;
+    let plain = app.post(ADA, "/v1/runs", json!({"spec": HELLO})).await.expect(202)["experiment_id"].clone();
+    let plain = plain.as_str().expect("an id");
+    let page = Browser::signed_in(&app, ADA).await.get("/experiments").await.text();
+    let link = |id: &str, words: &str| format!("<a href=\"/experiments/{id}\">{words}</a>");
+    let with_id = format!("{} <span class=\"quiet\">{}</span>", link(&named, "mine"), &named[..13]);
+    for part in [with_id, link(plain, &plain[..13])] {
+        assert!(page.contains(&part), "{part} is not in {page}");
     }
 }
 
@@ -71,15 +92,20 @@ async fn every_number_of_an_experiment_leads_to_what_it_was_made_from() {
         "greeted, all, replica 1: failed",
         "there is no hello.txt",
         "default-r1?run=1#invariant-0",
-        "0 failed, 1 flaky, 0 errors",
+        "0 failed, <a href",
+        "&amp;status=flaky#scenarios\">1 flaky</a>, 0 errors",
         "?run=1&amp;format=junit",
         "?run=1&amp;format=markdown",
         "/export?run=1",
-        "Run what did not pass again",
+        "Run 1 that did not pass again",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert!(!page.contains("data-live"), "it has ended");
+    let place = |words: &str| page.find(words).expect("a place");
+    assert!(place("Run all again") < place("id=\"grid\""), "what can be done is reached before a thousand signs");
+    let all = browser.get(&format!("/v1/experiments/{id}/export?run=1")).await;
+    assert_eq!(all.header("content-disposition"), format!("attachment; filename=\"{id}-all.json\""));
     let token = browser.token(&format!("/experiments/{id}")).await;
     let fields = [("token", token.as_str()), ("which", "failed")];
     let again = browser.post(&format!("/experiments/{id}/rerun"), &fields, &[OWN]).await;
@@ -195,6 +221,23 @@ async fn workers_and_what_waits_are_shown() {
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get("/workers").await.text();
     assert!(page.contains("Now 2 scenarios wait: no worker is there") && page.contains("hello"), "{page}");
+    for (running, reason, lead, takes) in [
+        (4, "no room: 4 of 4 slots are busy", "All 4 slots are busy; 2 wait.", "<td>when a slot is free</td>"),
+        (1, "draining", "no worker takes anything (host: draining)", "<td>no: draining</td>"),
+    ] {
+        let new = NewWorker {
+            id: WorkerId { data_dir: Uuid::from_u128(9), owner: Uuid::from_u128(1) },
+            host: "host".to_owned(),
+            control: String::new(),
+            slots: 4,
+            budget: Demand::default(),
+            version: "1".to_owned(),
+        };
+        let pulse = Pulse { running, free_disk: 1 << 30, reason: Some(reason.to_owned()) };
+        app.store.register_worker(&new, &pulse, app.clock.now()).await.expect("registered");
+        let page = browser.get("/workers").await.text();
+        assert!(page.contains(lead) && page.contains(takes), "{lead}: {page}");
+    }
 }
 
 #[tokio::test]

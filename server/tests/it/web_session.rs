@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::{Method, Request};
 use tower::ServiceExt as _;
 
-use crate::test_app::{ADA, ADA_READS, Answer, BOB, HELLO, SANDBOX, TestApp};
+use crate::test_app::{ADA, ADA_READS, ADMIN, Answer, BOB, HELLO, SANDBOX, TestApp};
 
 /// What a browser sends with what a page of ours made it send.
 pub(crate) const OWN: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -142,6 +142,31 @@ async fn a_session_ends_with_its_time_and_by_signing_out() {
     assert!(answer.header("set-cookie").contains("Max-Age=0"));
     app.clock.pass(8 * 24 * 60 * 60);
     assert_eq!(browser.get("/experiments").await.status, 303, "a week is over");
+    let page = browser.get("/sign-in?next=%2Fexperiments").await.text();
+    assert!(page.contains("Your session has ended, or the key was revoked.") && !page.contains("Go on"), "{page}");
+}
+
+#[tokio::test]
+async fn who_has_a_key_that_was_revoked_is_told_so() {
+    let app = TestApp::new().await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    assert_eq!(app.delete(ADMIN, "/v1/keys/key_ada").await.status, 204);
+    let place = browser.get("/experiments").await.header("location").to_owned();
+    let page = browser.get(&place).await.text();
+    assert!(page.contains("Your session has ended, or the key was revoked.") && !page.contains("Go on"), "{page}");
+    let stranger = Browser::new(&app).get(&place).await.text();
+    assert!(stranger.contains("Signed in already?") && !stranger.contains("Your session has ended"), "{stranger}");
+}
+
+#[tokio::test]
+async fn pages_are_not_kept_by_browsers_and_files_are() {
+    let app = TestApp::new().await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    for path in ["/experiments", "/sign-in", "/nothing", "/workers", "/docs/"] {
+        assert_eq!(browser.get(path).await.header("cache-control"), "no-store", "{path}");
+    }
+    assert!(browser.get("/assets/style.css").await.header("cache-control").contains("immutable"));
+    assert_eq!(app.get(ADA, "/v1/experiments").await.header("cache-control"), "private, no-cache");
 }
 
 #[tokio::test]

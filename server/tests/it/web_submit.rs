@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::json;
 
+use crate::bundles::WITH_FILE;
 use crate::test_app::{ADA, HELLO, TestApp};
 use crate::web_hostile::require_harmless;
 use crate::web_session::{Browser, OWN};
@@ -94,6 +95,16 @@ async fn secrets_that_are_not_kept_are_asked_for_and_never_shown_again() {
     let opened = app.master_key.open(&sealed, id).expect("opened");
     assert_eq!(String::from_utf8_lossy(&opened), r#"{"PIN":"98765","TOKEN":"swordfish"}"#);
     assert!(!browser.get(begun.header("location")).await.text().contains("swordfish"));
+}
+
+#[tokio::test]
+async fn who_sends_a_spec_without_its_files_is_told_what_a_page_can_do_about_it() {
+    let app = TestApp::new().await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let token = browser.token("/submit").await;
+    let page = browser.submit(&[("token", &token), ("spec", WITH_FILE), ("do", "check")], &[OWN]).await.text();
+    assert!(page.contains("upload a tar archive with the spec as <code>spec.yaml</code>"), "{page}");
+    assert!(!page.contains("name the folder"), "{page}");
 }
 
 #[tokio::test]

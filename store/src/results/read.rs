@@ -85,6 +85,34 @@ impl Store {
         Ok(read_found(&mut snapshot, &select).await?.into_iter().map(|found| found.stored).collect())
     }
 
+    /// Some scenarios of a run without a result, in the order of the plan: after so many of them, at most so many.
+    pub async fn scenarios_without_result(
+        &self,
+        run: RunId,
+        skipped: u64,
+        most: u64,
+    ) -> Result<Vec<StoredScenario>, StoreError> {
+        let mut snapshot = self.db.snapshot().await?;
+        let mut select = scenarios(run);
+        select
+            .and_where(Expr::col(Scenarios::Status).is_null())
+            .offset(number::limit(skipped))
+            .limit(number::limit(most));
+        Ok(read_found(&mut snapshot, &select).await?.into_iter().map(|found| found.stored).collect())
+    }
+
+    /// The scenarios of a run with these ids, in the order of the plan.
+    pub async fn scenarios_named<'a>(
+        &self,
+        run: RunId,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<StoredScenario>, StoreError> {
+        let mut snapshot = self.db.snapshot().await?;
+        let mut select = scenarios(run);
+        select.and_where(Expr::col(Scenarios::Id).is_in(ids));
+        Ok(read_found(&mut snapshot, &select).await?.into_iter().map(|found| found.stored).collect())
+    }
+
     /// One scenario of a run.
     pub async fn scenario(&self, run: RunId, id: &str) -> Result<Option<StoredScenario>, StoreError> {
         let mut snapshot = self.db.snapshot().await?;

@@ -13,6 +13,7 @@ databases![
     parts_of_the_history_follow_each_other,
     invariants_are_counted_by_run_and_outcome,
     a_part_of_a_run_begins_at_its_place,
+    scenarios_are_read_by_their_ids_or_because_they_have_no_result,
     what_happened_in_one_scenario_is_read_alone,
 ];
 
@@ -80,7 +81,11 @@ async fn experiments_are_found_by_every_filter(world: World) {
     }
     let past = found(&world, HistoryFilter { tag: Some("slow"), ..any() }).await;
     assert_eq!(past[0].tags.iter().collect::<Vec<_>>(), ["nightly", "slow"]);
-    assert_eq!(world.store.tags_of(&past[0].experiment.spec.digest).await.expect("tags"), ["nightly", "slow"]);
+    let digest = past[0].experiment.spec.digest.as_str();
+    assert_eq!(world.store.tags_of(digest).await.expect("tags"), ["nightly", "slow"]);
+    assert_eq!(world.store.tags_among(&[digest, "other"], 9).await.expect("tags"), ["nightly", "slow"]);
+    assert_eq!(world.store.tags_among(&[digest], 1).await.expect("tags"), ["nightly"]);
+    assert_eq!(world.store.tags_among(&[], 9).await.expect("tags"), Vec::<String>::new());
     let created = NewExperiment { name: "later".to_owned(), ..world.experiment().await };
     world.store.create_experiment(&created, at(40)).await.expect("created");
     let never = found(&world, HistoryFilter { status: Some(PastStatus::Created), ..any() }).await;
@@ -150,6 +155,19 @@ async fn a_part_of_a_run_begins_at_its_place(world: World) {
     assert_eq!(world.store.scenarios_from(run, 1, 2).await.expect("a part"), all[1..3]);
     assert_eq!(world.store.scenarios_from(run, 4, 9).await.expect("a part"), all[4..]);
     assert_eq!(world.store.scenarios_from(run, 5, 9).await.expect("a part"), []);
+}
+
+async fn scenarios_are_read_by_their_ids_or_because_they_have_no_result(world: World) {
+    let run = submit(&world, |_| {}, 5, at(0)).await;
+    end_next(&world, run, RowStatus::Pass).await;
+    let all = world.store.scenarios(run).await.expect("scenarios");
+    assert_eq!(world.store.scenarios_without_result(run, 0, 9).await.expect("a part"), all[1..]);
+    assert_eq!(world.store.scenarios_without_result(run, 1, 2).await.expect("a part"), all[2..4]);
+    assert_eq!(world.store.scenarios_without_result(run, 4, 9).await.expect("a part"), []);
+    let ids = [3, 0].map(|index: usize| all[index].scenario.id.as_str());
+    let named = world.store.scenarios_named(run, ids).await.expect("some");
+    assert_eq!(named, [all[0].clone(), all[3].clone()], "in the order of the plan");
+    assert_eq!(world.store.scenarios_named(run, []).await.expect("none"), []);
 }
 
 async fn what_happened_in_one_scenario_is_read_alone(world: World) {

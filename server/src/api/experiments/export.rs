@@ -64,8 +64,11 @@ pub(crate) async fn export(
     let experiment = find(&app, &caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
     let (kind, name) = match query.format.unwrap_or(ExportFormat::Json) {
-        ExportFormat::Json => ("application/json", format!("attachment; filename=\"{}.json\"", experiment.id)),
-        ExportFormat::Ndjson => ("application/x-ndjson", format!("attachment; filename=\"{}.ndjson\"", experiment.id)),
+        // The results alone are `<id>.json`.
+        ExportFormat::Json => ("application/json", format!("attachment; filename=\"{}-all.json\"", experiment.id)),
+        ExportFormat::Ndjson => {
+            ("application/x-ndjson", format!("attachment; filename=\"{}-all.ndjson\"", experiment.id))
+        }
     };
     let format = query.format.unwrap_or(ExportFormat::Json);
     // What can fail does so before the answer begins.

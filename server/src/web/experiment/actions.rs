@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use store::{Experiment, Past, Run, RunState};
 
+use super::Shown;
 use crate::api::experiments::cancel::end_early;
 use crate::api::experiments::find;
 use crate::api::experiments::rerun::{RerunBody, run_again};
@@ -14,6 +15,7 @@ use crate::error::ApiError;
 use crate::extract::At;
 use crate::web::foreign;
 use crate::web::marks::Mark;
+use crate::web::numbers::count;
 use crate::web::session::Visitor;
 use crate::web::sign_in::BareForm;
 
@@ -23,6 +25,8 @@ pub(super) struct RerunForm {
     token: String,
     /// `failed` for those that did not pass.
     which: String,
+    /// Of which run; of the newest one without it.
+    run: Option<u32>,
 }
 
 /// Ends a run early.
@@ -49,20 +53,31 @@ pub(super) async fn rerun(
     visitor.require_submit()?;
     visitor.require_token(&form.token)?;
     let experiment = find(&app, &visitor.caller, &id).await?;
-    let body = RerunBody { failed_only: Some(form.which == "failed"), ..RerunBody::default() };
+    let body = RerunBody { failed_only: Some(form.which == "failed"), run: form.run, ..RerunBody::default() };
     let (begun, _) = run_again(&app, experiment, body).await?;
     Ok(Redirect::to(&format!("/experiments/{}", begun.experiment)))
 }
 
-/// All that can be done, for who may.
-pub(super) fn section(visitor: &Visitor, experiment: &Experiment, run: &Run, others: &[Past]) -> Markup {
+/// All that can be done, for who may: below the heading, so that it is reached before what is below it.
+pub(super) fn toolbar(visitor: &Visitor, shown: &Shown, others: &[Past]) -> Markup {
     html! {
-        section aria-labelledby="actions" {
-            h2 #actions { "Do more" }
-            div.columns {
-                (downloads(experiment, run))
-                (compare(experiment, others))
-                @if visitor.may_submit() { (changes(visitor, experiment, run)) }
+        div.toolbar role="group" aria-label="What can be done with the experiment" {
+            @if visitor.may_submit() && shown.run.state != RunState::Open { (repeat(visitor, shown)) }
+            details.menu { summary.button { "Compare" } div.panel { (compare(&shown.experiment, others)) } }
+            details.menu { summary.button { "Download" } div.panel { (downloads(&shown.experiment, &shown.run)) } }
+        }
+    }
+}
+
+fn repeat(visitor: &Visitor, shown: &Shown) -> Markup {
+    let left = shown.run.total.saturating_sub(shown.score().passed as u64);
+    html! {
+        form.actions method="post" action={ "/experiments/" (shown.experiment.id) "/rerun" } {
+            input type="hidden" name="token" value=(visitor.token);
+            input type="hidden" name="run" value=(shown.run.id.number);
+            button type="submit" name="which" value="all" { "Run all again" }
+            @if left > 0 {
+                button type="submit" name="which" value="failed" { "Run " (count(left)) " that did not pass again" }
             }
         }
     }
@@ -78,34 +93,28 @@ fn downloads(experiment: &Experiment, run: &Run) -> Markup {
         ("-all.json", format!("/export?run={run}"), "Everything, with traces and scores"),
     ];
     html! {
-        div {
-            h3 { "Download" }
-            ul.plain {
-                @for (file, query, words) in files {
-                    li { a download={ (experiment.id) (file) } href={ (place) (query) } { (words) } }
-                }
-                li { a href={ (place) "/events?run=" (run) } { "Events" } }
+        ul.plain {
+            @for (file, query, words) in files {
+                li { a download={ (experiment.id) (file) } href={ (place) (query) } { (words) } }
             }
+            li { a href={ (place) "/events?run=" (run) } { "Events" } }
         }
     }
 }
 
 fn compare(experiment: &Experiment, others: &[Past]) -> Markup {
     html! {
-        div {
-            h3 { "Compare" }
-            @if others.is_empty() { p.quiet { "There is no other experiment of this spec." } } @else {
-                form.stack method="get" action="/compare" {
-                    input type="hidden" name="b" value=(experiment.id);
-                    label for="other" { "With an earlier one" }
-                    select #other name="a" {
-                        @for past in others { option value=(past.experiment.id) { (named(past)) } }
-                    }
-                    button type="submit" { "Compare" }
+        @if others.is_empty() { p.quiet { "There is no other experiment of this spec." } } @else {
+            form.stack method="get" action="/compare" {
+                input type="hidden" name="b" value=(experiment.id);
+                label for="other" { "With an earlier one" }
+                select #other name="a" {
+                    @for past in others { option value=(past.experiment.id) { (named(past)) } }
                 }
+                button type="submit" { "Compare" }
             }
-            p { a href={ "/compare?b=" (experiment.id) } { "With any other…" } }
         }
+        p.after { a href={ "/compare?b=" (experiment.id) } { "With any other…" } }
     }
 }
 
@@ -114,25 +123,4 @@ fn named(past: &Past) -> Markup {
     let when = past.experiment.created_at.to_string();
     let when = when.get(..16).unwrap_or(&when).replace('T', " ");
     html! { (when) ", " (foreign::line(past.experiment.title(), 40)) ", " (stands) }
-}
-
-fn changes(visitor: &Visitor, experiment: &Experiment, run: &Run) -> Markup {
-    let place = format!("/experiments/{}", experiment.id);
-    html! {
-        div {
-            h3 { "Run" }
-            @if run.state == RunState::Open {
-                form.stack method="post" action={ (place) "/cancel" } {
-                    input type="hidden" name="token" value=(visitor.token);
-                    button type="submit" { "End it early" }
-                }
-            } @else {
-                form.stack method="post" action={ (place) "/rerun" } {
-                    input type="hidden" name="token" value=(visitor.token);
-                    button type="submit" name="which" value="all" { "Run all again" }
-                    button type="submit" name="which" value="failed" { "Run what did not pass again" }
-                }
-            }
-        }
-    }
 }

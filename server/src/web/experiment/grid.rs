@@ -8,13 +8,20 @@ use scenario::score::Cell;
 use scenario::untrusted;
 use store::{RunState, StoredScenario};
 
-use super::{PART, Shown};
+use super::Shown;
+use super::choice::{chips, pager};
 use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::marks::{Mark, is_ending};
 use crate::web::numbers::percent;
 
 /// The signs that a reader may not know.
-const LEGEND: [Mark; 6] = [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting];
+const LEGEND: [Mark; 7] =
+    [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting, Mark::NotRun];
+
+/// How many replicas stand on a line: the same in every column, so that each has its place.
+const LINE: usize = 10;
+/// How many characters of a parameter are shown.
+const PARAMETER: usize = 60;
 
 /// The replicas of one cell.
 type Replicas<'a> = Vec<&'a StoredScenario>;
@@ -28,7 +35,8 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="grid" {
             h2 #grid { "What fails where" }
-            p.legend { @for mark in LEGEND { (mark.badge()) " " } }
+            (chips(shown, "grid"))
+            p.legend { @for mark in used(shown) { (mark.badge()) " " } }
             div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
                 table.grid {
                     thead { tr {
@@ -41,41 +49,58 @@ pub(super) fn section(shown: &Shown) -> Markup {
                     tbody { @for (id, replicas) in &cells { (row(shown, id, replicas)) } }
                 }
             }
-            (pager(shown))
+            (pager(shown, "grid"))
         }
     }
 }
 
+/// The signs that stand in the grid.
+fn used(shown: &Shown) -> impl Iterator<Item = Mark> {
+    let of = |stored: &StoredScenario| {
+        let judged: Vec<_> = shown.invariants.iter().map(|name| judged(shown, stored, name)).collect();
+        judged.into_iter().chain([status(shown, stored), ruled(shown, stored)])
+    };
+    let used: Vec<_> = shown.part.iter().flat_map(of).collect();
+    LEGEND.into_iter().filter(move |mark| used.contains(mark))
+}
+
 fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
-    let cell = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
-    let name = replicas.first().map(|stored| cell_name(stored)).unwrap_or_default();
+    let scored = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
+    let parameters = replicas.first().map(|stored| parameters(stored)).unwrap_or_default();
+    let name = parameters.join(" ");
+    let class = if replicas.len() < LINE { "replicas few" } else { "replicas" };
     html! {
         tr {
-            th scope="row" { div.cell { (name) } }
-            td.number { (rate(cell)) }
-            td { div.replicas { @for stored in replicas {
+            th scope="row" { (cell(&parameters)) }
+            td.number { (rate(scored)) }
+            td { div class=(class) { @for stored in replicas {
                 (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
             } } }
             @for (index, invariant) in shown.invariants.iter().enumerate() {
-                td { div.replicas { @for stored in replicas {
+                td { div class=(class) { @for stored in replicas {
                     (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
                 } } }
             }
-            td { div.replicas { @for stored in replicas {
+            td { div class=(class) { @for stored in replicas {
                 (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
             } } }
         }
     }
 }
 
-/// The parameters of a cell; the only cell of a spec without a matrix has none.
-pub(super) fn cell_name(stored: &StoredScenario) -> String {
+/// The parameters of a cell, each shortened by itself; the only cell of a spec without a matrix has none.
+pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
     let parameters = &stored.scenario.parameters;
     if parameters.is_empty() {
-        return "all".to_owned();
+        return vec!["all".to_owned()];
     }
     let pairs = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    untrusted::line(&pairs.collect::<Vec<_>>().join(" "), 80)
+    pairs.map(|pair| untrusted::line(&pair, PARAMETER)).collect()
+}
+
+/// The parameters of a cell, one below the other.
+pub(super) fn cell(parameters: &[String]) -> Markup {
+    html! { div.cell { @for parameter in parameters { div title=(parameter) { (parameter) } } } }
 }
 
 fn rate(cell: Option<&Cell>) -> Markup {
@@ -108,8 +133,8 @@ pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
 fn unended(shown: &Shown, stored: &StoredScenario) -> Mark {
     match shown.run.state {
         RunState::Open if shown.running.contains(stored.scenario.id.as_str()) => Mark::Running,
-        RunState::Open => Mark::Waiting,
-        RunState::Finished | RunState::Cancelled => Mark::NotRun,
+        RunState::Open if !is_ending(&shown.run) => Mark::Waiting,
+        RunState::Open | RunState::Finished | RunState::Cancelled => Mark::NotRun,
     }
 }
 
@@ -130,21 +155,4 @@ fn ruled(shown: &Shown, stored: &StoredScenario) -> Mark {
 
 fn breaks_rules(result: &ScenarioResult) -> bool {
     result.forbidden.iter().any(|rule| rule.violated) || !result.limits.is_empty() || !result.offences.is_empty()
-}
-
-/// The way to the other parts of a run with many scenarios.
-fn pager(shown: &Shown) -> Markup {
-    if shown.run.total <= PART {
-        return html! {};
-    }
-    let place =
-        |from: u64| format!("/experiments/{}?run={}&from={from}#grid", shown.experiment.id, shown.run.id.number);
-    let last = shown.from + shown.part.len() as u64;
-    html! {
-        nav.pager aria-label="Parts of the run" {
-            @if shown.from > 0 { a href=(place(shown.from.saturating_sub(PART))) { "← Before" } }
-            span.quiet { "Scenarios " (shown.from + 1) " to " (last) " of " (shown.run.total) }
-            @if last < shown.run.total { a rel="next" href=(place(last)) { "Next →" } }
-        }
-    }
 }

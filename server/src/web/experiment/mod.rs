@@ -1,10 +1,13 @@
 //! One experiment: whether it passed, what failed where, and how it goes on while it is run.
 
 mod actions;
+mod choice;
 mod grid;
+mod head;
 mod scenarios;
 mod spec_file;
 mod summary;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,14 +19,10 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use serde::Deserialize;
-use store::{Experiment, HistoryFilter, Page, Past, Run, RunKind, RunState, StoredScenario};
+use store::{Experiment, HistoryFilter, Page, Past, Run, RunState, StoredScenario};
 
-use super::foreign;
 use super::layout::{Frame, Tab};
 use super::live::follow;
-use super::marks::run_badge;
-use super::numbers::{ago, time};
-use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::{find, find_run, require_run};
 use crate::app::App;
@@ -31,20 +30,22 @@ use crate::error::ApiError;
 use crate::extract::{Asked, At};
 use crate::results::{Made, Standing};
 
+use choice::{Choice, asked, within};
 pub(super) use spec_file::Taken;
 
 /// How many scenarios a page has.
 pub(super) const PART: u64 = 200;
 /// How many earlier experiments are offered to compare with.
 const OTHERS: u64 = 20;
-/// How many runs are offered.
-const RUNS: u32 = 20;
 
 /// Which run, and which part of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ExperimentQuery {
     run: Option<u32>,
+    /// Only scenarios that stand so.
+    status: String,
+    /// From which of them.
     from: u64,
 }
 
@@ -54,10 +55,12 @@ struct Shown {
     experiment: Experiment,
     run: Run,
     /// Its numbers, which may be a little older than the scenarios.
-    standing: Arc<Made<Standing>>,
+    numbers: Arc<Made<Standing>>,
     /// The names of invariants, in the order of the spec.
     invariants: Vec<String>,
-    /// A part of the scenarios, in the order of the plan.
+    /// Which scenarios are wanted.
+    choice: Choice,
+    /// A part of them, in the order of the plan.
     part: Vec<StoredScenario>,
     /// Where the part begins.
     from: u64,
@@ -85,23 +88,26 @@ async fn page(
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
     let tags = app.store.tags_of(&experiment.spec.digest).await?;
-    let head = head(&app, &experiment, run.as_ref(), &tags);
+    let facts = head::facts(&app, &experiment, &tags);
     let body = match run {
         None => html! {
-            (head)
+            (head::standing(&visitor, &experiment, None))
+            (facts)
             div.empty { p { "It was not run yet: " code { "POST /v1/experiments/" (experiment.id) "/run" } " begins." } }
         },
         Some(run) => {
             let others = others(&app, &visitor, &experiment).await?;
-            let shown = Shown::read(&app, experiment.clone(), run, query.from).await?;
+            let shown = Shown::read(&app, experiment.clone(), run, &query).await?;
             let place = format!("/experiments/{}", experiment.id);
-            let part = format!("{place}/part?run={}&from={}", shown.run.id.number, shown.from);
+            let part = format!("{place}/part?run={}{}", shown.run.id.number, asked(shown.choice, shown.from));
             let is_open = shown.run.state == RunState::Open;
             html! {
-                (head)
+                (shown.standing(&visitor))
+                (facts)
+                (head::runs(&experiment, &shown.run))
+                (actions::toolbar(&visitor, &shown, &others))
                 div #live data-live=[is_open.then(|| format!("{place}/live?run={}", shown.run.id.number))]
                     data-part=[is_open.then_some(part)] { (shown.content()) }
-                (actions::section(&visitor, &shown.experiment, &shown.run, &others))
             }
         }
     };
@@ -118,7 +124,11 @@ async fn part(
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;
-    Ok(Shown::read(&app, experiment, run, query.from).await?.content())
+    let shown = Shown::read(&app, experiment, run, &query).await?;
+    Ok(html! {
+        (shown.standing(&visitor))
+        div #live { (shown.content()) }
+    })
 }
 
 /// Tells when there is something new about a run.
@@ -134,29 +144,47 @@ async fn live(
 }
 
 impl Shown {
-    async fn read(app: &App, experiment: Experiment, run: Run, from: u64) -> Result<Self, ApiError> {
-        let part = app.store.scenarios_from(run.id, from, PART).await?;
-        let standing = app.standings.of(app, &experiment, &run).await?;
+    async fn read(app: &App, experiment: Experiment, run: Run, query: &ExperimentQuery) -> Result<Self, ApiError> {
+        let choice = Choice::read(query)?;
+        let numbers = app.standings.of(app, &experiment, &run).await?;
+        let score = &numbers.thing.score;
+        let from = within(query.from, choice.count(&run, score));
+        let part = choice.part(app, &run, score, from).await?;
         let unended = part.iter().filter(|stored| stored.result.is_none()).map(|stored| stored.scenario.id.as_str());
         let running = match run.state {
             RunState::Open => app.store.running_of(run.id, unended).await?,
             RunState::Finished | RunState::Cancelled => BTreeSet::new(),
         };
         // A spec that cannot be read any more has left its verdicts.
-        let invariants = standing.thing.invariants.clone().unwrap_or_else(|| named(&part));
-        Ok(Self { experiment, run, standing, invariants, part, from, running })
+        let invariants = numbers.thing.invariants.clone().unwrap_or_else(|| named(&part));
+        Ok(Self { experiment, run, numbers, invariants, choice, part, from, running })
+    }
+
+    /// The heading, and how the run stands.
+    fn standing(&self, visitor: &Visitor) -> Markup {
+        html! {
+            div #standing {
+                (head::standing(visitor, &self.experiment, Some(&self.run)))
+                (verdict::sentence(self))
+            }
+        }
     }
 
     fn content(&self) -> Markup {
         html! {
-            (summary::tiles(&self.run, self.score()))
+            (summary::tiles(self))
             (grid::section(self))
             (scenarios::section(self))
         }
     }
 
     fn score(&self) -> &ExperimentScore {
-        &self.standing.thing.score
+        &self.numbers.thing.score
+    }
+
+    /// Where a part of a choice is, and a place in it.
+    fn at(&self, choice: Choice, from: u64, place: &str) -> String {
+        format!("/experiments/{}?run={}{}#{place}", self.experiment.id, self.run.id.number, asked(choice, from))
     }
 
     /// Where a scenario's page is.
@@ -168,49 +196,6 @@ impl Shown {
 fn named(part: &[StoredScenario]) -> Vec<String> {
     let results = part.iter().filter_map(|stored| stored.result.as_ref());
     results.map(|result| result.invariants.iter().map(|one| one.name.clone()).collect()).next().unwrap_or_default()
-}
-
-fn head(app: &App, experiment: &Experiment, run: Option<&Run>, tags: &[String]) -> Markup {
-    let spec = &experiment.spec;
-    html! {
-        nav.crumbs aria-label="Where this is" { a href="/experiments" { "Experiments" } " / " span { (experiment.id) } }
-        div.head {
-            h1 { (foreign::line(experiment.title(), 120)) }
-            @if let Some(run) = run { (run_badge(run.state, run.verdict)) }
-        }
-        p.facts {
-            span { "Spec "
-                a href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } {
-                    (foreign::line(&spec.spec_id, 80)) " v" (spec.version)
-                }
-            }
-            span { "Submitted " (ago(experiment.created_at, app.clock.now())) ", " (time(experiment.created_at)) }
-            span { "Seed " code { (experiment.seed) } }
-            @if !experiment.owner.is_empty() { span { "Owner " (foreign::line(&experiment.owner, 64)) } }
-            @for tag in tags { a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 40)) } }
-            @if let Some(of) = &experiment.settings.rerun_of { span { "Repeats " (foreign::line(of, 80)) } }
-        }
-        @if let Some(run) = run { (runs(experiment, run)) }
-    }
-}
-
-/// The runs of an experiment that has several, and what is special about this one.
-fn runs(experiment: &Experiment, run: &Run) -> Markup {
-    let number = run.id.number;
-    html! {
-        @if let RunKind::Rescored { of } = run.kind {
-            p.notice { "This run judged the evidence of run " (of) " again." }
-        }
-        @if let Some(reason) = &run.reason { p.notice { "It was ended early: " (foreign::short_prose(reason, 300)) } }
-        @if number > 1 {
-            p.facts { "Runs: "
-                @for other in (1..=number).rev().take(RUNS as usize) {
-                    a href={ "/experiments/" (experiment.id) "?run=" (other) }
-                        aria-current=[(other == number).then_some("true")] { (other) } " "
-                }
-            }
-        }
-    }
 }
 
 /// Earlier and later experiments of the same spec.

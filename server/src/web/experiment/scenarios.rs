@@ -7,7 +7,8 @@ use scenario::score::Status;
 use store::StoredScenario;
 
 use super::Shown;
-use super::grid::{cell_name, status};
+use super::choice::{chips, pager};
+use super::grid::{cell, parameters, status};
 use crate::web::foreign;
 use crate::web::marks::Mark;
 use crate::web::numbers::{count, duration, money, score as two_digits};
@@ -18,12 +19,12 @@ const HEADS: [Head<'_>; 9] = [
     Head::Text("Status"),
     Head::Text("Scenario"),
     Head::Text("Cell"),
+    Head::Text("Why"),
     Head::Number("Composite"),
     Head::Number("Took"),
     Head::Number("Tools"),
     Head::Number("Tokens"),
     Head::Number("Cost"),
-    Head::Text("Why"),
 ];
 
 /// The table of a part of a run.
@@ -31,7 +32,9 @@ pub(super) fn section(shown: &Shown) -> Markup {
     html! {
         section aria-labelledby="scenarios" {
             h2 #scenarios { "Scenarios" }
+            (chips(shown, "scenarios"))
             (table("Scenarios", "wide", &HEADS, &html! { @for stored in &shown.part { (row(shown, stored)) } }))
+            (pager(shown, "scenarios"))
         }
     }
 }
@@ -43,14 +46,14 @@ fn row(shown: &Shown, stored: &StoredScenario) -> Markup {
     html! {
         tr {
             td { (mark.badge()) }
-            th.once scope="row" { a href=(link) { (scenario.id) } }
-            td { div.cell { (cell_name(stored)) " " span.quiet { "r" (scenario.replica) } } }
+            th.scenario scope="row" { a href=(link) { (scenario.id) } }
+            td { (cell(&parameters(stored))) }
             @match &stored.result {
                 Some(result) => {
-                    (numbers(result, &link))
                     td.why { @if mark != Mark::Pass { (reason(result.clone(), &link)) } }
+                    (numbers(result, &link))
                 }
-                None => { @for _ in 0..5 { td.number { "–" } } td {} }
+                None => { td {} @for _ in 0..5 { td.number { "–" } } }
             }
         }
     }
@@ -63,7 +66,7 @@ fn numbers(result: &ScenarioResult, link: &str) -> Markup {
     let tokens = (usage.tokens() > 0).then(|| count(usage.tokens()));
     let cost = usage.cost().filter(|cost| *cost > 0.0).map(money);
     let all = [
-        ("#invariants", Some(two_digits(result.composite))),
+        ("#invariants", result.is_judged().then(|| two_digits(result.composite))),
         ("#story", Some(duration(result.wall_ms))),
         ("#story", tools),
         ("#use", tokens),

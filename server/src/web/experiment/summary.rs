@@ -1,19 +1,24 @@
 //! The numbers of a run. Each leads to what it was made from.
 
 use maud::{Markup, html};
-use scenario::score::ExperimentScore;
+use scenario::score::{ExperimentScore, Status};
 use store::{Run, RunState};
 
-use crate::web::numbers::{counted, duration, money, percent, precise, score as two_digits};
+use super::Shown;
+use super::choice::Choice;
+use crate::web::marks::is_ending;
+use crate::web::numbers::{count, counted, duration, money, percent, precise, score as two_digits};
 
 /// The numbers of a run as tiles.
-pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
+pub(super) fn tiles(shown: &Shown) -> Markup {
+    let (run, score) = (&shown.run, shown.score());
     let metrics = &score.metrics;
     let took = run.ended_at.map(|ended| ended.duration_since(run.created_at).as_millis());
     let took = took.map_or_else(|| "…".to_owned(), |took| duration(u64::try_from(took).unwrap_or(0)));
     let judged = score.passed + score.failed + score.flaky;
+    let not_run = not_run(run, score);
     html! {
-        @if run.state == RunState::Open { (progress(run)) }
+        @if run.state == RunState::Open { (progress(run, not_run)) }
         dl.tiles {
             div {
                 dt { "Pass rate" }
@@ -25,7 +30,12 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
             div {
                 dt { "Scenarios" }
                 dd { a href="#scenarios" { (score.passed) span.quiet { " / " (score.total) } } }
-                dd.more { (score.failed) " failed, " (score.flaky) " flaky, " (counted(score.errors as u64, "error")) }
+                dd.more {
+                    (chosen(shown, Status::Fail, &format!("{} failed", score.failed))) ", "
+                    (chosen(shown, Status::Flaky, &format!("{} flaky", score.flaky))) ", "
+                    (chosen(shown, Status::Error, &counted(score.errors as u64, "error")))
+                    @if not_run > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { strong { (not_run) " not run" } } }
+                }
             }
             div {
                 dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
@@ -48,7 +58,9 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
             div {
                 dt { "Took" }
                 dd { a href="#scenarios" { (took) } }
-                dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
+                @if judged > 0 {
+                    dd.more { "scenario " (duration(metrics.mean_wall_ms)) ", p95 " (duration(metrics.p95_wall_ms)) }
+                }
             }
             @if metrics.side_effect_violations > 0 {
                 div {
@@ -61,8 +73,30 @@ pub(super) fn tiles(run: &Run, score: &ExperimentScore) -> Markup {
     }
 }
 
+/// A number that leads to the scenarios that were counted, if there is any.
+fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
+    let choice = Choice::Ended(status);
+    html! {
+        @if choice.count(&shown.run, shown.score()) > 0 { a href=(shown.at(choice, 0, "scenarios")) { (words) } } @else { (words) }
+    }
+}
+
+/// How many scenarios of a run that is ended early will not be run: they have ended, and nothing came of them.
+pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
+    match run.reason.is_some() || run.state == RunState::Cancelled {
+        true => run.ended.saturating_sub(score.statuses.len() as u64),
+        false => 0,
+    }
+}
+
 /// How far a run is.
-fn progress(run: &Run) -> Markup {
+fn progress(run: &Run, not_run: u64) -> Markup {
+    if is_ending(run) {
+        return html! { p role="status" {
+            (counted(run.total.saturating_sub(run.ended), "scenario")) " will be stopped soon, "
+            (count(not_run)) " will not be run."
+        } };
+    }
     let share = if run.total == 0 { 0.0 } else { precise(run.ended) / precise(run.total) };
     html! {
         p.progress role="status" {

@@ -1,5 +1,6 @@
 //! The history of experiments: newest first, with filters, in parts.
 
+mod known;
 mod query;
 mod table;
 
@@ -21,6 +22,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;
 
+use known::Known;
 use query::HistoryQuery;
 pub(super) use table::owner;
 use table::table;
@@ -47,14 +49,15 @@ async fn history(
     let listed = app.store.history(filter, Page { after: wanted.after(), most: PART }).await?;
     let trends = trends(&app, &visitor, &listed.items).await?;
     let is_filtered = query.is_filtered();
+    let known = Known::read(&app, &visitor).await?;
     let body = html! {
         h1 { "Experiments" }
-        (query.form())
+        (query.form(&known))
         @if !trends.is_empty() { (strip(&trends)) }
         @if listed.items.is_empty() {
             div.empty {
                 @if is_filtered {
-                    p { "No experiment is like that." }
+                    p { "No experiment matches these filters." }
                     p { a href="/experiments" { "Show all" } }
                 } @else {
                     p { "There is no experiment yet." }

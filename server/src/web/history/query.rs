@@ -6,6 +6,7 @@ use serde::Deserialize;
 use store::{HistoryFilter, PastStatus};
 
 use super::escaped;
+use super::known::Known;
 use crate::error::ApiError;
 
 /// The words for where experiments stand.
@@ -85,15 +86,15 @@ impl HistoryQuery {
     }
 
     /// The form, as it was filled in.
-    pub(super) fn form(&self) -> Markup {
+    pub(super) fn form(&self, known: &Known) -> Markup {
         html! {
             form.filters method="get" action="/experiments" role="search" aria-label="Experiments" {
                 div {
                     label for="text" { "Text" }
                     input #text type="search" name="text" value=(self.text) placeholder="name, spec or id";
                 }
-                div { label for="spec" { "Spec" } input #spec type="text" name="spec" value=(self.spec) spellcheck="false"; }
-                div { label for="tag" { "Tag" } input #tag type="text" name="tag" value=(self.tag) spellcheck="false"; }
+                div { label for="spec" { "Spec" } input #spec type="text" name="spec" value=(self.spec) list="known-specs" autocomplete="off" spellcheck="false"; }
+                div { label for="tag" { "Tag" } input #tag type="text" name="tag" value=(self.tag) list="known-tags" autocomplete="off" spellcheck="false"; }
                 div {
                     label for="status" { "Status" }
                     select #status name="status" {
@@ -109,6 +110,7 @@ impl HistoryQuery {
                     button.primary type="submit" { "Filter" }
                     @if self.is_filtered() { a.button href="/experiments" { "Clear" } }
                 }
+                (known.lists())
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use store::{Past, RunNumbers, RunState};
+use scenario::untrusted;
+use store::{Experiment, Past, RunNumbers, RunState, SpecVersion};
 
 use crate::web::foreign;
 use crate::web::marks::run_badge;
@@ -10,12 +11,14 @@ use crate::web::numbers::{ago, duration, money, percent};
 use crate::web::refusal::escaped;
 use crate::web::tables::{self, Head};
 
+/// How many characters of an id are shown: as many as say to the millisecond when it was made.
+const SHORT: usize = 13;
 /// How many tags of a spec are shown.
 const TAGS: usize = 4;
 
 /// Experiments as a table; with their owners, for who sees those of others.
 pub(in crate::web) fn table(items: &[Past], now: Timestamp, owners: bool) -> Markup {
-    let mut heads = vec![Head::Text("Status"), Head::Text("Experiment"), Head::Text("Spec")];
+    let mut heads = vec![Head::Text("Status"), Head::Text("Spec"), Head::Text("Experiment")];
     if owners {
         heads.push(Head::Text("Owner"));
     }
@@ -33,20 +36,41 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
                 Some(run) => (run_badge(run.state, run.verdict)),
                 None => span.badge.waiting { span.sign aria-hidden="true" { "·" } "not run yet" },
             } }
+            td.once { (spec(&experiment.spec)) }
             th scope="row" {
-                a href=(link) { (foreign::line(experiment.title(), 80)) }
+                (named(experiment, &link))
                 @if experiment.pinned { " " span.tag { "pinned" } }
             }
-            td.once { a href={ "/specs/" (escaped(&experiment.spec.spec_id)) "?version=" (experiment.spec.version) } {
-                (foreign::line(&experiment.spec.spec_id, 60)) " " span.quiet { "v" (experiment.spec.version) } } }
             @if owners { td { (owner(&experiment.owner)) } }
-            td {
+            td.tags {
                 @for tag in tags.iter().take(TAGS) {
                     a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 30)) } " "
                 }
             }
             (numbers(run.as_ref(), &link))
             td.number { (ago(experiment.created_at, now)) }
+        }
+    }
+}
+
+/// What an experiment is called, if that says more than its spec, and the beginning of its id.
+fn named(experiment: &Experiment, link: &str) -> Markup {
+    let id = experiment.id.to_string();
+    let short = id.get(..SHORT).unwrap_or(&id);
+    let name = Some(experiment.title()).filter(|title| *title != experiment.spec.spec_id);
+    html! {
+        @match name {
+            Some(name) => { a href=(link) { (foreign::line(name, 80)) } " " span.quiet { (short) } },
+            None => a href=(link) { (short) },
+        }
+    }
+}
+
+/// A spec and its version. An id that is too long is cut on the screen, and said as a whole when somebody points at it.
+fn spec(spec: &SpecVersion) -> Markup {
+    html! {
+        a.cut href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } title=(untrusted::line(&spec.spec_id, 200)) {
+            span { (foreign::line(&spec.spec_id, 200)) } span.quiet { "v" (spec.version) }
         }
     }
 }

@@ -28,7 +28,9 @@ pub(super) fn head(shown: &Shown) -> Markup {
             span { "Replica " (scenario.replica) }
             span { "Seed " code { (scenario.seed) } }
             @if let Some(result) = &stored.result {
-                span { "Composite " a href="#invariants" { (two_digits(result.composite)) } }
+                span { "Composite "
+                    @if result.is_judged() { a href="#invariants" { (two_digits(result.composite)) } } @else { "–" }
+                }
                 span { "Took " a href="#story" { (duration(result.wall_ms)) } }
                 @if let Some(code) = result.exit_code { span { "Exit code " a href="#output" { (code) } } }
             }

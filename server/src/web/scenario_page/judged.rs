@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use scenario::report::Row;
 use scenario::result::InvariantResult;
 use scenario::untrusted;
+use scenario::verdict::Outcome;
 
 use super::Shown;
 use super::answers::answers;
@@ -12,31 +13,51 @@ use crate::web::json;
 use crate::web::marks::Mark;
 use crate::web::numbers::score as two_digits;
 
-/// Everything that kept the scenario from passing, and the rules that it kept.
+/// Everything that kept the scenario from passing.
 pub(super) fn why(shown: &Shown, row: &Row) -> Markup {
-    let (reasons, marks, result) = (row.reasons(), shown.marks(), &row.result);
+    let (reasons, marks) = (row.reasons(), shown.marks());
+    if reasons.is_empty() {
+        return html! {};
+    }
     html! {
         section aria-labelledby="why" {
-            h2 #why { @if reasons.is_empty() { "Rules and limits" } @else { "Why it did not pass" } }
-            @if !reasons.is_empty() {
-                ul.reasons { @for (what, found) in &reasons {
-                    li { @match index_of(row, what) {
-                        Some(index) => a href={ "#invariant-" (index) } { (foreign::short_prose(what, 120)) },
-                        None => strong { (foreign::short_prose(what, 120)) },
-                    } " " span.message { (marks.prose(found)) } }
-                } }
-            }
-            @if !result.forbidden.is_empty() {
-                ul.plain { @for rule in &result.forbidden {
-                    li {
-                        (if rule.violated { Mark::Fail } else { Mark::Pass }.badge())
-                        " forbidden " code { (untrusted::line(&rule.rule, 60)) }
-                        @if !rule.details.is_empty() { " " span.message { (marks.prose(&rule.details)) } }
-                    }
-                } }
-            }
-            @if reasons.is_empty() && result.forbidden.is_empty() { p.quiet { "No limit fired, and no rule is stated." } }
-            @if !result.notes.is_empty() { ul.notes { @for note in &result.notes { li { (marks.prose(note)) } } } }
+            h2 #why { "Why it did not pass" }
+            ul.reasons { @for (what, found) in &reasons {
+                li { @match index_of(row, what) {
+                    Some(index) => a href={ "#invariant-" (index) } { (foreign::short_prose(what, 120)) },
+                    None => strong { (foreign::short_prose(what, 120)) },
+                } " " span.message { (marks.prose(found)) } }
+            } }
+            (kept_rules(shown, row))
+        }
+    }
+}
+
+/// Below what was judged: that nothing else kept the scenario from passing.
+pub(super) fn rules(shown: &Shown, row: &Row) -> Markup {
+    if !row.reasons().is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="why" {
+            h2 #why { "Rules and limits" }
+            (kept_rules(shown, row))
+            @if row.result.forbidden.is_empty() { p.quiet { "No limit fired, and no rule is stated." } }
+        }
+    }
+}
+
+/// The rules that were kept. Those that were broken are among the reasons.
+fn kept_rules(shown: &Shown, row: &Row) -> Markup {
+    let kept: Vec<_> = row.result.forbidden.iter().filter(|rule| !rule.violated).collect();
+    html! {
+        @if !kept.is_empty() {
+            ul.plain { @for rule in kept {
+                li {
+                    (Mark::Pass.badge()) " forbidden " code { (untrusted::line(&rule.rule, 60)) }
+                    @if !rule.details.is_empty() { " " span.message { (shown.marks().prose(&rule.details)) } }
+                }
+            } }
         }
     }
 }
@@ -46,13 +67,15 @@ fn index_of(row: &Row, what: &str) -> Option<usize> {
     row.result.invariants.iter().position(|one| what.starts_with(&format!("`{}` (", one.name)))
 }
 
-/// Every invariant.
+/// Every invariant: first those that were missed, each by the number that it has in the spec.
 pub(super) fn invariants(shown: &Shown, row: &Row) -> Markup {
+    let mut all: Vec<_> = row.result.invariants.iter().enumerate().collect();
+    all.sort_by_key(|(_, one)| one.verdict.outcome == Outcome::Passed);
     html! {
         section aria-labelledby="invariants" {
             h2 #invariants { "Invariants" }
-            @if row.result.invariants.is_empty() { p.quiet { "None was judged." } }
-            @for (index, one) in row.result.invariants.iter().enumerate() { (invariant(shown, index, one)) }
+            @if all.is_empty() { p.quiet { "None was judged." } }
+            @for (index, one) in all { (invariant(shown, index, one)) }
         }
     }
 }
@@ -60,6 +83,7 @@ pub(super) fn invariants(shown: &Shown, row: &Row) -> Markup {
 fn invariant(shown: &Shown, index: usize, one: &InvariantResult) -> Markup {
     let (verdict, marks) = (&one.verdict, shown.marks());
     let found = shown.evidence.as_ref().and_then(|evidence| evidence.answers.get(&one.name));
+    let is_missed = verdict.outcome != Outcome::Passed;
     html! {
         article.invariant id={ "invariant-" (index) } aria-labelledby={ "invariant-name-" (index) } {
             header {
@@ -70,8 +94,10 @@ fn invariant(shown: &Shown, index: usize, one: &InvariantResult) -> Markup {
             @if !one.description.is_empty() { p { (marks.prose(&one.description)) } }
             @if !verdict.message.is_empty() { p.message.found { (marks.prose(&verdict.message)) } }
             @if !verdict.reason.is_empty() { p.message { (marks.prose(&verdict.reason)) } }
-            @if !verdict.details.is_null() { details { summary { "Details" } (json::value(&verdict.details, marks)) } }
-            @if let Some(found) = found { details { summary { "Evidence" } (answers(found, marks)) } }
+            @if !verdict.details.is_null() {
+                details open[is_missed && found.is_none()] { summary { "Details" } (json::value(&verdict.details, marks)) }
+            }
+            @if let Some(found) = found { details open[is_missed] { summary { "Evidence" } (answers(found, marks)) } }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod again;
 mod answers;
+mod beside;
 mod event;
 mod head;
 mod judged;
@@ -10,8 +11,11 @@ mod moment;
 mod output;
 mod stories;
 mod story;
+mod task;
 mod told;
 mod used;
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
@@ -20,25 +24,30 @@ use axum::routing::get;
 use http::HeaderMap;
 use maud::{Markup, html};
 use scenario::evidence::Evidence;
+use scenario::plan::ScenarioId;
 use scenario::report::Report;
 use serde::Deserialize;
-use store::{AttemptOutcome, RunState, StoredEvent};
+use store::{AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
 
 use super::experiment::Taken;
 use super::foreign::{self, Marks};
 use super::layout::{Frame, Tab};
 use super::live::follow;
-use super::marks::Mark;
+use super::marks::{Mark, is_ending};
 use super::refusal::escaped;
 use super::session::Visitor;
 use crate::api::experiments::details::{Found, report_alone};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, At};
-use crate::results::status_of;
+use crate::results::{Made, Standing, status_of};
+
+use task::AgentTask;
 
 pub(crate) use stories::Stories;
 
+/// The numbers of a run that goes on are made for the page of one scenario only when it has no more scenarios than this.
+const FEW: u64 = 200;
 /// How many events of a scenario are read.
 const MOST_EVENTS: u64 = 2000;
 
@@ -62,9 +71,13 @@ struct Shown {
     /// What judging said, once it has.
     report: Option<Report>,
     /// What was observed, and why it is not here.
-    evidence: Option<std::sync::Arc<Evidence>>,
+    evidence: Option<Arc<Evidence>>,
     missing: Option<String>,
     events: Vec<StoredEvent>,
+    /// What the agent was asked; `None` when the spec cannot be read any more.
+    task: Option<AgentTask>,
+    /// The numbers of its run, which know the other scenarios; `None` while they take long to make.
+    numbers: Option<Arc<Made<Standing>>>,
     /// How its spec can be taken along, when it is nobody's file.
     taken: Option<Taken>,
     /// Where this server is for whoever asks.
@@ -106,7 +119,8 @@ async fn part(
     At((id, scenario)): At<(String, String)>,
     Asked(query): Asked<ScenarioQuery>,
 ) -> Result<Markup, ApiError> {
-    Ok(Shown::read(&app, &visitor, &id, &scenario, query).await?.content())
+    let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
+    Ok(html! { div #live { (shown.content()) } })
 }
 
 /// Tells when there is something new about the scenario.
@@ -151,11 +165,20 @@ impl Shown {
             "error" => Mark::Error,
             "not_run" => Mark::NotRun,
             _ if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => Mark::Running,
+            _ if is_ending(&found.run) => Mark::NotRun,
             _ => Mark::Waiting,
         };
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
         let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
-        Ok(Self { found, query, status, report, evidence, missing, events, taken, origin: None })
+        let Found { experiment, run, stored, .. } = &found;
+        let task = match spec_of(&app.store, run).await {
+            Ok(spec) => Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref())),
+            Err(StoreError::Unreadable(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let is_quick = run.score.is_some() || run.total <= FEW;
+        let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
+        Ok(Self { found, query, status, report, evidence, missing, events, task, numbers, taken, origin: None })
     }
 
     /// The marks of this attempt.
@@ -165,7 +188,21 @@ impl Shown {
 
     /// Whether more can come of the scenario.
     fn goes_on(&self) -> bool {
-        self.found.stored.result.is_none() && self.found.run.state == RunState::Open
+        self.found.stored.result.is_none() && self.found.run.state == RunState::Open && self.status != Mark::NotRun
+    }
+
+    /// Whether nobody began with it, and nobody will.
+    fn is_untouched(&self) -> bool {
+        self.status == Mark::NotRun && self.events.is_empty() && self.found.attempts.is_empty()
+    }
+
+    /// Why there is no result.
+    fn not_run(&self) -> &'static str {
+        match (self.found.run.reason.is_some(), self.is_untouched()) {
+            (true, true) => "It was not run: the experiment was ended early.",
+            (true, false) => "It was stopped: the experiment was ended early.",
+            (false, _) => "It was not run.",
+        }
     }
 
     /// Where this scenario's page is.
@@ -185,6 +222,19 @@ impl Shown {
         format!("/experiments/{}/scenarios/{}{what}?run={}", experiment.id, stored.scenario.id, run.id.number)
     }
 
+    /// Where all evidence of the attempt is that the page shows.
+    fn evidence_link(&self) -> String {
+        let attempt = self.query.attempt.or_else(|| self.found.stored.source.map(|(_, attempt)| attempt));
+        let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
+        format!("{}/evidence?run={}{attempt}", self.api(), self.found.run.id.number)
+    }
+
+    /// Where another scenario of its run is.
+    fn beside(&self, scenario: &ScenarioId) -> String {
+        let Found { experiment, run, .. } = &self.found;
+        format!("/experiments/{}/scenarios/{scenario}?run={}", experiment.id, run.id.number)
+    }
+
     /// Where the API has this scenario.
     fn api(&self) -> String {
         let Found { experiment, stored, .. } = &self.found;
@@ -195,17 +245,21 @@ impl Shown {
         let row = self.report.as_ref().and_then(|report| report.rows.first());
         html! {
             (head::head(self))
+            (beside::section(self))
+            (task::section(self))
             @if let Some(missing) = &self.missing { p.notice.bad { (foreign::text(missing)) } }
             @if let Some(row) = row {
                 (judged::why(self, row))
                 (judged::invariants(self, row))
+                (judged::rules(self, row))
             }
-            (story::section(self))
+            @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
+            @if !self.is_untouched() { (story::section(self)) }
             @if let Some(evidence) = &self.evidence {
-                (left::section(evidence, self.marks()))
+                (left::section(self, evidence))
                 (output::section(self, evidence))
             }
-            (used::section(self, row))
+            @if !self.is_untouched() { (used::section(self, row)) }
             @if let (Some(report), Some(row)) = (&self.report, row) { (again::section(self, report, row)) }
         }
     }

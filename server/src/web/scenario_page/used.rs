@@ -31,6 +31,7 @@ pub(super) fn section(shown: &Shown, row: Option<&Row>) -> Markup {
             div.columns {
                 @if let Some(row) = row { div { h3 { "Resources" } (resources(shown, row)) } }
                 @if let Some(evidence) = shown.evidence.as_deref() { div { h3 { "World" } (world(evidence)) } }
+                @if let Some(row) = row { (notes(shown, row)) }
             }
             (attempts(shown))
         }
@@ -39,15 +40,16 @@ pub(super) fn section(shown: &Shown, row: Option<&Row>) -> Markup {
 
 fn resources(shown: &Shown, row: &Row) -> Markup {
     let result = &row.result;
-    let acted = shown.evidence.as_ref().map_or(result.wall_ms, |evidence| evidence.agent.wall_ms);
+    let acted = shown.evidence.as_deref().and_then(acted);
     html! {
         dl.pairs {
-            dt { "Agent acted" } dd { a href="#story" { (duration(acted)) } }
+            dt { "Agent acted" }
+            dd { @match acted { Some(acted) => a href="#story" { (duration(acted)) }, None => "–" } }
             @if let Some(used) = shown.evidence.as_ref().and_then(|evidence| evidence.agent.used) {
                 dt { "Processor time" }
                 dd {
                     (duration(used.processor_ms()))
-                    @if let Some(share) = share(&used, acted) { " " span.quiet { "of " (share) " processors" } }
+                    @if let Some(share) = acted.and_then(|acted| share(&used, acted)) { " " span.quiet { "of " (share) " processors" } }
                 }
                 dt { "Most memory" } dd { (bytes(used.most_memory)) " " span.quiet { "in one process" } }
             }
@@ -62,6 +64,12 @@ fn resources(shown: &Shown, row: &Row) -> Markup {
             @for fired in &result.limits { dt { "Limit " (fired.limit) } dd.bad { (shown.marks().prose(&fired.detail)) } }
         }
     }
+}
+
+/// For how many milliseconds the agent acted; `None` when it was never started.
+fn acted(evidence: &Evidence) -> Option<u64> {
+    let agent = &evidence.agent;
+    (agent.started_at.is_some() || agent.wall_ms > 0).then_some(agent.wall_ms)
 }
 
 /// How many processors were busy on average while the agent acted, when it acted for long enough to say so.
@@ -107,6 +115,16 @@ fn world(evidence: &Evidence) -> Markup {
             @if let Some(snapshot) = &world.snapshot {
                 dt { "Agent" } dd { (untrusted::line(&snapshot.name, 80)) " v" (snapshot.version) }
             }
+        }
+    }
+}
+
+/// What is worth knowing, and decided nothing.
+fn notes(shown: &Shown, row: &Row) -> Markup {
+    let notes = &row.result.notes;
+    html! {
+        @if !notes.is_empty() {
+            div { h3 { "Notes" } ul.notes { @for note in notes { li { (shown.marks().prose(note)) } } } }
         }
     }
 }

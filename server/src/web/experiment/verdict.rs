@@ -1,0 +1,68 @@
+//! Why a run stands as it does, in one sentence. Verdicts go by cells, and counts by scenarios: the sentence says both.
+
+use maud::{Markup, html};
+use scenario::score::{CellVerdict, ExperimentScore, ExperimentVerdict};
+use scenario::untrusted;
+use store::{Run, RunState};
+
+use super::Shown;
+use super::choice::Choice;
+use super::summary::not_run;
+use crate::web::numbers::{count, counted};
+
+/// The verdict of a run that has ended.
+pub(super) fn sentence(shown: &Shown) -> Markup {
+    let (run, score) = (&shown.run, shown.score());
+    let said = match (run.state, score.verdict) {
+        (RunState::Open, _) => return html! {},
+        (RunState::Cancelled, _) => unfinished(run, score),
+        (RunState::Finished, ExperimentVerdict::Pass) => passed(score),
+        (RunState::Finished, ExperimentVerdict::Fail) => failed(shown, score),
+        (RunState::Finished, ExperimentVerdict::Error | ExperimentVerdict::Pending) => errored(score),
+    };
+    html! { p.verdict { (said) "." } }
+}
+
+fn unfinished(run: &Run, score: &ExperimentScore) -> Markup {
+    html! {
+        strong { "No verdict" } ": "
+        a href="#scenarios" { (count(not_run(run, score))) " of " (counted(run.total, "scenario")) } " were not run"
+    }
+}
+
+fn passed(score: &ExperimentScore) -> Markup {
+    let missed = (score.failed + score.flaky) as u64;
+    html! {
+        strong { "Passed" } ": "
+        a href="#grid" { @match score.cells.len() { 1 => "the only cell", cells => { "all " (count(cells as u64)) " cells" } } }
+        @if score.cells.len() == 1 { " reaches its bar" } @else { " reach their bar" }
+        @if missed > 0 { ", although " a href="#scenarios" { (counted(missed, "scenario")) } " did not pass" }
+    }
+}
+
+fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
+    let cells = score.cells.len();
+    let below = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Fail).count();
+    let violations = score.metrics.side_effect_violations;
+    html! {
+        strong { "Failed" } ": "
+        a href="#grid" { @match cells { 1 => "the only cell", _ => { (count(below as u64)) " of " (count(cells as u64)) " cells" } } }
+        @if cells == 1 || below == 1 { " is below its bar" } @else { " are below their bar" }
+        @match &shown.numbers.thing.most_missed {
+            Some((name, scenarios)) => {
+                "; most often missed: " code { (untrusted::line(name, 100)) } " ("
+                a href=(shown.at(Choice::Missed, 0, "scenarios")) { (counted(*scenarios, "scenario")) } ")"
+            }
+            None if violations > 0 => { "; forbidden rules were broken " (counted(violations, "time")) },
+            None => {},
+        }
+    }
+}
+
+fn errored(score: &ExperimentScore) -> Markup {
+    html! {
+        strong { "No verdict" } ": "
+        a href="#scenarios" { (count(score.errors as u64)) " of " (counted(score.total as u64, "scenario")) }
+        " could not be judged, and no cell failed"
+    }
+}
