@@ -28,6 +28,7 @@ mod specs;
 mod test_app;
 mod traces;
 mod web_again;
+mod web_compare;
 mod web_hostile;
 mod web_live;
 mod web_pages;

@@ -172,23 +172,6 @@ async fn a_spec_shows_its_source_versions_and_trends() {
 }
 
 #[tokio::test]
-async fn two_experiments_are_compared() {
-    let app = TestApp::new().await;
-    let before = app.finished(&replicas(2)).await;
-    let now = app.running(&replicas(2)).await;
-    app.finish_one(RowStatus::Pass).await;
-    app.finish_one(RowStatus::Fail).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let page = browser.get(&format!("/compare?a={before}&b={now}")).await.text();
-    for part in ["notice bad", "Pass rate", "↓ worse", "default-r1", "greeted", "Scenarios that stand differently"] {
-        assert!(page.contains(part), "{part} is not in {page}");
-    }
-    assert!(browser.get(&format!("/compare?b={now}")).await.text().contains("what was before"));
-    let open = app.running(HELLO).await;
-    assert_eq!(browser.get(&format!("/compare?a={before}&b={open}")).await.status, 409);
-}
-
-#[tokio::test]
 async fn workers_and_what_waits_are_shown() {
     let app = TestApp::new().await;
     app.running(&replicas(2)).await;
