@@ -265,7 +265,8 @@ def test_an_experiment_is_repeated_and_compared(site):
     page.get_by_label("With an earlier one").select_option(index=0)
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", name="Scenarios that stand differently")).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("worse")
+    expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("points")
+    expect(page.get_by_role("row", name=re.compile("regressed")).first).to_be_visible()
     site.look("compare")
 
 

@@ -33,6 +33,7 @@ mod sign_in;
 mod spec;
 mod submit;
 mod tables;
+mod whole;
 mod workers;
 mod yaml;
 

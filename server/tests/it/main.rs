@@ -34,3 +34,4 @@ mod web_live;
 mod web_pages;
 mod web_session;
 mod web_submit;
+mod web_trends;

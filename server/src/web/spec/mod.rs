@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use scenario::spec::load;
 use scenario::untrusted;
 use serde::Deserialize;
-use store::{HistoryFilter, Page, Past, PastStatus, StoredSpecVersion};
+use store::{HistoryFilter, Page, Past, StoredSpecVersion};
 
 use super::foreign;
 use super::layout::{Frame, Tab};
@@ -18,6 +18,7 @@ use super::numbers::ago;
 use super::refusal::escaped;
 use super::session::Visitor;
 use super::tables::{Head, table};
+use super::whole::whole_runs;
 use super::{history, yaml};
 use crate::api::specs::missing;
 use crate::app::App;
@@ -140,15 +141,10 @@ async fn owner_of(app: &App, caller: &Caller, id: &str, named: Option<&str>) -> 
     Ok(newest.map_or_else(|| caller.owner.clone(), |past| past.experiment.owner))
 }
 
-/// Experiments of the spec that have ended, oldest first.
+/// Experiments of the spec that have ended and ran all of its plan, oldest first.
 async fn past(app: &App, visitor: &Visitor, id: &str) -> Result<Vec<Past>, ApiError> {
-    let filter = HistoryFilter {
-        owner: visitor.caller.sees(),
-        spec_id: Some(id),
-        status: Some(PastStatus::Ended),
-        ..HistoryFilter::default()
-    };
-    let mut past = app.store.history(filter, Page { after: None, most: POINTS }).await?.items;
+    let filter = HistoryFilter { owner: visitor.caller.sees(), spec_id: Some(id), ..HistoryFilter::default() };
+    let mut past = whole_runs(app, filter, POINTS).await?;
     past.reverse();
     Ok(past)
 }
