@@ -109,7 +109,7 @@ async fn a_story_says_in_words_what_happened() {
         app.store.note(&[event]).await.expect("noted");
     }
     let browser = Browser::signed_in(&app, ADA).await;
-    let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await.text();
+    let page = browser.get(&format!("/experiments/{id}/scenarios/{}?lookups=show", held.scenario.id)).await.text();
     for words in [
         "asked for A of db: 127.10.0.1",
         "asked for AAAA of db: it has none",

@@ -2,6 +2,7 @@
 
 mod again;
 mod answers;
+mod chosen;
 mod event;
 mod head;
 mod judged;
@@ -50,6 +51,8 @@ struct ScenarioQuery {
     attempt: Option<u32>,
     /// Only moments of this kind.
     kind: String,
+    /// Whether also lookups of names that were found; not when it is empty.
+    lookups: String,
     /// From which moment.
     from: usize,
 }
@@ -140,6 +143,7 @@ impl Shown {
         if let Some(attempt) = source.map(|(_, attempt)| attempt).or_else(newest) {
             events.retain(|stored| stored.event.attempt == attempt);
         }
+        event::name_workers(app, &mut events).await?;
         let report = match &found.stored.result {
             Some(result) => Some(report_alone(app, &found.experiment, &found.run, result.clone()).await?),
             None => None,
@@ -175,9 +179,10 @@ impl Shown {
 
     /// Where something of this page is, as it was asked for.
     fn at(&self, what: &str) -> String {
-        let ScenarioQuery { attempt, kind, from, .. } = &self.query;
+        let ScenarioQuery { attempt, kind, lookups, from, .. } = &self.query;
         let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
-        format!("{}&kind={}&from={from}{attempt}", self.below(what), escaped(kind))
+        let (kind, lookups) = (escaped(kind), escaped(lookups));
+        format!("{}&kind={kind}&lookups={lookups}&from={from}{attempt}", self.below(what))
     }
 
     fn below(&self, what: &str) -> String {

@@ -22,7 +22,7 @@ const MOST_VALUE: usize = 2000;
 pub(super) fn told(shown: &Shown, moment: &Moment<'_>) -> (Markup, Markup) {
     let marks = shown.marks();
     if let Source::Event(index) = moment.source {
-        return event(shown, index, moment.kind);
+        return event(shown, index, moment);
     }
     let Some(evidence) = shown.evidence.as_deref() else { return (html! {}, html! {}) };
     of_evidence(evidence, moment.source, marks).unwrap_or_else(|| (html! {}, html! {}))
