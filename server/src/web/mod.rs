@@ -16,6 +16,7 @@ mod ansi;
 mod assets;
 mod chart;
 mod compare;
+mod conversation;
 mod diff;
 mod experiment;
 mod foreign;

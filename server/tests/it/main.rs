@@ -29,6 +29,7 @@ mod test_app;
 mod traces;
 mod web_again;
 mod web_compare;
+mod web_conversation;
 mod web_hostile;
 mod web_live;
 mod web_pages;

@@ -11,6 +11,7 @@ mod moment;
 mod output;
 mod stories;
 mod story;
+mod talk;
 mod told;
 mod used;
 

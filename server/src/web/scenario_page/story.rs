@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::Shown;
 use super::chosen::{Chosen, PART};
 use super::moment::{Moment, Source, agent_started, moments};
+use super::talk::Talks;
 use super::told::told;
 use crate::web::numbers::duration;
 
@@ -15,6 +16,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
     let from = chosen.from();
     let part = &chosen.moments[from..chosen.moments.len().min(from + PART)];
     let whole = Span::of(&all);
+    let talks = Talks::of(shown.evidence.as_deref(), part);
     html! {
         section aria-labelledby="story" {
             h2 #story { "Story" }
@@ -23,7 +25,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
                 (chosen.note())
                 @if !part.is_empty() {
                     (axis(shown, whole))
-                    ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, moment, whole, from + index)) } }
+                    ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, &talks, moment, whole, from + index)) } }
                 }
                 (chosen.pager(from, part.len()))
             }
@@ -85,9 +87,9 @@ fn axis(shown: &Shown, whole: Span) -> Markup {
     }
 }
 
-fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
+fn line(shown: &Shown, talks: &Talks, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
     let (begin, wide) = whole.place(moment);
-    let (label, details) = told(shown, moment);
+    let (label, details) = told(shown, talks, moment);
     let took = if moment.took > 0 { format!(", took {}", duration(moment.took)) } else { String::new() };
     let class = if moment.failed { "failed" } else { moment.kind.word() };
     html! {

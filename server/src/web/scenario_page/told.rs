@@ -1,7 +1,7 @@
 //! Each moment in words: in one line, and all that is known of it.
 
 use maud::{Markup, html};
-use scenario::evidence::{AuditEvent, Evidence, Exchange, ModelCall, ToolUse};
+use scenario::evidence::{AuditEvent, Evidence, Exchange, ToolUse};
 use scenario::trace::lookup;
 use scenario::untrusted;
 
@@ -9,9 +9,10 @@ use super::Shown;
 use super::answers::answers;
 use super::event::event;
 use super::moment::{Moment, Source};
+use super::talk::Talks;
 use crate::web::foreign::{self, Marks};
 use crate::web::json;
-use crate::web::numbers::{bytes, count, counted, duration, money};
+use crate::web::numbers::{bytes, counted};
 
 /// How many headers or parameters of a request stand in a page.
 const PAIRS: usize = 100;
@@ -19,19 +20,18 @@ const PAIRS: usize = 100;
 const MOST_VALUE: usize = 2000;
 
 /// A moment in one line, and all that is known of it.
-pub(super) fn told(shown: &Shown, moment: &Moment<'_>) -> (Markup, Markup) {
-    let marks = shown.marks();
-    if let Source::Event(index) = moment.source {
-        return event(shown, index, moment);
-    }
-    let Some(evidence) = shown.evidence.as_deref() else { return (html! {}, html! {}) };
-    of_evidence(evidence, moment.source, marks).unwrap_or_else(|| (html! {}, html! {}))
+pub(super) fn told(shown: &Shown, talks: &Talks, moment: &Moment<'_>) -> (Markup, Markup) {
+    let told = match moment.source {
+        Source::Event(index) => Some(event(shown, index, moment)),
+        Source::Model(index) => talks.told(shown, index),
+        source => shown.evidence.as_deref().and_then(|evidence| of_evidence(evidence, source, shown.marks())),
+    };
+    told.unwrap_or_else(|| (html! {}, html! {}))
 }
 
 fn of_evidence(evidence: &Evidence, source: Source<'_>, marks: Marks<'_>) -> Option<(Markup, Markup)> {
     match source {
-        Source::Event(_) => None,
-        Source::Model(index) => Some(model_call(evidence.model.as_ref()?.calls.get(index)?, marks)),
+        Source::Event(_) | Source::Model(_) => None,
         Source::Tool(index) => Some(tool(evidence.model.as_ref()?.tools.get(index)?, marks)),
         Source::Exchange(service, index) => {
             Some(exchange(service, evidence.journals.get(service)?.exchanges.get(index)?, marks))
@@ -39,28 +39,6 @@ fn of_evidence(evidence: &Evidence, source: Source<'_>, marks: Marks<'_>) -> Opt
         Source::Audit(index) => Some(audit(&evidence.audit.as_ref()?.get(index)?.event, marks)),
         Source::Probe(name) => Some(probe(name, evidence, marks)),
     }
-}
-
-fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
-    let label = html! {
-        strong { (untrusted::line(&call.request_model, 60)) } " " (answered(call.status))
-        span.quiet { ", " (counted(call.tokens.input, "token")) " in, " (count(call.tokens.output)) " out" }
-        @if let Some(problem) = &call.problem { " " span.bad { (untrusted::line(problem, 100)) } }
-    };
-    let details = html! {
-        dl.pairs {
-            dt { "Took" } dd { (duration(call.duration_ms)) }
-            @if let Some(model) = &call.response_model { dt { "Answered by" } dd { (untrusted::line(model, 80)) } }
-            @if let Some(cost) = call.cost_usd { dt { "Cost" } dd { (money(cost)) } }
-            @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (count(turn as u64 + 1)) } }
-            @if !call.finish_reasons.is_empty() {
-                dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) }
-            }
-        }
-        p.part { "Request" } (json::body(&call.request, marks))
-        p.part { "Answer" } (json::body(&call.response, marks))
-    };
-    (label, details)
 }
 
 fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
@@ -103,7 +81,7 @@ fn pairs(pairs: &[(String, String)], marks: Marks<'_>) -> Markup {
 }
 
 /// The status of an answer.
-fn answered(status: u16) -> Markup {
+pub(super) fn answered(status: u16) -> Markup {
     let class = if status >= 400 { "bad" } else { "quiet" };
     html! { span class=(class) { "answered " (status) } }
 }
