@@ -1,6 +1,6 @@
 //! The story of a scenario: which moments are shown, and in which words.
 
-use scenario::evidence::{AuditEvent, Audited, Evidence};
+use scenario::evidence::{AuditEvent, Audited, Blob, Body, Evidence, Exchange, Journal};
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
 use server::Clock as _;
@@ -8,7 +8,7 @@ use store::{Demand, Held, NewEvent, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;
 
 use crate::test_app::{ADA, HELLO, TestApp};
-use crate::web_hostile::end;
+use crate::web_hostile::{end, exchange, hostile, require_harmless};
 use crate::web_session::Browser;
 
 /// Writes down what a worker told of a scenario, a second apart.
@@ -113,4 +113,40 @@ async fn an_axis_begins_where_the_agent_did() {
     assert!(page.contains("From −2.00 s to +2.00 s, time since the agent started"), "{page}");
     assert!(page.contains("<text class=\"zero\" x=\"50.0%\" y=\"75%\">0</text>"), "{page}");
     assert!(page.contains("<line class=\"zero\" x1=\"500\" x2=\"500\""), "{page}");
+}
+
+#[tokio::test]
+async fn moments_are_found_by_a_text_in_their_line_or_their_evidence() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let mut evidence = hostile();
+    let orders = |number: u64| {
+        let body = Body::Kept(Blob(format!("{{\"sku\": \"Lamp-{number}\"}}").into_bytes()));
+        Exchange { body, ..exchange(&format!("/orders/{number}"), number) }
+    };
+    let exchanges = (0..500).map(orders).collect();
+    evidence.journals = [("shop".to_owned(), Journal { exchanges, overflow: None })].into();
+    let held = end(&app, RowStatus::Fail, &evidence).await;
+    let told = [("note", json!({"text": "An odd thing"})), ("judged", json!({"status": "fail"}))];
+    tell(&app, &held, &told).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let place = format!("/experiments/{id}/scenarios/{}", held.scenario.id);
+    for (query, words, many) in [
+        ("text=lamp-499", "1 moment with this text", 1),
+        ("text=ORDERS%2F49", "11 moments with this text", 11),
+        ("text=get+shop/orders/7&kind=http", "", 0),
+        ("text=post+shop/orders/77&kind=http", "1 moment with this text", 1),
+        ("text=odd+thing", "1 moment with this text", 1),
+        ("text=odd+thing&kind=http", "No moment has this text", 0),
+        ("text=%3Cscript%3Ealert", "moments with this text", 200),
+        ("text=orders", "500 moments with this text", 200),
+    ] {
+        let page = browser.get(&format!("{place}?{query}")).await.text();
+        assert!(page.contains(words), "{query}: {words} is not in {page}");
+        assert_eq!(page.matches("<details id=\"moment-").count(), many, "{query}: {page}");
+        require_harmless(&page);
+    }
+    let page = browser.get(&format!("{place}?text=orders&from=400&kind=http")).await.text();
+    assert!(page.contains("401 to 500 of 500") && page.contains("value=\"orders\""), "{page}");
+    assert!(page.contains("&amp;kind=http&amp;text=orders&amp;from=200#story"), "{page}");
 }

@@ -9,6 +9,7 @@ mod judged;
 mod left;
 mod moment;
 mod output;
+mod search;
 mod stories;
 mod story;
 mod talk;
@@ -52,6 +53,8 @@ struct ScenarioQuery {
     attempt: Option<u32>,
     /// Only moments of this kind.
     kind: String,
+    /// Only moments that have this text somewhere.
+    text: String,
     /// Whether also lookups of names that were found; not when it is empty.
     lookups: String,
     /// From which moment.
@@ -180,10 +183,10 @@ impl Shown {
 
     /// Where something of this page is, as it was asked for.
     fn at(&self, what: &str) -> String {
-        let ScenarioQuery { attempt, kind, lookups, from, .. } = &self.query;
+        let ScenarioQuery { attempt, kind, text, lookups, from, .. } = &self.query;
         let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
-        let (kind, lookups) = (escaped(kind), escaped(lookups));
-        format!("{}&kind={kind}&lookups={lookups}&from={from}{attempt}", self.below(what))
+        let (kind, text, lookups) = (escaped(kind), escaped(text), escaped(lookups));
+        format!("{}&kind={kind}&text={text}&lookups={lookups}&from={from}{attempt}", self.below(what))
     }
 
     fn below(&self, what: &str) -> String {

@@ -92,7 +92,7 @@ fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {
 }
 
 /// What was written down, on one line.
-fn written_down(event: &AuditEvent) -> String {
+pub(super) fn written_down(event: &AuditEvent) -> String {
     match event {
         AuditEvent::DbWrite { service, table, op, rows } => {
             format!("{service}: {op} {table}, {}", counted(*rows, "row"))
