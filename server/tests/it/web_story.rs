@@ -1,6 +1,6 @@
 //! The story of a scenario: which moments are shown, and in which words.
 
-use scenario::evidence::{AuditEvent, Audited, Blob, Body, Evidence, Exchange, Journal};
+use scenario::evidence::{AuditEvent, Audited, Blob, Body, Evidence, Exchange, Journal, Overflow, OverflowCount};
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
 use server::Clock as _;
@@ -149,4 +149,59 @@ async fn moments_are_found_by_a_text_in_their_line_or_their_evidence() {
     let page = browser.get(&format!("{place}?text=orders&from=400&kind=http")).await.text();
     assert!(page.contains("401 to 500 of 500") && page.contains("value=\"orders\""), "{page}");
     assert!(page.contains("&amp;kind=http&amp;text=orders&amp;from=200#story"), "{page}");
+}
+
+#[tokio::test]
+async fn a_request_to_a_mock_shows_all_that_was_written_down_of_it_and_of_its_answer() {
+    let app = TestApp::new().await;
+    let id = app.running(HELLO).await;
+    let called = |path: &str, at_ms: u64, body: Option<&str>| {
+        let (service, host, method) = (Some("shop".to_owned()), "shop".to_owned(), "POST".to_owned());
+        let (path, response_body) = (path.to_owned(), body.map(ToOwned::to_owned));
+        let event = AuditEvent::HttpCall { service, host, method, path, status: Some(500), response_body };
+        Audited { at_ms: Some(at_ms), event }
+    };
+    let audit = vec![
+        called("/a", 5, Some("first answer")),
+        called("/b", 5, Some("between")),
+        called("/a", 5, Some("{\"second\": \"<script>alert(1)</script>\"}")),
+        called("/c", 6, None),
+    ];
+    let exchanges = vec![exchange("/a", 5), exchange("/b", 5), exchange("/a", 5), exchange("/c", 6), exchange("/d", 7)];
+    let counts = vec![OverflowCount { method: "GET".to_owned(), path: None, count: 12 }];
+    let journals = [("shop".to_owned(), Journal { exchanges, overflow: Some(Overflow { counts }) })].into();
+    let outside = AuditEvent::HttpCall {
+        service: None,
+        host: "outside".to_owned(),
+        method: "GET".to_owned(),
+        path: "/x".to_owned(),
+        status: None,
+        response_body: None,
+    };
+    let audit = Some(audit.into_iter().chain([Audited { at_ms: Some(9), event: outside }]).collect());
+    let held = end(&app, RowStatus::Fail, &Evidence { audit, journals, ..Evidence::default() }).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let place = format!("/experiments/{id}/scenarios/{}?kind=http", held.scenario.id);
+    let page = browser.get(&place).await.text();
+    require_harmless(&page);
+    let moments: Vec<_> = page.split("<details id=\"moment-").skip(1).collect();
+    for (moment, answer) in moments.iter().zip([
+        "first answer",
+        "between",
+        "&quot;second&quot;: &quot;&lt;script&gt;",
+        "<p class=\"part\">Response body</p><p class=\"quiet\">Empty.</p>",
+        "Not written down.",
+        "none: it was refused",
+    ]) {
+        assert!(moment.contains(answer), "{answer} is not in {moment}");
+    }
+    for part in ["Request headers", "Request body", "Response status</p><p>500</p>"] {
+        assert!(moments[0].contains(part), "{part} is not in {}", moments[0]);
+    }
+    let found = browser.get(&format!("{place}&text=FIRST+answer")).await.text();
+    assert!(
+        found.contains("moments with this text") && found.contains("shop/a") && !found.contains("shop/b"),
+        "{found}"
+    );
+    assert!(page.contains("12 more requests to <code>shop</code> came after the last one that is kept"), "{page}");
 }

@@ -28,7 +28,7 @@ impl<'a> Chosen<'a> {
     /// The moments that a page was asked for.
     pub(super) fn of(shown: &'a Shown, all: &'a [Moment<'a>]) -> Self {
         let query = &shown.query;
-        let search = Search::of(&query.text);
+        let search = Search::of(&query.text, shown.evidence.as_deref());
         let is_wanted = |moment: &&Moment<'_>| {
             (query.kind.is_empty() || moment.kind.word() == query.kind)
                 && search.as_ref().is_none_or(|search| search.finds(shown, moment))
@@ -78,7 +78,8 @@ impl<'a> Chosen<'a> {
                         }
                     }
                 }
-                (self.form())
+                // What somebody enters would be lost while the page keeps itself up to date, and there is little to find yet.
+                @if !self.shown.goes_on() { (self.form()) }
             }
         }
     }

@@ -4,6 +4,7 @@ mod again;
 mod answers;
 mod chosen;
 mod event;
+mod exchange;
 mod head;
 mod judged;
 mod left;

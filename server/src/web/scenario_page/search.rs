@@ -1,22 +1,34 @@
 //! Whether a moment has a text somewhere: in what is told of it, and in its evidence. Nothing is rendered for that, so that ten
 //! thousand moments are looked through quickly.
 
+use std::collections::HashSet;
+
 use scenario::evidence::{Answer, AuditEvent, Blob, Body, Evidence};
 use store::StoredEvent;
 
 use super::Shown;
+use super::exchange::{Key, answer, key};
 use super::moment::{Moment, Source};
 use super::told::written_down;
 
-/// What is looked for, in small or large letters.
+/// What is looked for.
 #[derive(Debug)]
-pub(super) struct Search(String);
+pub(super) struct Search<'a> {
+    /// The text, in small letters.
+    text: String,
+    /// The requests to mocks whose answers have it.
+    answered: HashSet<Key<'a>>,
+}
 
-impl Search {
+impl<'a> Search<'a> {
     /// What somebody entered; `None` when that is nothing.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        let text = text.trim();
-        (!text.is_empty()).then(|| Self(text.to_lowercase()))
+    pub(super) fn of(text: &str, evidence: Option<&'a Evidence>) -> Option<Self> {
+        let text = Some(text.trim().to_lowercase()).filter(|text| !text.is_empty())?;
+        let mut search = Self { text, answered: HashSet::new() };
+        let audit = evidence.and_then(|evidence| evidence.audit.as_ref()).into_iter().flatten();
+        let answers = audit.filter_map(answer).filter(|(_, body)| body.is_some_and(|body| search.is_in(body)));
+        search.answered = answers.map(|(key, _)| key).collect();
+        Some(search)
     }
 
     /// Whether a moment has it.
@@ -52,6 +64,7 @@ impl Search {
                 let pairs = exchange.query.iter().chain(&exchange.headers).flat_map(|(name, value)| [name, value]);
                 let mut texts = pairs.map(String::as_str).chain([service, &exchange.method, &exchange.path]);
                 texts.any(|text| self.is_in(text))
+                    || self.answered.contains(&key(service, exchange))
                     || self.is_in(&format!("{} {service}{}", exchange.method, exchange.path))
                     || self.in_body(&exchange.body)
             }
@@ -85,12 +98,12 @@ impl Search {
     }
 
     fn is_in(&self, text: &str) -> bool {
-        let (wanted, text) = (self.0.as_bytes(), text.as_bytes());
-        if self.0.is_ascii() {
+        let (wanted, text) = (self.text.as_bytes(), text.as_bytes());
+        if self.text.is_ascii() {
             // Most of what people look for, without making a copy of what they look in.
             return text.windows(wanted.len()).any(|window| window.eq_ignore_ascii_case(wanted));
         }
-        String::from_utf8_lossy(text).to_lowercase().contains(&self.0)
+        String::from_utf8_lossy(text).to_lowercase().contains(&self.text)
     }
 }
 
@@ -107,8 +120,8 @@ mod tests {
             ("order", "orde", false),
             ("order", "", false),
         ] {
-            assert_eq!(Search::of(wanted).expect("something").is_in(text), expected, "{wanted} in {text}");
+            assert_eq!(Search::of(wanted, None).expect("something").is_in(text), expected, "{wanted} in {text}");
         }
-        assert!(Search::of(" ").is_none());
+        assert!(Search::of(" ", None).is_none());
     }
 }

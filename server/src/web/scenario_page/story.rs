@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::Shown;
 use super::chosen::{Chosen, PART};
+use super::exchange::only_counted;
 use super::moment::{Moment, Source, agent_started, moments};
-use super::talk::Talks;
-use super::told::told;
+use super::told::{Beside, told};
 use crate::web::numbers::duration;
 
 /// The story, or the part of it that was asked for.
@@ -16,16 +16,17 @@ pub(super) fn section(shown: &Shown) -> Markup {
     let from = chosen.from();
     let part = &chosen.moments[from..chosen.moments.len().min(from + PART)];
     let whole = Span::of(&all);
-    let talks = Talks::of(shown.evidence.as_deref(), part);
+    let beside = Beside::of(shown.evidence.as_deref(), part);
     html! {
         section aria-labelledby="story" {
             h2 #story { "Story" }
             @if all.is_empty() { p.quiet { "Nothing has happened yet." } } @else {
                 (chosen.choices())
                 (chosen.note())
+                (only_counted(shown.evidence.as_deref()))
                 @if !part.is_empty() {
                     (axis(shown, whole))
-                    ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, &talks, moment, whole, from + index)) } }
+                    ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, &beside, moment, whole, from + index)) } }
                 }
                 (chosen.pager(from, part.len()))
             }
@@ -87,9 +88,9 @@ fn axis(shown: &Shown, whole: Span) -> Markup {
     }
 }
 
-fn line(shown: &Shown, talks: &Talks, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
+fn line(shown: &Shown, beside: &Beside<'_>, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
     let (begin, wide) = whole.place(moment);
-    let (label, details) = told(shown, talks, moment);
+    let (label, details) = told(shown, beside, moment);
     let took = if moment.took > 0 { format!(", took {}", duration(moment.took)) } else { String::new() };
     let class = if moment.failed { "failed" } else { moment.kind.word() };
     html! {
