@@ -34,6 +34,7 @@ mod web_hostile;
 mod web_live;
 mod web_pages;
 mod web_session;
+mod web_specs;
 mod web_story;
 mod web_submit;
 mod web_trends;
