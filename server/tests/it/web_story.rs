@@ -190,7 +190,7 @@ async fn a_request_to_a_mock_shows_all_that_was_written_down_of_it_and_of_its_an
         "between",
         "&quot;second&quot;: &quot;&lt;script&gt;",
         "<p class=\"part\">Response body</p><p class=\"quiet\">Empty.</p>",
-        "Not written down.",
+        "Not written down; with <code>audit: {http_calls: true}</code> in the spec, it would be.",
         "none: it was refused",
     ]) {
         assert!(moment.contains(answer), "{answer} is not in {moment}");

@@ -12,7 +12,7 @@ pub(super) fn section(before: &Side, now: &Side) -> Markup {
     html! {
         section aria-labelledby="numbers" {
             h2 #numbers { "Numbers" }
-            p.quiet { "They decide nothing here: times and costs are never twice the same." }
+            p.quiet { "They are told, and decide nothing: times and costs are never twice the same." }
             div.scroll tabindex="0" role="region" aria-label="Numbers" { table {
                 thead { tr {
                     th scope="col" { "Number" }

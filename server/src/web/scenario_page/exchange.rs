@@ -88,7 +88,7 @@ pub(super) fn exchange(
         p.part { "Response body" }
         @match answers.to(service, exchanges, index) {
             Some(body) => (response(body, marks)),
-            None => p.quiet { "Not written down." },
+            None => p.quiet { "Not written down; with " code { "audit: {http_calls: true}" } " in the spec, it would be." },
         }
     };
     Some((label, details))
