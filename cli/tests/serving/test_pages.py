@@ -244,8 +244,13 @@ def test_what_failed_is_followed_to_its_evidence(site):
     expect(request).to_contain_text("x-note")
     expect(request).to_contain_text('"amount": 25')
     call = page.locator(".story details", has_text="gpt-4o").first
-    call.locator("summary").click()
-    expect(call).to_contain_text('"role": "user"')
+    call.locator("summary").first.click()
+    expect(call.locator(".said.user .text").first).to_be_visible()
+    expect(call.locator(".said.answer")).to_have_count(1)
+    raw = call.locator("details.raw")
+    expect(raw.locator("pre").first).to_be_hidden()
+    raw.locator("summary").click()
+    expect(raw.locator("pre").first).to_contain_text('"role": "user"')
     expect(page.locator("#output ~ pre").first).to_contain_text("<script>window.stolen=1</script>")
     expect(page.locator("#output ~ pre .front2")).to_have_text("begins")
     page.locator(".files details summary").first.click()
@@ -254,6 +259,26 @@ def test_what_failed_is_followed_to_its_evidence(site):
     with page.expect_download() as download:
         page.get_by_role("link", name="Download stdout").click()
     assert HOSTILE in open(download.value.path()).read()
+
+
+def test_the_times_of_a_story_stand_above_its_bars_and_it_is_searched(site):
+    page = site.page
+    scenario = page.url.split("#")[0]
+    places = "[...document.querySelectorAll('.axis .scale, .story .bar')].map((one) => { const { left, right } = one.getBoundingClientRect(); return [left, right]; })"
+    wide = page.viewport_size
+    for width in [wide["width"], 375]:
+        page.set_viewport_size({"width": width, "height": wide["height"]})
+        axis, *bars = page.evaluate(places)
+        assert bars and all(abs(one - other) < 1 for bar in bars for one, other in zip(axis, bar)), f"{width}: {axis} is not above {bars}"
+    page.set_viewport_size(wide)
+    page.get_by_label("Text in the story").fill("POST SHOP")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_text("with this text")).to_be_visible()
+    expect(page.locator(".story > li").first).to_contain_text("POST")
+    page.get_by_label("Text in the story").fill(HOSTILE)
+    page.get_by_role("button", name="Find").click()
+    assert page.evaluate(CHECKS) == []
+    page.goto(scenario)
 
 
 def test_an_experiment_is_repeated_and_compared(site):
@@ -277,7 +302,10 @@ def test_an_experiment_is_repeated_and_compared(site):
     site.look("experiment-compare")
     page.locator(".toolbar form").get_by_role("button", name="Compare").click()
     expect(page.get_by_role("heading", name="Scenarios that stand differently")).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("worse")
+    expect(page.get_by_role("row", name=re.compile("Pass rate"))).to_contain_text("points")
+    # What failed failed again: the pass rate is another one, because only that was run, and nothing became worse.
+    expect(page.get_by_role("status").first).to_contain_text("1 cell compared: 0 regressed, 0 insufficient evidence, 0 improved")
+    expect(page.get_by_text("Only before: ")).to_be_visible()
     site.look("compare")
 
 

@@ -16,6 +16,7 @@ mod ansi;
 mod assets;
 mod chart;
 mod compare;
+mod conversation;
 mod diff;
 mod experiment;
 mod foreign;
@@ -33,6 +34,7 @@ mod sign_in;
 mod spec;
 mod submit;
 mod tables;
+mod whole;
 mod workers;
 mod yaml;
 

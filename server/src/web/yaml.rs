@@ -17,11 +17,11 @@ pub(super) fn source(text: &str, findings: &[Finding]) -> Markup {
     }
     html! {
         div.source tabindex="0" role="region" aria-label="Source" {
-            @for (number, line) in (1..).zip(text.lines()) {
+            @for (number, (line, is_text)) in (1..).zip(with_texts(text)) {
                 @let found = by_line.get(&number).map_or(&[][..], Vec::as_slice);
                 div.line.found[!found.is_empty()] id={ "L" (number) } {
                     a.number href={ "#L" (number) } aria-label={ "Line " (number) } { (number) }
-                    code { (coloured(line)) }
+                    code { @if is_text { (untrusted::visible(line)) } @else { (coloured(line)) } }
                 }
                 @for finding in found {
                     p.finding {
@@ -31,6 +31,37 @@ pub(super) fn source(text: &str, findings: &[Finding]) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The lines, each with whether it is one of a text that a `|` or a `>` began: such a text has no keys, however it looks.
+fn with_texts(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut begun: Option<usize> = None;
+    text.lines().map(move |line| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if begun.is_some_and(|least| line.trim().is_empty() || indent > least) {
+            return (line, true);
+        }
+        begun = begins_text(line);
+        (line, false)
+    })
+}
+
+/// Whether a text begins after this line; then it is indented further than what is returned: the key that it belongs to, or the
+/// dash.
+fn begins_text(line: &str) -> Option<usize> {
+    let lead = line.len() - line.trim_start_matches([' ', '-']).len();
+    let (lead, rest) = line.split_at(lead);
+    let content = rest[..comment_at(rest).unwrap_or(rest.len())].trim_end();
+    let sign = content.rsplit(' ').next()?;
+    let is_sign =
+        sign.starts_with(['|', '>']) && sign[1..].chars().all(|one| one.is_ascii_digit() || "+-".contains(one));
+    let before = content[..content.len() - sign.len()].trim_end();
+    match before.strip_suffix(':') {
+        _ if !is_sign => None,
+        Some(_) => Some(lead.len()),
+        None if before.is_empty() => lead.rfind('-'),
+        None => None,
     }
 }
 
@@ -126,7 +157,7 @@ fn next_scalar(text: &str) -> (Option<&'static str>, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{parts, source};
+    use super::{parts, source, with_texts};
 
     #[test]
     fn every_character_of_a_line_stays() {
@@ -151,6 +182,30 @@ mod tests {
             parts("a: 1 # one"),
             [(Some("key"), "a"), (None, ": "), (Some("digits"), "1"), (None, " "), (Some("comment"), "# one")]
         );
+    }
+
+    #[test]
+    fn a_text_that_a_sign_began_has_no_colours() {
+        let spec = "\
+task:
+  prompt: | # said to the agent
+    key: 1 # no comment
+
+   - still: true
+  after: 2
+steps:
+  - |-
+    a: 1
+  - run: >2
+     b: 2
+  - c: 3
+    d: x | y
+    e: 4";
+        let texts: Vec<_> = with_texts(spec).filter(|(_, is_text)| *is_text).map(|(line, _)| line.trim()).collect();
+        assert_eq!(texts, ["key: 1 # no comment", "", "- still: true", "a: 1", "b: 2"]);
+        let shown = source(spec, &[]).into_string();
+        assert!(shown.contains("<code>    key: 1 # no comment</code>"), "{shown}");
+        assert!(shown.contains("<span class=\"key\">after</span>"), "{shown}");
     }
 
     #[test]

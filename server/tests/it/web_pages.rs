@@ -135,7 +135,7 @@ async fn a_story_says_in_words_what_happened() {
         app.store.note(&[event]).await.expect("noted");
     }
     let browser = Browser::signed_in(&app, ADA).await;
-    let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await.text();
+    let page = browser.get(&format!("/experiments/{id}/scenarios/{}?lookups=show", held.scenario.id)).await.text();
     for words in [
         "asked for A of db: 127.10.0.1",
         "asked for AAAA of db: it has none",
@@ -195,23 +195,6 @@ async fn a_spec_shows_its_source_versions_and_trends() {
     assert!(browser.get("/specs").await.text().contains("/specs/hello?owner=ada"));
     let admin = Browser::signed_in(&app, ADMIN).await;
     assert!(admin.get("/specs/hello").await.text().contains("v2"), "who sees all finds it");
-}
-
-#[tokio::test]
-async fn two_experiments_are_compared() {
-    let app = TestApp::new().await;
-    let before = app.finished(&replicas(2)).await;
-    let now = app.running(&replicas(2)).await;
-    app.finish_one(RowStatus::Pass).await;
-    app.finish_one(RowStatus::Fail).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let page = browser.get(&format!("/compare?a={before}&b={now}")).await.text();
-    for part in ["notice bad", "Pass rate", "↓ worse", "default-r1", "greeted", "Scenarios that stand differently"] {
-        assert!(page.contains(part), "{part} is not in {page}");
-    }
-    assert!(browser.get(&format!("/compare?b={now}")).await.text().contains("what was before"));
-    let open = app.running(HELLO).await;
-    assert_eq!(browser.get(&format!("/compare?a={before}&b={open}")).await.status, 409);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use sea_query::{Cond, Expr, ExprTrait as _, Func, LikeExpr, Order, Query, Select
 
 use super::{HistoryFilter, Past, PastStatus, RunNumbers};
 use crate::Store;
-use crate::db::row;
+use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::experiments::{COLUMNS, ExperimentRow};
 use crate::ids::RunId;
@@ -90,26 +90,62 @@ impl Store {
             }
         }
         let rows: Vec<ExperimentRow> = snapshot.fetch_all(&select).await?;
-        let ids: Vec<_> = rows.iter().map(|row| row.id().to_owned()).collect();
-        let digests: Vec<_> =
-            rows.iter().map(|row| row.digest().to_owned()).collect::<BTreeSet<_>>().into_iter().collect();
-        let mut runs: HashMap<String, NumbersRow> = HashMap::new();
-        let mut tags: HashMap<String, BTreeSet<String>> = HashMap::new();
-        if !rows.is_empty() {
-            let found: Vec<NumbersRow> = snapshot.fetch_all(&numbers(&ids)).await?;
-            runs.extend(found.into_iter().map(|row| (row.experiment.clone(), row)));
-            for TagRow { spec, tag } in snapshot.fetch_all::<TagRow>(&tags_of(&digests)).await? {
-                tags.entry(spec).or_default().insert(tag);
-            }
-        }
-        let past = |row: ExperimentRow| {
-            let run = runs.remove(row.id()).map(NumbersRow::read).transpose()?;
-            let tags = tags.get(row.digest()).cloned().unwrap_or_default();
-            Ok(Past { experiment: row.read()?, tags, run })
-        };
-        let past = rows.into_iter().map(past).collect::<Result<_, StoreError>>()?;
+        let past = with_numbers(&mut snapshot, rows).await?;
         page.listed(past, |one: &Past| (millis(one.experiment.created_at), one.experiment.id))
     }
+
+    /// The newest experiment of each of these specs, which are named by their owner and their id; of those that have any.
+    pub async fn newest_of_specs(&self, specs: &[(&str, &str)]) -> Result<Vec<Past>, StoreError> {
+        if specs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut snapshot = self.db.snapshot().await?;
+        let rows: Vec<ExperimentRow> = snapshot.fetch_all(&newest_of(specs)).await?;
+        with_numbers(&mut snapshot, rows).await
+    }
+}
+
+/// Experiments with their tags, and with the numbers of their newest runs.
+async fn with_numbers(snapshot: &mut Tx, rows: Vec<ExperimentRow>) -> Result<Vec<Past>, StoreError> {
+    let ids: Vec<_> = rows.iter().map(|row| row.id().to_owned()).collect();
+    let digests: Vec<_> = rows.iter().map(|row| row.digest().to_owned()).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut runs: HashMap<String, NumbersRow> = HashMap::new();
+    let mut tags: HashMap<String, BTreeSet<String>> = HashMap::new();
+    if !rows.is_empty() {
+        let found: Vec<NumbersRow> = snapshot.fetch_all(&numbers(&ids)).await?;
+        runs.extend(found.into_iter().map(|row| (row.experiment.clone(), row)));
+        for TagRow { spec, tag } in snapshot.fetch_all::<TagRow>(&tags_of(&digests)).await? {
+            tags.entry(spec).or_default().insert(tag);
+        }
+    }
+    let past = |row: ExperimentRow| {
+        let run = runs.remove(row.id()).map(NumbersRow::read).transpose()?;
+        let tags = tags.get(row.digest()).cloned().unwrap_or_default();
+        Ok(Past { experiment: row.read()?, tags, run })
+    };
+    rows.into_iter().map(past).collect()
+}
+
+/// What finds the newest experiment of each of these specs. Each is looked for by itself, because the order of an index leads to
+/// it at once, and nothing else would.
+fn newest_of(specs: &[(&str, &str)]) -> SelectStatement {
+    const OF: &str = "of_spec";
+    let newest = |(owner, spec_id): &(&str, &str)| {
+        let newest = Query::select()
+            .column((OF, Experiments::Id))
+            .from_as(Experiments::Table, OF)
+            .and_where(Expr::col((OF, Experiments::SpecId)).eq(*spec_id))
+            .and_where(Expr::col((OF, Experiments::Owner)).eq(*owner))
+            .order_by((OF, Experiments::CreatedAt), Order::Desc)
+            .limit(1)
+            .to_owned();
+        Expr::SubQuery(None, Box::new(newest.into()))
+    };
+    Query::select()
+        .columns(COLUMNS.map(|column| (Experiments::Table, column)))
+        .from(Experiments::Table)
+        .and_where(Expr::col((Experiments::Table, Experiments::Id)).is_in(specs.iter().map(newest)))
+        .to_owned()
 }
 
 /// What finds a part of the list.
@@ -268,7 +304,7 @@ fn tags_of(digests: &[String]) -> SelectStatement {
 mod tests {
     use sea_query::SqliteQueryBuilder;
 
-    use super::{HistoryFilter, PastStatus, wanted};
+    use super::{HistoryFilter, PastStatus, newest_of, wanted};
     use crate::db::plan;
     use crate::page::Page;
 
@@ -285,5 +321,11 @@ mod tests {
             let plan = plan(wanted(filter, page).expect("a query").to_string(SqliteQueryBuilder)).await;
             assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
         }
+    }
+    #[tokio::test]
+    async fn the_newest_of_each_spec_is_found_in_the_order_of_an_index() {
+        let plan = plan(newest_of(&[("ann", "a"), ("", "b")]).to_string(SqliteQueryBuilder)).await;
+        assert_eq!(plan.matches("experiments_spec").count(), 2, "{plan}");
+        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
     }
 }

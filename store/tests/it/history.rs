@@ -11,6 +11,7 @@ databases![
     experiments_are_found_by_every_filter,
     the_numbers_are_those_of_the_newest_run,
     parts_of_the_history_follow_each_other,
+    the_newest_experiment_of_each_spec_is_found,
     invariants_are_counted_by_run_and_outcome,
     a_part_of_a_run_begins_at_its_place,
     scenarios_are_read_by_their_ids_or_because_they_have_no_result,
@@ -184,4 +185,23 @@ async fn what_happened_in_one_scenario_is_read_alone(world: World) {
     let events = world.store.scenario_events(run, "a", 10).await.expect("events");
     assert_eq!(events.iter().map(|one| one.event.kind.as_str()).collect::<Vec<_>>(), ["one", "three"]);
     assert_eq!(world.store.scenario_events(run, "a", 1).await.expect("events").len(), 1);
+}
+
+async fn the_newest_experiment_of_each_spec_is_found(world: World) {
+    let content = SpecContent { text: TAGGED.to_owned(), files: Vec::new() };
+    let tagged = world.store.keep_spec("ann", "tagged", &content, at(0)).await.expect("a spec");
+    let own = submit(&world, |_| {}, 1, at(0)).await;
+    end_next(&world, own, RowStatus::Pass).await;
+    let newer = submit(&world, |_| {}, 1, at(1)).await;
+    end_next(&world, newer, RowStatus::Fail).await;
+    let spec = |new: &mut NewExperiment| (new.owner, new.spec) = ("ann".to_owned(), tagged.clone());
+    let others = submit(&world, spec, 1, at(2)).await;
+    let spec_id = world.experiment().await.spec.spec_id;
+    let specs = [("", spec_id.as_str()), ("ann", "tagged"), ("bob", "tagged"), ("ann", spec_id.as_str())];
+    let mut found = world.store.newest_of_specs(&specs).await.expect("experiments");
+    found.sort_by_key(|past| past.experiment.created_at);
+    assert_eq!(ids(&found), [newer.experiment, others.experiment]);
+    let rates: Vec<_> = found.iter().map(|past| past.run.as_ref().and_then(|run| run.pass_rate())).collect();
+    assert_eq!(rates, [Some(0.0), None]);
+    assert_eq!(world.store.newest_of_specs(&[]).await.expect("none"), []);
 }

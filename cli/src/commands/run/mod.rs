@@ -120,6 +120,7 @@ impl Run {
                     parameters: one.parameters.clone(),
                     replicas: self.choices.replicas,
                     min_pass_rate: self.choices.min_pass_rate,
+                    filter: self.choices.filter.clone(),
                     ..Settings::default()
                 },
             };

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, html};
-use store::{HistoryFilter, Page, Past, PastStatus};
+use store::{HistoryFilter, Page, Past};
 
 use super::chart::sparkline;
 use super::foreign;
@@ -18,6 +18,7 @@ use super::layout::{Frame, Tab};
 use super::numbers::percent;
 use super::refusal::escaped;
 use super::session::Visitor;
+use super::whole::whole_runs;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;
@@ -75,7 +76,7 @@ async fn history(
     Ok(Frame { title: "Experiments", tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body))
 }
 
-/// The pass rates of the specs on a page, oldest first.
+/// The pass rates of the specs on a page, oldest first, of runs that ran all of their plan.
 async fn trends(app: &App, visitor: &Visitor, items: &[Past]) -> Result<Vec<(String, Vec<f64>)>, ApiError> {
     let (mut seen, mut trends) = (BTreeSet::new(), Vec::new());
     for past in items {
@@ -83,14 +84,9 @@ async fn trends(app: &App, visitor: &Visitor, items: &[Past]) -> Result<Vec<(Str
         if trends.len() >= SPECS || !seen.insert(spec_id) {
             continue;
         }
-        let filter = HistoryFilter {
-            owner: visitor.caller.sees(),
-            spec_id: Some(spec_id),
-            status: Some(PastStatus::Ended),
-            ..HistoryFilter::default()
-        };
-        let ended = app.store.history(filter, Page { after: None, most: POINTS }).await?;
-        let rates: Vec<f64> = ended.items.iter().rev().filter_map(|past| past.run.as_ref()?.pass_rate()).collect();
+        let filter = HistoryFilter { owner: visitor.caller.sees(), spec_id: Some(spec_id), ..HistoryFilter::default() };
+        let ended = whole_runs(app, filter, POINTS).await?;
+        let rates: Vec<f64> = ended.iter().rev().filter_map(|past| past.run.as_ref()?.pass_rate()).collect();
         if !rates.is_empty() {
             trends.push((spec_id.to_owned(), rates));
         }

@@ -1,22 +1,28 @@
 //! What workers told while a scenario was run, in words.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use scenario::untrusted;
 use serde_json::Value;
+use store::{StoredEvent, WorkerId};
 
 use super::Shown;
-use super::moment::Kind;
+use super::moment::{Kind, Moment};
+use crate::app::App;
+use crate::error::ApiError;
 use crate::web::json;
 use crate::web::numbers::{duration, score};
 
 /// An event in one line, and all that is known of it.
-pub(super) fn event(shown: &Shown, index: usize, kind: Kind) -> (Markup, Markup) {
+pub(super) fn event(shown: &Shown, index: usize, moment: &Moment<'_>) -> (Markup, Markup) {
     let Some(stored) = shown.events.get(index) else { return (html! {}, html! {}) };
     let event = &stored.event;
-    let label = match (kind, event.body["phase"].as_str()) {
+    let label = match (moment.kind, event.body["phase"].as_str()) {
         (Kind::Phase, Some(phase)) => html! {
             strong { (untrusted::line(phase, 40)) }
-            @if event.kind == "phase_started" { " " span.quiet { "has begun" } }
+            @if moment.failed { " " span.bad { (broken_off(&shown.events)) } }
+            @else if event.kind == "phase_started" { " " span.quiet { "has begun" } }
         },
         _ => html! {
             (untrusted::line(&event.kind.replace('_', " "), 60)) " "
@@ -26,9 +32,38 @@ pub(super) fn event(shown: &Shown, index: usize, kind: Kind) -> (Markup, Markup)
     (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&event.body, shown.marks())) })
 }
 
+/// Why a phase has no end of its own: somebody ended the attempt, or it failed.
+fn broken_off(events: &[StoredEvent]) -> &'static str {
+    let is_ended = |stored: &StoredEvent| ["given_up", "released", "lost"].contains(&stored.event.kind.as_str());
+    if events.iter().any(is_ended) { "was broken off" } else { "failed" }
+}
+
+/// The key under which the whole name of a worker stands, beside the name of its machine.
+const WHOLE_NAME: &str = "worker_id";
+
+/// Calls workers by the names of their machines, as far as these are known.
+pub(super) async fn name_workers(app: &App, events: &mut [StoredEvent]) -> Result<(), ApiError> {
+    let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for stored in events {
+        let Some(id) = stored.event.body["worker"].as_str().map(ToOwned::to_owned) else { continue };
+        let host = match (known.get(&id), id.parse::<WorkerId>()) {
+            (Some(host), _) => host.clone(),
+            (None, Ok(worker)) => app.store.worker(worker).await?.map(|worker| worker.new.host),
+            (None, Err(_)) => None,
+        };
+        if let (Some(host), Some(body)) = (&host, stored.event.body.as_object_mut()) {
+            body.insert("worker".to_owned(), host.as_str().into());
+            body.insert(WHOLE_NAME.to_owned(), id.as_str().into());
+        }
+        known.insert(id, host);
+    }
+    Ok(())
+}
+
 /// What an event says besides its kind, on one line.
 fn in_short(body: &Value) -> String {
-    let told = body.as_object().into_iter().flatten().map(|(name, value)| words(name, value));
+    let said = body.as_object().into_iter().flatten().filter(|(name, _)| *name != WHOLE_NAME);
+    let told = said.map(|(name, value)| words(name, value));
     told.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -67,6 +102,7 @@ mod tests {
         check(&json!({"index": 0}), "number 1");
         check(&json!({"packages": ["curl", "jq"]}), "curl, jq");
         check(&json!({"worker": "a/b"}), "by worker a/b");
+        check(&json!({"worker": "host-1", "worker_id": "a/b"}), "by worker host-1");
         check(&json!({"some_thing": 7, "is_so": true}), "some thing 7 is so true");
         check(&json!({}), "");
         check(&Value::Null, "");

@@ -3,14 +3,18 @@
 mod again;
 mod answers;
 mod beside;
+mod chosen;
 mod event;
+mod exchange;
 mod head;
 mod judged;
 mod left;
 mod moment;
 mod output;
+mod search;
 mod stories;
 mod story;
+mod talk;
 mod task;
 mod told;
 mod used;
@@ -59,6 +63,10 @@ struct ScenarioQuery {
     attempt: Option<u32>,
     /// Only moments of this kind.
     kind: String,
+    /// Only moments that have this text somewhere.
+    text: String,
+    /// Whether also lookups of names that were found; not when it is empty.
+    lookups: String,
     /// From which moment.
     from: usize,
 }
@@ -154,6 +162,7 @@ impl Shown {
         if let Some(attempt) = source.map(|(_, attempt)| attempt).or_else(newest) {
             events.retain(|stored| stored.event.attempt == attempt);
         }
+        event::name_workers(app, &mut events).await?;
         let report = match &found.stored.result {
             Some(result) => Some(report_alone(app, &found.experiment, &found.run, result.clone()).await?),
             None => None,
@@ -212,9 +221,10 @@ impl Shown {
 
     /// Where something of this page is, as it was asked for.
     fn at(&self, what: &str) -> String {
-        let ScenarioQuery { attempt, kind, from, .. } = &self.query;
+        let ScenarioQuery { attempt, kind, text, lookups, from, .. } = &self.query;
         let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
-        format!("{}&kind={}&from={from}{attempt}", self.below(what), escaped(kind))
+        let (kind, text, lookups) = (escaped(kind), escaped(text), escaped(lookups));
+        format!("{}&kind={kind}&text={text}&lookups={lookups}&from={from}{attempt}", self.below(what))
     }
 
     fn below(&self, what: &str) -> String {

@@ -1,6 +1,7 @@
 //! The moments of a scenario, put in order. Only where each is found is noted, so that ten thousand of them are cheap: those on
 //! a page are looked at closely.
 
+use jiff::Timestamp;
 use scenario::evidence::{AuditEvent, Evidence};
 use store::StoredEvent;
 
@@ -57,6 +58,9 @@ impl Kind {
     }
 }
 
+/// The events with which an attempt ends.
+const ENDS: [&str; 5] = ["judged", "retrying", "released", "given_up", "lost"];
+
 /// Where all about a moment is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source<'a> {
@@ -83,19 +87,27 @@ pub(super) struct Moment<'a> {
     pub(super) took: u64,
     /// What it is about.
     pub(super) kind: Kind,
+    /// Whether it was broken off.
+    pub(super) failed: bool,
     /// Where all about it is.
     pub(super) source: Source<'a>,
 }
 
+/// When the agent started, if it did.
+pub(super) fn agent_started(evidence: Option<&Evidence>, events: &[StoredEvent]) -> Option<Timestamp> {
+    let told = || events.iter().find(|stored| stored.event.kind == "agent_started").map(|stored| stored.event.at);
+    evidence.and_then(|evidence| evidence.agent.started_at).or_else(told)
+}
+
 /// All moments, in the order of time.
 pub(super) fn moments<'a>(evidence: Option<&'a Evidence>, events: &'a [StoredEvent]) -> Vec<Moment<'a>> {
-    let began = evidence.and_then(|evidence| evidence.agent.started_at).or_else(|| Some(events.first()?.event.at));
+    let began = agent_started(evidence, events).or_else(|| Some(events.first()?.event.at));
     let mut all = Vec::new();
     let since =
         |stored: &StoredEvent| began.map_or(0, |began| stored.event.at.as_millisecond() - began.as_millisecond());
     for (index, stored) in events.iter().enumerate() {
         if !is_told_better(events, index, evidence.is_some()) {
-            all.push(of_event(stored, index, since(stored)));
+            all.push(of_event(events, index, since(stored)));
         }
     }
     if let Some(evidence) = evidence {
@@ -123,22 +135,35 @@ fn is_told_better(events: &[StoredEvent], index: usize, has_evidence: bool) -> b
     }
 }
 
-/// The moment of an event. A phase is told by its end, but began when it did.
-fn of_event<'a>(stored: &StoredEvent, index: usize, at: i64) -> Moment<'a> {
-    let took = stored.event.body["ms"].as_u64().unwrap_or(0);
+/// The moment of an event. A phase is told by its end, but began when it did; one that did not come to its end was broken off
+/// where the next thing happened that comes after phases.
+fn of_event<'a>(events: &[StoredEvent], index: usize, at: i64) -> Moment<'a> {
+    let event = &events[index].event;
+    let took = event.body["ms"].as_u64().unwrap_or(0);
     let source = Source::Event(index);
-    match stored.event.kind.as_str() {
-        "phase_ended" => Moment { at: at - signed(took), took, kind: Kind::Phase, source },
-        "phase_started" => Moment { at, took: 0, kind: Kind::Phase, source },
-        _ => Moment { at, took: 0, kind: Kind::Event, source },
+    match event.kind.as_str() {
+        "phase_ended" => Moment { at: at - signed(took), took, kind: Kind::Phase, failed: false, source },
+        "phase_started" => {
+            let end = broken_off(events, index);
+            let took = end.map_or(0, |end| end.event.at.as_millisecond().abs_diff(event.at.as_millisecond()));
+            Moment { at, took, kind: Kind::Phase, failed: end.is_some(), source }
+        }
+        _ => Moment { at, took: 0, kind: Kind::Event, failed: false, source },
     }
+}
+
+/// What says that a phase, which has no end of its own, does not go on: another phase, or the end of the attempt.
+fn broken_off(events: &[StoredEvent], index: usize) -> Option<&StoredEvent> {
+    let attempt = events[index].event.attempt;
+    let mut later = events[index + 1..].iter().filter(|later| later.event.attempt == attempt);
+    later.find(|later| later.event.kind == "phase_started" || ENDS.contains(&later.event.kind.as_str()))
 }
 
 fn of_model<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
     let Some(record) = &evidence.model else { return };
     for (index, call) in record.calls.iter().enumerate() {
         let source = Source::Model(index);
-        all.push(Moment { at: signed(call.at_ms), took: call.duration_ms, kind: Kind::Model, source });
+        all.push(Moment { at: signed(call.at_ms), took: call.duration_ms, kind: Kind::Model, failed: false, source });
     }
     for (index, tool) in record.tools.iter().enumerate() {
         // A tool is used from the end of the answer that called it until its result is sent.
@@ -146,7 +171,7 @@ fn of_model<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
         let from = call.map_or(0, |call| call.at_ms.saturating_add(call.duration_ms));
         let result = tool.result.as_ref().and_then(|result| record.calls.get(result.call));
         let took = result.map_or(0, |call| call.at_ms.saturating_sub(from));
-        all.push(Moment { at: signed(from), took, kind: Kind::Tool, source: Source::Tool(index) });
+        all.push(Moment { at: signed(from), took, kind: Kind::Tool, failed: false, source: Source::Tool(index) });
     }
 }
 
@@ -154,7 +179,7 @@ fn of_mocks<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
     for (service, journal) in &evidence.journals {
         for (index, exchange) in journal.exchanges.iter().enumerate() {
             let source = Source::Exchange(service, index);
-            all.push(Moment { at: signed(exchange.at_ms), took: 0, kind: Kind::Http, source });
+            all.push(Moment { at: signed(exchange.at_ms), took: 0, kind: Kind::Http, failed: false, source });
         }
     }
 }
@@ -175,7 +200,7 @@ fn of_audit<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
             AuditEvent::Dns { .. } | AuditEvent::Egress { .. } | AuditEvent::EgressDenied { .. } => Kind::Network,
         };
         let at = signed(audited.at_ms.unwrap_or(evidence.agent.wall_ms));
-        all.push(Moment { at, took: 0, kind, source: Source::Audit(index) });
+        all.push(Moment { at, took: 0, kind, failed: false, source: Source::Audit(index) });
     }
 }
 
@@ -190,7 +215,7 @@ fn of_probes<'a>(
             stored.event.kind == "probed" && stored.event.body["invariant"].as_str() == Some(name.as_str())
         };
         let at = events.iter().find(is_own).map_or(signed(evidence.agent.wall_ms), since);
-        all.push(Moment { at, took: 0, kind: Kind::Probe, source: Source::Probe(name) });
+        all.push(Moment { at, took: 0, kind: Kind::Probe, failed: false, source: Source::Probe(name) });
     }
 }
 
@@ -230,6 +255,28 @@ mod tests {
         let phases = [(0, 20, Kind::Phase), (20, 0, Kind::Phase)];
         assert_eq!(told(None), [phases[0], phases[1], (30, 0, Kind::Event)]);
         assert_eq!(told(Some(&Evidence::default())), phases, "what was asked is in the evidence");
+    }
+
+    #[test]
+    fn a_phase_without_an_end_ends_where_the_next_thing_after_phases_begins() {
+        let phase = |number, kind: &str, phase: &str| event(number, kind, json!({ "phase": phase, "ms": 4 }));
+        let begun = [phase(10, "phase_started", "prepare"), event(15, "note", json!({}))];
+        let told = |events: &[StoredEvent]| -> Vec<_> {
+            let phases = moments(None, events).into_iter().filter(|moment| moment.kind == Kind::Phase);
+            phases.map(|moment| (moment.at, moment.took, moment.failed)).collect()
+        };
+        assert_eq!(told(&begun), [(0, 0, false)], "it goes on");
+        let failed = [
+            begun.to_vec(),
+            vec![
+                phase(30, "phase_started", "destroy"),
+                phase(34, "phase_ended", "destroy"),
+                event(35, "judged", json!({})),
+            ],
+        ];
+        assert_eq!(told(&failed.concat()), [(0, 20, true), (20, 4, false)]);
+        let retried = [begun.to_vec(), vec![event(40, "retrying", json!({}))]];
+        assert_eq!(told(&retried.concat()), [(0, 30, true)]);
     }
 
     #[test]

@@ -3,34 +3,32 @@
 use maud::{Markup, html};
 
 use super::Shown;
-use super::moment::{KINDS, Moment, Source, moments};
-use super::told::told;
-use crate::web::numbers::{count, duration};
-use crate::web::refusal::escaped;
-
-/// How many moments a page has.
-const PART: usize = 200;
+use super::chosen::{Chosen, PART};
+use super::exchange::only_counted;
+use super::moment::{Moment, Source, agent_started, moments};
+use super::told::{Beside, told};
+use crate::web::numbers::duration;
 
 /// The story, or the part of it that was asked for.
 pub(super) fn section(shown: &Shown) -> Markup {
     let all = moments(shown.evidence.as_deref(), &shown.events);
-    let wanted = |moment: &&Moment<'_>| shown.query.kind.is_empty() || moment.kind.word() == shown.query.kind;
-    let chosen: Vec<_> = all.iter().filter(wanted).collect();
-    let from = shown.query.from.min(chosen.len());
-    let part = &chosen[from..chosen.len().min(from + PART)];
+    let chosen = Chosen::of(shown, &all);
+    let from = chosen.from();
+    let part = &chosen.moments[from..chosen.moments.len().min(from + PART)];
     let whole = Span::of(&all);
+    let beside = Beside::of(shown.evidence.as_deref(), part);
     html! {
         section aria-labelledby="story" {
             h2 #story { "Story" }
             @if all.is_empty() { p.quiet { "Nothing has happened yet." } } @else {
-                (choices(shown, &all))
-                p.quiet.axis {
-                    span { (offset(whole.from)) }
-                    span { "time since the agent started" }
-                    span { (offset(whole.to)) }
+                (chosen.choices())
+                (chosen.note())
+                (only_counted(shown.evidence.as_deref()))
+                @if !part.is_empty() {
+                    (axis(shown, whole))
+                    ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, &beside, moment, whole, from + index)) } }
                 }
-                ol.story { @for (index, moment) in part.iter().enumerate() { (line(shown, moment, whole, from + index)) } }
-                (pager(shown, from, part.len(), chosen.len()))
+                (chosen.pager(from, part.len()))
             }
         }
     }
@@ -50,48 +48,59 @@ impl Span {
         Self { from, to: all.iter().map(end).max().unwrap_or(0).max(from + 1) }
     }
 
+    /// Which part of 1000 a length is.
+    fn share(self, length: i128) -> i64 {
+        i64::try_from(length * 1000 / i128::from(self.to - self.from).max(1)).unwrap_or(0)
+    }
+
     /// Where a moment begins, and how wide it is, of 1000.
     fn place(self, moment: &Moment<'_>) -> (i64, i64) {
-        let whole = i128::from(self.to - self.from).max(1);
-        let share = |length: i128| i64::try_from(length * 1000 / whole).unwrap_or(0);
-        let (begin, wide) = (share(i128::from(moment.at - self.from)), share(i128::from(moment.took)));
+        let (begin, wide) = (self.share(i128::from(moment.at) - i128::from(self.from)), self.share(moment.took.into()));
         (begin.min(996), wide.clamp(4, 1000))
+    }
+
+    /// Where the time 0 is, of 1000; `None` when it is at an edge or outside, where a line says nothing.
+    fn zero(self) -> Option<i64> {
+        let zero = self.share(-i128::from(self.from));
+        (1..1000).contains(&zero).then_some(zero)
     }
 }
 
-/// The kinds of moments that there are, each with its number.
-fn choices(shown: &Shown, all: &[Moment<'_>]) -> Markup {
-    let place = shown.place();
-    let chosen = shown.query.kind.as_str();
+/// The times above the bars, in the same columns as these.
+fn axis(shown: &Shown, whole: Span) -> Markup {
+    /// Nearer to an edge, the 0 would stand in the edge's own time.
+    const FREE: std::ops::Range<i64> = 250..700;
+    let since = match agent_started(shown.evidence.as_deref(), &shown.events) {
+        Some(_) => "time since the agent started",
+        None => "time since a worker took it; no agent started",
+    };
     html! {
-        nav.choices aria-label="Kinds of moments" {
-            a href={ (place) "#story" } aria-current=[chosen.is_empty().then_some("true")] {
-                "all " (count(all.len() as u64))
-            }
-            @for kind in KINDS {
-                @let many = all.iter().filter(|moment| moment.kind == kind).count();
-                @if many > 0 {
-                    a href={ (place) "&kind=" (kind.word()) "#story" }
-                        aria-current=[(chosen == kind.word()).then_some("true")] {
-                        span class={ "dot " (kind.word()) } aria-hidden="true" {} (kind.word()) " " (count(many as u64))
-                    }
+        div.axis {
+            span.words { (since) }
+            svg.scale role="img" aria-label={ "From " (offset(whole.from)) " to " (offset(whole.to)) ", " (since) } {
+                text.from x="0" y="75%" { (offset(whole.from)) }
+                @if let Some(zero) = whole.zero().filter(|zero| FREE.contains(zero)) {
+                    text.zero x={ (zero / 10) "." (zero % 10) "%" } y="75%" { "0" }
                 }
+                text.to x="100%" y="75%" { (offset(whole.to)) }
             }
         }
     }
 }
 
-fn line(shown: &Shown, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
+fn line(shown: &Shown, beside: &Beside<'_>, moment: &Moment<'_>, whole: Span, index: usize) -> Markup {
     let (begin, wide) = whole.place(moment);
-    let (label, details) = told(shown, moment);
+    let (label, details) = told(shown, beside, moment);
     let took = if moment.took > 0 { format!(", took {}", duration(moment.took)) } else { String::new() };
+    let class = if moment.failed { "failed" } else { moment.kind.word() };
     html! {
         li { details id={ "moment-" (name(shown, moment, index)) } {
             summary {
                 span class={ "kind " (moment.kind.word()) } { (moment.kind.word()) }
                 span.label { (label) }
                 svg.bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
-                    rect class=(moment.kind.word()) x=(begin) y="1" width=(wide) height="8" rx="2" {}
+                    @if let Some(zero) = whole.zero() { line.zero x1=(zero) x2=(zero) y1="0" y2="10" {} }
+                    rect class=(class) x=(begin) y="1" width=(wide) height="8" rx="2" {}
                 }
                 span.when { (offset(moment.at)) (took) }
             }
@@ -114,17 +123,14 @@ fn offset(at: i64) -> String {
     format!("{sign}{}", duration(at.unsigned_abs()))
 }
 
-fn pager(shown: &Shown, from: usize, many: usize, all: usize) -> Markup {
-    if all <= PART {
-        return html! {};
-    }
-    let kind = &shown.query.kind;
-    let place = |from: usize| format!("{}&kind={}&from={from}#story", shown.place(), escaped(kind));
-    html! {
-        nav.pager aria-label="Parts of the story" {
-            @if from > 0 { a href=(place(from.saturating_sub(PART))) { "← Before" } }
-            span.quiet { (count(from as u64 + 1)) " to " (count((from + many) as u64)) " of " (count(all as u64)) }
-            @if from + many < all { a rel="next" href=(place(from + many)) { "Next →" } }
+#[cfg(test)]
+mod tests {
+    use super::Span;
+
+    #[test]
+    fn the_line_at_0_stands_where_the_agent_started() {
+        for (from, to, expected) in [(-250, 750, Some(250)), (0, 900, None), (5, 900, None), (-900, 0, None)] {
+            assert_eq!(Span { from, to }.zero(), expected, "{from} to {to}");
         }
     }
 }

@@ -1,66 +1,57 @@
 //! Each moment in words: in one line, and all that is known of it.
 
 use maud::{Markup, html};
-use scenario::evidence::{AuditEvent, Evidence, Exchange, ModelCall, ToolUse};
+use scenario::evidence::{AuditEvent, Evidence, ToolUse};
 use scenario::trace::lookup;
 use scenario::untrusted;
 
 use super::Shown;
 use super::answers::answers;
 use super::event::event;
+use super::exchange::{Answers, call, exchange};
 use super::moment::{Moment, Source};
-use crate::web::foreign::{self, Marks};
+use super::talk::Talks;
+use crate::web::foreign::Marks;
 use crate::web::json;
-use crate::web::numbers::{bytes, count, counted, duration, money};
+use crate::web::numbers::{bytes, counted};
 
-/// How many headers or parameters of a request stand in a page.
-const PAIRS: usize = 100;
-/// How many bytes of each do.
-const MOST_VALUE: usize = 2000;
-
-/// A moment in one line, and all that is known of it.
-pub(super) fn told(shown: &Shown, moment: &Moment<'_>) -> (Markup, Markup) {
-    let marks = shown.marks();
-    if let Source::Event(index) = moment.source {
-        return event(shown, index, moment.kind);
-    }
-    let Some(evidence) = shown.evidence.as_deref() else { return (html! {}, html! {}) };
-    of_evidence(evidence, moment.source, marks).unwrap_or_else(|| (html! {}, html! {}))
+/// What is read once for all moments of a page.
+pub(super) struct Beside<'a> {
+    talks: Talks,
+    answers: Answers<'a>,
 }
 
-fn of_evidence(evidence: &Evidence, source: Source<'_>, marks: Marks<'_>) -> Option<(Markup, Markup)> {
+impl<'a> Beside<'a> {
+    /// What these moments need.
+    pub(super) fn of(evidence: Option<&'a Evidence>, moments: &[&Moment<'_>]) -> Self {
+        Self { talks: Talks::of(evidence, moments), answers: Answers::of(evidence, moments) }
+    }
+}
+
+/// A moment in one line, and all that is known of it.
+pub(super) fn told(shown: &Shown, beside: &Beside<'_>, moment: &Moment<'_>) -> (Markup, Markup) {
+    let of_evidence = || of_evidence(shown.evidence.as_deref()?, beside, moment.source, shown.marks());
+    let told = match moment.source {
+        Source::Event(index) => Some(event(shown, index, moment)),
+        Source::Model(index) => beside.talks.told(shown, index),
+        _ => of_evidence(),
+    };
+    told.unwrap_or_else(|| (html! {}, html! {}))
+}
+
+fn of_evidence(
+    evidence: &Evidence,
+    beside: &Beside<'_>,
+    source: Source<'_>,
+    marks: Marks<'_>,
+) -> Option<(Markup, Markup)> {
     match source {
-        Source::Event(_) => None,
-        Source::Model(index) => Some(model_call(evidence.model.as_ref()?.calls.get(index)?, marks)),
+        Source::Event(_) | Source::Model(_) => None,
         Source::Tool(index) => Some(tool(evidence.model.as_ref()?.tools.get(index)?, marks)),
-        Source::Exchange(service, index) => {
-            Some(exchange(service, evidence.journals.get(service)?.exchanges.get(index)?, marks))
-        }
+        Source::Exchange(service, index) => exchange(evidence, service, index, &beside.answers, marks),
         Source::Audit(index) => Some(audit(&evidence.audit.as_ref()?.get(index)?.event, marks)),
         Source::Probe(name) => Some(probe(name, evidence, marks)),
     }
-}
-
-fn model_call(call: &ModelCall, marks: Marks<'_>) -> (Markup, Markup) {
-    let label = html! {
-        strong { (untrusted::line(&call.request_model, 60)) } " " (answered(call.status))
-        span.quiet { ", " (counted(call.tokens.input, "token")) " in, " (count(call.tokens.output)) " out" }
-        @if let Some(problem) = &call.problem { " " span.bad { (untrusted::line(problem, 100)) } }
-    };
-    let details = html! {
-        dl.pairs {
-            dt { "Took" } dd { (duration(call.duration_ms)) }
-            @if let Some(model) = &call.response_model { dt { "Answered by" } dd { (untrusted::line(model, 80)) } }
-            @if let Some(cost) = call.cost_usd { dt { "Cost" } dd { (money(cost)) } }
-            @if let Some(turn) = call.turn { dt { "Turn of the script" } dd { (count(turn as u64 + 1)) } }
-            @if !call.finish_reasons.is_empty() {
-                dt { "Ended because" } dd { (untrusted::line(&call.finish_reasons.join(", "), 100)) }
-            }
-        }
-        p.part { "Request" } (json::body(&call.request, marks))
-        p.part { "Answer" } (json::body(&call.response, marks))
-    };
-    (label, details)
 }
 
 fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
@@ -80,41 +71,20 @@ fn tool(tool: &ToolUse, marks: Marks<'_>) -> (Markup, Markup) {
     (label, details)
 }
 
-fn exchange(service: &str, exchange: &Exchange, marks: Marks<'_>) -> (Markup, Markup) {
-    let label = html! {
-        strong { (untrusted::line(&exchange.method, 12)) } " "
-        (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (answered(exchange.status))
-    };
-    let details = html! {
-        @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
-        p.part { "Headers" } (pairs(&exchange.headers, marks))
-        p.part { "Body" } (json::body(&exchange.body, marks))
-    };
-    (label, details)
-}
-
-fn pairs(pairs: &[(String, String)], marks: Marks<'_>) -> Markup {
-    html! {
-        dl.pairs { @for (name, value) in pairs.iter().take(PAIRS) {
-            dt { (marks.text(name)) }
-            dd { (marks.text(foreign::beginning(value, MOST_VALUE).0)) }
-        } }
-    }
-}
-
 /// The status of an answer.
-fn answered(status: u16) -> Markup {
+pub(super) fn answered(status: u16) -> Markup {
     let class = if status >= 400 { "bad" } else { "quiet" };
     html! { span class=(class) { "answered " (status) } }
 }
 
 fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {
-    let details = json::value(&serde_json::to_value(event).unwrap_or_default(), marks);
+    let as_json = || json::value(&serde_json::to_value(event).unwrap_or_default(), marks);
+    let details = call(event, marks).unwrap_or_else(as_json);
     (html! { (marks.text(&untrusted::line(&written_down(event), 160))) }, details)
 }
 
 /// What was written down, on one line.
-fn written_down(event: &AuditEvent) -> String {
+pub(super) fn written_down(event: &AuditEvent) -> String {
     match event {
         AuditEvent::DbWrite { service, table, op, rows } => {
             format!("{service}: {op} {table}, {}", counted(*rows, "row"))

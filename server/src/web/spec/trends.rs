@@ -30,11 +30,12 @@ const HEADS: [Head<'_>; 6] = [
 /// The charts of a spec. The runs are given oldest first.
 pub(super) fn section(past: &[Past]) -> Markup {
     if past.is_empty() {
-        return html! { p.quiet { "No experiment of this spec has ended yet, so there is no trend." } };
+        return html! { p.quiet { "No experiment has run all of this spec and ended yet, so there is no trend." } };
     }
     html! {
         section aria-labelledby="trends" {
             h2 #trends { "Trends" }
+            p.quiet { "Of runs with all scenarios of their plan; those that repeat what failed, or were filtered, are left out." }
             div.trends {
                 (trend("Pass rate", &points(past, |run| run.pass_rate()), percent, Some(1.0)))
                 (trend("Composite", &points(past, |run| Some(run.composite)), two_digits, Some(1.0)))

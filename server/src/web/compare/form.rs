@@ -1,0 +1,88 @@
+//! The form that says which two experiments are compared. What was entered stays, also when there is no such experiment.
+
+use maud::{Markup, html};
+use store::{HistoryFilter, Page, Past};
+
+use super::CompareQuery;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::web::foreign;
+use crate::web::marks::Mark;
+use crate::web::refusal::escaped;
+use crate::web::session::Visitor;
+
+/// How many experiments are offered.
+const OFFERED: u64 = 30;
+
+/// The form, as it was filled in.
+pub(super) struct Form {
+    /// What was entered.
+    pub(super) query: CompareQuery,
+    /// What is wrong with the first.
+    pub(super) before: Option<Problem>,
+    /// What is wrong with the second.
+    pub(super) now: Option<Problem>,
+    newest: Vec<Past>,
+}
+
+/// What is wrong with a field.
+pub(super) struct Problem(String);
+
+impl Problem {
+    /// What was refused. What is not the visitor's doing is not a field's.
+    pub(super) fn of(error: ApiError) -> Result<Self, ApiError> {
+        if error.status().is_client_error() { Ok(Self(error.message().to_owned())) } else { Err(error) }
+    }
+}
+
+impl Form {
+    /// The form, with the newest experiments that the visitor sees to choose from.
+    pub(super) async fn new(app: &App, visitor: &Visitor, query: CompareQuery) -> Result<Self, ApiError> {
+        let filter = HistoryFilter { owner: visitor.caller.sees(), ..HistoryFilter::default() };
+        let newest = app.store.history(filter, Page { after: None, most: OFFERED }).await?.items;
+        Ok(Self { query, before: None, now: None, newest })
+    }
+
+    /// The form.
+    pub(super) fn show(&self) -> Markup {
+        let CompareQuery { a, b } = &self.query;
+        html! {
+            form.filters.two method="get" action="/compare" {
+                (field("a", "Before", a, self.before.as_ref()))
+                (field("b", "Now", b, self.now.as_ref()))
+                div.actions {
+                    button.primary type="submit" { "Compare" }
+                    a.button href={ "/compare?a=" (escaped(b)) "&b=" (escaped(a)) } { "Swap" }
+                }
+            }
+            datalist #newest {
+                @for past in self.newest.iter().filter(|past| past.run.is_some()) {
+                    option value=(past.experiment.id) { (words(past)) }
+                }
+            }
+        }
+    }
+}
+
+fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Markup {
+    let described = problem.map(|_| format!("{name}-problem"));
+    html! {
+        div {
+            label for=(name) { (words) }
+            input id=(name) type="text" name=(name) value=(scenario::untrusted::line(value, 100)) required spellcheck="false" autocomplete="off"
+                list="newest" placeholder="id, its beginning, or latest"
+                aria-invalid=[problem.map(|_| "true")] aria-describedby=[described.as_deref()];
+            @if let Some(Problem(message)) = problem {
+                p.problem id=[described.as_deref()] role="alert" { (foreign::short_prose(message, 300)) }
+            }
+        }
+    }
+}
+
+/// What an experiment that can be chosen is: when, which one, and how it stands.
+fn words(past: &Past) -> String {
+    let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
+    let when = past.experiment.created_at.to_string();
+    let when = when.get(..16).unwrap_or(&when).replace('T', " ");
+    format!("{when}, {}, {stands}", scenario::untrusted::line(past.experiment.title(), 40))
+}
