@@ -30,7 +30,7 @@ async fn a_spec_that_was_only_submitted_is_a_download_that_its_command_runs() {
     let page = browser.get(&format!("/experiments/{id}/scenarios/default-r0")).await.text();
     let link = format!("<a download=\"hello.yaml\" href=\"/experiments/{id}/spec?run=1\">download hello.yaml</a>");
     assert!(page.contains(&link), "{page}");
-    let again = format!("touchstone rerun {id}");
+    let again = format!("touchstone rerun {id}#1/default-r0");
     let expected = ["touchstone run hello.yaml --seed 7 --agent oracle --filter default-r0", again.as_str()];
     assert_eq!(commands(&page), expected);
     let file = browser.get(&format!("/experiments/{id}/spec?run=1")).await;

@@ -42,12 +42,13 @@ fn elsewhere(shown: &Shown, report: &Report, row: &Row, taken: Taken) -> Markup 
     }
 }
 
-/// On this server, with all scenarios of its experiment.
+/// On this server, as an experiment of its own.
 fn here(shown: &Shown) -> Markup {
     let url = shown.origin.as_ref().map(|origin| format!(" --url {origin}")).unwrap_or_default();
+    let (run, scenario) = (&shown.found.run.id, &shown.found.stored.scenario.id);
     html! {
-        p.after { "On this server, with all scenarios of its experiment" }
-        (copyable("rerun", &format!("touchstone rerun {}{url}", shown.found.experiment.id)))
+        p.after { "On this server, as an experiment of its own" }
+        (copyable("rerun", &format!("touchstone rerun {}#{}/{scenario}{url}", run.experiment, run.number)))
     }
 }
 
