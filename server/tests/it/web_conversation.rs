@@ -77,7 +77,14 @@ async fn what_cannot_be_read_is_shown_as_it_was_sent_and_what_is_long_is_cut() {
     let odd = ModelCall { request: Body::Kept(Blob(EVIL.as_bytes().to_vec())), ..call(1, &json!([]), "<html>") };
     let long = json!([{"role": "user", "content": "x".repeat(200_000)}]);
     let many: Vec<_> = (0..500).map(|number| json!({"role": "user", "content": format!("m{number}.")})).collect();
-    let calls = vec![odd, call(2, &long, "{\"error\":{\"message\":\"no\"}}"), call(3, &json!(many), "{}")];
+    let large: Vec<_> = (0..40).map(|_| json!({"role": "user", "content": "y".repeat(8000)})).collect();
+    let answer = json!({"choices": [{"message": {"content": "short"}}]}).to_string();
+    let calls = vec![
+        odd,
+        call(2, &long, "{\"error\":{\"message\":\"no\"}}"),
+        call(3, &json!(many), "{}"),
+        call(4, &json!(large), &answer),
+    ];
     let page = page(calls).await;
     let parts: Vec<_> = page.split("<details id=\"moment-").collect();
     assert!(parts[1].contains("&lt;html&gt;") && !parts[1].contains("As it was sent"), "{}", parts[1]);
@@ -85,6 +92,11 @@ async fn what_cannot_be_read_is_shown_as_it_was_sent_and_what_is_long_is_cut() {
     assert!(parts[2].contains("&quot;message&quot;: &quot;no&quot;"), "an answer that is none is in the open");
     assert!(
         parts[3].contains("m39.</div>") && !parts[3].contains("m40.</div>") && parts[3].contains("460 more messages")
+    );
+    let said = parts[4].split("As it was sent").next().expect("a conversation");
+    assert!(
+        said.len() < 50_000 && said.contains("short"),
+        "all messages of a call have a bound, and the answer its own"
     );
     assert!(page.len() < 200_000, "{}", page.len());
 }

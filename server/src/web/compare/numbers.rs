@@ -13,7 +13,7 @@ pub(super) fn section(before: &Side, now: &Side) -> Markup {
         section aria-labelledby="numbers" {
             h2 #numbers { "Numbers" }
             p.quiet { "They are told, and decide nothing: times and costs are never twice the same." }
-            div.scroll tabindex="0" role="region" aria-label="Numbers" { table {
+            div.scroll tabindex="0" role="region" aria-label="Numbers" { table.compared {
                 thead { tr {
                     th scope="col" { "Number" }
                     @for side in [before, now] { th.number scope="col" { (side.named()) } }

@@ -1,5 +1,6 @@
 //! Calls of the model as a conversation: of each call what is new in it, and the answer.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
@@ -20,10 +21,10 @@ const LOOKED_BACK: usize = 8;
 const NEW: usize = 40;
 /// How many of those that were said before.
 const EARLIER: usize = 20;
-/// How many bytes of a text are shown.
-const MOST: usize = 8 * 1024;
-/// How many bytes of one that was said before.
-const MOST_EARLIER: usize = 1024;
+/// How many bytes of a text are shown, and of all that is new in a call.
+const MOST: (usize, usize) = (8 * 1024, 32 * 1024);
+/// The same of what was said before.
+const MOST_EARLIER: (usize, usize) = (1024, 8 * 1024);
 /// How many parts of a message are shown.
 const PARTS: usize = 40;
 
@@ -95,22 +96,48 @@ fn numbers(call: &ModelCall, talk: Option<&Conversation>) -> Markup {
     }
 }
 
+/// Where messages are shown, and how much of them: a call may say as much as it wants.
+struct Room<'a> {
+    shown: &'a Shown,
+    most: usize,
+    left: Cell<usize>,
+}
+
+impl<'a> Room<'a> {
+    fn new(shown: &'a Shown, (most, in_all): (usize, usize)) -> Self {
+        Self { shown, most, left: Cell::new(in_all) }
+    }
+
+    /// The beginning of a text, as far as there is room, and the way to all of it.
+    fn cut(&self, text: &str, show: impl Fn(&str) -> Markup) -> Markup {
+        let (kept, left_out) = beginning(text, self.most.min(self.left.get()));
+        self.left.set(self.left.get() - kept.len());
+        html! {
+            @if !kept.is_empty() { (show(kept)) }
+            @if left_out > 0 { p.quiet { (bytes(left_out as u64)) " more; all of it is in " (whole(self.shown)) "." } }
+        }
+    }
+}
+
 /// What was said before, what is new, and the answer.
 fn conversation(shown: &Shown, talk: &Conversation, said_before: usize) -> Markup {
     let (earlier, new) = talk.sent.split_at(said_before);
     let hidden = earlier.len().saturating_sub(EARLIER);
+    let (before, now) = (Room::new(shown, MOST_EARLIER), Room::new(shown, MOST));
+    // The answer has room of its own: what was asked cannot take it away.
+    let answered = Room::new(shown, MOST);
     html! {
         div.talk {
             @if !earlier.is_empty() {
                 details.earlier {
                     summary { (counted(earlier.len() as u64, "earlier message")) }
                     @if hidden > 0 { (left_out(shown, hidden)) }
-                    @for one in &earlier[hidden..] { (message(shown, one, MOST_EARLIER, "")) }
+                    @for one in &earlier[hidden..] { (message(&before, one, "")) }
                 }
             }
-            @for one in new.iter().take(NEW) { (message(shown, one, MOST, "")) }
+            @for one in new.iter().take(NEW) { (message(&now, one, "")) }
             @if new.len() > NEW { (left_out(shown, new.len() - NEW)) }
-            @for one in talk.answer.iter().flatten().take(NEW) { (message(shown, one, MOST, "answer")) }
+            @for one in talk.answer.iter().flatten().take(NEW) { (message(&answered, one, "answer")) }
         }
     }
 }
@@ -125,7 +152,7 @@ fn whole(shown: &Shown) -> Markup {
     html! { a href={ (shown.api()) "/evidence?run=" (shown.found.run.id.number) (attempt) } { "the evidence" } }
 }
 
-fn message(shown: &Shown, message: &Message, most: usize, class: &str) -> Markup {
+fn message(room: &Room<'_>, message: &Message, class: &str) -> Markup {
     let kind = match message.role.as_str() {
         "system" | "developer" => "system",
         "assistant" => "assistant",
@@ -135,52 +162,35 @@ fn message(shown: &Shown, message: &Message, most: usize, class: &str) -> Markup
     html! {
         div class={ "said " (kind) " " (class) } {
             p.role { (untrusted::line(&message.role, 40)) @if class == "answer" { span.quiet { " answers" } } }
-            @for one in message.parts.iter().take(PARTS) { (part(shown, one, most)) }
+            @for one in message.parts.iter().take(PARTS) { (part(room, one)) }
             @if message.parts.is_empty() { p.quiet { "Nothing." } }
             @if message.parts.len() > PARTS {
-                p.quiet { (message.parts.len() - PARTS) " more parts; all of it is in " (whole(shown)) "." }
+                p.quiet { (message.parts.len() - PARTS) " more parts; all of it is in " (whole(room.shown)) "." }
             }
         }
     }
 }
 
-fn part(shown: &Shown, part: &Part, most: usize) -> Markup {
-    let marks = shown.marks();
+fn part(room: &Room<'_>, part: &Part) -> Markup {
+    let marks = room.shown.marks();
+    let code = |text: &str| html! { pre tabindex="0" { code { (marks.text(text)) } } };
     match part {
-        Part::Text(text) => cut(shown, text, most, |text| html! { div.text tabindex="0" { (marks.text(text)) } }),
-        Part::Thought(text) => cut(
-            shown,
-            text,
-            most,
-            |text| html! { div.text.thought tabindex="0" { span.quiet { "Thought: " } (marks.text(text)) } },
-        ),
+        Part::Text(text) => room.cut(text, |text| html! { div.text tabindex="0" { (marks.text(text)) } }),
+        Part::Thought(text) => room.cut(text, |text| {
+            html! { div.text.thought tabindex="0" { span.quiet { "Thought: " } (marks.text(text)) } }
+        }),
         Part::Call { name, arguments } => html! {
             p.part { "Calls " code { (untrusted::line(name, 80)) } }
-            (cut(shown, &pretty(arguments), most, |text| code(text, marks)))
+            (room.cut(&pretty(arguments), code))
         },
         Part::Result { of, content, is_error } => html! {
             p.part {
                 "Result of " code { (untrusted::line(of, 80)) }
                 @if *is_error { " " span.bad { "error" } }
             }
-            @if content.is_empty() { p.quiet { "Empty." } } @else {
-                (cut(shown, &pretty(content), most, |text| code(text, marks)))
-            }
+            @if content.is_empty() { p.quiet { "Empty." } } @else { (room.cut(&pretty(content), code)) }
         },
-        Part::Other(json) => cut(shown, &pretty(json), most, |text| code(text, marks)),
-    }
-}
-
-fn code(text: &str, marks: Marks<'_>) -> Markup {
-    html! { pre tabindex="0" { code { (marks.text(text)) } } }
-}
-
-/// The beginning of a text, and the way to all of it.
-fn cut(shown: &Shown, text: &str, most: usize, show: impl Fn(&str) -> Markup) -> Markup {
-    let (kept, left_out) = beginning(text, most);
-    html! {
-        (show(kept))
-        @if left_out > 0 { p.quiet { (bytes(left_out as u64)) " more; all of it is in " (whole(shown)) "." } }
+        Part::Other(json) => room.cut(&pretty(json), code),
     }
 }
 
