@@ -1,5 +1,6 @@
 //! The terminal that the live view is drawn on, which may go away at any time.
 
+use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,6 +8,8 @@ use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+/// The terminal in which this process was started.
+const TERMINAL: &str = "/dev/tty";
 /// How often it is drawn at most, in a second.
 const RATE: u8 = 20;
 /// A terminal on standard error. Once it cannot be written to, nothing is drawn any more: a terminal that was closed is no
@@ -26,15 +29,17 @@ pub(crate) fn target() -> ProgressDrawTarget {
 /// While it lives, a terminal does not show `^C` when somebody presses Ctrl-C: that would begin a line behind what is drawn, of
 /// which nobody knows, and the first line of it would stay for ever.
 #[derive(Debug)]
-pub(crate) struct Unechoed(Option<Termios>);
+pub(crate) struct Unechoed(Option<(File, Termios)>);
 
 impl Unechoed {
     /// From now on.
     pub(crate) fn begin() -> Self {
-        let before = tcgetattr(io::stderr()).ok();
-        if let Some(mut modes) = before.clone() {
+        let terminal = File::open(TERMINAL).ok();
+        let before = terminal.and_then(|terminal| tcgetattr(&terminal).ok().map(|modes| (terminal, modes)));
+        if let Some((terminal, modes)) = &before {
+            let mut modes = modes.clone();
             modes.local_modes.remove(LocalModes::ECHOCTL);
-            let _ = tcsetattr(io::stderr(), OptionalActions::Now, &modes);
+            let _ = tcsetattr(terminal, OptionalActions::Now, &modes);
         }
         Self(before)
     }
@@ -42,8 +47,8 @@ impl Unechoed {
 
 impl Drop for Unechoed {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(io::stderr(), OptionalActions::Now, before);
+        if let Some((terminal, before)) = &self.0 {
+            let _ = tcsetattr(terminal, OptionalActions::Now, before);
         }
     }
 }

@@ -138,7 +138,7 @@ async fn an_error_while_preparing_is_kept(harness: &mut Harness) {
         let names = kept_events(harness);
         let [name] = names.as_slice() else { panic!("{names:?}") };
         let told =
-            |event: &Event| matches!(event, Event::Note(note) if note.contains(&format!("docker exec -it {name}")));
+            |event: &Event| matches!(event, Event::Note(note) if note.contains(&format!("touchstone shell {name}")));
         assert!(harness.events.lock().expect("events").iter().any(told), "there is no evidence to say it");
         change_owner(harness).await;
         assert_eq!(sweep(harness, Reach::Gone).await.kept, 1);
