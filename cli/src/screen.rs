@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 /// The terminal in which this process was started.
 const TERMINAL: &str = "/dev/tty";
@@ -34,7 +35,7 @@ pub(crate) struct Unechoed(Option<(File, Termios)>);
 impl Unechoed {
     /// From now on.
     pub(crate) fn begin() -> Self {
-        let terminal = File::open(TERMINAL).ok();
+        let terminal = File::open(TERMINAL).ok().filter(is_ours);
         let before = terminal.and_then(|terminal| tcgetattr(&terminal).ok().map(|modes| (terminal, modes)));
         if let Some((terminal, modes)) = &before {
             let mut modes = modes.clone();
@@ -47,10 +48,15 @@ impl Unechoed {
 
 impl Drop for Unechoed {
     fn drop(&mut self) {
-        if let Some((terminal, before)) = &self.0 {
+        if let Some((terminal, before)) = self.0.as_ref().filter(|(terminal, _)| is_ours(terminal)) {
             let _ = tcsetattr(terminal, OptionalActions::Now, before);
         }
     }
+}
+
+/// Whether the terminal listens to this process. One in the background that changes a terminal is stopped by the kernel.
+fn is_ours(terminal: &File) -> bool {
+    tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
 }
 
 impl Screen {

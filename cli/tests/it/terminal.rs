@@ -27,7 +27,12 @@ impl Terminal {
 
     /// Any command.
     fn of(arguments: &str) -> Option<Self> {
-        let line = format!("stty cols 100 rows 30; exec {} {arguments}", env!("CARGO_BIN_EXE_touchstone"));
+        Self::shell(&format!("exec {} {arguments}", env!("CARGO_BIN_EXE_touchstone")))
+    }
+
+    /// Any line of a shell.
+    fn shell(line: &str) -> Option<Self> {
+        let line = format!("stty cols 100 rows 30; {line}");
         let mut command = Command::new("script");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
         for foreign in FOREIGN {
@@ -144,4 +149,16 @@ fn evidence_on_a_terminal_acts_on_nothing_and_means_the_same() {
     let (_, exact, _) = place.run(&["show", "latest/default-r0", "--evidence"]);
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text.trim()).expect("JSON");
     assert_eq!(read(&exact), read(&seen));
+}
+
+#[test]
+fn a_run_in_the_background_of_a_terminal_goes_on() {
+    let place = Place::new(&local_spec("touch out", THERE));
+    let (spec, data) = (place.spec(), place.data());
+    let run = format!("run {} --backend local --data-dir {}", spec.display(), data.display());
+    let line = format!("set -m; {} {run} & wait %1; echo \"ended with $?\"", env!("CARGO_BIN_EXE_touchstone"));
+    // The kernel stops a process in the background that changes its terminal.
+    let Some(mut terminal) = Terminal::shell(&line) else { return };
+    terminal.wait_for("ended with 0");
+    assert_eq!(terminal.end().0, Some(0));
 }
