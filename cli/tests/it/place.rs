@@ -18,6 +18,10 @@ use crate::{FOREIGN, read, touchstone};
 pub(crate) const IMAGE: &str = "touchstone/busybox:1";
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a process may take to end when a test has ended.
+const END: Duration = Duration::from_secs(10);
 
 /// A folder with a spec in it and a data directory.
 pub(crate) struct Place {
@@ -135,7 +139,6 @@ impl Place {
 
     /// Waits until nothing is left.
     pub(crate) fn until_nothing_is_left(&self) {
-        const PAUSE: Duration = Duration::from_millis(20);
         for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
             if self.left().is_empty() {
                 return;
@@ -196,12 +199,25 @@ impl Drop for Place {
                 if let Some((kind @ ("container" | "volume" | "network"), id)) = thing.split_once(' ') {
                     let _ = Command::new("docker").args([kind, "rm", "-f", id]).output();
                 }
+                if let Some(group) = thing.strip_prefix("group ") {
+                    remove_groups(Path::new(group));
+                }
             }
         }
     }
 }
 
-/// A command that was started. It is killed when the test ends.
+/// Removes control groups that nobody is in, the lowest first.
+fn remove_groups(group: &Path) {
+    for below in fs::read_dir(group).into_iter().flatten().filter_map(Result::ok) {
+        if below.path().is_dir() {
+            remove_groups(&below.path());
+        }
+    }
+    let _ = fs::remove_dir(group);
+}
+
+/// A command that was started. It is ended when the test ends.
 pub(crate) struct Started {
     child: Child,
     lines: Receiver<String>,
@@ -266,6 +282,16 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
+        // Who is killed leaves the boxes behind that wait for the next scenario.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal("TERM");
+        }
+        for _ in 0..END.as_millis() / PAUSE.as_millis() {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

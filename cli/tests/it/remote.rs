@@ -10,8 +10,9 @@ use crate::serving::Served;
 
 /// A server, and a place with a spec for it.
 struct World {
-    place: Place,
+    // The server ends before its folder goes.
     served: Served,
+    place: Place,
 }
 
 impl World {
