@@ -11,5 +11,7 @@ body = {"model": model, "messages": [{"role": "user", "content": f"Are you satis
 for _ in range(calls):
     with urlopen(Request(url, json.dumps(body).encode(), headers), timeout=30) as answer:
         said = json.load(answer)["choices"][0]["message"]["content"]
-    with open("answer.txt", "w") as file:
+    # In one step: whoever is stopped by a limit leaves the whole of an answer.
+    with open("answer.new", "w") as file:
         file.write(said + "\n")
+    os.replace("answer.new", "answer.txt")

@@ -292,7 +292,8 @@ while True:
 
 async fn a_sandbox_that_is_used_up_still_ends_in_time(harness: &mut Harness) {
     let attack = Attack::new(EXHAUSTED)
-        .with("agent.timeout", "3s")
+        // Long enough to use everything up, also on a machine that is busy.
+        .with("agent.timeout", "8s")
         .with("resources.pids", 200)
         .expect_command("alone", NOBODY_ELSE);
     let started = Instant::now();
@@ -300,6 +301,6 @@ async fn a_sandbox_that_is_used_up_still_ends_in_time(harness: &mut Harness) {
     assert_limit(&result, Limit::AgentTimeout);
     assert_limit(&result, Limit::Pids);
     assert!(verdict(&result, "alone").is_passed(), "{result:#?}");
-    assert!(evidence.agent.wall_ms < 10_000, "{}", evidence.agent.wall_ms);
+    assert!(evidence.agent.wall_ms < 15_000, "{}", evidence.agent.wall_ms);
     assert!(started.elapsed().as_secs() < 45, "{:?}", started.elapsed());
 }

@@ -103,7 +103,7 @@ fn failures_say_which_assertion_and_what_was_found() {
     insta::assert_snapshot!(fails("{field: request_count, equals: 3}, {field: request_count, filters: {method: POST}, equals: 1}"), @"assertions[1] `request_count` of `mail` (method POST): expected 1, found 2");
     insta::assert_snapshot!(fails("{field: 'requests[5].body', contains: x}"), @"assertions[0] `requests[5].body` of `mail`: expected a request, found only 3");
     insta::assert_snapshot!(fails("{field: 'requests[-4].body', contains: x}"), @"assertions[0] `requests[-4].body` of `mail`: expected a request, found only 3");
-    insta::assert_snapshot!(fails("{field: last_request.body, filters: {method: PUT}, contains: x}"), @"assertions[0] `last_request.body` of `mail`: expected a request, found none");
+    insta::assert_snapshot!(fails("{field: last_request.body, filters: {method: PUT}, contains: x}"), @"assertions[0] `last_request.body` of `mail` (method PUT): expected a request, found none");
     insta::assert_snapshot!(fails("{field: last_request.headers.x-none, not_equals: x}"), @"assertions[0] `last_request.headers.x-none` of `mail`: expected a header `x-none`, found none");
     insta::assert_snapshot!(fails("{field: 'requests[0].json.items[3].id', not_equals: x}"), @r#"assertions[0] `requests[0].json.items[3].id` of `mail`: expected a field `json.items[3].id`, found none in {"to":"finance@co","n":1,"items":[{"id":"a"}]}"#);
     insta::assert_snapshot!(fails("{field: 'requests[1].json.x', equals: 1}"), @r#"assertions[0] `requests[1].json.x` of `mail`: expected a JSON body, found """#);
