@@ -68,11 +68,17 @@ impl Documents {
         self.files.iter().any(|(file, _)| file == path)
     }
 
+    /// Those without a file that must stay as it is.
+    pub(crate) fn without(&self, spared: Option<&Path>) -> Self {
+        let same = |path: &Path| spared.is_some_and(|spared| is_same(path, spared));
+        let files = self.files.iter().filter(|(path, _)| !same(path)).cloned().collect();
+        Self { format: self.format, files }
+    }
+
     /// Writes to all files that nothing was run, and why. What an earlier run left there would be taken for what came of this
     /// one.
     pub(crate) fn excuse(&self, reports: &Reports, output: &mut Output) {
-        let written = self.write_files(reports);
-        for problem in written {
+        for problem in self.write_files(reports) {
             output.problem(&CommandError::Infrastructure(problem));
         }
     }
@@ -112,6 +118,11 @@ impl Documents {
         }
         failed
     }
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 /// Adds the report to the summary of a step of GitHub Actions, where there is one.

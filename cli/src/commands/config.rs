@@ -33,7 +33,7 @@ keep-for = \"90d\"
 max-concurrent = 8
 ```
 
-Whatever a command needs of it, all of its names are read, so one that is wrong is found by any command; whether a value fits is found by the command that takes it. A variable that is set to nothing is as if it were not set.
+A variable that is set to nothing is as if it were not set. Whether a value fits is found by the command that takes it; all names of the file are read by every command, so one that is wrong is found by any:
 
 <!-- given: specs/hello-world -->
 

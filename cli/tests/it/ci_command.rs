@@ -148,6 +148,10 @@ fn what_an_earlier_run_wrote_is_not_left_for_one_that_could_not_begin() {
         assert!(*before != now && now.contains("a spec is not valid, so nothing was run"), "{now}");
         assert!(!now.contains("passed: 1") && !now.contains("\"verdict\": \"pass\""), "{now}");
     }
+    let baseline = file("baseline.json");
+    fs::write(&baseline, &good[0]).expect("a baseline");
+    assert_eq!(ci(&place, &["--baseline", &baseline, "-o", &baseline]).0, 3);
+    assert_eq!(fs::read_to_string(&baseline).expect("a file"), good[0], "what is compared with stays");
     change(&place, "touch out");
     assert_eq!(ci(&place, &[&arguments[..], &["--rootfs", "nowhere"]].concat()).0, 4);
     let [json, _, comment] = texts();
