@@ -8,14 +8,16 @@
 ARG RUST_IMAGE=rust:1.95-bookworm
 ARG RUNTIME_IMAGE=debian:bookworm-slim
 
-# What the images have in common: somebody without privileges, and a place for data that a volume takes over.
+# What the images have in common: an unprivileged user, and a place for data that a volume takes over.
 FROM ${RUNTIME_IMAGE} AS base
 RUN mkdir -p /opt/touchstone /var/lib/touchstone \
  && chmod 0700 /var/lib/touchstone \
  && chown 1000:1000 /var/lib/touchstone
+# A container that is started as root, to join the group of the Docker engine's socket, becomes TOUCHSTONE_RUN_AS.
 ENV PATH=/opt/touchstone:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     HOME=/var/lib/touchstone \
-    TOUCHSTONE_DATA_DIR=/var/lib/touchstone
+    TOUCHSTONE_DATA_DIR=/var/lib/touchstone \
+    TOUCHSTONE_RUN_AS=1000:1000
 USER 1000:1000
 ENTRYPOINT ["touchstone"]
 EXPOSE 8012

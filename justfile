@@ -40,7 +40,7 @@ bench-sandbox:
 
 # Time what gateways add to a request, beside a plain server; the figures are in docs/benchmarks.md.
 bench-gateway:
-    cargo bench -p engine --bench gateway
+    cargo bench -p gateways --bench gateway
 
 # Time a job in the queue, with more and more jobs that were done before it, on SQLite and Postgres.
 bench-store:
@@ -62,7 +62,7 @@ bench-worker:
 sdk *arguments:
     scripts/test-sdk "$@"
 
-# Kill servers and workers, and cut their databases off, at 24 points; `--all` for all of them.
+# Kill servers and workers, and cut their databases off, at 8 points; `--more` for 24, `--all` for all of them.
 crashes *arguments:
     scripts/crash-matrix "$@"
 
@@ -91,7 +91,14 @@ load *arguments:
 # Run many scenarios in one process, and watch its memory and what it leaves behind.
 soak count="2000":
     scripts/soak {{count}}
+
+# What takes too long for each change: all examples on Docker, all crash points, a soak, fuzzing, many random cases.
+nightly:
+    TOUCHSTONE_EVERY_EXAMPLE=1 scripts/test run_examples
     scripts/crash-matrix --all
+    scripts/soak 2000
+    scripts/fuzz 600
+    PROPTEST_CASES=10000 cargo test --workspace
 
 # Property tests with many random cases.
 explore cases="10000":

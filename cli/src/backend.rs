@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use engine::backend::Backend;
-use engine::backend::docker::{DockerBackend, DockerSettings};
-use engine::backend::fit;
+use engine::backend::docker::{DockerBackend, DockerSettings, Offer};
 use engine::backend::local::{self, LocalBackend, LocalSettings};
+use engine::backend::{fit, stand_in};
 use engine::data_dir::DataDir;
 use engine::error::EngineError;
+use engine::images::Aliases;
 use engine::owner::Owner;
 use scenario::spec::Spec;
 use scenario::spec::sections::BackendName;
 use uuid::Uuid;
 
-use crate::home::ANOTHER_DATA_DIR;
+use crate::data_dir::ANOTHER_DATA_DIR;
 use crate::output::CommandError;
 
 /// What makes sandboxes.
@@ -29,12 +30,26 @@ pub(crate) struct BackendOptions {
     /// this machine without it.
     #[arg(long, env = "TOUCHSTONE_ROOTFS", value_name = "PATH")]
     rootfs: Option<PathBuf>,
+    /// Whether the programs of this machine may stand in for images although nobody asked for that.
+    #[arg(skip)]
+    fallback: Fallback,
+}
+
+/// Whether the programs of this machine may stand in for images although nobody asked for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Fallback {
+    /// They may, for images that they can honestly stand in for.
+    #[default]
+    Allowed,
+    /// They may not, because of who uses them.
+    Never(&'static str),
 }
 
 /// What makes sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {
-    /// Docker when an engine answers that has the images or can get them, and otherwise namespaces.
+    /// Docker when an engine answers. Namespaces where there is none, or no registry can be reached, if this machine's programs can
+    /// stand in for the image; never in `ci`, `serve` and `worker`.
     Auto,
     /// A Docker engine on this machine.
     Docker,
@@ -64,6 +79,15 @@ pub(crate) enum Unconnected {
     /// What was asked for cannot be used.
     #[error("{0}")]
     Refused(#[source] EngineError),
+    /// There is no engine, and nothing else may stand in for it.
+    #[error("{docker}; and {reason}; `--backend local` insists on the programs of this machine")]
+    NoFallback {
+        /// Why not with Docker.
+        #[source]
+        docker: EngineError,
+        /// Why nothing else will do.
+        reason: String,
+    },
     /// An engine is there and cannot be used, and nobody asked for Docker.
     #[error("{0}; or use `--backend local`, which needs no Docker")]
     Unfit(#[source] EngineError),
@@ -94,6 +118,27 @@ impl BackendOptions {
         }
     }
 
+    /// The same, for somebody who must not be given the programs of this machine without asking for them.
+    pub(crate) fn without_fallback(mut self, who: &'static str) -> Self {
+        self.fallback = Fallback::Never(who);
+        self
+    }
+
+    /// Why the programs of this machine may not stand in for the images of specs.
+    fn refuses_fallback(&self, data_dir: &DataDir, specs: &[&Spec]) -> Option<String> {
+        if let Fallback::Never(who) = self.fallback {
+            return Some(format!("{who} uses the programs of this machine only when asked to"));
+        }
+        // Who names a system for sandboxes has decided what they are made from.
+        if self.rootfs.is_some() {
+            return None;
+        }
+        match Aliases::read(data_dir) {
+            Ok(aliases) => specs.iter().find_map(|spec| stand_in::refusal(spec, &aliases)),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
     /// Connects to what was chosen, or to what there is and can run these specs.
     pub(crate) async fn connect(
         &self,
@@ -109,12 +154,15 @@ impl BackendOptions {
                 through_namespaces(data_dir, &settings, specs, "as specs insist on it,").await
             }
             Choice::Auto => match connect_to_docker(data_dir, docker).await {
-                Ok((docker, connected)) => match lacking(&docker, specs).await {
+                Ok((docker, connected)) => match self.lacking(data_dir, &docker, specs).await {
                     // Where that does not work either, what Docker says is the better explanation.
                     Some(why) => Ok(through_namespaces(data_dir, &settings, specs, &why).await.unwrap_or(connected)),
                     None => Ok(connected),
                 },
                 Err(Unconnected::Refused(error)) if error.is_no_engine() => {
+                    if let Some(reason) = self.refuses_fallback(data_dir, specs) {
+                        return Err(Unconnected::NoFallback { docker: error, reason });
+                    }
                     let connected = through_namespaces(data_dir, &settings, specs, why_not_docker(&error)).await;
                     connected.map_err(|problem| neither(error, problem))
                 }
@@ -123,22 +171,30 @@ impl BackendOptions {
             },
         }
     }
+
+    /// Why Docker cannot run specs that namespaces can: it has no image for them, and cannot ask for one.
+    ///
+    /// Where a registry answered, or the programs of this machine are no honest substitute, Docker is kept, and says what is wrong
+    /// with each scenario.
+    async fn lacking(&self, data_dir: &DataDir, docker: &DockerBackend, specs: &[&Spec]) -> Option<String> {
+        let is_misfit = specs.iter().any(|spec| local::misfit(spec).is_some());
+        if specs.is_empty() || is_misfit || self.refuses_fallback(data_dir, specs).is_some() {
+            return None;
+        }
+        let images = specs.iter().flat_map(|spec| fit::images(spec)).collect();
+        match docker.lacks(&images).await.ok()?? {
+            (image, Offer::Unreachable) => {
+                Some(format!("the Docker engine has no image `{image}` and reaches no registry that has it, so"))
+            }
+            (_, Offer::Offered | Offer::Refused) => None,
+        }
+    }
 }
 
 /// Whether specs insist on namespaces, and none on Docker.
 fn insist_on_local(specs: &[&Spec]) -> bool {
     let wanted: Vec<_> = specs.iter().filter_map(|spec| fit::insists_on(spec)).collect();
     wanted.contains(&BackendName::Local) && !wanted.contains(&BackendName::Docker)
-}
-
-/// Why Docker cannot run specs that namespaces can: it has no image for them.
-async fn lacking(docker: &DockerBackend, specs: &[&Spec]) -> Option<String> {
-    if specs.is_empty() || specs.iter().any(|spec| local::misfit(spec).is_some()) {
-        return None;
-    }
-    let images = specs.iter().flat_map(|spec| fit::images(spec)).collect();
-    let image = docker.lacks(&images).await.ok()??;
-    Some(format!("the Docker engine has no image `{image}` and cannot get it, so"))
 }
 
 /// Connects to the Docker engine, to look after what a data directory's processes made there.

@@ -1,11 +1,11 @@
 //! What people change about a spec when they run it: what `run`, `ci` and `submit` share.
 
 use clap::Args;
-use scenario::plan::{Filter, PlanError, PlanOptions, parameter};
+use scenario::plan::{AgentOverride, Filter, PlanError, PlanOptions, parameter};
 use scenario::spec::Spec;
 use serde_json::Value as Json;
 
-use crate::acting::OtherAgent;
+use crate::agent_override::agent_parser;
 use crate::output::CommandError;
 use crate::whole_number::whole_number;
 
@@ -21,13 +21,16 @@ pub(crate) struct Choices {
     /// Use this seed instead of the spec's own.
     #[arg(long, value_parser = whole_number::<u64>)]
     pub(crate) seed: Option<u64>,
-    /// Run only scenarios whose id, cell, spec, suite, tag or parameter (NAME=VALUE) matches; `*` and `?` stand for anything.
+    /// Run only scenarios whose id, cell, spec, suite, tag, parameter (NAME=VALUE) or chaos cell (chaos=NAME) matches; `*` and `?` stand for anything.
     /// Can be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) filter: Vec<String>,
+    /// Run only these cells of the spec's `chaos_matrix`: NAME or NAME,NAME.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) chaos: Vec<String>,
     /// Who acts instead of the specs' own agents.
-    #[arg(long, value_enum)]
-    pub(crate) agent: Option<OtherAgent>,
+    #[arg(long, value_parser = agent_parser())]
+    pub(crate) agent: Option<AgentOverride>,
     /// A pass rate that every cell must reach, besides what its spec asks for: from 0 to 1.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) min_pass_rate: Option<f64>,
@@ -36,7 +39,7 @@ pub(crate) struct Choices {
 impl Choices {
     /// The filters.
     pub(crate) fn filters(&self) -> Result<Vec<Filter>, CommandError> {
-        self.filter.iter().map(|text| Filter::new(text)).collect::<Result<_, _>>().map_err(CommandError::Usage)
+        self.filter.iter().map(|text| Filter::new(text).map_err(CommandError::usage)).collect()
     }
 
     /// That the filters leave nothing to run.
@@ -55,7 +58,8 @@ impl Choices {
 
     /// How scenarios are made of a spec.
     pub(crate) fn plan_options(&self, parameters: &[(String, Json)]) -> PlanOptions {
-        PlanOptions { seed: self.seed, replicas: self.replicas, parameters: parameters.to_vec() }
+        let chaos = (!self.chaos.is_empty()).then(|| self.chaos.clone());
+        PlanOptions { seed: self.seed, replicas: self.replicas, parameters: parameters.to_vec(), chaos }
     }
 }
 

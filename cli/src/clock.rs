@@ -1,7 +1,7 @@
 //! The only place that asks for the time.
 
 use jiff::Timestamp;
-use worker::Clock;
+use store::Clock;
 
 /// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,11 +11,5 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "everybody else is told the time by this")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
-    }
-}
-
-impl server::Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Clock::now(self)
     }
 }

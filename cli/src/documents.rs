@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum as _};
@@ -17,6 +17,58 @@ use crate::report_format::ReportFormat;
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 /// How wide a table in a file may be.
 const PAGE: u16 = 120;
+
+/// The reason why a document cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DocumentError {
+    /// Its name says no format.
+    #[error("`{}` says no format: end it with .json, .ndjson, .xml, .md or .txt, or write FORMAT:FILE", .0.display())]
+    NoFormat(PathBuf),
+    /// Its file cannot be written, as is known before anything is run.
+    #[error("`{}` cannot be written: {reason}", path.display())]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        reason: Unwritable,
+    },
+    /// Its file was not written.
+    #[error("cannot write `{}`: {cause}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// The summary of a step was not written.
+    #[error("cannot write `{}` of {STEP_SUMMARY}: {cause}", path.display())]
+    Summary {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// The reason why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unwritable {
+    /// It has no name.
+    #[error("it has no name")]
+    NoName,
+    /// It is meant to be standard output.
+    #[error("standard output is what `--format` is for")]
+    StandardOutput,
+    /// It is a folder.
+    #[error("it is a folder")]
+    Folder,
+    /// It is a link to nothing.
+    #[error("it is a link that leads nowhere")]
+    LeadsNowhere,
+    /// Its folder is not there.
+    #[error("there is no folder `{}`", .0.display())]
+    NoFolder(PathBuf),
+    /// The machine does not allow it.
+    #[error(transparent)]
+    Refused(io::Error),
+}
 
 /// Which documents are wanted.
 #[derive(Debug, Clone, Args)]
@@ -44,7 +96,7 @@ impl DocumentOptions {
             output.stream();
         }
         let files = self.output.iter().map(|path| document(path)).collect::<Result<Vec<_>, _>>();
-        let files = files.map_err(CommandError::Usage)?;
+        let files = files.map_err(CommandError::usage)?;
         if let Some((path, _)) = files
             .iter()
             .enumerate()
@@ -79,7 +131,7 @@ impl Documents {
     /// one.
     pub(crate) fn excuse(&self, reports: &Reports, output: &mut Output) {
         for problem in self.write_files(reports) {
-            output.problem(&CommandError::Infrastructure(problem));
+            output.problem(&CommandError::Infrastructure(problem.to_string()));
         }
     }
 
@@ -102,15 +154,16 @@ impl Documents {
             ReportFormat::Text => output.report(text.trim_end()),
             format => output.document(text.trim_end(), format.form()),
         };
+        let failed: Vec<_> = failed.iter().map(ToString::to_string).collect();
         if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
     }
 
     /// Writes all files; what could not be written.
-    fn write_files(&self, reports: &Reports) -> Vec<String> {
+    fn write_files(&self, reports: &Reports) -> Vec<DocumentError> {
         let mut failed = Vec::new();
         for (path, format) in &self.files {
-            if let Err(error) = fs::write(path, format.render_all(reports, PAGE)) {
-                failed.push(format!("cannot write `{}`: {error}", path.display()));
+            if let Err(cause) = fs::write(path, format.render_all(reports, PAGE)) {
+                failed.push(DocumentError::Write { path: path.clone(), cause });
             }
         }
         if self.format == ReportFormat::Github {
@@ -126,17 +179,17 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Adds the report to the summary of a step of GitHub Actions, where there is one.
-fn summarise_step(reports: &Reports) -> Result<(), String> {
+fn summarise_step(reports: &Reports) -> Result<(), DocumentError> {
     let Some(path) = env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()).map(PathBuf::from) else {
         return Ok(());
     };
-    let failed = |error: std::io::Error| format!("cannot write `{}` of {STEP_SUMMARY}: {error}", path.display());
+    let failed = |cause: io::Error| DocumentError::Summary { path: path.clone(), cause };
     let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
     file.write_all(markdown_all(reports).as_bytes()).map_err(failed)
 }
 
 /// The file and the format that are asked for, when the file can be written.
-fn document(given: &Path) -> Result<(PathBuf, ReportFormat), String> {
+fn document(given: &Path) -> Result<(PathBuf, ReportFormat), DocumentError> {
     let text = given.to_str().unwrap_or_default();
     let named = text.split_once(':').and_then(|(word, file)| Some((ReportFormat::from_str(word, false).ok()?, file)));
     let (path, format) = match named {
@@ -148,31 +201,26 @@ fn document(given: &Path) -> Result<(PathBuf, ReportFormat), String> {
 }
 
 /// The format that a file's name asks for.
-fn format_of(path: &Path) -> Result<ReportFormat, String> {
+fn format_of(path: &Path) -> Result<ReportFormat, DocumentError> {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.and_then(ReportFormat::of_extension).ok_or_else(|| {
-        format!(
-            "`{}` says no format: end it with .json, .ndjson, .xml, .md or .txt, or write FORMAT:FILE",
-            path.display()
-        )
-    })
+    extension.and_then(ReportFormat::of_extension).ok_or_else(|| DocumentError::NoFormat(path.to_owned()))
 }
 
-/// Whether a file can be written, before anything is run.
-pub(crate) fn require_writable(path: &Path) -> Result<(), String> {
+/// Refuses a file that cannot be written, before anything is run.
+pub(crate) fn require_writable(path: &Path) -> Result<(), DocumentError> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = if path.exists() { path } else { folder };
     let leads_nowhere = !path.exists() && path.is_symlink();
-    let problem = match access(place, Access::WRITE_OK) {
-        _ if path.as_os_str().is_empty() => "it has no name".to_owned(),
-        _ if path.as_os_str() == "-" => "standard output is what `--format` is for".to_owned(),
-        _ if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") => "it is a folder".to_owned(),
-        _ if leads_nowhere => "it is a link that leads nowhere".to_owned(),
-        _ if !folder.is_dir() => format!("there is no folder `{}`", folder.display()),
-        Err(error) => std::io::Error::from(error).to_string(),
+    let reason = match access(place, Access::WRITE_OK) {
+        _ if path.as_os_str().is_empty() => Unwritable::NoName,
+        _ if path.as_os_str() == "-" => Unwritable::StandardOutput,
+        _ if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") => Unwritable::Folder,
+        _ if leads_nowhere => Unwritable::LeadsNowhere,
+        _ if !folder.is_dir() => Unwritable::NoFolder(folder.to_owned()),
+        Err(error) => Unwritable::Refused(error.into()),
         Ok(()) => return Ok(()),
     };
-    Err(format!("`{}` cannot be written: {problem}", path.display()))
+    Err(DocumentError::Unwritable { path: path.to_owned(), reason })
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Infrastructure,
     /// It was interrupted.
     Interrupted,
+    /// A command in a sandbox ended like this.
+    Inside(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -38,6 +40,7 @@ impl From<Exit> for ExitCode {
             Exit::InvalidSpec => 3,
             Exit::Infrastructure => 4,
             Exit::Interrupted => 130,
+            Exit::Inside(code) => code,
         })
     }
 }

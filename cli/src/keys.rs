@@ -2,12 +2,10 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use server::Ids as _;
 use server::auth::{KEY_PREFIX, hash};
-use store::{NewKey, Scope, Store};
-use worker::Clock as _;
+use store::{Clock as _, Ids as _, NewKey, Scope, Store};
+use worker::RandomIds;
 
-use crate::chance::Chance;
 use crate::clock::SystemClock;
 use crate::output::CommandError;
 
@@ -29,12 +27,12 @@ pub(crate) struct Made {
 
 /// Makes a key.
 pub(crate) async fn make(store: &Store, scope: Scope, owner: &str, name: &str) -> Result<Made, CommandError> {
-    keep(store, format!("key_{}", Chance.hex(12)), scope, owner, name).await
+    keep(store, format!("key_{}", RandomIds.hex(12)), scope, owner, name).await
 }
 
 /// The first key of a database, which allows everything; `None` when there is one already.
 pub(crate) async fn first(store: &Store) -> Result<Option<Made>, CommandError> {
-    let id = format!("key_{}", Chance.hex(12));
+    let id = format!("key_{}", RandomIds.hex(12));
     // Of several servers that start together, one makes it.
     if store.count_keys().await? > 0 || store.set_setting_once(FIRST, &id).await? != id {
         return Ok(None);
@@ -44,7 +42,7 @@ pub(crate) async fn first(store: &Store) -> Result<Option<Made>, CommandError> {
 
 async fn keep(store: &Store, id: String, scope: Scope, owner: &str, name: &str) -> Result<Made, CommandError> {
     let mut bytes = [0; BYTES];
-    Chance.random(&mut bytes);
+    RandomIds.random(&mut bytes);
     let text = format!("{KEY_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(bytes));
     let key = NewKey {
         id: id.clone(),
@@ -58,11 +56,16 @@ async fn keep(store: &Store, id: String, scope: Scope, owner: &str, name: &str) 
     Ok(Made { id, text })
 }
 
+/// A text that cannot be the name of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an owner has 1 to 64 letters, digits, `.`, `_` and `-`")]
+pub(crate) struct OwnerError;
+
 /// Reads the name of an owner.
-pub(crate) fn owner(text: &str) -> Result<String, String> {
+pub(crate) fn owner(text: &str) -> Result<String, OwnerError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if (1..=64).contains(&text.len()) && text.bytes().all(is_plain) {
         return Ok(text.to_owned());
     }
-    Err("an owner has 1 to 64 letters, digits, `.`, `_` and `-`".to_owned())
+    Err(OwnerError)
 }

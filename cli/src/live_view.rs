@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use scenario::counted;
+use scenario::count_noun;
 use scenario::result::RowStatus;
 use tokio::time::Instant;
 
@@ -134,7 +134,7 @@ impl LiveView {
             0 => String::new(),
             more => format!(", {more} more run"),
         };
-        self.bar.set_message(format!("{passed} passed, {failed} failed, {}{hidden}", counted(*errors, "error")));
+        self.bar.set_message(format!("{passed} passed, {failed} failed, {}{hidden}", count_noun(*errors, "error")));
     }
 }
 

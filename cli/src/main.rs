@@ -1,30 +1,32 @@
 //! The `touchstone` command.
 
-mod acting;
-mod at_server;
+mod agent_override;
 mod backend;
-mod beside;
-mod chance;
+mod bundle_files;
 mod choices;
 mod ci_commands;
 mod client;
 mod clock;
+mod colors;
 mod commands;
 mod configuration;
+mod data_dir;
 mod documents;
+mod drop_root;
 mod exit_code;
 mod help;
-mod home;
 mod http_client;
 mod json_text;
 mod keys;
 mod live_view;
 mod machine;
-mod meant;
+mod machine_id;
 mod output;
-mod paint;
 mod reference;
+mod remote_experiment;
+mod replicas;
 mod report_format;
+mod run_status;
 mod screen;
 mod search;
 mod secrets;
@@ -32,8 +34,8 @@ mod service;
 mod session;
 mod signals;
 mod source;
-mod standing;
 mod submitting;
+mod suggest_path;
 mod table;
 mod times;
 mod verdict_lines;
@@ -106,6 +108,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before anything else is read, written or started.
+    if let Err(error) = drop_root::drop_root() {
+        return Output::new(output::Colour::Auto).finish(Err(error.into()));
+    }
     let words: Vec<OsString> = std::env::args_os().collect();
     let columns = output::columns();
     let arguments = match configuration::read(help::grouped(Arguments::command(), columns), &words) {

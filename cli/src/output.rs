@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -18,10 +19,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::ci_commands::{self, Form};
+use crate::colors::painted;
 use crate::exit_code::Exit;
 use crate::json_text;
 use crate::live_view::{self, LiveView};
-use crate::paint::painted;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,6 +53,13 @@ pub(crate) enum CommandError {
     /// The machine did not give what every command needs.
     #[error("the machine refuses: {0}")]
     Machine(#[from] io::Error),
+}
+
+impl CommandError {
+    /// Says that the command was used wrongly, for this reason.
+    pub(crate) fn usage(reason: impl Display) -> Self {
+        Self::Usage(reason.to_string())
+    }
 }
 
 /// Warnings of ours, such as something that could not be removed, reach people too; those of libraries do not. What a
@@ -152,6 +160,17 @@ impl Output {
         }
         let text = self.harmless(text, form);
         wanted(self.stdout.flush().and_then(|()| io::stdout().write_all(text.as_bytes())))
+    }
+
+    /// Whether what is printed is shown on a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Passes on what a command in a sandbox prints, byte for byte, to standard output or standard error.
+    pub(crate) fn pass_on(&mut self, is_error: bool, bytes: &[u8]) -> io::Result<()> {
+        let write = |mut stream: Box<dyn io::Write>| stream.write_all(bytes).and_then(|()| stream.flush());
+        if is_error { write(Box::new(io::stderr())) } else { write(Box::new(io::stdout())) }
     }
 
     fn harmless<'a>(&self, text: &'a str, form: Form) -> Cow<'a, str> {

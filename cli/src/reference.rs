@@ -18,10 +18,21 @@ pub(crate) struct Reference {
     pub(crate) scenario: Option<String>,
 }
 
-impl FromStr for Reference {
-    type Err = String;
+/// The reason why a text names no experiment or scenario.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReferenceError {
+    /// Behind `#` is no number of a run.
+    #[error("`{0}` is no number of a run: they count from 1")]
+    Run(String),
+    /// A name is empty.
+    #[error("write EXPERIMENT, EXPERIMENT#RUN or EXPERIMENT/SCENARIO")]
+    Empty,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Reference {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
         let (experiment, scenario) = match text.split_once('/') {
             Some((experiment, scenario)) => (experiment, Some(scenario.to_owned())),
             None => (text, None),
@@ -29,12 +40,12 @@ impl FromStr for Reference {
         let (experiment, run) = match experiment.split_once('#') {
             Some((experiment, run)) => {
                 let number = run.parse().ok().filter(|number| *number > 0);
-                (experiment, Some(number.ok_or_else(|| format!("`{run}` is no number of a run: they count from 1"))?))
+                (experiment, Some(number.ok_or_else(|| ReferenceError::Run(run.to_owned()))?))
             }
             None => (experiment, None),
         };
         if experiment.is_empty() || scenario.as_deref() == Some("") {
-            return Err("write EXPERIMENT, EXPERIMENT#RUN or EXPERIMENT/SCENARIO".to_owned());
+            return Err(ReferenceError::Empty);
         }
         Ok(Self { experiment: experiment.to_owned(), run, scenario })
     }

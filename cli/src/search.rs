@@ -12,12 +12,38 @@ pub(crate) const SPEC_FILE: &str = "spec.yaml";
 /// A folder that holds this file is passed over when specs are searched for.
 const SKIP_FILE: &str = ".touchstone-skip";
 
+/// The reason why specs cannot be searched for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SearchError {
+    /// A folder cannot be read.
+    #[error("cannot read `{}`: {cause}", folder.display())]
+    Folder {
+        folder: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// A path has a pattern's characters, and is none.
+    #[error("`{}` is no pattern: {}", path.display(), cause.kind())]
+    Pattern {
+        path: PathBuf,
+        #[source]
+        cause: globset::Error,
+    },
+    /// The folders of a pattern cannot be read.
+    #[error("cannot search `{}`: {cause}", base.display())]
+    Walk {
+        base: PathBuf,
+        #[source]
+        cause: walkdir::Error,
+    },
+}
+
 /// The specs of a folder: `spec.yaml` of each folder that has one, and every other YAML file outside such folders.
-pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, SearchError> {
     if is_bundle(folder) {
         return Ok(vec![folder.join(SPEC_FILE)]);
     }
-    let unreadable = |error: io::Error| format!("cannot read `{}`: {error}", folder.display());
+    let unreadable = |cause: io::Error| SearchError::Folder { folder: folder.to_owned(), cause };
     let mut entries: Vec<_> =
         fs::read_dir(folder).map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -67,14 +93,14 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Reads a path as a pattern; `None` when it has no such character.
-    pub(crate) fn new(path: &Path) -> Option<Result<Self, String>> {
+    pub(crate) fn new(path: &Path) -> Option<Result<Self, SearchError>> {
         let is_wild = |step: &Component<'_>| step.as_os_str().to_string_lossy().contains(['*', '?', '[']);
         let steps: Vec<_> = path.components().collect();
         let first = steps.iter().position(is_wild)?;
         let base: PathBuf = steps[..first].iter().collect();
         let wild: Vec<_> = steps[first..].iter().map(|step| step.as_os_str().to_string_lossy()).collect();
         let glob = GlobBuilder::new(&wild.join("/")).literal_separator(true).build();
-        Some(glob.map_err(|error| format!("`{}` is no pattern: {}", path.display(), error.kind())).map(|glob| Self {
+        Some(glob.map_err(|cause| SearchError::Pattern { path: path.to_owned(), cause }).map(|glob| Self {
             base: if base.as_os_str().is_empty() { PathBuf::from(".") } else { base },
             matcher: glob.compile_matcher(),
             depth: if wild.iter().any(|step| step.contains("**")) { usize::MAX } else { wild.len() },
@@ -83,11 +109,11 @@ impl Pattern {
     }
 
     /// The specs that match: files, and what is in folders that match.
-    pub(crate) fn find(&self) -> Result<Vec<PathBuf>, String> {
+    pub(crate) fn find(&self) -> Result<Vec<PathBuf>, SearchError> {
         let mut found = Vec::new();
         let walk = WalkDir::new(&self.base).min_depth(1).max_depth(self.depth).sort_by_file_name();
         for entry in walk.into_iter().filter_entry(|entry| entry.depth() == 0 || self.enters(entry)) {
-            let entry = entry.map_err(|error| format!("cannot search `{}`: {error}", self.base.display()))?;
+            let entry = entry.map_err(|cause| SearchError::Walk { base: self.base.clone(), cause })?;
             let path = entry.path();
             if !self.matcher.is_match(path.strip_prefix(&self.base).unwrap_or(path)) {
                 continue;

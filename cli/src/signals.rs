@@ -27,7 +27,7 @@ pub(crate) struct Signals {
 
 /// How often the command was asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum StopRequest {
     /// Once: it cleans up first.
     Once,
     /// Again: it ends at once.
@@ -43,7 +43,7 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> StopRequest {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => {}
@@ -53,10 +53,10 @@ impl Signals {
             match self.first {
                 None => {
                     self.first = Some(Instant::now());
-                    return Asked::Once;
+                    return StopRequest::Once;
                 }
                 Some(first) if first.elapsed() < TWICE => {}
-                Some(_) => return Asked::Again,
+                Some(_) => return StopRequest::Again,
             }
         }
     }

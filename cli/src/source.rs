@@ -14,10 +14,10 @@ use scenario::spec::{Bundle, Loaded, Spec, load, path};
 use scenario::untrusted;
 use store::SpecContent;
 
-use crate::beside;
-use crate::meant::meant;
+use crate::bundle_files::{self, BundleFilesError};
 use crate::output::CommandError;
-use crate::search::{self, Pattern, SPEC_FILE};
+use crate::search::{self, Pattern, SPEC_FILE, SearchError};
+use crate::suggest_path::suggest_path;
 
 /// How much of a file is read: one byte more than a spec may have, so that the loader sees that it is too large.
 const MOST_BYTES: u64 = 1024 * 1024 + 1;
@@ -36,14 +36,35 @@ pub(crate) struct Source {
     /// The folder whose files belong to the spec.
     pub(crate) folder: Option<PathBuf>,
     /// How it was found.
-    pub(crate) found: Found,
+    pub(crate) found: FoundBy,
     /// What was wrong before the text could be read.
     problem: Option<(Code, String)>,
 }
 
+/// The reason why a path names no spec.
+#[derive(Debug, thiserror::Error)]
+enum SourceError {
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error("there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file", .0.display())]
+    EmptyFolder(PathBuf),
+    #[error("no spec matches `{}`", .0.display())]
+    NoMatch(PathBuf),
+    #[error("cannot read standard input: {0}")]
+    Stdin(#[source] io::Error),
+    #[error("cannot read `{}`: there is no such file or folder{}", .0.display(), suggestion(.0))]
+    Nowhere(PathBuf),
+    #[error("cannot read `{}`: {cause}", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+}
+
 /// How a spec was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundBy {
     /// It was named: its file, its folder, or standard input.
     Named,
     /// It was in a folder that was searched, or matched a pattern.
@@ -62,7 +83,7 @@ impl Source {
             let span = Span { line: 1, column: 1, ..Span::default() };
             let diagnostic =
                 Diagnostic { code: *code, message: message.clone(), help: None, path: path::Path::default(), span };
-            return Loaded { spec: None, diagnostics: vec![diagnostic], left_out: 0 };
+            return Loaded { spec: None, diagnostics: vec![diagnostic], left_out: 0, advice: Vec::new() };
         }
         load(&self.text, self.bundle.as_ref())
     }
@@ -81,7 +102,7 @@ pub(crate) fn same_id<'a>(specs: impl IntoIterator<Item = (&'a Source, &'a Spec)
 /// What a spec says, as it is kept: its text, and the files beside it, sorted by path.
 pub(crate) fn content(source: &Source) -> Result<SpecContent, CommandError> {
     let folder = source.folder.as_deref();
-    let mut files = folder.map_or_else(|| Ok(Vec::new()), beside::files).map_err(|problem| {
+    let mut files = folder.map_or_else(|| Ok(Vec::new()), bundle_files::files).map_err(|problem| {
         CommandError::Usage(format!("the files beside `{}` cannot be read: {problem}", source.name))
     })?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -109,7 +130,7 @@ pub(crate) fn sources(paths: &[PathBuf]) -> (Vec<Source>, Result<(), CommandErro
         };
         for file in files {
             match sources.entry(identity(&file)) {
-                Entry::Occupied(mut known) if found == Found::Named => known.get_mut().found = Found::Named,
+                Entry::Occupied(mut known) if found == FoundBy::Named => known.get_mut().found = FoundBy::Named,
                 Entry::Occupied(_) => {}
                 Entry::Vacant(new) => match read(&file) {
                     Ok(source) => drop(new.insert(Source { found, ..source })),
@@ -118,29 +139,27 @@ pub(crate) fn sources(paths: &[PathBuf]) -> (Vec<Source>, Result<(), CommandErro
             }
         }
     }
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
     let result = if problems.is_empty() { Ok(()) } else { Err(CommandError::Usage(problems.join("; "))) };
     (sources.into_values().collect(), result)
 }
 
 /// The files that a path names.
-fn files(path: &Path) -> Result<(Vec<PathBuf>, Found), String> {
+fn files(path: &Path) -> Result<(Vec<PathBuf>, FoundBy), SourceError> {
     if !is_stdin(path) && path.is_dir() {
         let found = search::in_folder(path)?;
         if found.is_empty() {
-            return Err(format!(
-                "there is no spec in `{}`: no `{SPEC_FILE}` and no other `.yaml` file",
-                path.display()
-            ));
+            return Err(SourceError::EmptyFolder(path.to_owned()));
         }
-        return Ok((found, if search::is_bundle(path) { Found::Named } else { Found::Searched }));
+        return Ok((found, if search::is_bundle(path) { FoundBy::Named } else { FoundBy::Searched }));
     }
     let pattern = if path.symlink_metadata().is_ok() { None } else { Pattern::new(path) };
-    let Some(pattern) = pattern else { return Ok((vec![path.to_owned()], Found::Named)) };
+    let Some(pattern) = pattern else { return Ok((vec![path.to_owned()], FoundBy::Named)) };
     let found = pattern?.find()?;
     if found.is_empty() {
-        return Err(format!("no spec matches `{}`", path.display()));
+        return Err(SourceError::NoMatch(path.to_owned()));
     }
-    Ok((found, Found::Searched))
+    Ok((found, FoundBy::Searched))
 }
 
 /// What tells a file from others, however its folder is written.
@@ -156,7 +175,7 @@ fn folder_of(file: &Path) -> PathBuf {
     parent.map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-fn read(file: &Path) -> Result<Source, String> {
+fn read(file: &Path) -> Result<Source, SourceError> {
     if is_stdin(file) { from_stdin() } else { from_file(file) }
 }
 
@@ -164,41 +183,36 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn from_stdin() -> Result<Source, String> {
+fn from_stdin() -> Result<Source, SourceError> {
     let mut bytes = Vec::new();
-    io::stdin()
-        .lock()
-        .take(MOST_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot read standard input: {error}"))?;
+    io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes).map_err(SourceError::Stdin)?;
     Ok(from_bytes("<stdin>".to_owned(), bytes, None))
 }
 
-fn from_file(path: &Path) -> Result<Source, String> {
-    let unreadable = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => nowhere(path),
-        _ => format!("cannot read `{}`: {error}", path.display()),
+fn from_file(path: &Path) -> Result<Source, SourceError> {
+    let unreadable = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::NotFound => SourceError::Nowhere(path.to_owned()),
+        _ => SourceError::File { path: path.to_owned(), cause },
     };
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(unreadable)?.take(MOST_BYTES).read_to_end(&mut bytes).map_err(unreadable)?;
     let is_bundle = path.file_name().is_some_and(|name| name == SPEC_FILE);
     let folder = folder_of(path);
-    let bundle = is_bundle.then(|| beside::bundle(&folder));
+    let bundle = is_bundle.then(|| bundle_files::bundle(&folder));
     let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
     let source = from_bytes(name, bytes, bundle);
     Ok(Source { folder: is_bundle.then_some(folder), ..source })
 }
 
-/// That there is nothing, and what may have been meant.
-fn nowhere(path: &Path) -> String {
-    let near = meant(path).map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default();
-    format!("cannot read `{}`: there is no such file or folder{near}", path.display())
+/// Says what may have been meant by a path where there is nothing.
+fn suggestion(path: &Path) -> String {
+    suggest_path(path).map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default()
 }
 
-fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String>>) -> Source {
+fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, BundleFilesError>>) -> Source {
     if bytes.len() as u64 >= MOST_BYTES {
         let problem = Some((Code::YamlTooLarge, format!("the spec is longer than {} bytes", MOST_BYTES - 1)));
-        return Source { name, text: String::new(), bundle: None, folder: None, found: Found::Named, problem };
+        return Source { name, text: String::new(), bundle: None, folder: None, found: FoundBy::Named, problem };
     }
     let (text, not_text) = match String::from_utf8(bytes) {
         Ok(text) => (text, None),
@@ -212,10 +226,10 @@ fn from_bytes(name: String, bytes: Vec<u8>, bundle: Option<Result<Bundle, String
     };
     let (bundle, too_large) = match bundle {
         Some(Ok(bundle)) => (Some(bundle), None),
-        Some(Err(problem)) => (None, Some((Code::InvalidBundle, problem))),
+        Some(Err(error)) => (None, Some((Code::InvalidBundle, error.to_string()))),
         None => (None, None),
     };
-    Source { name, text, bundle, folder: None, found: Found::Named, problem: not_text.or(too_large) }
+    Source { name, text, bundle, folder: None, found: FoundBy::Named, problem: not_text.or(too_large) }
 }
 
 #[cfg(test)]
@@ -223,7 +237,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{Found, sources};
+    use super::{FoundBy, sources};
 
     /// A tree with a spec of its own folder, one in a folder that is passed over, and one that stands alone.
     fn tree() -> tempfile::TempDir {
@@ -238,7 +252,7 @@ mod tests {
         folder
     }
 
-    fn found(folder: &Path, paths: &[&str]) -> (Vec<(String, Found)>, String) {
+    fn found(folder: &Path, paths: &[&str]) -> (Vec<(String, FoundBy)>, String) {
         let paths: Vec<PathBuf> = paths.iter().map(|path| folder.join(path)).collect();
         let (sources, result) = sources(&paths);
         let name = |name: &str| {
@@ -250,7 +264,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(paths: &[&str], expected: &[(&str, Found)]) {
+    fn check(paths: &[&str], expected: &[(&str, FoundBy)]) {
         let tree = tree();
         let (found, problem) = found(tree.path(), paths);
         let expected: Vec<_> = expected.iter().map(|(name, found)| ((*name).to_owned(), *found)).collect();
@@ -259,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_is_named_is_told_from_what_is_found() {
-        use Found::{Named, Searched};
+        use FoundBy::{Named, Searched};
         check(&["a/spec.yaml"], &[("a/spec.yaml", Named)]);
         check(&["a"], &[("a/spec.yaml", Named)]);
         check(&["b.txt"], &[("b.txt", Named)]);
@@ -269,7 +283,7 @@ mod tests {
 
     #[test]
     fn patterns_match_specs_and_folders_of_specs() {
-        use Found::Searched;
+        use FoundBy::Searched;
         check(&["*"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
         check(&["**"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
         check(&["**/*.yaml"], &[("a/spec.yaml", Searched), ("b.yaml", Searched)]);
@@ -282,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_file_is_taken_once_and_being_named_counts() {
-        use Found::{Named, Searched};
+        use FoundBy::{Named, Searched};
         check(&["*", "a/../a/spec.yaml", "a"], &[("a/spec.yaml", Named), ("b.yaml", Searched)]);
         check(&["b.yaml", "*.yaml", "./b.yaml"], &[("b.yaml", Named)]);
     }
@@ -291,14 +305,14 @@ mod tests {
     fn a_file_whose_name_looks_like_a_pattern_is_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("[x]*.yaml"), "x: 1").expect("written");
-        assert_eq!(found(folder.path(), &["[x]*.yaml"]).0, [("[x]*.yaml".to_owned(), Found::Named)]);
+        assert_eq!(found(folder.path(), &["[x]*.yaml"]).0, [("[x]*.yaml".to_owned(), FoundBy::Named)]);
     }
 
     #[test]
     fn a_pattern_without_a_match_does_not_hide_the_others() {
         let tree = tree();
         let (found, problem) = found(tree.path(), &["z*", "*.txt", "a", "[", "nowhere/*"]);
-        assert_eq!(found, [("a/spec.yaml".to_owned(), Found::Named)]);
+        assert_eq!(found, [("a/spec.yaml".to_owned(), FoundBy::Named)]);
         for wanted in ["no spec matches `", "/z*`", "/*.txt`", "[` is no pattern: ", "cannot search `"] {
             assert!(problem.contains(wanted), "{wanted}: {problem}");
         }

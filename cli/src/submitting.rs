@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use scenario::plan::expand;
 use scenario::spec::Spec;
-use store::SpecContent;
+use store::{Ids as _, SpecContent};
+use worker::RandomIds;
 
-use crate::chance::Chance;
 use crate::choices::Choices;
 use crate::client::{Accepted, RemoteRun, Server, Submission};
 use crate::commands::read_specs;
@@ -69,9 +69,10 @@ pub(crate) fn outgoing(
             replicas: choices.replicas,
             seed: choices.seed,
             parameters,
-            agent: choices.agent.map(crate::acting::OtherAgent::word),
+            agent: choices.agent,
             min_pass_rate: choices.min_pass_rate,
             filter: choices.filter.clone(),
+            chaos: choices.chaos.clone(),
             secrets: resolve_for_server(&spec, &forwarded),
             ..Submission::default()
         };
@@ -95,7 +96,7 @@ pub(crate) async fn submit(
     for (index, one) in outgoing.into_iter().enumerate() {
         let Outgoing { source, spec, content, submission } = one;
         let submission = Submission { name: called.map(ToOwned::to_owned), priority, ..submission };
-        let name = key.map_or_else(|| server::Ids::id(&Chance).to_string(), |key| format!("{key}-{index}"));
+        let name = key.map_or_else(|| RandomIds.id().to_string(), |key| format!("{key}-{index}"));
         let accepted = server.submit(&name, &submission.body(&content)?).await?;
         sent.push(Sent { source: Some(source), spec_id: spec.id.to_string(), accepted });
     }

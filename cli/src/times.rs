@@ -21,9 +21,19 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// A text that is no length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no length of time; write it as 30d, 12h or 90m")]
+pub(crate) struct LengthError(String);
+
+/// A text that is no number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no size; write it as 500MB, 20GB or 2Gi")]
+pub(crate) struct SizeError(String);
+
 /// Reads how long something is: `30d`, `12h`, `1w 2d`.
-pub(crate) fn length(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no length of time; write it as 30d, 12h or 90m");
+pub(crate) fn length(text: &str) -> Result<Duration, LengthError> {
+    let wrong = || LengthError(text.to_owned());
     let span: jiff::Span = text.parse().map_err(|_| wrong())?;
     let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
     Duration::try_from(length).map_err(|_| wrong())
@@ -40,8 +50,8 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Reads a number of bytes: `500MB`, `20GB`, `2Gi`.
-pub(crate) fn bytes_of(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no size; write it as 500MB, 20GB or 2Gi");
+pub(crate) fn bytes_of(text: &str) -> Result<u64, SizeError> {
+    let wrong = || SizeError(text.to_owned());
     let digits = text.len() - text.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim_start() {

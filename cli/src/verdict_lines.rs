@@ -1,19 +1,18 @@
 //! What came of a scenario, for a person.
 
-use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
-use scenario::took;
+use scenario::format_duration;
+use scenario::result::{RowStatus, ScenarioResult};
+use scenario::score::Status;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
 
 /// How long a line of foreign text may be.
 pub(crate) const MOST_LINE: usize = 2000;
-/// How many changed paths are shown.
-const SHOWN_PATHS: usize = 5;
 /// How many lines of the agent's errors are shown.
 const SHOWN_LINES: usize = 5;
 
 /// The result for a person: every invariant, what else counts against it, and the verdict.
-pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
+pub(crate) fn lines(result: &ScenarioResult, status: Status) -> Vec<String> {
     let mut lines = Vec::new();
     for invariant in &result.invariants {
         let word = match invariant.verdict.outcome {
@@ -29,8 +28,8 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
         let message = untrusted::visible(&untrusted::cut(said, MOST_LINE * 4));
         // Behind a bar, no foreign line is a command of a CI system, which reads lines from their first sign.
         lines.extend(message.lines().map(|line| format!("      | {line}")));
-        lines.extend(image_note(invariant));
     }
+    lines.extend(result.caveats.iter().map(|caveat| format!("caveat: {}", caveat.message())));
     lines.extend(last_words(result));
     let broken = result.forbidden.iter().filter(|rule| rule.violated);
     lines.extend(
@@ -45,23 +44,15 @@ pub(crate) fn lines(result: &ScenarioResult) -> Vec<String> {
             .iter()
             .map(|error| format!("ERROR {}", untrusted::visible(&untrusted::cut(&error.to_string(), MOST_LINE * 4)))),
     );
-    let status = match result.status {
-        RowStatus::Pass => "passed",
-        RowStatus::Fail => "FAILED",
-        RowStatus::Error => "could not be judged",
+    let status = match status {
+        Status::Pass => "passed",
+        Status::Fail => "FAILED",
+        Status::Flaky => "FLAKY",
+        Status::Error => "could not be judged",
     };
-    let time = took(result.wall_ms);
+    let time = format_duration(result.wall_ms);
     lines.push(format!("{} {status}, score {:.3}, {time}", result.scenario.id, result.composite));
     lines
-}
-
-/// What a check that ran on a changed image is worth.
-fn image_note(invariant: &InvariantResult) -> Option<String> {
-    let changes = invariant.verdict.details.get("image_changes")?.as_array()?;
-    let paths: Vec<_> = changes.iter().filter_map(serde_json::Value::as_str).take(SHOWN_PATHS).collect();
-    let more = if changes.len() > paths.len() { ", …" } else { "" };
-    let paths = untrusted::line(&paths.join(", "), MOST_LINE);
-    Some(format!("      note: ran on an image that the agent changed ({paths}{more}); `verify: fresh` would not"))
 }
 
 /// The end of what the agent printed as errors, when it ended badly and did not pass.
@@ -73,4 +64,13 @@ fn last_words(result: &ScenarioResult) -> Vec<String> {
     }
     let lines = said.iter().rev().map(|line| format!("      | {}", untrusted::line(line, MOST_LINE)));
     std::iter::once("the agent's last words:".to_owned()).chain(lines).collect()
+}
+
+/// The status of a scenario that stands for itself.
+pub(crate) const fn own_status(result: &ScenarioResult) -> Status {
+    match result.status {
+        RowStatus::Pass => Status::Pass,
+        RowStatus::Fail => Status::Fail,
+        RowStatus::Error => Status::Error,
+    }
 }

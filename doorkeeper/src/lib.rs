@@ -8,6 +8,7 @@
 //! It trusts the worker and nobody else. It runs under a user of its own, because an agent with the same user could
 //! lower its limits or raise its score for the out-of-memory killer, and so turn its own failure into ours.
 
+pub mod calls;
 pub mod plan;
 pub mod protocol;
 pub mod socket;

@@ -3,6 +3,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::io::Errno;
 use rustix::thread::UnshareFlags;
@@ -165,6 +166,35 @@ pub(crate) fn raise_loopback() -> Result<(), Errno> {
             OwnedFd::from_raw_fd(check(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?);
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const *request)).map(drop)
     }
+}
+
+/// The other end of a terminal, once it may be opened.
+pub(crate) fn other_end(terminal: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let unlocked = 0;
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: the kernel only reads the number, and gives a descriptor that nobody else owns.
+    unsafe {
+        check(libc::ioctl(terminal.as_raw_fd(), libc::TIOCSPTLCK, &raw const unlocked))?;
+        Ok(OwnedFd::from_raw_fd(check(libc::ioctl(terminal.as_raw_fd(), libc::TIOCGPTPEER, flags))?))
+    }
+}
+
+/// Makes standard input the terminal that controls the session of this process.
+pub(crate) fn take_terminal() -> Result<(), Errno> {
+    // SAFETY: the call takes numbers only.
+    check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map(drop)
+}
+
+/// The number of the process at the other end of a socket, as this process counts; 0 for one that it cannot see.
+pub(crate) fn peer_process(socket: &UnixStream) -> Result<i32, Errno> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = libc::socklen_t::try_from(size_of::<libc::ucred>()).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the kernel writes no more than the size that it is told.
+    let result = unsafe {
+        let place = (&raw mut peer).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut size)
+    };
+    check(result).map(|_| peer.pid)
 }
 
 /// Sends a signal, with the meaning that the kernel gives to negative numbers of processes.

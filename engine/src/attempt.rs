@@ -5,13 +5,14 @@ use std::fmt;
 
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::{Scenario, Values};
+use scenario::plan::{AgentOverride, Scenario, Values};
 use scenario::spec::Spec;
 use scenario::spec::sections::{AgentKind, Noop, Oracle};
 
 use crate::backend::Identity;
 use crate::bundle::BundleFolder;
 use crate::machine::Machine;
+use crate::providers::ProviderAccess;
 use crate::uploaded::SnapshotFiles;
 
 /// One attempt of one scenario.
@@ -30,7 +31,7 @@ pub struct Attempt<'a> {
     /// What the machine's owner allows.
     pub permissions: Permissions,
     /// Who acts instead of the spec's own agent.
-    pub agent: Option<AgentChoice>,
+    pub agent: Option<AgentOverride>,
     /// What the machine has for it.
     pub machine: &'a Machine,
     /// When it began.
@@ -79,15 +80,6 @@ impl fmt::Debug for Keep<'_> {
     }
 }
 
-/// Who acts instead of a spec's own agent, to see whether its invariants prove anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentChoice {
-    /// Nobody.
-    Noop,
-    /// The task's own solution.
-    Oracle,
-}
-
 /// What the machine's owner allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permissions {
@@ -95,6 +87,8 @@ pub struct Permissions {
     pub host_checks: Option<HostChecks>,
     /// Whether `git_repo` fixtures are cloned from the outside only: neither from this machine nor from networks near it.
     pub public_repositories_only: bool,
+    /// Providers of models that a spec may name by their address.
+    pub providers: ProviderAccess,
 }
 
 /// How scripts are run beside the worker.
@@ -119,10 +113,10 @@ impl Attempt<'_> {
 }
 
 /// Who acts: a spec's own agent, or who was chosen instead.
-pub(crate) fn agent_of(spec: &Spec, chosen: Option<AgentChoice>) -> Option<AgentKind> {
+pub(crate) fn agent_of(spec: &Spec, chosen: Option<AgentOverride>) -> Option<AgentKind> {
     match chosen {
-        Some(AgentChoice::Noop) => Some(AgentKind::Noop(Noop {})),
-        Some(AgentChoice::Oracle) => Some(AgentKind::Oracle(Oracle {})),
+        Some(AgentOverride::Noop) => Some(AgentKind::Noop(Noop {})),
+        Some(AgentOverride::Oracle) => Some(AgentKind::Oracle(Oracle {})),
         None => spec.agent.as_ref().map(|agent| agent.kind.clone()),
     }
 }

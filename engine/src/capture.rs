@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
+use gateways::redact::{Redactor, StreamRedactor};
 use scenario::evidence::Captured;
-
-use crate::redact::{Redactor, StreamRedactor};
 
 /// How much of a check's output is kept at each end.
 pub(crate) const CHECK_BYTES: usize = 64 * 1024;
@@ -75,10 +74,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Capture;
-    use crate::redact::Redactor;
+    use gateways::redact::Redactor;
 
     fn captured(pieces: &[Vec<u8>], most: usize) -> scenario::evidence::Captured {
-        let mut capture = Capture::new(most, &Redactor::none());
+        let mut capture = Capture::new(most, &Redactor::default());
         for piece in pieces {
             capture.take(piece);
         }

@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use gateways::redact::Redactor;
 use scenario::evidence::{AuditEvent, Audited, Exit};
-
-use crate::redact::Redactor;
 
 /// The commands that were started: those of `setup`, and the agent's own. What these start in turn is not seen.
 #[derive(Debug, Default)]

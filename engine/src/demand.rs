@@ -1,19 +1,11 @@
 //! What one sandbox of a spec takes from the machine.
 
+use scenario::Demand;
 use scenario::spec::Spec;
 use scenario::spec::sections::ServiceKind;
 
 use crate::backend::{HOLDER, SERVICE_CPUS, SERVICE_MEMORY};
 use crate::services::Addresses;
-
-/// What one sandbox takes from the machine at most.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Demand {
-    /// Processor cores.
-    pub cpus: f64,
-    /// Bytes of memory.
-    pub memory: u64,
-}
 
 /// What one sandbox of a spec takes from the machine at most.
 ///
@@ -23,14 +15,14 @@ pub struct Demand {
 #[must_use]
 pub fn needs(spec: &Spec) -> Demand {
     let resources = &spec.resources;
-    let own = Demand { cpus: resources.cpu.get(), memory: resources.memory.get().saturating_add(resources.disk.get()) };
+    let own = (resources.cpu.get(), resources.memory.get().saturating_add(resources.disk.get()));
     let addresses = Addresses::of(spec);
     let containers = spec.services.iter().filter(|service| matches!(service.kind, ServiceKind::Container(_)));
-    containers.fold(own, |sum, service| {
+    let (cores, memory) = containers.fold(own, |(cores, memory), service| {
         let holder = if addresses.has_own_network(service.name().as_str()) { HOLDER.memory + HOLDER.disk } else { 0 };
-        let memory = sum.memory.saturating_add(SERVICE_MEMORY).saturating_add(holder);
-        Demand { cpus: sum.cpus + SERVICE_CPUS, memory }
-    })
+        (cores + SERVICE_CPUS, memory.saturating_add(SERVICE_MEMORY).saturating_add(holder))
+    });
+    Demand::new(cores, memory)
 }
 
 #[cfg(test)]
@@ -50,15 +42,15 @@ mod tests {
 
     #[test]
     fn a_sandbox_needs_its_memory_and_its_workspace_and_mocks_need_nothing() {
-        let alone = Demand { cpus: 1.5, memory: 1536 << 20 };
+        let alone = Demand { cpu_milli: 1500, memory: 1536 << 20 };
         assert_eq!(with("[]"), alone);
         assert_eq!(with("[{name: mail, type: http_mock}]"), alone);
     }
 
     #[test]
     fn each_service_needs_what_it_is_given() {
-        assert_eq!(with("[{name: db, image: x, ports: [1]}]"), Demand { cpus: 3.5, memory: (1536 + 3072) << 20 });
+        assert_eq!(with("[{name: db, image: x, ports: [1]}]"), Demand { cpu_milli: 3500, memory: (1536 + 3072) << 20 });
         let crowded = with("[{name: a, image: x, ports: [1]}, {name: b, image: x, ports: [1]}]");
-        assert_eq!(crowded, Demand { cpus: 5.5, memory: (1536 + 2 * 3072 + 2 * 65) << 20 });
+        assert_eq!(crowded, Demand { cpu_milli: 5500, memory: (1536 + 2 * 3072 + 2 * 65) << 20 });
     }
 }

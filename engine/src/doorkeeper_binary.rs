@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::data_dir::DataDir;
@@ -19,7 +20,7 @@ pub(crate) fn install(data_dir: &DataDir) -> io::Result<PathBuf> {
 
 /// Puts a program of ours where it can be mounted from, under a name of its content.
 pub(crate) fn put(data_dir: &DataDir, name: &str, program: &[u8]) -> io::Result<PathBuf> {
-    let digest: String = Sha256::digest(program).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&Sha256::digest(program)[..8]);
     let folder = data_dir.path().join("doorkeeper");
     let path = folder.join(format!("{name}-{digest}"));
     if fs::metadata(&path).is_ok_and(|found| found.len() == program.len() as u64) {

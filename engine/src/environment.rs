@@ -16,6 +16,10 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// The variables that hold the task's prompt.
 const PROMPT: [&str; 2] = ["TOUCHSTONE_TASK_PROMPT", "KEYSTONE_TASK_PROMPT"];
+/// The variables that say where the task is as a file.
+const TASK_FILES: [&str; 2] = ["TOUCHSTONE_TASK_FILE", "KEYSTONE_TASK_FILE"];
+/// Where the task is as a file, outside the workspace.
+pub(crate) const TASK_FILE: &str = "/run/touchstone/task.json";
 /// How long a variable may be.
 const MOST_VARIABLE: usize = 120 * 1024;
 
@@ -26,6 +30,19 @@ pub(crate) type Environment = BTreeMap<String, String>;
 /// and the clock), `setup.env`.
 pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, more: Environment) -> Environment {
     let values = attempt.values();
+    let mut environment = of_image(image, user);
+    environment.extend(addresses(attempt));
+    environment.extend(network::variables(attempt.spec));
+    environment.extend(seeds(attempt));
+    environment.extend(secrets(attempt));
+    environment.extend(more);
+    let own = attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values)));
+    environment.extend(own);
+    environment
+}
+
+/// What every command has: the image's variables, and those that every program expects.
+fn of_image(image: &Image, user: &User) -> Environment {
     let mut environment = Environment::from([
         ("PATH".to_owned(), PATH.to_owned()),
         ("HOME".to_owned(), user.home.clone()),
@@ -35,13 +52,6 @@ pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, mor
         ("LANG".to_owned(), "C.UTF-8".to_owned()),
     ]);
     environment.extend(image.environment.iter().cloned());
-    environment.extend(addresses(attempt));
-    environment.extend(network::variables(attempt.spec));
-    environment.extend(seeds(attempt));
-    environment.extend(secrets(attempt));
-    environment.extend(more);
-    let own = attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values)));
-    environment.extend(own);
     environment
 }
 
@@ -56,6 +66,9 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
             environment.insert(name.to_owned(), prompt.clone());
         }
     }
+    for name in TASK_FILES {
+        environment.insert(name.to_owned(), TASK_FILE.to_owned());
+    }
     if attempt.snapshot.is_some() {
         uploaded::add_variables(&mut environment);
     }
@@ -67,9 +80,9 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
 
 /// What a person has who looks into a sandbox that is kept: what the agent had, without the gateways, which have gone, and
 /// without anything that has a secret in it.
-pub(crate) fn of_a_person(attempt: &Attempt<'_>) -> Environment {
+pub(crate) fn of_a_person(attempt: &Attempt<'_>, image: &Image, user: &User) -> Environment {
     let values = attempt.values();
-    let mut commands = Environment::from([("WORKSPACE".to_owned(), WORKSPACE.to_owned())]);
+    let mut commands = of_image(image, user);
     commands.extend(addresses(attempt));
     commands.extend(seeds(attempt));
     commands.extend(attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values))));
@@ -141,7 +154,7 @@ fn secrets(attempt: &Attempt<'_>) -> Environment {
         .collect()
 }
 
-/// What `.keystone/task.json` says.
+/// What the task's file says.
 pub(crate) fn task_file(values: &Values<'_>, attempt: &Attempt<'_>) -> String {
     let task = serde_json::json!({
         "prompt": values.prompt(),

@@ -1,4 +1,5 @@
-//! Why the engine could not do its work. None of this is ever the agent's doing.
+//! Why the engine could not do its work. None of this is ever the agent's doing: `docs/reliability.md` says for each kind, and for
+//! each file that makes one after the agent started, why.
 
 use std::io;
 
@@ -123,6 +124,11 @@ pub enum EngineError {
         /// What went wrong.
         reason: String,
     },
+    /// The kernel ended processes of a sandbox that was below its own limit.
+    #[error(
+        "the machine, or a control group around the sandboxes, had no memory left, and the kernel ended processes of a sandbox that was below its own limit; give the worker more memory, or let fewer sandboxes be there at once (`--max-concurrent`, `--memory`)"
+    )]
+    NoMemoryOutside,
     /// A file of ours could not be used.
     #[error("cannot {operation}: {cause}{}", after(cause))]
     Files {
@@ -167,6 +173,11 @@ impl EngineError {
         matches!(self, Self::NoEngine { .. } | Self::ShutEngine(_))
     }
 
+    /// Whether a doorkeeper is there and did not answer in time.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Self::Door { cause, .. } if cause.is_silence())
+    }
+
     /// Whose mistake it is: the spec's, or ours.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -189,6 +200,7 @@ impl EngineError {
             | Self::ServiceNotReady { .. }
             | Self::PrepareTimeout { .. }
             | Self::Probe { .. }
+            | Self::NoMemoryOutside
             | Self::Files { .. } => true,
             Self::Redacted { retryable, .. } => *retryable,
             Self::ShutEngine(_)
@@ -200,5 +212,85 @@ impl EngineError {
             | Self::Unsupported { .. }
             | Self::Cancelled => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    /// The folders and files whose code runs after the agent has started.
+    const AFTER_THE_AGENT: [&str; 9] = [
+        "agent",
+        "probes",
+        "database",
+        "services",
+        "run/audit.rs",
+        "run/databases.rs",
+        "run/honeytokens.rs",
+        "run/mod.rs",
+        "run/probe.rs",
+    ];
+
+    /// The first column of the rows below a heading of the documentation; each of them must say something in its last one.
+    fn explained(heading: &str) -> BTreeSet<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reliability.md");
+        let text = fs::read_to_string(path).expect("the documentation");
+        let section = text.split(heading).nth(1).and_then(|rest| rest.split("\n#").next()).expect("the section");
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        rows.map(|row| {
+            let (name, rest) = row.split_once('`').expect("a name");
+            assert!(rest.trim_matches([' ', '|']).len() > 20, "docs/reliability.md does not explain `{name}`");
+            name.to_owned()
+        })
+        .collect()
+    }
+
+    /// The variants of the enum, as its source names them.
+    fn variants() -> BTreeSet<String> {
+        let source = include_str!("error.rs");
+        let body = source.split("pub enum EngineError {").nth(1).and_then(|rest| rest.split("\n}").next());
+        let lines = body.expect("the enum").lines().filter_map(|line| line.strip_prefix("    "));
+        let starts = lines.filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()));
+        starts.map(|line| line.split([' ', '(', ',']).next().unwrap_or_default().to_owned()).collect()
+    }
+
+    fn sources(path: &Path, found: &mut Vec<PathBuf>) {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+            entries.for_each(|entry| sources(&entry, found));
+        } else {
+            found.push(path.to_owned());
+        }
+    }
+
+    /// Whether code outside of tests makes an error.
+    fn makes_errors(path: &Path) -> bool {
+        let text = fs::read_to_string(path).expect("a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let made = ["EngineError::door(", "EngineError::files(", "Err(EngineError::", "EngineError::Unsupported {"];
+        made.iter().any(|made| code.contains(made))
+    }
+
+    #[test]
+    fn the_documentation_explains_every_kind_of_error() {
+        assert_eq!(explained("### What the engine finds"), variants());
+    }
+
+    #[test]
+    fn the_documentation_explains_every_file_that_makes_an_error_after_the_agent_started() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut found = Vec::new();
+        AFTER_THE_AGENT.iter().for_each(|path| sources(&root.join(path), &mut found));
+        let making = found.iter().filter(|path| makes_errors(path));
+        let making: BTreeSet<_> =
+            making.map(|path| path.strip_prefix(&root).expect("a path inside").display().to_string()).collect();
+        let explained = explained("### Where the engine finds it");
+        let missing: Vec<_> = making.difference(&explained).collect();
+        assert!(missing.is_empty(), "docs/reliability.md does not explain the errors of {missing:?}");
+        let gone: Vec<_> = explained.iter().filter(|path| !root.join(path).exists()).collect();
+        assert!(gone.is_empty(), "docs/reliability.md explains {gone:?}, which are not there");
     }
 }

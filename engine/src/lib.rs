@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`run_scenario`] does it for one attempt and returns what was observed. A [`backend`] makes the box, a doorkeeper inside
-//! ([`door`]) does what is asked, [`gateways`] serve what the agent calls, and everything that is seen becomes evidence.
+//! ([`door`]) does what is asked, gateways (a crate of their own) serve what the agent calls, and everything that is seen becomes evidence.
 //! The engine judges nothing, and knows neither a database of ours nor a queue.
 
 mod advice;
@@ -21,22 +21,20 @@ pub mod database;
 mod demand;
 pub mod door;
 mod doorkeeper_binary;
-pub mod entropy;
 mod environment;
 pub mod error;
 pub mod event;
 mod faketime;
 pub mod fixtures;
-pub mod gateways;
+mod gateway_list;
 pub mod images;
 pub mod judges;
 pub mod kept;
 mod limits;
 pub mod machine;
+mod memory_events;
 pub mod owner;
 mod probes;
-pub mod providers;
-mod redact;
 mod run;
 mod services;
 pub mod session;
@@ -45,5 +43,6 @@ pub mod uploaded;
 mod users;
 mod world;
 
-pub use demand::{Demand, needs};
+pub use ::gateways::{entropy, providers};
+pub use demand::needs;
 pub use run::{Uploads, run_scenario, unsupported};

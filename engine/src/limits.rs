@@ -1,13 +1,16 @@
 //! Limits that the kernel keeps: whether they fired, read from the sandbox's own control group.
 
+use std::collections::BTreeMap;
+
 use doorkeeper::protocol::Space;
 use scenario::evidence::{Fired, Limit};
 
 use crate::backend::{Limits, WORKSPACE};
 use crate::door::{Door, DoorError};
+use crate::memory_events::{Files, MemoryEvents, OutOfMemory, value};
 
-/// Where the kernel counts processes that it ended for want of memory: version 1, version 2.
-const OUT_OF_MEMORY: [&str; 2] = ["sys/fs/cgroup/memory/memory.oom_control", "sys/fs/cgroup/memory.events"];
+/// Where the control group for memory is: version 1, version 2.
+const MEMORY_GROUPS: [(&str, Files); 2] = [("sys/fs/cgroup/memory", Files::V1), ("sys/fs/cgroup", Files::V2)];
 /// Where the kernel says how much memory is used: version 1, version 2.
 const MEMORY: [&str; 2] = ["sys/fs/cgroup/memory/memory.usage_in_bytes", "sys/fs/cgroup/memory.current"];
 /// Where the kernel counts processes that it did not start: version 1, version 2.
@@ -18,23 +21,20 @@ const FULL: u64 = 4096;
 /// How often limits had fired at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counters {
-    out_of_memory: u64,
+    memory: MemoryEvents,
     too_many: u64,
 }
 
 impl Counters {
     /// Reads the counters.
     pub(crate) async fn read(door: &Door) -> Result<Self, DoorError> {
-        Ok(Self {
-            out_of_memory: counter(door, OUT_OF_MEMORY, "oom_kill").await?,
-            too_many: counter(door, TOO_MANY, "max").await?,
-        })
+        Ok(Self { memory: memory_events(door).await?, too_many: counter(door, TOO_MANY, "max").await? })
     }
 
     /// The limits that fired since.
     pub(crate) fn fired(self, later: Self, limits: &Limits) -> Vec<Fired> {
         let mut fired = Vec::new();
-        if later.out_of_memory > self.out_of_memory {
+        if self.memory.ended_since(later.memory) == Some(OutOfMemory::Own) {
             fired.push(out_of_memory(limits));
         }
         if later.too_many > self.too_many {
@@ -43,6 +43,30 @@ impl Counters {
         }
         fired
     }
+
+    /// Whether the kernel ended something since because there was no memory outside of the sandbox, which was below its own
+    /// limit.
+    pub(crate) fn lacked_memory_outside(self, later: Self) -> bool {
+        self.memory.ended_since(later.memory) == Some(OutOfMemory::Outside)
+    }
+}
+
+/// What the kernel has counted in the sandbox's control group for memory.
+async fn memory_events(door: &Door) -> Result<MemoryEvents, DoorError> {
+    for (folder, files) in MEMORY_GROUPS {
+        let mut contents = BTreeMap::new();
+        for name in files.names() {
+            match door.read("/", format!("{folder}/{name}").as_bytes(), 4096).await {
+                Ok(content) => drop(contents.insert(*name, String::from_utf8_lossy(&content).into_owned())),
+                Err(DoorError::Failed(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(events) = MemoryEvents::of(files, |name| contents.get(name).cloned()) {
+            return Ok(events);
+        }
+    }
+    Ok(MemoryEvents::default())
 }
 
 /// The kernel ended processes for want of memory.
@@ -88,11 +112,6 @@ async fn counter(door: &Door, paths: [&str; 2], key: &str) -> Result<u64, DoorEr
     Ok(0)
 }
 
-fn value(text: &str, key: &str) -> u64 {
-    let pairs = text.lines().filter_map(|line| line.split_once(' '));
-    pairs.filter(|(name, _)| *name == key).find_map(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
-}
-
 /// A size for people.
 pub(crate) fn size(bytes: u64) -> String {
     const MEBI: u64 = 1024 * 1024;
@@ -103,22 +122,14 @@ pub(crate) fn size(bytes: u64) -> String {
 mod tests {
     use scenario::evidence::Limit;
 
-    use super::{Counters, value};
+    use super::Counters;
     use crate::backend::Limits;
-
-    #[test]
-    fn counters_of_both_versions_are_read() {
-        assert_eq!(value("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "oom_kill"), 3);
-        assert_eq!(value("low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n", "oom_kill"), 1);
-        assert_eq!(value("max 7\n", "max"), 7);
-        assert_eq!(value("", "max"), 0);
-    }
 
     #[test]
     fn only_what_rose_has_fired() {
         let limits = Limits { cpus: 1.0, memory: 1 << 24, disk: 1 << 20, pids: 8 };
-        let before = Counters { out_of_memory: 1, too_many: 0 };
-        let after = Counters { out_of_memory: 1, too_many: 2 };
+        let before = Counters::default();
+        let after = Counters { too_many: 2, ..before };
         let fired: Vec<_> = before.fired(after, &limits).into_iter().map(|fired| fired.limit).collect();
         assert_eq!(fired, [Limit::Pids]);
     }

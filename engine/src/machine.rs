@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::gateways::egress::{Internet, Outside};
+use gateways::egress::{Internet, Outside};
+
 use crate::providers::Providers;
 
 /// What the machine has for every attempt.

@@ -223,11 +223,11 @@ fn lock_path(data_dir: &Path, id: Uuid) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use crate::environment::Environment;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::{Life, Owner, forget_the_gone, life_of, remove_doors};
     use crate::data_dir::DataDir;
+    use crate::kept::Entrance;
     use crate::{entropy, kept};
 
     fn data_dir() -> (tempfile::TempDir, DataDir) {
@@ -272,7 +272,7 @@ mod tests {
         for name in ["ts-a-1", "ts-a-1_net-db", "ts-a-12", "ts-b-1"] {
             std::fs::create_dir_all(dead.join(name)).expect("a door");
         }
-        kept::mark(&data_dir, "ts-a-1", "look", &Environment::new()).expect("marked");
+        kept::mark(&data_dir, "ts-a-1", &Entrance::default()).expect("marked");
         assert_eq!(forget_the_gone(&data_dir).expect("swept"), 0);
         let mut left = super::names(&dead).expect("names");
         left.sort();

@@ -1,15 +1,17 @@
 //! What the workspace held before and after the agent, and what changed between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use doorkeeper::protocol::{Entry, EntryKind};
+use doorkeeper::protocol::{Entry, EntryKind, Fingerprint};
 use scenario::evidence::WorkspaceChanges;
 
 use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 
 /// How many entries are looked at.
-const MOST_ENTRIES: u64 = 200_000;
+pub(crate) const MOST_ENTRIES: u64 = 200_000;
+/// How many bytes of files are compared.
+pub(crate) const MOST_COMPARED: u64 = 2 << 30;
 /// How many changed paths of a kind are kept.
 const MOST_PATHS: usize = 1000;
 
@@ -17,6 +19,8 @@ const MOST_PATHS: usize = 1000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
     entries: BTreeMap<Vec<u8>, State>,
+    /// What files are like, with their contents, by inode.
+    fingerprints: HashMap<u64, Fingerprint>,
     incomplete: bool,
 }
 
@@ -29,11 +33,14 @@ pub(crate) struct Changes {
     pub(crate) removed: Vec<String>,
     /// What was changed.
     pub(crate) modified: Vec<String>,
-    /// Set when there was more than is looked at.
+    /// Set when there were more entries than are looked at.
     pub(crate) incomplete: bool,
+    /// How many files look unchanged, but were too much to compare their contents.
+    pub(crate) not_compared: usize,
 }
 
-/// What tells whether an entry was changed. The time of its last change is the kernel's: nobody can set it back.
+/// What tells at a glance whether an entry was changed. The time of its last change is the kernel's, and nobody can set it
+/// back; but it tells nothing of writes through shared mappings, so that contents are compared where all of this is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     kind: EntryKind,
@@ -43,8 +50,23 @@ struct State {
 }
 
 impl Snapshot {
-    /// Looks at the workspace.
+    /// Looks at the workspace, and reads all of its files.
     pub(crate) async fn take(door: &Door) -> Result<Self, DoorError> {
+        let mut snapshot = Self::list(door).await?;
+        let files = snapshot.files_where(|_, _| true);
+        snapshot.read(door, files).await?;
+        Ok(snapshot)
+    }
+
+    /// Looks at the workspace again, and reads the files that look as they did before: all others are known to be different.
+    pub(crate) async fn take_after(door: &Door, before: &Self) -> Result<Self, DoorError> {
+        let mut snapshot = Self::list(door).await?;
+        let files = snapshot.files_where(|path, state| before.entries.get(path) == Some(state));
+        snapshot.read(door, files).await?;
+        Ok(snapshot)
+    }
+
+    async fn list(door: &Door) -> Result<Self, DoorError> {
         let listing = door.walk(WORKSPACE, b".", MOST_ENTRIES, true).await?;
         Ok(Self::of(listing.entries, listing.incomplete))
     }
@@ -56,7 +78,27 @@ impl Snapshot {
             size: entry.size,
             changed_ns: entry.changed_ns,
         };
-        Self { entries: entries.into_iter().map(|entry| (entry.path.clone(), state(&entry))).collect(), incomplete }
+        let entries = entries.into_iter().map(|entry| (entry.path.clone(), state(&entry))).collect();
+        Self { entries, fingerprints: HashMap::new(), incomplete }
+    }
+
+    /// Files by inode: one with several names only once.
+    fn files_where(&self, is_wanted: impl Fn(&[u8], &State) -> bool) -> BTreeMap<u64, Vec<u8>> {
+        let files = self.entries.iter().filter(|(path, state)| state.kind == EntryKind::File && is_wanted(path, state));
+        files.map(|(path, state)| (state.inode, path.clone())).collect()
+    }
+
+    /// Reads files.
+    async fn read(&mut self, door: &Door, files: BTreeMap<u64, Vec<u8>>) -> Result<(), DoorError> {
+        let (inodes, paths): (Vec<_>, Vec<_>) = files.into_iter().unzip();
+        let found = door.fingerprints(WORKSPACE, paths, MOST_COMPARED).await?;
+        self.fingerprints = inodes.into_iter().zip(found).filter_map(|(inode, one)| Some((inode, one?))).collect();
+        Ok(())
+    }
+
+    /// Whether everything that is there was looked at and read, so that a change would be seen.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.incomplete && self.fingerprints.values().all(|one| one.whole)
     }
 
     /// The files, with their sizes.
@@ -72,26 +114,65 @@ impl Snapshot {
 
     /// What is different in `later`. Folders are not listed as modified: their content is.
     pub(crate) fn changes(&self, later: &Self) -> Changes {
-        let modified = |(path, state): (&Vec<u8>, &State)| {
-            let before = self.entries.get(path)?;
-            let folder = before.kind == EntryKind::Directory && state.kind == EntryKind::Directory;
-            (before != state && !folder).then(|| shown(path))
-        };
-        Changes {
-            added: later
-                .entries
-                .keys()
-                .filter(|path| !self.entries.contains_key(*path))
-                .map(|path| shown(path))
-                .collect(),
-            removed: self
-                .entries
-                .keys()
-                .filter(|path| !later.entries.contains_key(*path))
-                .map(|path| shown(path))
-                .collect(),
-            modified: later.entries.iter().filter_map(modified).collect(),
+        let missing_in = |other: &Self, path: &Vec<u8>| !other.entries.contains_key(path);
+        let added = later.entries.keys().filter(|path| missing_in(self, path));
+        let removed = self.entries.keys().filter(|path| missing_in(later, path));
+        let mut changes = Changes {
+            added: added.map(|path| shown(path)).collect(),
+            removed: removed.map(|path| shown(path)).collect(),
             incomplete: self.incomplete || later.incomplete,
+            ..Changes::default()
+        };
+        for (path, state) in &later.entries {
+            let Some(before) = self.entries.get(path) else { continue };
+            match self.compare(before, state, later) {
+                Compared::Same => {}
+                Compared::Different => changes.modified.push(shown(path)),
+                Compared::Unknown => changes.not_compared += 1,
+            }
+        }
+        changes
+    }
+
+    fn compare(&self, before: &State, after: &State, later: &Self) -> Compared {
+        match (before.kind, after.kind) {
+            (EntryKind::Directory, EntryKind::Directory) => Compared::Same,
+            _ if before != after => Compared::Different,
+            (EntryKind::File, _) => {
+                Compared::of(self.fingerprints.get(&before.inode), later.fingerprints.get(&after.inode))
+            }
+            _ => Compared::Same,
+        }
+    }
+}
+
+/// What came of comparing the contents of a file at two moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// They are the same.
+    Same,
+    /// They are not.
+    Different,
+    /// They were not read.
+    Unknown,
+}
+
+impl Compared {
+    /// Compares what a file was like at two moments, at both of which it was looked at.
+    pub(crate) fn of(before: Option<&Fingerprint>, after: Option<&Fingerprint>) -> Self {
+        match (before, after) {
+            (Some(before), Some(after)) if before.whole && after.whole => {
+                if before == after {
+                    Self::Same
+                } else {
+                    Self::Different
+                }
+            }
+            // Even so, what is known of them can be different.
+            (Some(before), Some(after)) if before.whole == after.whole && before.digest != after.digest => {
+                Self::Different
+            }
+            _ => Self::Unknown,
         }
     }
 }
@@ -109,14 +190,14 @@ impl Changes {
             added: first(&self.added),
             removed: first(&self.removed),
             modified: first(&self.modified),
-            incomplete: self.incomplete || all.iter().any(|paths| paths.len() > MOST_PATHS),
+            incomplete: self.incomplete || self.not_compared > 0 || all.iter().any(|paths| paths.len() > MOST_PATHS),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use doorkeeper::protocol::{Entry, EntryKind};
+    use doorkeeper::protocol::{Entry, EntryKind, Fingerprint};
 
     use super::Snapshot;
 
@@ -146,5 +227,24 @@ mod tests {
             (changes.added, changes.removed, changes.modified),
             (vec!["d/c".into()], vec!["b".into()], vec!["a".into()])
         );
+        assert_eq!(changes.not_compared, 1, "nobody read `e`");
+    }
+
+    #[test]
+    fn contents_are_compared_where_everything_else_is_the_same() {
+        let snapshot = |contents: [(u8, bool); 3]| {
+            let entries = ["a", "b", "c"].map(|path| entry(path, EntryKind::File, 1));
+            let mut snapshot = Snapshot::of(entries.to_vec(), false);
+            for (inode, (state, (content, whole))) in snapshot.entries.values_mut().zip(contents).enumerate() {
+                state.inode = inode as u64;
+                snapshot.fingerprints.insert(inode as u64, Fingerprint { digest: [content; 32], whole });
+            }
+            snapshot
+        };
+        let before = snapshot([(1, true), (2, true), (3, false)]);
+        let changes = before.changes(&snapshot([(1, true), (9, true), (3, false)]));
+        assert_eq!((changes.modified.as_slice(), changes.not_compared), (["b".to_owned()].as_slice(), 1));
+        assert!(changes.first().incomplete && !before.is_complete());
+        assert!(before.changes(&snapshot([(1, true), (2, true), (9, false)])).modified == ["c"]);
     }
 }

@@ -1,19 +1,20 @@
 //! The world of one attempt while it lives: the sandbox and everything around it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use gateways::clock::Clock;
+use gateways::redact::Redactor;
 
 use crate::backend::{Limits, Sandbox};
 use crate::command_log::CommandLog;
+use crate::database::wire::Recorder;
 use crate::environment::Environment;
-use crate::gateways::clock::Clock;
-use crate::gateways::http_mock::HttpMocks;
+use crate::gateway_list::GatewayList;
 use crate::limits::Counters;
-use crate::redact::Redactor;
+use crate::run::activity::KnownOfServices;
 use crate::run::databases::TablesOfServices;
 use crate::run::diffs::Texts;
-use crate::run::gateways::Gateways;
-use crate::run::network::Network;
+use crate::run::image::ImageState;
 use crate::services::{Baseline, Forwards, LiveServices};
 use crate::snapshot::Snapshot;
 use crate::uploaded::Installed;
@@ -28,16 +29,14 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     /// The containers of its services.
     pub(crate) services: LiveServices,
-    /// Its mocks.
-    pub(crate) mocks: HttpMocks,
-    /// Its names, its way out and its HTTPS.
-    pub(crate) network: Network,
-    /// Its model, and the API of its own sandbox.
-    pub(crate) gateways: Gateways,
+    /// Its gateways: mocks, names, the way out, the model, the API of its own sandbox, recorded databases.
+    pub(crate) gateways: GatewayList,
+    /// Writes to databases, where they are recorded.
+    pub(crate) recorder: Arc<Recorder>,
     /// When the agent started.
     pub(crate) clock: Arc<Clock>,
     /// Connections that are passed on to services with networks of their own.
-    pub(crate) forwards: Forwards,
+    pub(crate) _forwards: Forwards,
     /// Commands that were started, for the audit.
     pub(crate) commands: CommandLog,
     /// The environment of commands.
@@ -64,7 +63,9 @@ pub(crate) struct Before {
     /// The programs of services.
     pub(crate) programs: Baseline,
     /// What setting up had changed in the image; `None` when no check needs to know.
-    pub(crate) image_changes: Option<BTreeMap<String, i64>>,
+    pub(crate) image: Option<ImageState>,
+    /// What went on in databases, and the settings of their sessions.
+    pub(crate) activity: KnownOfServices,
     /// What the tables of recorded databases held.
     pub(crate) tables: TablesOfServices,
     /// How much room the image's own file system had.

@@ -1,8 +1,8 @@
 //! The domain of Touchstone, pure: no I/O, no clock, no runtime.
 //!
 //! A spec is read ([`spec`]) and expanded into scenarios ([`plan`]). What is observed of a scenario ([`evidence`]) is
-//! judged ([`checks`], [`forbidden`]), scored ([`score`]), compared with what was before ([`drift`]) and shown ([`report`]). Every
-//! step is a function from data to data, so a stored experiment can be judged again and two workers cannot
+//! judged ([`checks`], [`forbidden`]), scored ([`score`], [`metric`]), compared with what was before ([`regression`]) and shown ([`report`]).
+//! Every step is a function from data to data, so a stored experiment can be judged again and two workers cannot
 //! disagree.
 //!
 //! The words are those of `ARCHITECTURE.md`.
@@ -10,22 +10,30 @@
 pub mod address;
 pub mod alert;
 pub mod cassette;
+pub mod chaos;
 pub mod checks;
-mod counted;
-pub mod drift;
+mod count_noun;
+mod demand;
+pub mod dialect;
+pub mod event;
 pub mod evidence;
 pub mod forbidden;
+mod format_duration;
+mod hex;
 pub mod interactive;
+pub mod metric;
 pub mod number;
 pub mod plan;
+pub mod regression;
 pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;
-mod took;
 pub mod trace;
 pub mod untrusted;
 pub mod verdict;
 
-pub use counted::{counted, counted_as};
-pub use took::took;
+pub use count_noun::{count_noun, count_noun_as};
+pub use demand::Demand;
+pub use format_duration::format_duration;
+pub use hex::hex;

@@ -164,11 +164,16 @@ impl From<Number> for String {
     }
 }
 
+/// A text that should be a number, and is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a number")]
+pub struct NotANumber(pub String);
+
 impl TryFrom<String> for Number {
-    type Error = String;
+    type Error = NotANumber;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a number"))
+        Self::parse(&text).ok_or(NotANumber(text))
     }
 }
 

@@ -3,23 +3,27 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use store::{MasterKey, Store};
+use listener::{Connections, Share, Shares};
+use store::{Clock, Ids, MasterKey, Retries, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
 use crate::api::specs::ShownSpec;
-use crate::auth::Keys;
+use crate::auth::{Caller, Keys};
 use crate::cache::Cache;
-use crate::config::Config;
+use crate::config::{Access, Config};
+use crate::dependencies::Workers;
+use crate::error::ApiError;
 use crate::rate::Rates;
 use crate::results::{Shows, Standings};
-use crate::surroundings::{Clock, Ids, Workers};
 use crate::telemetry::Telemetry;
 use crate::web::Stories;
 
 /// How many uploads may be under way at once.
-const UPLOADS: usize = 8;
+const UPLOADS: usize = 16;
+/// How many of them may be of one key: uploads take as long as a client likes to send.
+const UPLOADS_PER_KEY: usize = 8;
 /// How many answers that take much memory may be made at once.
 const HEAVY: usize = 8;
 /// How many bytes of specs are remembered.
@@ -63,9 +67,11 @@ pub(crate) struct Inner {
     /// How much each key asks.
     pub(crate) rates: Rates,
     /// Places for streams, and for who waits for news.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Shares,
     /// Places for uploads.
-    pub(crate) uploads: Semaphore,
+    uploads: Shares,
+    /// The connections of the listener.
+    pub(crate) connections: Connections,
     /// Places for what takes much memory.
     pub(crate) heavy: Semaphore,
     /// Numbers about the server itself.
@@ -78,6 +84,8 @@ pub(crate) struct Inner {
     pub(crate) specs: Cache<String, Arc<ShownSpec>>,
     /// Evidence that pages showed a moment ago.
     pub(crate) stories: Stories,
+    /// Everything that fails and is tried again.
+    pub(crate) retries: Retries,
     /// Cancelled when the server ends.
     pub(crate) ending: CancellationToken,
 }
@@ -87,7 +95,12 @@ impl App {
         let Parts { config, store, master_key, clock, ids, admission, workers } = parts;
         let rates = Rates::new(&config);
         let (keys, ending) = (Keys::default(), CancellationToken::new());
-        let streams = Arc::new(Semaphore::new(config.streams));
+        let streams = shares(&config, config.streams, config.streams_per_key);
+        let uploads = shares(&config, UPLOADS, UPLOADS_PER_KEY);
+        let connections = match config.access {
+            Access::Keys => Connections::new(config.connections.clone()),
+            Access::Open => Connections::of_one_key(config.connections.clone()),
+        };
         Self(Arc::new(Inner {
             config,
             store,
@@ -99,15 +112,37 @@ impl App {
             keys,
             rates,
             streams,
-            uploads: Semaphore::new(UPLOADS),
+            uploads,
+            connections,
             heavy: Semaphore::new(HEAVY),
             telemetry: Telemetry::default(),
             shows: Shows::default(),
             standings: Standings::default(),
             specs: Cache::new(SPECS),
             stories: Stories::default(),
+            retries: Retries::logged(),
             ending,
         }))
+    }
+}
+
+impl App {
+    /// Takes a place for a stream, or for waiting for news.
+    pub(crate) fn stream_place(&self, caller: &Caller) -> Result<Share, ApiError> {
+        self.streams.take(&caller.key).map_err(|full| ApiError::full("streams", full))
+    }
+
+    /// Takes a place for an upload.
+    pub(crate) fn upload_place(&self, caller: &Caller) -> Result<Share, ApiError> {
+        self.uploads.take(&caller.key).map_err(|full| ApiError::full("uploads", full))
+    }
+}
+
+/// Places that are shared out by key, or by nobody where all callers are the same one.
+fn shares(config: &Config, total: usize, per_key: usize) -> Shares {
+    match config.access {
+        Access::Keys => Shares::new(total, per_key),
+        Access::Open => Shares::of_one_key(total),
     }
 }
 

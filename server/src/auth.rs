@@ -12,7 +12,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::request::Parts;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
+use listener::Connection;
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 use store::Scope;
 use tokio::time::Instant;
@@ -20,7 +22,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::config::Access;
 use crate::error::ApiError;
-use crate::patience::patiently;
+use crate::retry::patiently;
 use crate::web::session;
 
 /// What every key begins with.
@@ -122,7 +124,7 @@ pub(crate) fn require_owner(owner: &str) -> Result<(), ApiError> {
 /// The hash under which a key is kept.
 #[must_use]
 pub fn hash(key: &str) -> String {
-    Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(key.as_bytes()))
 }
 
 /// Finds out who calls, and how often they do, before anything else is done.
@@ -130,17 +132,34 @@ pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, n
     let headers = request.headers().clone();
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     // A browser sends its cookie with whatever it is made to ask; so it reads with it, and changes things through pages.
-    let found =
-        patiently(|| async { if writes { caller(&app, &headers).await } else { visitor(&app, &headers).await } });
-    let caller = match found.await {
+    let found = patiently(&app.retries, || async {
+        if writes { caller(&app, &headers).await } else { visitor(&app, &headers).await }
+    });
+    let found = found.await;
+    let found = attribute(&request, found, |caller| caller);
+    let counted = found.and_then(|caller| app.rates.count(&caller.key, writes).map(|()| caller));
+    let caller = match counted {
         Ok(caller) => caller,
         Err(refused) => return refused.into_response(),
     };
-    if let Err(refused) = app.rates.count(&caller.key, writes) {
-        return refused.into_response();
-    }
     request.extensions_mut().insert(caller);
     next.run(request).await
+}
+
+/// Counts the connection of a request as one of the caller's, or as nobody's when the caller is not known.
+pub(crate) fn attribute<T>(
+    request: &Request,
+    found: Result<T, ApiError>,
+    caller: impl Fn(&T) -> &Caller,
+) -> Result<T, ApiError> {
+    // Without a socket, in tests, there is no connection.
+    let Some(connection) = request.extensions().get::<Connection>() else { return found };
+    if found.as_ref().is_err_and(|refused| refused.status() == StatusCode::UNAUTHORIZED) {
+        connection.unauthenticated();
+    }
+    let found = found?;
+    connection.authenticated(&caller(&found).key).map_err(|full| ApiError::full("connections", full))?;
+    Ok(found)
 }
 
 /// Who looks at a page: by a key as everybody else, or by the cookie that signing in left.

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use listener::Limits;
+
 /// How a server behaves.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -16,8 +18,12 @@ pub struct Config {
     pub upload_bytes: usize,
     /// How many bytes any other body may have.
     pub body_bytes: usize,
-    /// How many streams of events may be open at once.
+    /// How many streams of events may be open at once. An eighth is reserved for keys that have none.
     pub streams: usize,
+    /// How many of them one key may have.
+    pub streams_per_key: usize,
+    /// How many connections there may be, and how long they may take.
+    pub connections: Limits,
     /// How often a stream, or who waits for an end, looks for news.
     pub look: Duration,
     /// How long a call may take, uploads and streams aside: clients wait for 30 s.
@@ -50,6 +56,8 @@ impl Default for Config {
             upload_bytes: 64 << 20,
             body_bytes: 2 << 20,
             streams: 200,
+            streams_per_key: 50,
+            connections: Limits::default(),
             look: Duration::from_millis(250),
             answer_within: Duration::from_secs(29),
             private_webhooks: false,

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
+use listener::Full;
 use scenario::interactive::{Refusal, RefusalKind};
 use serde::Serialize;
 use store::StoreError;
@@ -104,6 +105,11 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
+    /// The thing was here, and is gone for good.
+    pub(crate) fn gone(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "gone", message)
+    }
+
     /// The thing is not in a state for this.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", message)
@@ -138,6 +144,22 @@ impl ApiError {
     /// There is no room for it now.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self { retry_after: Some(5), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "at_capacity", message) }
+    }
+
+    /// Something that is needed does not work now.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self { retry_after: Some(5), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, message) }
+    }
+
+    /// There is no place left of something that is shared out by key: `streams`, say.
+    pub(crate) fn full(what: &str, full: Full) -> Self {
+        match full {
+            Full::Key(_) => {
+                let message = format!("{what}: {full}; close some, or try again soon");
+                Self { retry_after: Some(5), ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", message) }
+            }
+            Full::All => Self::busy(format!("{what}: {full}; try again soon")),
+        }
     }
 
     /// It took longer than clients wait.
@@ -214,6 +236,22 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound(message) => Self::not_found(message),
             StoreError::Invalid(message) => Self::invalid(message),
             StoreError::Conflict(message) | StoreError::Unreadable(message) => Self::conflict(message),
+            StoreError::EvidenceGone { ref what, .. } => {
+                tracing::error!(error = %error, "evidence is gone: {error}");
+                Self::gone(format!(
+                    "the evidence of {what} is gone: it was removed from where it was kept; the verdicts stay"
+                ))
+            }
+            StoreError::Evidence { ref what, .. } => {
+                tracing::error!(error = %error, "evidence is damaged: {error}");
+                Self::internal(format!(
+                    "the evidence of {what} is damaged: it is not what was stored; the verdicts stay"
+                ))
+            }
+            error if error.is_about_owner() => {
+                tracing::error!(error = %error, "the artifact place cannot be used: {error}");
+                Self::conflict("the artifact place is not this database's own; the server's log says what to do")
+            }
             other => {
                 tracing::error!(error = %other, "the store failed: {other}");
                 let message = "the database does not answer as it should; the server's log says why";

@@ -27,7 +27,7 @@ pub(crate) struct JsonText(pub(crate) Bytes);
 
 /// The parameters of a query.
 #[derive(Debug)]
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
 /// The parts of a path.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl FromRequest<App> for JsonText {
     }
 }
 
-impl<T: DeserializeOwned> FromRequestParts<App> for Asked<T> {
+impl<T: DeserializeOwned> FromRequestParts<App> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {

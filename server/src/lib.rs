@@ -15,36 +15,40 @@ pub mod auth;
 mod background;
 mod cache;
 mod config;
-mod deadline;
+mod dependencies;
 mod error;
 mod extract;
 mod fields;
 mod openapi;
 mod page;
-mod patience;
 mod rate;
 mod redact;
 mod results;
+mod retry;
 mod router;
 mod stream;
+mod stream_array;
 mod submission;
-mod surroundings;
 mod telemetry;
+mod timeout;
 mod web;
 mod webhooks;
-mod whole;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 
+use axum::body::Body;
+use http::Request;
+use listener::Incoming;
 use tokio::net::TcpListener;
+use tower::ServiceExt as _;
 
 pub use admission::Admission;
 pub use app::Parts;
 pub use config::{Access, Config};
+pub use dependencies::Workers;
+pub use listener::Limits;
 pub use openapi::document;
-pub use surroundings::{Clock, Ids, Workers};
 
 use app::App;
 
@@ -56,16 +60,20 @@ pub async fn serve(
 ) -> io::Result<()> {
     let app = App::new(parts);
     let background = background::start(&app);
-    let router = router::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let served = axum::serve(listener, router)
-        .with_graceful_shutdown(async move {
-            ended.await;
-            // Streams would go on for as long as somebody listens.
-            app.ending.cancel();
-        })
-        .await;
+    let router = router::router(app.clone());
+    let answer = move |request: Request<Incoming>| {
+        let answering = router.clone().oneshot(request.map(Body::new));
+        async { answering.await.unwrap_or_else(|never| match never {}) }
+    };
+    let connections = app.connections.clone();
+    let ended = async move {
+        ended.await;
+        // Streams would go on for as long as somebody listens.
+        app.ending.cancel();
+    };
+    connections.serve(listener, answer, ended).await;
     background.end().await;
-    served
+    Ok(())
 }
 
 /// The API as a service, for tests that need no socket.

@@ -15,10 +15,10 @@ use crate::api::{
 };
 use crate::app::App;
 use crate::auth::authenticate;
-use crate::deadline::in_time;
 use crate::error::ApiError;
 use crate::openapi;
 use crate::telemetry::count;
+use crate::timeout::in_time;
 use crate::web;
 
 /// The routes that need a key.
@@ -69,7 +69,7 @@ pub(crate) fn router(app: App) -> Router {
         .layer(from_fn_with_state(app.clone(), in_time))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(app.clone(), web::refusals_as_pages))
-        .layer(from_fn(web::protect))
+        .layer(from_fn(web::add_security_headers))
         .layer(from_fn_with_state(app.clone(), count))
         .with_state(app)
 }

@@ -1,6 +1,6 @@
 //! Numbers about the server itself, for Prometheus.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -32,7 +32,7 @@ type Fraction = Gauge<f64, AtomicU64>;
 pub(crate) struct Telemetry {
     registry: Registry,
     requests: Family<Answered, Counter>,
-    durations: Family<Asked, Histogram, fn() -> Histogram>,
+    durations: Family<RequestLabels, Histogram, fn() -> Histogram>,
     queued: Gauge,
     running: Gauge,
     oldest_wait: Fraction,
@@ -41,7 +41,10 @@ pub(crate) struct Telemetry {
     slots_taken: Gauge,
     sandboxes: Family<InState, Gauge>,
     streams: Gauge,
+    connections: Gauge,
+    connections_closed: Gauge,
     reports: Counter,
+    retries: Family<Retried, Counter>,
 }
 
 /// What was asked, and how it was answered.
@@ -54,9 +57,15 @@ struct Answered {
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     method: String,
     route: String,
+}
+
+/// What failed and was tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Retried {
+    operation: String,
 }
 
 /// Where something stands.
@@ -79,7 +88,10 @@ impl Default for Telemetry {
             slots_taken: Gauge::default(),
             sandboxes: Family::default(),
             streams: Gauge::default(),
+            connections: Gauge::default(),
+            connections_closed: Gauge::default(),
             reports: Counter::default(),
+            retries: Family::default(),
         };
         telemetry.register();
         telemetry
@@ -99,6 +111,14 @@ impl Telemetry {
         registry.register("worker_slots_taken", "How many they run", self.slots_taken.clone());
         registry.register("sandboxes", "Interactive sandboxes, by state", self.sandboxes.clone());
         registry.register("streams", "Streams of events, and requests that wait for news", self.streams.clone());
+        registry.register(
+            "retries",
+            "Failures of servers and workers after which they tried again, by operation",
+            self.retries.clone(),
+        );
+        registry.register("connections", "Connections that are open", self.connections.clone());
+        let closed = "Connections that were closed to make room for others, since the start";
+        registry.register("connections_closed", closed, self.connections_closed.clone());
         registry.register("reports", "How often all results of a run were put together", self.reports.clone());
     }
 
@@ -130,8 +150,13 @@ impl Telemetry {
         for (state, count) in app.store.count_sandboxes(None).await? {
             self.sandboxes.get_or_create(&InState { state: state.word().to_owned() }).set(whole(count));
         }
-        let taken = app.config.streams.saturating_sub(app.streams.available_permits());
-        self.streams.set(whole(taken as u64));
+        app.store.count_retries(&app.retries).await?;
+        for (operation, failures) in app.store.retry_counts().await? {
+            self.retries.get_or_create(&Retried { operation }).inner().store(failures, Ordering::Relaxed);
+        }
+        self.streams.set(whole(app.streams.count() as u64));
+        self.connections.set(whole(app.connections.count() as u64));
+        self.connections_closed.set(whole(app.connections.closed()));
         Ok(())
     }
 }
@@ -146,7 +171,7 @@ pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) 
     let method = known(request.method()).to_owned();
     let began = Instant::now();
     let response = next.run(request).await;
-    let asked = Asked { method: method.clone(), route: route.clone() };
+    let asked = RequestLabels { method: method.clone(), route: route.clone() };
     app.telemetry.durations.get_or_create(&asked).observe(began.elapsed().as_secs_f64());
     let status = u32::from(response.status().as_u16());
     app.telemetry.requests.get_or_create(&Answered { method, route, status }).inc();

@@ -13,7 +13,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::prefix::PrefixStore;
-use object_store::{Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, WriteMultipart};
+use object_store::{Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, WriteMultipart};
 use tokio::io::AsyncReadExt as _;
 
 use crate::error::StoreError;
@@ -104,11 +104,35 @@ impl Artifacts {
         format!("{}/{key}", self.place)
     }
 
+    /// The whole place, in words.
+    #[must_use]
+    pub fn whole_place(&self) -> &str {
+        &self.place
+    }
+
+    /// Whether artifacts are in a folder beside this file.
+    pub(crate) fn is_beside(&self, file: &Path) -> bool {
+        let parent = |path: &Path| fs::canonicalize(path).ok()?.parent().map(Path::to_owned);
+        self.folder.as_deref().and_then(parent).is_some_and(|place| parent(file) == Some(place))
+    }
+
     /// Keeps an artifact, instead of the one with its name. It is there whole or not at all.
     pub async fn put(&self, key: &str, content: impl Into<Bytes>) -> Result<(), StoreError> {
         let content: Bytes = content.into();
         self.objects.put(&key_of(key)?, content.into()).await.map_err(self.failed("write", key))?;
         Ok(())
+    }
+
+    /// Keeps an artifact unless there is one with its name.
+    pub(crate) async fn put_first(&self, key: &str, content: impl Into<Bytes>) -> Result<(), StoreError> {
+        let (name, content): (Key, Bytes) = (key_of(key)?, content.into());
+        match self.objects.put_opts(&name, content.clone().into(), PutMode::Create.into()).await {
+            Ok(_) | Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(()),
+            // Not every server with the protocol of S3 knows conditions, nor every file system the links that do it there.
+            Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => self.put(key, content).await,
+            Err(_) if self.folder.is_some() => self.put(key, content).await,
+            Err(error) => Err(self.failed("write", key)(error)),
+        }
     }
 
     /// Keeps the content of a file as an artifact, however large it is.
@@ -143,6 +167,15 @@ impl Artifacts {
     pub async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
         let result = self.objects.get(&key_of(key)?).await.map_err(self.failed("read", key))?;
         result.bytes().await.map_err(self.failed("read", key))
+    }
+
+    /// The content of an artifact; `None` when it is not there.
+    pub(crate) async fn find(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        match self.objects.get(&key_of(key)?).await {
+            Ok(found) => Ok(Some(found.bytes().await.map_err(self.failed("read", key))?)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed("read", key)(error)),
+        }
     }
 
     /// A part of the content of an artifact.
@@ -197,6 +230,16 @@ impl Artifacts {
         self.objects.rename(&key_of(from)?, &key_of(to)?).await.map_err(self.failed("write", to))
     }
 
+    /// When anything whose name begins with this and a slash was written last; `None` when nothing is there.
+    pub(crate) async fn last_written(&self, beginning: &str) -> Result<Option<Timestamp>, StoreError> {
+        let written = self.list(beginning).await?.into_iter().map(|artifact| artifact.modified).max();
+        match &self.folder {
+            // A folder can be empty, or hold a file that is being written and is not listed yet.
+            Some(folder) => Ok(written.max(last_change(&folder.join(key_of(beginning)?.as_ref())).await)),
+            None => Ok(written),
+        }
+    }
+
     /// The first parts of all names.
     pub(crate) async fn first_parts(&self) -> Result<Vec<String>, StoreError> {
         let listed = self.objects.list_with_delimiter(None).await.map_err(self.failed("list", ""))?;
@@ -240,6 +283,27 @@ fn key_of(key: &str) -> Result<Key, StoreError> {
         Ok(_) => Err(StoreError::Invalid(format!("`{key}` is no name of an artifact"))),
         Err(error) => Err(StoreError::Invalid(format!("`{key}` is no name of an artifact: {error}"))),
     }
+}
+
+/// When a folder, or anything in it, was changed last.
+async fn last_change(folder: &Path) -> Option<Timestamp> {
+    let mut last = modified(&tokio::fs::metadata(folder).await.ok()?);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(mut entries) = tokio::fs::read_dir(&folder).await else { continue };
+        while let Ok(Some(entry)) = entries.next_entry().await {
+            let Ok(metadata) = entry.metadata().await else { continue };
+            last = last.max(modified(&metadata));
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    last
+}
+
+fn modified(metadata: &fs::Metadata) -> Option<Timestamp> {
+    Timestamp::try_from(metadata.modified().ok()?).ok()
 }
 
 /// The next part of a file: less than a whole one only at its end.

@@ -46,6 +46,8 @@ pub enum AttemptOutcome {
     Judged,
     /// Our infrastructure failed.
     Infrastructure,
+    /// The provider of the agent's model failed.
+    Provider,
     /// Its worker was not heard of any more.
     Lost,
     /// It was given up, and its job put back into the queue.
@@ -62,6 +64,7 @@ impl AttemptOutcome {
             Self::Running => "running",
             Self::Judged => "judged",
             Self::Infrastructure => "infrastructure",
+            Self::Provider => "provider",
             Self::Lost => "lost",
             Self::Released => "released",
             Self::Cancelled => "cancelled",
@@ -73,7 +76,7 @@ impl FromStr for AttemptOutcome {
     type Err = StoreError;
 
     fn from_str(text: &str) -> Result<Self, StoreError> {
-        [Self::Running, Self::Judged, Self::Infrastructure, Self::Lost, Self::Released, Self::Cancelled]
+        [Self::Running, Self::Judged, Self::Infrastructure, Self::Provider, Self::Lost, Self::Released, Self::Cancelled]
             .into_iter()
             .find(|outcome| outcome.word() == text)
             .ok_or_else(|| StoreError::Damaged(format!("`{text}` is no outcome of an attempt")))

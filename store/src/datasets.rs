@@ -1,15 +1,16 @@
 //! Datasets: records to evaluate with. Each addition is a version; what was added stays as it was.
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Expr, ExprTrait as _, Order, Query};
 use serde_json::Value as Json;
 
 use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
+use crate::owned::Owned;
 use crate::page::{Listed, Page};
 use crate::tables::{DatasetRecords, Datasets, RecordTags};
-use crate::time::{millis, timestamp};
+use crate::time::timestamp;
 use crate::{json, number};
 
 /// How many rows are written with one statement.
@@ -65,7 +66,7 @@ pub struct Record {
 
 row! {
     /// A dataset.
-    DatasetRow { id: String, owner: String, name: String, description: String, version: i64, created_at: i64 }
+    pub(crate) DatasetRow { id: String, owner: String, name: String, description: String, version: i64, created_at: i64 }
 }
 
 row! {
@@ -78,10 +79,39 @@ row! {
     RecordRow { number: i64, id: String, version: i64, input: String, expected: String, metadata: String, tags: String }
 }
 
-impl DatasetRow {
-    fn read(self) -> Result<Dataset, StoreError> {
-        let new = NewDataset { id: self.id, owner: self.owner, name: self.name, description: self.description };
-        Ok(Dataset { new, version: number::read(self.version)?, created_at: timestamp(self.created_at)? })
+impl Owned for Dataset {
+    type New = NewDataset;
+    type Row = DatasetRow;
+    type Column = Datasets;
+
+    const TABLE: Datasets = Datasets::Table;
+    const ID: Datasets = Datasets::Id;
+    const OWNER: Datasets = Datasets::Owner;
+    const CREATED_AT: Datasets = Datasets::CreatedAt;
+    const COLUMNS: &'static [Datasets] =
+        &[Datasets::Id, Datasets::Owner, Datasets::Name, Datasets::Description, Datasets::Version];
+
+    fn values(new: &NewDataset) -> Result<Vec<Expr>, StoreError> {
+        Ok(vec![
+            new.id.as_str().into(),
+            new.owner.as_str().into(),
+            new.name.as_str().into(),
+            new.description.as_str().into(),
+            0_i64.into(),
+        ])
+    }
+
+    fn made(new: &NewDataset, created_at: Timestamp) -> Self {
+        Self { new: new.clone(), version: 0, created_at }
+    }
+
+    fn read(row: DatasetRow) -> Result<Self, StoreError> {
+        let new = NewDataset { id: row.id, owner: row.owner, name: row.name, description: row.description };
+        Ok(Self { new, version: number::read(row.version)?, created_at: timestamp(row.created_at)? })
+    }
+
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.new.id)
     }
 }
 
@@ -101,57 +131,22 @@ impl RecordRow {
 impl Store {
     /// Keeps a dataset without records.
     pub async fn create_dataset(&self, new: &NewDataset, now: Timestamp) -> Result<Dataset, StoreError> {
-        let insert = Query::insert()
-            .into_table(Datasets::Table)
-            .columns([
-                Datasets::Id,
-                Datasets::Owner,
-                Datasets::Name,
-                Datasets::Description,
-                Datasets::Version,
-                Datasets::CreatedAt,
-            ])
-            .values_panic([
-                new.id.as_str().into(),
-                new.owner.as_str().into(),
-                new.name.as_str().into(),
-                new.description.as_str().into(),
-                0_i64.into(),
-                millis(now).into(),
-            ])
-            .to_owned();
-        self.db.execute(&insert).await?;
-        Ok(Dataset { new: new.clone(), version: 0, created_at: timestamp(millis(now))? })
+        self.make_owned(new, now).await
     }
 
     /// The dataset with this id.
     pub async fn dataset(&self, id: &str) -> Result<Option<Dataset>, StoreError> {
-        let select = select().and_where(Expr::col(Datasets::Id).eq(id)).to_owned();
-        self.db.fetch_optional::<DatasetRow>(&select).await?.map(DatasetRow::read).transpose()
+        self.owned(id).await
     }
 
     /// Datasets, newest first; of one owner only, if one is named.
     pub async fn datasets(&self, owner: Option<&str>, page: Page<'_>) -> Result<Listed<Dataset>, StoreError> {
-        let after = page.key::<(i64, String)>()?.map(|(created_at, id)| {
-            Expr::tuple([Expr::col(Datasets::CreatedAt), Expr::col(Datasets::Id)])
-                .lt(Expr::tuple([created_at.into(), id.into()]))
-        });
-        let select = select()
-            .and_where_option(owner.map(|owner| Expr::col(Datasets::Owner).eq(owner)))
-            .and_where_option(after)
-            .order_by(Datasets::CreatedAt, Order::Desc)
-            .order_by(Datasets::Id, Order::Desc)
-            .limit(page.limit())
-            .to_owned();
-        let rows: Vec<DatasetRow> = self.db.fetch_all(&select).await?;
-        let datasets = rows.into_iter().map(DatasetRow::read).collect::<Result<_, _>>()?;
-        page.listed(datasets, |one: &Dataset| (millis(one.created_at), one.new.id.clone()))
+        self.list_owned(owner, page).await
     }
 
     /// Removes a dataset with its records; whether there was one.
     pub async fn remove_dataset(&self, id: &str) -> Result<bool, StoreError> {
-        let delete = Query::delete().from_table(Datasets::Table).and_where(Expr::col(Datasets::Id).eq(id)).to_owned();
-        Ok(self.db.execute(&delete).await? > 0)
+        self.remove_owned::<Dataset>(id).await
     }
 
     /// Adds records to a dataset, as its next version; that version.
@@ -252,18 +247,4 @@ async fn insert_tags(tx: &mut crate::db::Tx, records: &[NewRecord]) -> Result<()
         tx.execute(&insert).await?;
     }
     Ok(())
-}
-
-fn select() -> SelectStatement {
-    Query::select()
-        .columns([
-            Datasets::Id,
-            Datasets::Owner,
-            Datasets::Name,
-            Datasets::Description,
-            Datasets::Version,
-            Datasets::CreatedAt,
-        ])
-        .from(Datasets::Table)
-        .to_owned()
 }

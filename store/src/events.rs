@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use scenario::event::Event;
+use scenario::trace::TimedEvent;
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
-use serde_json::Value as Json;
 
 use crate::Store;
 use crate::db::{Tx, row};
@@ -29,10 +30,8 @@ pub struct NewEvent {
     pub attempt: u32,
     /// When.
     pub at: Timestamp,
-    /// What: one word.
-    pub kind: String,
-    /// More about it.
-    pub body: Json,
+    /// What.
+    pub happened: Event,
 }
 
 /// Something that happened, and its place among all that did.
@@ -42,6 +41,12 @@ pub struct StoredEvent {
     pub number: u64,
     /// What happened.
     pub event: NewEvent,
+}
+
+impl<'a> From<&'a NewEvent> for TimedEvent<'a> {
+    fn from(event: &'a NewEvent) -> Self {
+        Self { at: event.at, attempt: event.attempt, event: &event.happened }
+    }
 }
 
 row! {
@@ -114,8 +119,7 @@ fn read(run: RunId, rows: Vec<EventRow>) -> Result<Vec<StoredEvent>, StoreError>
                 scenario: row.scenario,
                 attempt: number::read(row.attempt)?,
                 at: timestamp(row.at)?,
-                kind: row.kind,
-                body: json::read(&row.body)?,
+                happened: Event::read(row.kind, json::read(&row.body)?),
             };
             Ok(StoredEvent { number: number::read(row.number)?, event })
         })
@@ -150,8 +154,8 @@ async fn note_in(tx: &mut Tx, events: &[NewEvent]) -> Result<(), StoreError> {
                 event.scenario.as_str().into(),
                 number::kept(event.attempt).into(),
                 millis(event.at).into(),
-                event.kind.as_str().into(),
-                json::text(&event.body)?.into(),
+                event.happened.kind().into(),
+                json::text(&event.happened.body())?.into(),
             ]);
         }
         tx.execute(&insert).await?;
@@ -164,7 +168,8 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use scenario::plan::{CellId, Scenario, ScenarioId, Seed};
+    use scenario::event::Event;
+    use scenario::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
     use sea_query::SqliteQueryBuilder;
     use tokio::time::timeout;
     use uuid::Uuid;
@@ -177,7 +182,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn submitted(store: &Store) -> RunId {
-        let (now, cell) = (Timestamp::UNIX_EPOCH, CellId::of(&Default::default()));
+        let (now, cell) = (Timestamp::UNIX_EPOCH, CellId::of(&CellKey::default()));
         let content = SpecContent { text: String::new(), files: Vec::new() };
         let experiment = NewExperiment {
             id: ExperimentId(Uuid::nil()),
@@ -190,21 +195,29 @@ mod tests {
             secrets: None,
         };
         let id = ScenarioId::of(&cell, 0);
-        let (parameters, variants) = (Default::default(), Vec::new());
-        let scenario = Scenario { id, cell, replica: 0, seed: Seed::new(1), parameters, variants, snapshot: None };
+        let scenario = Scenario {
+            id,
+            cell,
+            replica: 0,
+            seed: Seed::new(1),
+            parameters: Default::default(),
+            chaos: String::new(),
+            variants: Vec::new(),
+            snapshot: None,
+        };
         let job = NewJob { id: JobId(Uuid::nil()), scenario, demand: Default::default(), at_once: None };
         let run = NewRun { lane: Lane::Shared, priority: 0, jobs: vec![job] };
         store.submit(&experiment, &run, now).await.expect("submitted")
     }
 
     fn event(run: RunId, kind: &str) -> NewEvent {
-        let (scenario, kind, at) = ("s".to_owned(), kind.to_owned(), Timestamp::UNIX_EPOCH);
-        NewEvent { run, scenario, attempt: 1, at, kind, body: serde_json::Value::Null }
+        let (scenario, at) = ("s".to_owned(), Timestamp::UNIX_EPOCH);
+        NewEvent { run, scenario, attempt: 1, at, happened: Event::read(kind, serde_json::Value::Null) }
     }
 
     async fn kinds(store: &Store, run: RunId) -> Vec<String> {
         let events = store.events(run, 0, 10).await.expect("events");
-        events.into_iter().map(|stored| stored.event.kind).collect()
+        events.into_iter().map(|stored| stored.event.happened.kind().to_owned()).collect()
     }
 
     /// How many wait for a lock.

@@ -1,6 +1,7 @@
 //! What was observed: small bodies in their rows, large ones as artifacts, and the digest of both.
 
 use scenario::evidence::Evidence;
+use scenario::hex;
 use sea_query::{Expr, ExprTrait as _, Query};
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +11,6 @@ use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::{ExperimentId, JobId, RunId};
 use crate::queue::Lease;
-use crate::specs::hex;
 use crate::tables::{Attempts, Jobs};
 use crate::{json, number};
 
@@ -46,19 +46,20 @@ fn place_of((run, scenario, attempt): Place<'_>) -> String {
 impl Body {
     /// Gets a body ready to be kept. Nobody sees it yet, and nothing that is kept is touched.
     pub(crate) async fn prepare(
-        artifacts: &Artifacts,
+        store: &Store,
         lease: &Lease,
         place: Place<'_>,
         text: String,
     ) -> Result<Self, StoreError> {
-        let (digest, size) = (hex(&Sha256::digest(&text)), number::kept(text.len()));
+        let (digest, size) = (hex(Sha256::digest(&text)), number::kept(text.len()));
         if text.len() <= SMALL {
             return Ok(Self { digest, size, content: Content::Small(text) });
         }
         // A name that nobody else's body has.
-        let own = hex(&Sha256::digest(format!("{} {digest}", lease.token)));
+        let own = hex(Sha256::digest(format!("{} {digest}", lease.token)));
         let key = format!("{}/{FILE}.{}", place_of(place), &own[..16]);
-        artifacts.put(&key, text).await?;
+        store.require_writable().await?;
+        store.artifacts.put(&key, text).await?;
         Ok(Self { digest, size, content: Content::Large(key) })
     }
 
@@ -115,20 +116,21 @@ impl Store {
             .to_owned();
         let row: Option<BodyRow> = self.db.fetch_optional(&select).await?;
         let Some(BodyRow { experiment, run, scenario, digest: Some(digest), body }) = row else { return Ok(None) };
+        let what = format!("attempt {attempt} of `{scenario}` in `{experiment}`");
         let text = match body {
             Some(body) => body.into_bytes(),
             None => {
                 let run =
                     RunId { experiment: experiment.parse().map_err(StoreError::damaged)?, number: number::read(run)? };
                 let key = format!("{}/{FILE}", place_of((run, &scenario, attempt)));
-                self.artifacts.get(&key).await?.into()
+                match self.artifacts.find(&key).await? {
+                    Some(text) => text.into(),
+                    None => return Err(self.why_gone(what, &key).await),
+                }
             }
         };
-        let damaged = |reason: String| StoreError::Evidence {
-            what: format!("attempt {attempt} of `{scenario}` in `{experiment}`"),
-            reason,
-        };
-        let found = hex(&Sha256::digest(&text));
+        let damaged = |reason: String| StoreError::Evidence { what: what.clone(), reason };
+        let found = hex(Sha256::digest(&text));
         if found != digest {
             return Err(damaged(format!("its digest is `{found}`, and was `{digest}`")));
         }

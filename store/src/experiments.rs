@@ -1,7 +1,9 @@
 //! Experiments: submissions of a spec.
 
+use std::fmt;
+
 use jiff::Timestamp;
-use scenario::plan::Seed;
+use scenario::plan::{AgentOverride, Seed, UnknownAgent};
 use sea_query::{Expr, ExprTrait as _, LockType, Order, Query, SelectStatement};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -61,8 +63,8 @@ pub struct NewExperiment {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// Who acts instead of the spec's own agent: `noop` or `oracle`.
-    pub agent: Option<String>,
+    /// The agent that acts instead of the spec's own.
+    pub agent: Option<StoredAgent>,
     /// What had to make the sandboxes: `docker` or `local`.
     pub backend: Option<String>,
     /// Values of parameters, instead of the matrix's.
@@ -75,8 +77,47 @@ pub struct Settings {
     pub rerun_of: Option<String>,
     /// Only scenarios that one of these patterns chooses; all without one.
     pub filter: Vec<String>,
+    /// Only these chaos cells; all without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chaos: Vec<String>,
     /// Jobs with a higher number are taken first.
     pub priority: i64,
+}
+
+/// The agent of a stored experiment: one that this version knows, or the word of one that a newer version has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StoredAgent {
+    /// An agent that this version knows.
+    Known(AgentOverride),
+    /// The word of one that it does not know.
+    Unknown(String),
+}
+
+impl From<AgentOverride> for StoredAgent {
+    fn from(agent: AgentOverride) -> Self {
+        Self::Known(agent)
+    }
+}
+
+impl fmt::Display for StoredAgent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(agent) => agent.fmt(formatter),
+            Self::Unknown(word) => formatter.write_str(word),
+        }
+    }
+}
+
+impl Settings {
+    /// The agent that acts instead of the spec's own, if this version knows it.
+    pub fn agent_override(&self) -> Result<Option<AgentOverride>, UnknownAgent> {
+        match &self.agent {
+            None => Ok(None),
+            Some(StoredAgent::Known(agent)) => Ok(Some(*agent)),
+            Some(StoredAgent::Unknown(word)) => Err(UnknownAgent(word.clone())),
+        }
+    }
 }
 
 /// An experiment that is kept.

@@ -1,6 +1,6 @@
 //! Removing what is old.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sea_query::{Expr, ExprTrait as _, LockType, Order, Query, SelectStatement};
@@ -11,9 +11,13 @@ use crate::error::StoreError;
 use crate::ids::ExperimentId;
 use crate::number;
 use crate::runs::RunState;
+use crate::settings::insert_setting;
 use crate::specs::SPECS;
 use crate::tables::{Attempts, Blobs, Experiments, Jobs, Runs, Sandboxes, Snapshots, SpecFiles, SpecVersions, Specs};
 use crate::time::millis;
+
+/// The settings with experiments whose rows were removed and whose files may still be there begin with this.
+const REMOVED: &str = "removed/";
 
 /// What is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +46,6 @@ pub struct Removed {
     pub experiments: u64,
     /// Versions of specs that no experiment uses.
     pub specs: u64,
-}
-
-row! {
-    /// An experiment.
-    IdRow { id: String }
 }
 
 row! {
@@ -136,14 +135,16 @@ impl Store {
         rows.into_iter().map(|row| Ok((row.experiment, number::read(row.bytes)?))).collect()
     }
 
-    /// Removes experiments with all that belongs to them unless they were begun again meanwhile, specs that nothing uses any more, and files without a row.
+    /// Removes experiments with all that belongs to them unless they were begun again meanwhile, and specs that nothing uses
+    /// any more. Evidence of experiments that this database does not know stays.
     pub async fn collect(&self, experiments: &[ExperimentId]) -> Result<Removed, StoreError> {
+        self.require_own_artifacts().await?;
         let mut removed = Removed::default();
         for id in experiments {
             removed.experiments += self.remove_rows(*id).await?;
         }
         removed.specs = self.remove_unused_specs().await?;
-        self.remove_files_without_rows().await?;
+        self.remove_their_files().await?;
         self.db.shrink().await?;
         Ok(removed)
     }
@@ -166,16 +167,21 @@ impl Store {
         // Who begins it again locks it too. Only a statement that comes after the lock sees what they did.
         tx.execute(&lock).await?;
         let removed = tx.execute(&delete).await?;
+        if removed > 0 {
+            // Its files go after its rows, also when this process does not live to see it.
+            tx.execute(&insert_setting(&format!("{REMOVED}{id}"), "")).await?;
+        }
         tx.commit().await?;
         Ok(removed)
     }
 
     /// Removes one experiment with all that belongs to it, unless it is pinned or a run of it is open; whether it was removed.
     pub async fn remove_experiment(&self, id: ExperimentId) -> Result<bool, StoreError> {
+        self.require_own_artifacts().await?;
         if self.remove_rows(id).await? == 0 {
             return Ok(false);
         }
-        self.artifacts.delete_all(&id.to_string()).await?;
+        self.remove_files(id).await?;
         Ok(true)
     }
 
@@ -250,22 +256,42 @@ impl Store {
         Ok(removed)
     }
 
-    /// The experiments that have a folder of evidence and are not kept.
-    pub async fn orphans(&self) -> Result<Vec<ExperimentId>, StoreError> {
-        let select = Query::select().column(Experiments::Id).from(Experiments::Table).to_owned();
-        // Listed before the rows are read: a folder that is made meanwhile is not in the list.
-        let folders = self.artifacts.first_parts().await?;
-        let folders: Vec<ExperimentId> = folders.iter().filter_map(|name| name.parse().ok()).collect();
-        let rows: Vec<IdRow> = self.db.fetch_all(&select).await?;
-        let kept: HashSet<String> = rows.into_iter().map(|row| row.id).collect();
-        Ok(folders.into_iter().filter(|experiment| !kept.contains(&experiment.to_string())).collect())
+    /// The experiments that this database does not know and whose evidence was not written to since a time.
+    pub async fn orphans(&self, before: Timestamp) -> Result<Vec<ExperimentId>, StoreError> {
+        let mut orphans = Vec::new();
+        for experiment in self.unknown_experiments().await? {
+            let written = self.artifacts.last_written(&experiment.to_string()).await?;
+            if written.is_some_and(|written| written < before) {
+                orphans.push(experiment);
+            }
+        }
+        Ok(orphans)
     }
 
-    async fn remove_files_without_rows(&self) -> Result<(), StoreError> {
-        for experiment in self.orphans().await? {
+    /// Removes evidence of experiments that this database does not know and that was not written to since a time; of how
+    /// many.
+    pub async fn remove_orphans(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.require_own_artifacts().await?;
+        let mut removed = 0;
+        for experiment in self.orphans(before).await? {
             self.artifacts.delete_all(&experiment.to_string()).await?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the files of all experiments whose rows were removed, also by processes that did not get to it.
+    async fn remove_their_files(&self) -> Result<(), StoreError> {
+        for name in self.settings_like(REMOVED).await? {
+            let id = name.trim_start_matches(REMOVED);
+            self.remove_files(id.parse().map_err(StoreError::damaged)?).await?;
         }
         Ok(())
+    }
+
+    async fn remove_files(&self, id: ExperimentId) -> Result<(), StoreError> {
+        self.artifacts.delete_all(&id.to_string()).await?;
+        self.forget_setting(&format!("{REMOVED}{id}")).await
     }
 }
 

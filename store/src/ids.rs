@@ -1,10 +1,37 @@
-//! The names of things that are kept.
+//! The names of things that are kept, and where new ones come from.
 
 use std::fmt;
 use std::str::FromStr;
 
+use scenario::hex;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+/// Makes ids and tokens, which are passed in so that a run can be reproduced.
+pub trait Ids: fmt::Debug + Send + Sync {
+    /// A new id, later than those before it.
+    fn id(&self) -> Uuid;
+
+    /// Fills these bytes so that nobody can guess them.
+    fn random(&self, bytes: &mut [u8]);
+
+    /// This many hex digits that nobody can guess.
+    fn hex(&self, digits: usize) -> String {
+        let mut bytes = vec![0; digits.div_ceil(2)];
+        self.random(&mut bytes);
+        let mut text = hex(bytes);
+        text.truncate(digits);
+        text
+    }
+
+    /// A token that nobody can guess.
+    fn token(&self) -> String {
+        self.hex(TOKEN_DIGITS)
+    }
+}
+
+/// How many hex digits a token has.
+const TOKEN_DIGITS: usize = 32;
 
 macro_rules! id {
     ($(#[doc = $doc:literal])+ $name:ident) => {

@@ -20,8 +20,10 @@
 //! `db` is the only module that knows which database it is; `migrations/` has the tables.
 
 mod alerts;
+mod artifact_owner;
 mod artifacts;
 mod attempts;
+mod clock;
 mod counters;
 mod datasets;
 mod db;
@@ -38,6 +40,7 @@ mod keys;
 mod migrate;
 mod newest;
 mod number;
+mod owned;
 mod page;
 mod prune;
 mod queue;
@@ -45,6 +48,7 @@ mod reading;
 mod rescored;
 mod rescoring;
 mod results;
+mod retries;
 mod run_ends;
 mod runs;
 mod sandboxes;
@@ -54,6 +58,7 @@ mod secrets;
 mod settings;
 mod snapshots;
 mod specs;
+mod submission;
 mod tables;
 mod tags;
 #[cfg(any(test, feature = "testing"))]
@@ -67,16 +72,18 @@ use std::fs;
 use std::path::Path;
 
 pub use alerts::{Alert, Delivery, DeliveryState, Firing, NewAlert, NewDelivery, NewFiring};
+pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
+pub use clock::Clock;
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
 pub use events::{NewEvent, StoredEvent};
-pub use experiments::{Experiment, NewExperiment, Settings};
+pub use experiments::{Experiment, NewExperiment, Settings, StoredAgent};
 pub use gc::{Garbage, Removed, Usage};
-pub use history::{HistoryFilter, InvariantCount, Past, PastStatus, RunNumbers};
-pub use idempotency::{Begun, Once, Reply, Submitted};
-pub use ids::{ExperimentId, JobId, Lane, RunId};
+pub use history::{ComparableFilter, ComparableRun, HistoryFilter, InvariantCount, Past, PastStatus, RunNumbers};
+pub use idempotency::{Once, Submitted};
+pub use ids::{ExperimentId, Ids, JobId, Lane, RunId};
 pub use keys::{ApiKey, NewKey, Scope};
 pub use newest::newer_than;
 pub use page::{Listed, Page};
@@ -84,23 +91,27 @@ pub use prune::{Prune, Pruned};
 pub use queue::{
     Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, SpecDepth, Summarise, WorkerId,
 };
-pub use reading::{Numbers, header, read_spec, report, spec_of, with_output};
+pub use reading::{
+    Numbers, Printed, ReportParts, header, read_spec, report, report_without_output, spec_of, with_output,
+};
 pub use rescored::Rescored;
 pub use rescoring::{Judged, Version};
 pub use results::{FoundScenario, ScenarioFilter, StoredScenario};
+pub use retries::{Retries, RetryObserver};
 pub use run_ends::RunEnd;
-pub use runs::{Demand, NewJob, NewRun, Run, RunKind, RunState};
-pub use sandboxes::{
-    HeldSandbox, NewSandbox, Sandbox, SandboxBeat, SandboxClaim, SandboxFilter, SandboxLease, SandboxState,
-};
+pub use runs::{NewJob, NewRun, Run, RunKind, RunState};
+pub use sandboxes::{HeldSandbox, NewSandbox, Sandbox, SandboxClaim, SandboxFilter, SandboxLease, SandboxState};
+pub use scenario::Demand;
 pub use scores::{NewScore, NewScoreRule, Score, ScoreFilter, ScoreRequest, ScoreRule};
 pub use sealing::MasterKey;
 pub use snapshots::{NewSnapshot, Snapshot, Which, bundle_key};
 pub use specs::{SpecContent, SpecFile, SpecVersion, StoredSpecVersion};
+pub use submission::JobTerms;
 pub use traces::{NewTrace, StoredTrace, TraceFilter};
 pub use wakeups::{Wakeup, Wakeups};
 pub use workers::{NewWorker, Pulse, Worker};
 
+use artifact_owner::Writable;
 use db::Db;
 
 /// The database in a data directory. Clones are the same store.
@@ -108,6 +119,7 @@ use db::Db;
 pub struct Store {
     db: Db,
     artifacts: Artifacts,
+    writable: Writable,
 }
 
 impl Store {
@@ -115,13 +127,17 @@ impl Store {
     pub async fn open(folder: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).map_err(StoreError::files("make", folder))?;
         let db = Db::sqlite(&folder.join("touchstone.db")).await?;
-        Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? }.tagged().await
+        Self::new(db, Artifacts::folder(&folder.join("evidence"))?).tagged().await
     }
 
     /// The same store with its artifacts somewhere else.
     #[must_use]
     pub fn with_artifacts(self, artifacts: Artifacts) -> Self {
-        Self { artifacts, ..self }
+        Self::new(self.db, artifacts)
+    }
+
+    fn new(db: Db, artifacts: Artifacts) -> Self {
+        Self { db, artifacts, writable: Writable::default() }
     }
 
     /// Where its artifacts are.
@@ -143,7 +159,7 @@ impl Store {
             }
             _ => Db::sqlite(Path::new(url)).await?,
         };
-        Self { db, artifacts: Artifacts::folder(&folder.join("evidence"))? }.tagged().await
+        Self::new(db, Artifacts::folder(&folder.join("evidence"))?).tagged().await
     }
 
     /// Ends all connections; what was kept stays.

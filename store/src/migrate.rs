@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sqlx::SqlStr;
-use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqlitePool;
 use sqlx::{Connection as _, Executor as _};
@@ -20,32 +20,45 @@ macro_rules! steps {
 }
 
 /// The migrations of `migrations/sqlite`.
-const SQLITE: &[Step] =
-    steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql" };
+const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql" };
 /// The migrations of `migrations/postgres`: the same numbers and names.
-pub(crate) const POSTGRES: &[Step] =
-    steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql" };
+pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql" };
+
+/// The reason why a database was not brought up to date.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MigrationError {
+    /// The transaction around the migrations failed.
+    #[error(transparent)]
+    Transaction(#[from] sqlx::Error),
+    /// A migration failed, or the database has others than we know.
+    #[error(transparent)]
+    Step(#[from] MigrateError),
+}
 
 /// Brings a SQLite database up to date.
 pub(crate) async fn sqlite(pool: &SqlitePool, path: &Path) -> Result<(), StoreError> {
-    let unusable = |reason: String| StoreError::Unusable { path: path.to_owned(), reason };
-    // Nobody else looks or writes before it is done: of several processes that open a new database, one makes it.
-    let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.map_err(|error| unusable(error.to_string()))?;
-    run(SQLITE, &mut *tx).await.map_err(unusable)?;
-    tx.commit().await.map_err(|error| unusable(error.to_string()))
+    let unusable = |error: MigrationError| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    migrate_sqlite(pool).await.map_err(unusable)
 }
 
-/// Brings a Postgres database up to date; why not.
-pub(crate) async fn postgres(connection: &mut PgConnection) -> Result<(), String> {
-    let mut tx = connection.begin().await.map_err(|error| error.to_string())?;
+async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrationError> {
+    // Nobody else looks or writes before it is done: of several processes that open a new database, one makes it.
+    let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+    run(SQLITE, &mut *tx).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Brings a Postgres database up to date.
+pub(crate) async fn postgres(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    let mut tx = connection.begin().await?;
     // Of several processes that open a new database, one makes it, and the others wait for it.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended('touchstone migrations', 0))";
-    tx.execute(lock).await.map_err(|error| error.to_string())?;
+    tx.execute(lock).await?;
     run(POSTGRES, &mut *tx).await?;
-    tx.commit().await.map_err(|error| error.to_string())
+    Ok(tx.commit().await?)
 }
 
-async fn run(steps: &[Step], connection: &mut impl Migrate) -> Result<(), String> {
+async fn run(steps: &[Step], connection: &mut impl Migrate) -> Result<(), MigrateError> {
     let migration = |&(number, name, text): &Step| {
         Migration::new(number, name.into(), MigrationType::Simple, SqlStr::from_static(text), false)
     };
@@ -53,7 +66,7 @@ async fn run(steps: &[Step], connection: &mut impl Migrate) -> Result<(), String
     // The caller's transaction is the lock.
     migrator.set_locking(false);
     // `run` does the same, but its future cannot be sent to another thread.
-    migrator.run_direct(None, connection, false).await.map_err(|error| error.to_string())
+    migrator.run_direct(None, connection, false).await
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use crate::time::millis;
 /// What is removed. Traces of runs go with their experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prune {
-    /// Replies to requests, messages and sandboxes that ended before this time, workers that were not heard of since then,
-    /// and bundles older than it that no snapshot uses.
+    /// Replies to requests, messages and sandboxes that ended before this time, and workers that were not heard of since
+    /// then.
     pub before: Timestamp,
     /// Traces of no run that are older than this.
     pub traces_before: Timestamp,
@@ -40,8 +40,6 @@ pub struct Pruned {
     pub workers: u64,
     /// Traces.
     pub traces: u64,
-    /// Bundles of agents.
-    pub bundles: u64,
 }
 
 row! {
@@ -95,8 +93,7 @@ impl Store {
         let workers = tx.execute(&workers).await?;
         tx.commit().await?;
         let traces = self.prune_traces(prune).await?;
-        let bundles = self.prune_bundles(prune.before).await?;
-        Ok(Pruned { replies, deliveries, sandboxes, workers, traces, bundles })
+        Ok(Pruned { replies, deliveries, sandboxes, workers, traces })
     }
 
     async fn prune_traces(&self, prune: Prune) -> Result<u64, StoreError> {
@@ -144,8 +141,10 @@ impl Store {
         Ok(removed)
     }
 
-    /// Removes bundles that no snapshot uses. Who adds a snapshot looks for its bundle while it holds the same lock.
-    async fn prune_bundles(&self, before: Timestamp) -> Result<u64, StoreError> {
+    /// Removes bundles of agents that no snapshot uses and that are older than this; how many. Who adds a snapshot looks for
+    /// its bundle while it holds the same lock.
+    pub async fn prune_bundles(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.require_own_artifacts().await?;
         let mut tx = self.db.begin().await?;
         tx.lock(BUNDLES).await?;
         let used = used_bundles(&mut tx).await?;

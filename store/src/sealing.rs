@@ -7,11 +7,11 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac as _};
+use scenario::hex;
 use sha2::Sha256;
 
 use crate::Store;
 use crate::error::StoreError;
-use crate::specs::hex;
 
 /// How many bytes a master key has.
 const KEY: usize = 32;
@@ -57,7 +57,7 @@ impl MasterKey {
     /// The key as text, for its file.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        hex(&self.0)
+        hex(self.0)
     }
 
     /// Seals a value. It can be opened with the same words only, which say what it is for. The nonce is random, and never
@@ -113,7 +113,7 @@ impl MasterKey {
         block[..KEY].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&block.into());
         mac.update(words.as_bytes());
-        hex(&mac.finalize().into_bytes())
+        hex(mac.finalize().into_bytes())
     }
 }
 

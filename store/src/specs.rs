@@ -1,6 +1,7 @@
 //! What specs say, each version once: by its id and number for people, by its digest for us.
 
 use jiff::Timestamp;
+use scenario::hex;
 use sea_query::{Expr, ExprTrait as _, Func, OnConflict, Order, Query, SelectStatement};
 use sha2::{Digest as _, Sha256};
 
@@ -78,13 +79,8 @@ impl SpecContent {
             part(&[u8::from(file.executable)]);
             part(&file.content);
         }
-        hex(&hasher.finalize())
+        hex(hasher.finalize())
     }
-}
-
-/// Bytes in hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 row! {
@@ -300,7 +296,7 @@ async fn keep_content(tx: &mut Tx, digest: &str, content: &SpecContent, now: Tim
         return Ok(());
     }
     write_tags(tx, digest, content).await?;
-    let mut files: Vec<_> = content.files.iter().map(|file| (hex(&Sha256::digest(&file.content)), file)).collect();
+    let mut files: Vec<_> = content.files.iter().map(|file| (hex(Sha256::digest(&file.content)), file)).collect();
     // Everybody writes contents in the same order, so that no two wait for each other.
     files.sort_by(|(one, _), (other, _)| one.cmp(other));
     for (blob, file) in files {

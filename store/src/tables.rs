@@ -36,7 +36,7 @@ tables! {
     /// Scenarios of a run.
     Scenarios {
         Experiment, Run, Id, Position, Plan, Status, Composite, WallMs, ExitCode, ErrorKind, ErrorMessage, Sandbox,
-        Forbidden, Limits, Offences, Notes, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
+        Forbidden, Limits, Offences, Notes, Caveats, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
         CacheReadTokens, CostUsd, EvidenceJob, EvidenceAttempt, EndedAt,
     }
     /// What judging says about each invariant.
@@ -91,7 +91,7 @@ tables! {
     /// Runs that somebody wants to be scored.
     ScoreRequests { Number, Experiment, Run, Rules, State, Attempts, DueAt, LastError, CreatedAt }
     /// Requests that are answered once.
-    Idempotency { Owner, Key, Fingerprint, Status, Reply, Experiment, Run, BusyUntil, CreatedAt }
+    Idempotency { Owner, Key, Fingerprint, Experiment, Run, BusyUntil, CreatedAt }
     /// Processes that do jobs.
     Workers {
         Id, Host, Control, Slots, CpuMilli, Memory, Running, FreeDisk, Reason, Version, StartedAt, SeenAt,

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::db::Db;
 use crate::migrate;
-use crate::specs::hex;
 
 /// Where the server is.
 const VARIABLE: &str = "TOUCHSTONE_TEST_DATABASE_URL";
@@ -115,7 +115,7 @@ async fn remove_what_others_left(admin: &mut PgConnection) {
 /// The database that all others are copies of. The first of all processes makes it.
 async fn template(admin: &mut PgConnection, server: &PgConnectOptions) -> String {
     let texts: String = migrate::POSTGRES.iter().map(|(_, _, text)| *text).collect();
-    let name = format!("touchstone_template_{}", &hex(&Sha256::digest(texts))[..16]);
+    let name = format!("touchstone_template_{}", &hex(Sha256::digest(texts))[..16]);
     if exists(admin, &name).await {
         return name;
     }

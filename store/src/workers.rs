@@ -10,9 +10,9 @@ use crate::db::row;
 use crate::error::StoreError;
 use crate::number;
 use crate::queue::WorkerId;
-use crate::runs::Demand;
 use crate::tables::Workers;
 use crate::time::{millis, timestamp};
+use scenario::Demand;
 
 const COLUMNS: [Workers; 12] = [
     Workers::Id,
@@ -55,6 +55,25 @@ pub struct Pulse {
     pub free_disk: u64,
     /// Why it takes nothing; `None` when it does.
     pub reason: Option<String>,
+    /// What fails and is tried again, in words.
+    pub problems: Vec<String>,
+}
+
+impl Pulse {
+    /// The reason and the problems as one text: a line each, the first of which is empty without a reason.
+    fn words(&self) -> Option<String> {
+        let line = |text: &String| text.replace('\n', " ");
+        if self.problems.is_empty() {
+            return self.reason.as_ref().map(line);
+        }
+        let lines = [self.reason.as_ref().map(line).unwrap_or_default()].into_iter();
+        Some(lines.chain(self.problems.iter().map(line)).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn of_words(words: &str) -> (Option<String>, Vec<String>) {
+        let mut lines = words.split('\n').map(ToOwned::to_owned);
+        (lines.next().filter(|reason| !reason.is_empty()), lines.collect())
+    }
 }
 
 /// A worker.
@@ -90,6 +109,7 @@ row! {
 
 impl WorkerRow {
     fn read(self) -> Result<Worker, StoreError> {
+        let (reason, problems) = self.reason.as_deref().map(Pulse::of_words).unwrap_or_default();
         Ok(Worker {
             new: NewWorker {
                 id: self.id.parse()?,
@@ -102,7 +122,8 @@ impl WorkerRow {
             pulse: Pulse {
                 running: number::read(self.running)?,
                 free_disk: number::read(self.free_disk)?,
-                reason: self.reason,
+                reason,
+                problems,
             },
             started_at: timestamp(self.started_at)?,
             seen_at: timestamp(self.seen_at)?,
@@ -126,7 +147,7 @@ impl Store {
                 number::kept(new.budget.memory).into(),
                 number::kept(pulse.running).into(),
                 number::kept(pulse.free_disk).into(),
-                pulse.reason.clone().into(),
+                pulse.words().into(),
                 new.version.as_str().into(),
                 millis(now).into(),
                 millis(now).into(),
@@ -143,7 +164,7 @@ impl Store {
             .table(Workers::Table)
             .value(Workers::Running, number::kept(pulse.running))
             .value(Workers::FreeDisk, number::kept(pulse.free_disk))
-            .value(Workers::Reason, pulse.reason.clone())
+            .value(Workers::Reason, pulse.words())
             .value(Workers::SeenAt, millis(now))
             .and_where(Expr::col(Workers::Id).eq(id.to_string()))
             .to_owned();

@@ -17,14 +17,15 @@ use jiff::Timestamp;
 use scenario::evidence::{Answer, Evidence, Exit, FileEntry, FileKind, Files};
 use scenario::plan::{PlanOptions, expand};
 use scenario::spec::{Spec, load};
-use store::{Demand, Experiment, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, RunState, Settings};
-use store::{SpecContent, Store, WorkerId};
+use store::{
+    Clock, Demand, Experiment, ExperimentId, Ids as _, JobId, Lane, NewExperiment, NewJob, NewRun, RunId, RunState,
+    Settings, SpecContent, Store, WorkerId,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use worker::{
-    Clock, Config, Ids as _, Lack, LiveSandbox, NoSnapshots, Observer, Parts, Peers, RandomIds, Sandboxes, Secrets,
-    Worker,
+    Config, LiveSandbox, NoSnapshots, Observer, Parts, Peers, RandomIds, Sandboxes, Secrets, Unavailable, Worker,
 };
 
 /// How many scenarios a run has, one row each.
@@ -200,7 +201,7 @@ struct NoSecrets;
 
 #[async_trait]
 impl Secrets for NoSecrets {
-    async fn resolve(&self, _: &Experiment, _: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+    async fn resolve(&self, _: &Experiment, _: &Spec) -> Result<BTreeMap<String, String>, Unavailable> {
         Ok(BTreeMap::new())
     }
 }

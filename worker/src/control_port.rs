@@ -3,35 +3,31 @@
 //! `POST /v1/ask` takes an [`Ask`] and answers with an [`Answer`]; `GET /healthz` says that somebody is there. Who asks has to
 //! know the worker's own token, and is asked for it before anything else is read.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use listener::{Connection, Connections, Incoming, Limits};
 use scenario::interactive::{Answer, Ask, MOST_FILE_BYTES};
 use serde::Serialize;
 use serde_json::json;
 use subtle::ConstantTimeEq as _;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::interactive::Interactive;
 
 /// How large a question may be: a file as base64, and the words around it.
 const MOST_BODY: usize = MOST_FILE_BYTES / 3 * 4 + 256 * 1024;
-/// How many connections there are at once; further ones wait.
-const CONNECTIONS: usize = 64;
-/// How long somebody may take to say what is wanted.
+/// How many connections there are at once. Servers keep most of them, and whoever does not know the token the rest.
+const CONNECTIONS: usize = 128;
+/// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// As whom servers are counted: all of them have the same token.
+const SERVERS: &str = "servers";
 /// How long answers that are under way may take once the end was asked for.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -40,32 +36,21 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// `token` is what who asks has to send as `Authorization: Bearer`.
 pub async fn serve_control(listener: TcpListener, token: String, interactive: Interactive, cancel: CancellationToken) {
     let port = Arc::new(Port { token, interactive });
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.try_join_next().is_some() {}
-        let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
-        };
-        let Some((place, accepted)) = cancel.run_until_cancelled(accepted).await else { break };
-        match accepted {
-            Ok((stream, _)) => {
-                let port = Arc::clone(&port);
-                connections.spawn(async move {
-                    let _place = place;
-                    serve(stream, port).await;
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection to the control port was not taken");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+    let answer = move |request: Request<Incoming>| {
+        let port = Arc::clone(&port);
+        async move { port.answer(request).await }
+    };
+    let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
+    let connections = Connections::of_one_key(limits);
+    let serving = connections.serve(listener, answer, cancel.cancelled());
+    let late = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(FAREWELL).await;
+    };
+    tokio::select! {
+        () = serving => {}
+        () = late => {}
     }
-    drop(listener);
-    let ended = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FAREWELL, ended).await;
 }
 
 /// What every connection needs.
@@ -74,27 +59,20 @@ struct Port {
     interactive: Interactive,
 }
 
-async fn serve(stream: TcpStream, port: Arc<Port>) {
-    let answer = service_fn(move |request| {
-        let port = Arc::clone(&port);
-        async move { Ok::<_, Infallible>(port.answer(request).await) }
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .keep_alive(true)
-        .serve_connection(TokioIo::new(stream), answer);
-    if let Err(error) = served.await {
-        tracing::debug!(%error, "a connection to the control port ended early");
-    }
-}
-
 impl Port {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         if (request.method(), request.uri().path()) == (&Method::GET, "/healthz") {
             return json_response(StatusCode::OK, &json!({ "status": "ok" }));
         }
-        if !self.knows_token(request.headers()) {
+        let is_known = self.knows_token(request.headers());
+        if let Some(connection) = request.extensions().get::<Connection>() {
+            match is_known {
+                true if connection.authenticated(SERVERS).is_err() => return too_many(),
+                true => {}
+                false => connection.unauthenticated(),
+            }
+        }
+        if !is_known {
             return problem(StatusCode::UNAUTHORIZED, "the token of this worker is missing or wrong");
         }
         match (request.method(), request.uri().path()) {
@@ -132,6 +110,13 @@ impl Port {
 
 fn too_large() -> Response<Full<Bytes>> {
     problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a question has at most {MOST_BODY} bytes"))
+}
+
+fn too_many() -> Response<Full<Bytes>> {
+    let mut response =
+        problem(StatusCode::SERVICE_UNAVAILABLE, "too many questions are being answered; try again soon");
+    response.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("1"));
+    response
 }
 
 fn problem(status: StatusCode, message: &str) -> Response<Full<Bytes>> {

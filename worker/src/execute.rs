@@ -7,22 +7,21 @@ use std::sync::{Arc, OnceLock};
 use engine::attempt::{Attempt, Keep};
 use engine::backend::Identity;
 use engine::error::EngineError;
-use engine::event::{Event, Events};
+use engine::event::Events;
 use engine::uploaded::SnapshotFiles;
 use futures::FutureExt as _;
+use scenario::event::Event;
 use scenario::evidence::Evidence;
 use scenario::result::{RowStatus, ScenarioResult};
 use scenario::verdict::ErrorKind;
-use serde_json::json;
 use store::Held;
 use tokio::time::Instant;
 
 use crate::Shared;
 use crate::config::KeepSandbox;
 use crate::heartbeat::Heartbeat;
-use crate::library::{Opened, Unopened};
 use crate::notice::{About, Notice};
-use crate::record::record;
+use crate::run_cache::{Opened, Unopened};
 use crate::stop::Stop;
 
 /// One job that is being done.
@@ -64,7 +63,7 @@ impl Execution {
 
     async fn work(&self) {
         self.shared.observer.tell(Notice::Claimed { job: self.about.clone() });
-        self.shared.journal.note(&self.about, "claimed", json!({ "worker": self.shared.config.worker.to_string() }));
+        self.shared.journal.note(&self.about, Event::Claimed { worker: self.shared.config.worker.to_string() });
         let opened = match self.shared.library.open(self.held.run).await {
             Ok(opened) => self.opened.get_or_init(|| opened),
             Err(error @ Unopened::Unusable(_)) => {
@@ -88,7 +87,7 @@ impl Execution {
         match ran {
             Ok(evidence) => {
                 let result = ScenarioResult::judge(&opened.spec, &self.held.scenario, &evidence);
-                self.complete(Some(&evidence), ScenarioResult { wall_ms, ..result }).await;
+                self.judged(&evidence, ScenarioResult { wall_ms, ..result }).await;
             }
             Err(error) => {
                 // When nobody asked for the end, it is a failure like others.
@@ -133,8 +132,7 @@ impl Execution {
     fn events(&self) -> Events {
         let (shared, about) = (Arc::clone(&self.shared), self.about.clone());
         Events::to(move |event: Event| {
-            let (kind, body) = record(&event);
-            shared.journal.note(&about, kind, body);
+            shared.journal.note(&about, event.clone());
             shared.observer.tell(Notice::Happened { job: about.clone(), event });
         })
     }

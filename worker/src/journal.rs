@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-use store::{NewEvent, Store};
+use scenario::event::Event;
+use store::{Clock, NewEvent, Store};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
 use crate::notice::About;
-use crate::surroundings::Clock;
 
 /// How many events are written at once.
 const AT_ONCE: usize = 200;
@@ -38,14 +37,13 @@ impl Journal {
     }
 
     /// Writes an event down, soon.
-    pub(crate) fn note(&self, about: &About, kind: &str, body: Json) {
+    pub(crate) fn note(&self, about: &About, event: Event) {
         let _ = self.sender.send(Entry::Event(NewEvent {
             run: about.run,
             scenario: about.scenario.clone(),
             attempt: about.attempt,
             at: self.clock.now(),
-            kind: kind.to_owned(),
-            body,
+            happened: event,
         }));
     }
 

@@ -10,53 +10,53 @@
 //! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty; a service ([`Worker::run`]) goes on, tells
 //! that it is there, and has sandboxes that people work in ([`Interactive`]).
 
-mod absence;
+mod artifact_place;
 mod bundles;
+mod completion;
 mod config;
 mod control;
 mod control_port;
-mod ending;
+mod dependencies;
+mod engine_health;
 mod execute;
 mod heartbeat;
+mod idle_reason;
 mod interactive;
 mod journal;
-mod library;
-mod listening;
+mod maintenance;
 mod notice;
-mod presence;
 mod reaper;
-mod reason;
-mod record;
+mod registration;
+mod run_cache;
 mod sandboxes;
 mod scoring;
 mod service;
 mod slots;
 mod stop;
-mod surroundings;
 mod traces;
-mod upkeep;
 mod uploads;
+mod wakeup_listener;
 mod worker;
 
 use std::sync::Arc;
 
-use store::Store;
+use store::{Clock, Ids, Retries, Store};
 use tokio::sync::Notify;
 
 pub use config::{Config, KeepSandbox, Service};
 pub use control::Control;
 pub use control_port::serve_control;
+pub use dependencies::{NoSnapshots, OwnersOf, Peers, RandomIds, Secrets, Snapshots, Unavailable};
 pub use interactive::Interactive;
-pub use library::{bundle_folder, chosen_agent};
 pub use notice::{About, Notice, Observer};
+pub use run_cache::bundle_folder;
 pub use sandboxes::{LiveSandbox, OnBackend, Sandboxes};
-pub use surroundings::{Clock, Ids, Lack, NoSnapshots, OwnersOf, Peers, RandomIds, Secrets, Snapshots};
 pub use uploads::StoredSnapshots;
 pub use worker::{Ticked, Worker};
 
-use absence::Absence;
+use engine_health::Absence;
 use journal::Journal;
-use library::Library;
+use run_cache::Library;
 
 /// Everything that a worker is given.
 #[derive(Debug)]
@@ -96,6 +96,8 @@ struct Shared {
     /// Told when leases are to be renewed at once: somebody may have cancelled a run.
     renew: Notify,
     absence: Absence,
+    /// Everything that fails and is tried again.
+    retries: Retries,
 }
 
 impl Shared {
@@ -103,6 +105,8 @@ impl Shared {
         let Parts { config, store, sandboxes, clock, ids, peers, secrets, snapshots, observer } = parts;
         let journal = Journal::of(store.clone(), Arc::clone(&clock));
         let needed = (secrets, snapshots);
+        let watching = observer.clone();
+        let retries = Retries::told_to(move |problem| watching.tell(Notice::Problem(problem)));
         let library = Library::new(store.clone(), needed, config.bundles.clone(), config.scratch.clone());
         Self {
             config,
@@ -116,6 +120,7 @@ impl Shared {
             journal,
             renew: Notify::new(),
             absence: Absence::default(),
+            retries,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::event::Event;
+use scenario::event::Event;
 use scenario::result::ScenarioResult;
 use store::RunId;
 

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use scenario::event::Event;
 use scenario::result::ScenarioResult;
 use scenario::verdict::ErrorKind;
-use serde_json::json;
 use store::{Completion, Failure, Held, Kept, Numbers, Page, SandboxFilter, StoreError, WorkerId};
 
 use crate::Shared;
-use crate::ending::backoff;
+use crate::completion::backoff;
 use crate::heartbeat::later;
 use crate::notice::{About, Notice};
 
@@ -33,8 +33,8 @@ pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) 
     for held in lost.iter().filter(|held| held.lane == shared.config.lane && !is_ours(held)) {
         if let Err(error) = give_back(shared, held).await {
             // The other jobs, and those that wait, are not to blame.
-            let message = format!("the job of `{}` could not be given back: {error}", held.scenario.id);
-            shared.observer.tell(Notice::Problem(message));
+            let mut observer = shared.retries.observe("giving a job of a lost worker back");
+            observer.failed(format_args!("{}: {error}", held.scenario.id));
         }
     }
     Ok(())
@@ -71,7 +71,7 @@ async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> 
         Kept::Stale
     };
     if retried == Kept::Kept {
-        shared.journal.note(&about, "lost", json!({ "worker": held.worker.to_string() }));
+        shared.journal.note(&about, Event::Lost { worker: held.worker.to_string() });
         shared.observer.tell(Notice::Retrying { job: about, message: LOST.to_owned(), after });
         return Ok(());
     }
@@ -81,7 +81,7 @@ async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> 
 /// Ends a job that will not be tried again: its attempts are used up, or it is not wanted any more.
 async fn end(shared: &Arc<Shared>, held: &Held, about: About, cancelled: bool) -> Result<(), StoreError> {
     if !cancelled {
-        shared.journal.note(&about, "lost", json!({ "worker": held.worker.to_string() }));
+        shared.journal.note(&about, Event::Lost { worker: held.worker.to_string() });
         shared.journal.written().await;
     }
     let numbers = Numbers::of(&shared.store, held.run).await?;

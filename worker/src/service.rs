@@ -3,27 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use store::RetryObserver;
 use tokio::time::Instant;
 
 use crate::control::Order;
 use crate::notice::Notice;
-use crate::presence::Presence;
+use crate::registration::Presence;
 use crate::scoring::Scoring;
+use crate::worker::LOOKING;
 use crate::{Ticked, Worker};
 
-/// How often it is told that the store does not answer.
-const TELL: Duration = Duration::from_secs(60);
 /// How long it is waited at most before the store is asked again.
 const LONGEST: Duration = Duration::from_secs(15);
 /// How long a look may take, besides the time of a lease.
 const LOOK: Duration = Duration::from_secs(10);
-
-/// A store that does not answer.
-#[derive(Debug, Default)]
-struct Outage {
-    failures: u32,
-    told: Option<Instant>,
-}
 
 impl Worker {
     /// Works until its [`crate::Control`] asks it to end.
@@ -36,7 +29,7 @@ impl Worker {
             let scoring = Scoring::start(Arc::clone(&self.shared));
             (Presence::start(Arc::clone(&self.shared), service, Arc::clone(&self.standing)), scoring)
         });
-        let (mut outage, mut deadline) = (Outage::default(), None);
+        let (mut outage, mut deadline) = (self.shared.retries.observe(LOOKING), None);
         loop {
             let pause = self.look(&mut outage).await;
             if self.control().order() != Order::Work && self.slots.len() == 0 {
@@ -56,25 +49,18 @@ impl Worker {
     }
 
     /// Looks once; how long to wait when the store did not answer.
-    async fn look(&mut self, outage: &mut Outage) -> Option<Duration> {
+    async fn look(&mut self, outage: &mut RetryObserver) -> Option<Duration> {
         let patience = self.shared.config.lease + LOOK;
         let problem = match tokio::time::timeout(patience, self.tick()).await {
             Ok(Ok(Ticked { .. })) => {
-                if outage.failures > 0 {
-                    tracing::info!(failures = outage.failures, "the store answers again");
-                }
-                *outage = Outage::default();
+                outage.succeeded();
                 return None;
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the store does not answer".to_owned(),
         };
-        outage.failures += 1;
-        if outage.told.is_none_or(|told| told.elapsed() >= TELL) {
-            outage.told = Some(Instant::now());
-            self.shared.observer.tell(Notice::Problem(format!("{problem}; trying again for as long as it takes")));
-        }
-        let pause = self.shared.config.poll.saturating_mul(2_u32.saturating_pow(outage.failures.min(16)));
+        let failures = u32::try_from(outage.failed(problem).min(16)).unwrap_or(16);
+        let pause = self.shared.config.poll.saturating_mul(2_u32.saturating_pow(failures));
         Some(pause.min(LONGEST))
     }
 

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::uploaded::{ConfigFile, SnapshotFiles};
+use scenario::hex;
 use scenario::plan::SnapshotAgent;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use store::{Snapshot, Store, StoreError, bundle_key};
 
-use crate::surroundings::{Lack, Snapshots};
+use crate::dependencies::{Snapshots, Unavailable};
 
 /// How many archives are remembered: the scenarios of one run have the same.
 const REMEMBERED: usize = 4;
@@ -45,14 +46,14 @@ impl StoredSnapshots {
         Self { store, archives: Mutex::default() }
     }
 
-    async fn archive(&self, digest: &str) -> Result<Arc<[u8]>, Lack> {
+    async fn archive(&self, digest: &str) -> Result<Arc<[u8]>, Unavailable> {
         if let Some(found) = self.remembered(digest) {
             return Ok(found);
         }
         let bytes = self.store.artifacts().get(&bundle_key(digest)).await.map_err(unavailable)?;
-        let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = hex(Sha256::digest(&bytes));
         if digest.trim_start_matches("sha256:") != found {
-            return Err(Lack::Missing(format!("the archive {digest} is not what was uploaded")));
+            return Err(Unavailable::Missing(format!("the archive {digest} is not what was uploaded")));
         }
         let archive: Arc<[u8]> = bytes.as_ref().into();
         let mut archives = self.archives.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,12 +70,12 @@ impl StoredSnapshots {
 
 #[async_trait]
 impl Snapshots for StoredSnapshots {
-    async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Lack> {
+    async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Unavailable> {
         let found = self.store.named_snapshot(owner, agent).await.map_err(unavailable)?;
-        let Snapshot { new, version, .. } =
-            found.ok_or_else(|| Lack::Missing(format!("{agent} is not there; upload it with `POST /v1/agents`")))?;
+        let Snapshot { new, version, .. } = found
+            .ok_or_else(|| Unavailable::Missing(format!("{agent} is not there; upload it with `POST /v1/agents`")))?;
         let auth = read_auth(new.auth).map_err(|error| {
-            Lack::Missing(format!("what the agent `{}` needs cannot be read: {error}", agent.snapshot))
+            Unavailable::Missing(format!("what the agent `{}` needs cannot be read: {error}", agent.snapshot))
         })?;
         let config = |file: Config| ConfigFile { path: file.path, template: file.template };
         Ok(SnapshotFiles {
@@ -95,6 +96,6 @@ fn read_auth(auth: Json) -> Result<Auth, serde_json::Error> {
     if auth.is_null() { Ok(Auth::default()) } else { serde_json::from_value(auth) }
 }
 
-fn unavailable(error: StoreError) -> Lack {
-    Lack::Unavailable(error.to_string())
+fn unavailable(error: StoreError) -> Unavailable {
+    Unavailable::Unavailable(error.to_string())
 }

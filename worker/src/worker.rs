@@ -7,24 +7,29 @@ use store::{ClaimRequest, Demand, Held, HeldSandbox, Pulse, SandboxClaim, StoreE
 use tokio::task::{self, JoinSet};
 use tokio::time::Instant;
 
+use crate::artifact_place::{ArtifactPlace, Keeping};
 use crate::control::{Control, Order};
+use crate::engine_health::AWAY;
 use crate::execute::Execution;
 use crate::heartbeat::expiry;
+use crate::idle_reason::reason;
 use crate::interactive::{Interactive, Life};
-use crate::listening::Listening;
+use crate::maintenance::Looked;
 use crate::notice::Notice;
-use crate::presence::Standing;
-use crate::reason::reason;
+use crate::registration::Standing;
 use crate::slots::{Room, Slots, Taken, What};
 use crate::stop::{Stop, Why};
-use crate::upkeep::Looked;
+use crate::wakeup_listener::Listening;
 use crate::{Parts, Shared};
 
 /// How long the last sweep may take once everything else has ended.
 const LAST_SWEEP: Duration = Duration::from_secs(30);
 
+/// Looking for something to do, as something that is tried again.
+pub(crate) const LOOKING: &str = "looking for something to do";
+
 /// How often in a row the store may fail before a worker that is to empty its queue ends.
-const PATIENCE: u32 = 10;
+const PATIENCE: u64 = 10;
 
 /// Takes jobs and does them.
 ///
@@ -39,6 +44,7 @@ pub struct Worker {
     control: Control,
     pub(crate) looked: Looked,
     pub(crate) standing: Arc<Standing>,
+    pub(crate) place: ArtifactPlace,
     interactive: Interactive,
     _listening: Listening,
 }
@@ -50,7 +56,7 @@ pub struct Ticked {
     pub started: usize,
     /// How many there are.
     pub running: usize,
-    /// Whether jobs wait for room on the disk.
+    /// Whether jobs wait for room on the disk, or for a place where evidence can be kept.
     pub blocked: bool,
 }
 
@@ -60,6 +66,7 @@ impl Worker {
     pub fn new(parts: Parts) -> Self {
         let (shared, control) = (Arc::new(Shared::new(parts)), Control::default());
         let listening = Listening::start(Arc::clone(&shared), control.clone());
+        let place = ArtifactPlace::new(&shared.retries);
         Self {
             shared,
             jobs: JoinSet::new(),
@@ -68,6 +75,7 @@ impl Worker {
             control,
             looked: Looked::default(),
             standing: Arc::default(),
+            place,
             interactive: Interactive::default(),
             _listening: listening,
         }
@@ -90,8 +98,12 @@ impl Worker {
                 Room::For(demand) => Some(demand),
                 Room::Any => None,
             };
-            if !self.disk().await.is_enough {
+            let keeping = self.keeping().await;
+            if !self.disk().await.is_enough || keeping == Keeping::Blocked {
                 blocked = true;
+                break;
+            }
+            if keeping == Keeping::Later {
                 break;
             }
             if !self.take_sandbox(room).await? && !self.take_job(room).await? {
@@ -153,9 +165,16 @@ impl Worker {
         self.standing.say(Pulse {
             running: u32::try_from(self.slots.len()).unwrap_or(u32::MAX),
             free_disk: disk.map_or(0, |disk| disk.free),
-            reason: reason(config, order, &self.slots, (disk, self.shared.absence.is_known()), next),
+            reason: reason(config, order, &self.slots, (disk, self.obstacle()), next),
+            problems: self.shared.retries.failing(),
         });
         Ok(())
+    }
+
+    /// Why no job could be done now, whatever room there is.
+    fn obstacle(&self) -> Option<String> {
+        let away = self.shared.absence.is_known().then(|| AWAY.to_owned());
+        away.or_else(|| self.why_not_kept())
     }
 
     /// Waits until another look is worth it: a job ended, one that waits for its time is ready, another process told of new
@@ -170,16 +189,17 @@ impl Worker {
     ///
     /// A store that does not answer for a moment is no reason to end.
     pub async fn run_until_empty(&mut self) -> Result<(), StoreError> {
+        let mut observer = self.shared.retries.observe(LOOKING);
         let mut failures = 0;
         loop {
             match self.is_done().await {
                 Ok(true) => return Ok(()),
-                Ok(false) => failures = 0,
-                Err(error) if failures == PATIENCE => return Err(error),
-                Err(error) => {
-                    failures += 1;
-                    self.shared.observer.tell(Notice::Problem(format!("{error}; trying again")));
+                Ok(false) => {
+                    failures = 0;
+                    observer.succeeded();
                 }
+                Err(error) if failures == PATIENCE => return Err(error),
+                Err(error) => failures = observer.failed(error),
             }
             self.wait().await;
         }

@@ -5,6 +5,7 @@ use std::io;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use scenario::plan::AgentOverride;
 use serde_json::{Map, Value as Json, json};
 use store::SpecContent;
 use tar::{Builder, Header};
@@ -25,11 +26,13 @@ pub(crate) struct Submission {
     /// Values of parameters.
     pub(crate) parameters: Vec<(String, Json)>,
     /// Who acts instead of the agent.
-    pub(crate) agent: Option<&'static str>,
+    pub(crate) agent: Option<AgentOverride>,
     /// A bar for every cell.
     pub(crate) min_pass_rate: Option<f64>,
     /// Which scenarios.
     pub(crate) filter: Vec<String>,
+    /// The chaos cells to run.
+    pub(crate) chaos: Vec<String>,
     /// Values of secrets.
     pub(crate) secrets: BTreeMap<String, String>,
 }
@@ -47,6 +50,7 @@ impl Submission {
             "agent": self.agent,
             "min_pass_rate": self.min_pass_rate,
             "filter": self.filter,
+            "chaos": (!self.chaos.is_empty()).then_some(&self.chaos),
             "secrets": self.secrets,
         });
         match content.files.is_empty() {

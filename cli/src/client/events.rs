@@ -1,24 +1,37 @@
 //! What happens on a server, as it happens: server-sent events, which go on where they were when the connection breaks.
 
-use eventsource_stream::Eventsource as _;
+use eventsource_stream::{EventStreamError, Eventsource as _};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use reqwest::Method;
+use scenario::event::Event;
 use scenario::untrusted;
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
-use super::lively::{SILENCE, lively};
+use super::idle_timeout::{PartsError, SILENCE, with_idle_timeout};
 use super::refusal::{refused, unreachable};
 use super::{LONGEST_PAUSE, OUTAGE, PAUSE, RemoteRun, Server, is_passing};
 use crate::output::CommandError;
 
+/// The kind of the last part of a stream.
+const DONE: &str = "done";
+
+/// A part of a stream.
+#[derive(Debug, Clone)]
+pub(crate) enum Streamed {
+    /// Something happened.
+    Happened(Happened),
+    /// The run has ended: nothing more will happen.
+    Done,
+}
+
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub(crate) struct Happened {
-    /// What, in one word; `done` is the last.
-    pub(crate) kind: String,
-    /// All about it.
+    /// What, as far as this version knows it.
+    pub(crate) event: Event,
+    /// All about it, as the server said it.
     pub(crate) data: Json,
 }
 
@@ -32,20 +45,10 @@ impl Happened {
     pub(crate) fn word(&self, name: &str) -> String {
         untrusted::line(self.data[name].as_str().unwrap_or_default(), 300)
     }
-
-    /// A text of its body, safe to show.
-    pub(crate) fn said(&self, name: &str) -> String {
-        untrusted::line(self.data["body"][name].as_str().unwrap_or_default(), 300)
-    }
-
-    /// Whether it is the last.
-    pub(crate) fn is_done(&self) -> bool {
-        self.kind == "done"
-    }
 }
 
 /// The parts of a stream as they arrive.
-type Arriving = BoxStream<'static, Result<eventsource_stream::Event, String>>;
+type Arriving = BoxStream<'static, Result<eventsource_stream::Event, EventStreamError<PartsError<reqwest::Error>>>>;
 
 /// What happens in a run, from its beginning to its end.
 pub(crate) struct Stream<'a> {
@@ -65,8 +68,9 @@ impl<'a> Stream<'a> {
     }
 
     /// The next event. A connection that breaks is made again, for a while; whoever stops waiting loses nothing.
-    pub(crate) async fn next(&mut self) -> Result<Happened, CommandError> {
+    pub(crate) async fn next(&mut self) -> Result<Streamed, CommandError> {
         let mut pause = PAUSE;
+        let mut observer = self.server.retries.observe("following the events of the server");
         loop {
             let problem = match self.arriving().await {
                 Ok(arriving) => match arriving.next().await {
@@ -88,17 +92,25 @@ impl<'a> Stream<'a> {
             if away.elapsed() > OUTAGE {
                 return Err(problem);
             }
+            observer.failed(&problem);
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    fn seen(&mut self, event: &eventsource_stream::Event) -> Happened {
+    fn seen(&mut self, event: &eventsource_stream::Event) -> Streamed {
         if let Ok(number) = event.id.parse() {
             self.after = number;
         }
-        let data = serde_json::from_str(&event.data).unwrap_or_default();
-        Happened { kind: untrusted::line(&event.event, 100), data }
+        if event.event == DONE {
+            return Streamed::Done;
+        }
+        let data: Json = serde_json::from_str(&event.data).unwrap_or_default();
+        // A newer server may say more than this version knows.
+        let known = Event::understand(&event.event, &data["body"]);
+        let kind = || untrusted::line(&event.event, 100);
+        let event = known.unwrap_or_else(|| Event::Unknown { kind: kind(), body: data["body"].clone() });
+        Streamed::Happened(Happened { event, data })
     }
 
     async fn arriving(&mut self) -> Result<&mut Arriving, Failed> {
@@ -118,8 +130,8 @@ impl<'a> Stream<'a> {
             let problem = refused(self.server, answer).await;
             return Err(if is_passing(status) { Failed::ForNow(problem) } else { Failed::ForGood(problem) });
         }
-        let parts = lively(answer.bytes_stream(), SILENCE);
-        Ok(parts.eventsource().map(|event| event.map_err(|error| error.to_string())).boxed())
+        let parts = with_idle_timeout(answer.bytes_stream(), SILENCE);
+        Ok(parts.eventsource().boxed())
     }
 }
 

@@ -6,7 +6,7 @@ use scenario::untrusted;
 use serde_json::{Value as Json, json};
 use store::newer_than;
 
-use super::Server;
+use super::{RemoteStatus, Server};
 use crate::output::CommandError;
 use crate::reference::Reference;
 
@@ -109,9 +109,9 @@ impl Server {
     }
 
     /// The report of a run, as far as it has come, and where the run stands.
-    pub(crate) async fn report(&self, run: &RemoteRun) -> Result<(Report, String), CommandError> {
+    pub(crate) async fn report(&self, run: &RemoteRun) -> Result<(Report, RemoteStatus), CommandError> {
         let value = self.get(&run.path("", &[])).await?;
-        let status = value["status"].as_str().unwrap_or_default().to_owned();
+        let status = RemoteStatus::of(value["status"].as_str().unwrap_or_default());
         let mut report = read(value).map_err(|problem| {
             CommandError::Infrastructure(format!("what {} answers cannot be read: {problem}", self.place()))
         })?;

@@ -1,17 +1,24 @@
 //! Following a server's run to its end, with what a person sees meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use scenario::counted_as;
+use scenario::count_noun_as;
+use scenario::event::Event;
+use scenario::format_duration;
 use scenario::report::Report;
 use scenario::result::RowStatus;
-use scenario::took;
+use scenario::untrusted;
 use serde_json::{Value as Json, json};
 
-use super::{Happened, RemoteRun, Server, Stream};
+use super::waiting::Waiting;
+use super::{Happened, RemoteRun, RemoteStatus, Server, Stream, Streamed};
 use crate::live_view::LiveView;
 use crate::output::{CommandError, Output};
-use crate::signals::{Asked, Signals};
+use crate::replicas::{Replicas, Standing};
+use crate::signals::{Signals, StopRequest};
+
+/// How much of a reason is shown.
+const MOST_WHY: usize = 300;
 
 /// How following ended.
 #[derive(Debug)]
@@ -32,22 +39,28 @@ pub(crate) async fn follow(
     let (report, status) = server.report(run).await?;
     let mut shown = Shown::begin(&report, output);
     // Before the first run there are no numbers; the stream waits for it.
-    if status == "finished" || status == "cancelled" {
+    if status != RemoteStatus::Open {
         shown.end();
-        return Ok(Followed::Ended(Box::new(report), status == "cancelled"));
+        return Ok(Followed::Ended(Box::new(report), status == RemoteStatus::Cancelled));
     }
-    let (ended, total) = (report.rows.len(), counted_as(report.score.total, "scenario has", "scenarios have"));
+    let (ended, total) = (report.rows.len(), count_noun_as(report.score.total, "scenario has", "scenarios have"));
     output.note(format!("following {}: {ended} of {total} ended", run.name()));
     let mut stream = Stream::of(server, run.clone());
+    let mut waiting = Waiting::of(server);
     let interrupted = loop {
         let happened = tokio::select! {
             biased;
-            asked = signals.next() => match asked { Asked::Once | Asked::Again => break true },
+            asked = signals.next() => match asked { StopRequest::Once | StopRequest::Again => break true },
             happened = stream.next() => happened,
+            reason = waiting.new_reason(), if shown.running.is_empty() => {
+                output.note(format!("waiting: {reason}"));
+                continue;
+            }
         };
+        waiting.restart();
         match happened {
-            Ok(happened) if happened.is_done() => break false,
-            Ok(happened) => shown.tell(&happened, output),
+            Ok(Streamed::Done) => break false,
+            Ok(Streamed::Happened(happened)) => shown.tell(&happened, output),
             Err(problem) => {
                 shown.end();
                 return Err(problem);
@@ -59,7 +72,7 @@ pub(crate) async fn follow(
         return Ok(Followed::Interrupted);
     }
     let (report, status) = server.report(run).await?;
-    Ok(Followed::Ended(Box::new(report), status == "cancelled"))
+    Ok(Followed::Ended(Box::new(report), status == RemoteStatus::Cancelled))
 }
 
 /// What a person sees.
@@ -68,19 +81,28 @@ struct Shown {
     run: u32,
     spec: String,
     live: Option<LiveView>,
+    /// The scenarios that a worker has taken and not ended.
+    running: HashSet<String>,
     /// How each scenario that has ended did.
     ended: HashMap<String, RowStatus>,
+    replicas: Replicas,
 }
 
 impl Shown {
     fn begin(report: &Report, output: &Output) -> Self {
         let total = u64::try_from(report.score.total).unwrap_or(u64::MAX);
+        let mut replicas = Replicas::default();
+        for cell in &report.score.cells {
+            replicas.plan_cell(&report.header.experiment_id, cell.id.as_str(), cell.planned);
+        }
         Self {
             experiment: report.header.experiment_id.clone(),
             run: report.header.run,
             spec: report.spec_id.clone(),
             live: output.live_view(total, 0),
+            running: HashSet::new(),
             ended: HashMap::new(),
+            replicas,
         }
     }
 
@@ -94,26 +116,28 @@ impl Shown {
         let scenario = happened.scenario();
         let name = format!("{}/{scenario}", self.spec);
         self.stream(happened, output);
-        match happened.kind.as_str() {
-            "claimed" => self.doing(&name, "starting"),
-            "phase_started" => self.doing(&name, &happened.said("phase")),
-            "retrying" => {
+        match &happened.event {
+            Event::Claimed { .. } => self.doing(&name, "starting"),
+            Event::PhaseStarted(phase) => self.doing(&name, phase.word()),
+            Event::Retrying { why, .. } => {
                 self.forget(&name);
-                output.note(format!("retry {name}: {}", happened.said("why")));
+                output.note(format!("retry {name}: {}", untrusted::line(why, MOST_WHY)));
             }
-            "lost" | "released" => self.forget(&name),
-            "given_up" => {
+            Event::Lost { .. } | Event::Released { .. } => self.forget(&name),
+            Event::GivenUp { why } => {
                 self.forget(&name);
-                output.note(format!("ended {name}: {}", happened.said("why")));
+                output.note(format!("ended {name}: {}", untrusted::line(why, MOST_WHY)));
             }
-            "judged" => self.judged(&scenario, &name, happened, output),
+            Event::Judged { status, composite, wall_ms } => {
+                self.judged(&scenario, &name, (*status, *composite, *wall_ms), output);
+            }
             _ => {}
         }
     }
 
     /// Tells a program that reads along, in the words of a run on this machine.
     fn stream(&self, happened: &Happened, output: &mut Output) {
-        let (data, body) = (&happened.data, &happened.data["body"]);
+        let data = &happened.data;
         let about = || {
             json!({
                 "experiment_id": self.experiment,
@@ -123,56 +147,61 @@ impl Shown {
                 "attempt": data["attempt"],
             })
         };
-        match happened.kind.as_str() {
-            "claimed" => output.happened("began", about),
-            "retrying" => output.happened("retrying", || with(about(), &[("why", &body["why"])])),
-            "judged" => output.happened("ended", || {
-                with(
-                    about(),
-                    &[
-                        ("status", &body["status"]),
-                        ("composite_score", &body["composite"]),
-                        ("wall_ms", &body["wall_ms"]),
-                    ],
-                )
+        match &happened.event {
+            Event::Claimed { .. } => output.happened("began", about),
+            Event::Retrying { why, .. } => output.happened("retrying", || with(about(), [("why", json!(why))])),
+            Event::Judged { status, composite, wall_ms } => output.happened("ended", || {
+                let score = ("composite_score", json!(composite));
+                with(about(), [("status", json!(status)), score, ("wall_ms", json!(wall_ms))])
             }),
             _ => {}
         }
     }
 
-    fn judged(&mut self, scenario: &str, name: &str, happened: &Happened, output: &mut Output) {
-        let (word, status) = match happened.said("status").as_str() {
-            "pass" => ("pass ", RowStatus::Pass),
-            "fail" => ("FAIL ", RowStatus::Fail),
-            _ => ("ERROR", RowStatus::Error),
-        };
-        let body = &happened.data["body"];
-        let score = body["composite"].as_f64().unwrap_or(0.0);
-        let time = body["wall_ms"].as_u64().map_or_else(String::new, |time| format!(", {}", took(time)));
-        if self.ended.insert(scenario.to_owned(), status).is_none() {
-            if let Some(live) = &mut self.live {
-                live.ended(name, Some(status));
-            }
-            output.note(format!("{word} {name} ({score:.3}{time})"));
+    fn judged(&mut self, scenario: &str, name: &str, judged: (RowStatus, f64, Option<u64>), output: &mut Output) {
+        self.running.remove(name);
+        let (status, score, wall_ms) = judged;
+        let time = wall_ms.map_or_else(String::new, |time| format!(", {}", format_duration(time)));
+        if self.ended.insert(scenario.to_owned(), status).is_some() {
+            return;
+        }
+        if let Some(live) = &mut self.live {
+            live.ended(name, Some(status));
+        }
+        let (standing, settled) = self.replicas.ended(&self.experiment, scenario, status);
+        output.note(format!("{} {name} ({score:.3}{time}){}", standing.word(), standing.remark()));
+        for (scenario, status) in settled {
+            output.note(format!("{} {}/{scenario}", Standing::Settled(status).word(), self.spec));
+            output.happened("settled", || {
+                json!({
+                    "experiment_id": self.experiment,
+                    "run": self.run,
+                    "spec_id": self.spec,
+                    "scenario_id": scenario,
+                    "status": status.word(),
+                })
+            });
         }
     }
 
     fn doing(&mut self, name: &str, what: &str) {
+        self.running.insert(name.to_owned());
         if let Some(live) = &mut self.live {
             live.doing(name, what);
         }
     }
 
     fn forget(&mut self, name: &str) {
+        self.running.remove(name);
         if let Some(live) = &mut self.live {
             live.forget(name);
         }
     }
 }
 
-fn with(mut about: Json, more: &[(&str, &Json)]) -> Json {
+fn with<const N: usize>(mut about: Json, more: [(&str, Json); N]) -> Json {
     for (name, value) in more {
-        about[*name] = (*value).clone();
+        about[name] = value;
     }
     about
 }

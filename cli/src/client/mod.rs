@@ -4,9 +4,11 @@ mod bundle;
 mod events;
 mod experiments;
 mod following;
-mod lively;
+mod idle_timeout;
 mod options;
 mod refusal;
+mod status;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,15 +19,17 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value as Json;
+use store::Retries;
 use tokio::time::{Instant, sleep};
 
 pub(crate) use bundle::Submission;
-pub(crate) use events::{Happened, Stream};
+pub(crate) use events::{Happened, Stream, Streamed};
 pub(crate) use experiments::{Accepted, Listed, RemoteRun};
 pub(crate) use following::{Followed, follow};
-use lively::{SILENCE, lively};
+use idle_timeout::{SILENCE, with_idle_timeout};
 pub(crate) use options::{MaybeServer, ServerOptions};
 use refusal::{refused, unreachable};
+pub(crate) use status::RemoteStatus;
 
 use crate::http_client;
 use crate::output::CommandError;
@@ -51,13 +55,15 @@ pub(crate) struct Server {
     key: Option<String>,
     /// Whether it ever answered.
     met: Arc<AtomicBool>,
+    /// What is asked again because it failed.
+    retries: Retries,
 }
 
 impl Server {
     fn new(url: Url, key: Option<String>) -> Result<Self, CommandError> {
         let client = http_client::outside(&url)
             .map_err(|error| CommandError::Infrastructure(format!("the client cannot be made: {error}")))?;
-        Ok(Self { client, url, key, met: Arc::default() })
+        Ok(Self { client, url, key, met: Arc::default(), retries: Retries::logged() })
     }
 
     /// Where it is, for people.
@@ -82,7 +88,7 @@ impl Server {
     ) -> Result<BoxStream<'static, Result<Bytes, CommandError>>, CommandError> {
         let answer = self.call(|| self.request(Method::GET, path)).await?;
         let broke = |error| CommandError::Infrastructure(format!("the download broke: {error}"));
-        Ok(lively(answer.bytes_stream(), SILENCE).map(move |part| part.map_err(broke)).boxed())
+        Ok(with_idle_timeout(answer.bytes_stream(), SILENCE).map(move |part| part.map_err(broke)).boxed())
     }
 
     /// What it answers to an order. An order that could have arrived is given again only when giving it twice is the same.
@@ -114,6 +120,7 @@ impl Server {
     async fn call(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, CommandError> {
         let began = Instant::now();
         let mut pause = PAUSE;
+        let mut observer = self.retries.observe("asking the server");
         loop {
             let (problem, wait) = match request().send().await {
                 Ok(answer) if is_passing(answer.status()) => {
@@ -133,6 +140,10 @@ impl Server {
             let patience = if self.met.load(Ordering::Relaxed) { OUTAGE } else { NEVER_MET };
             if began.elapsed() + wait > patience {
                 return Err(problem);
+            }
+            // Who never answered is not waited for long enough to be worth a word.
+            if self.met.load(Ordering::Relaxed) {
+                observer.failed(&problem);
             }
             sleep(wait).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

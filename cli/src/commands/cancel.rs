@@ -3,18 +3,17 @@
 use clap::Args;
 use engine::owner::{Life, life_of};
 use scenario::result::ScenarioResult;
-use scenario::{counted, counted_as};
-use store::{Held, Kept, Numbers, Run, RunState};
+use scenario::{count_noun, count_noun_as};
+use store::{Clock as _, Held, Kept, Numbers, Run, RunState};
 use tokio::runtime::Runtime;
-use worker::Clock as _;
 
 use crate::client::{MaybeServer, Server};
 use crate::clock::SystemClock;
+use crate::data_dir::{Home, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
-use crate::standing::Standing;
+use crate::run_status::Standing;
 
 /// End a run before all of its scenarios have been run.
 ///
@@ -63,7 +62,7 @@ impl Cancel {
         let word = if said.text("status") == "cancelled" { "cancelled" } else { "is being cancelled" };
         // A server counts what will not be run any more as ended.
         let ended = server.report(&run).await?.0.rows.len();
-        let total = counted(said.0["total_scenarios"].as_u64().unwrap_or(0), "scenario");
+        let total = count_noun(said.0["total_scenarios"].as_u64().unwrap_or(0), "scenario");
         output.line(format!("{} {word}: {ended} of {total} had ended", run.name()))?;
         Ok(Exit::Passed)
     }
@@ -77,7 +76,7 @@ impl Cancel {
         if cancelled.given_up > 0 {
             output.line(format!(
                 "{} is gone; `touchstone sweep` removes what it left",
-                counted_as(
+                count_noun_as(
                     cancelled.given_up,
                     "scenario was given up: the process that ran it",
                     "scenarios were given up: the process that ran them"
@@ -87,13 +86,13 @@ impl Cancel {
         if cancelled.stopping > 0 {
             output.line(format!(
                 "{} being run: stopped at the next heartbeat of its worker",
-                counted_as(cancelled.stopping, "scenario is", "scenarios are")
+                count_noun_as(cancelled.stopping, "scenario is", "scenarios are")
             ))?;
         }
         let scenarios = home.store.scenarios(id).await?;
         let judged = scenarios.iter().filter(|stored| stored.result.is_some()).count();
         let word = if cancelled.ended { "cancelled" } else { "is being cancelled" };
-        output.line(format!("{id} {word}: {judged} of {} had ended", counted(after.total, "scenario")))?;
+        output.line(format!("{id} {word}: {judged} of {} had ended", count_noun(after.total, "scenario")))?;
         Ok(Exit::Passed)
     }
 }

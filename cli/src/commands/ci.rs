@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use scenario::drift::Drift;
+use scenario::regression::RunComparison;
 use scenario::report::{Report, Reports, comment};
 use scenario::spec::render;
 use tokio::runtime::Runtime;
@@ -23,8 +23,9 @@ use crate::submitting::{Sent, outgoing, submit};
 
 /// Validate specs, run them, compare with a baseline, and report: one command for a pipeline.
 ///
-/// They are run on this machine, or by a server when a URL is given. With --baseline, a regression makes the exit code 1; what
-/// nobody can tell from so few scenarios is called insufficient evidence, and does not. Ctrl-C, or the end of the pipeline's job,
+/// They are run on this machine, or by a server when a URL is given. With --baseline, a regression makes the exit code 1, and
+/// so does something that the baseline has and this run does not, unless --allow-removed is given; what nobody can tell from so few
+/// scenarios is called insufficient evidence, and does not. Ctrl-C, or the end of the pipeline's job,
 /// cancels what runs.
 #[derive(Debug, Args)]
 pub(crate) struct Ci {
@@ -36,6 +37,10 @@ pub(crate) struct Ci {
     /// Go on without a baseline when its file is not there, as on the first run of a pipeline.
     #[arg(long)]
     allow_missing_baseline: bool,
+    /// Pass also when specs, cells or invariants of the baseline are missing in this run, as after removing them or with another
+    /// --filter or --param.
+    #[arg(long)]
+    allow_removed: bool,
     /// Treat warnings about specs as errors.
     #[arg(long)]
     deny_warnings: bool,
@@ -51,10 +56,11 @@ pub(crate) struct Ci {
 }
 
 impl Ci {
-    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+    pub(crate) fn run(mut self, output: &mut Output) -> Result<Exit, CommandError> {
+        self.run.work.backend = self.run.work.backend.without_fallback("`ci`");
         let documents = self.run.documents.check(output)?;
         if let Some(path) = &self.comment {
-            require_writable(path).map_err(CommandError::Usage)?;
+            require_writable(path).map_err(CommandError::usage)?;
             if documents.has(path) {
                 let path = path.display();
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
@@ -83,7 +89,10 @@ impl Ci {
             None => self.run.reports(output)?,
         };
         Ok(worked.map(|(finish, mut reports)| {
-            reports.drift = baseline.map(|(name, baseline)| Drift::of(&name, &baseline, &reports.reports));
+            reports.comparison = baseline.map(|(name, baseline)| {
+                let comparison = RunComparison::of(&name, &baseline, &reports.reports);
+                if self.allow_removed { comparison } else { comparison.without_removal() }
+            });
             (finish, reports)
         }))
     }

@@ -4,23 +4,23 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use scenario::drift::Drift;
-use scenario::report::{Report, markdown_drift, read_all, terminal_drift};
+use scenario::regression::RunComparison;
+use scenario::report::{Report, markdown_comparison, read_all, terminal_comparison};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::client::MaybeServer;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::table::table;
 
 /// Compare two experiments, cell by cell and invariant by invariant.
 ///
-/// A cell that passed and does not any more has regressed, and so has an invariant that every replica met and none meets now.
-/// Any other drop of a pass rate counts when chance is an unlikely reason (Fisher's exact test, at 5 %, corrected for the number
-/// of comparisons); otherwise it is called insufficient evidence. The exit code is 1 when anything has regressed.
+/// A drop of a pass rate is a regression when chance is an unlikely reason for it (Fisher's exact test, at 5 %, corrected for the
+/// number of comparisons); otherwise it is called insufficient evidence, with the number of replicas that would tell. The exit code
+/// is 1 when anything has regressed.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// What was before: EXPERIMENT or EXPERIMENT#RUN, such as `latest~1`, or a report that was written with `-o FILE.json`.
@@ -29,8 +29,8 @@ pub(crate) struct Compare {
     #[arg(default_value = "latest")]
     candidate: String,
     /// How to show it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    format: CompareFormat,
     #[command(flatten)]
     server: MaybeServer,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Compare {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum CompareFormat {
     /// For people.
     Text,
     /// One JSON object.
@@ -53,17 +53,17 @@ impl Compare {
             Ok::<_, CommandError>((self.reports(&self.baseline).await?, self.reports(&self.candidate).await?))
         })?;
         self.require_two(&baseline, &candidate)?;
-        let drift = Drift::of(&self.baseline, &baseline, &candidate);
+        let comparison = RunComparison::of(&self.baseline, &baseline, &candidate);
         match self.format {
-            Format::Text => output.report(text(&drift).trim_end())?,
-            Format::Json => {
-                let (regressed, summary) = (drift.regressed(), drift.summary());
-                let value = json!({ "regressed": regressed, "summary": summary, "details": drift });
+            CompareFormat::Text => output.report(text(&comparison).trim_end())?,
+            CompareFormat::Json => {
+                let (regressed, summary) = (comparison.regressed(), comparison.summary());
+                let value = json!({ "regressed": regressed, "summary": summary, "details": comparison });
                 output.json(&value)?;
             }
-            Format::Markdown => output.line(markdown_drift(&drift).trim_end())?,
+            CompareFormat::Markdown => output.line(markdown_comparison(&comparison).trim_end())?,
         }
-        Ok(if drift.regressed() { Exit::Failed } else { Exit::Passed })
+        Ok(if comparison.regressed() { Exit::Failed } else { Exit::Passed })
     }
 
     /// Refuses to compare an experiment with itself, which would always say that nothing has changed.
@@ -85,7 +85,7 @@ impl Compare {
         if Path::new(word).is_file() {
             return from_file(Path::new(word));
         }
-        let reference: Reference = word.parse().map_err(CommandError::Usage)?;
+        let reference: Reference = word.parse().map_err(CommandError::usage)?;
         if reference.scenario.is_some() {
             return Err(CommandError::Usage("experiments are compared as a whole; leave `/SCENARIO` away".to_owned()));
         }
@@ -106,9 +106,9 @@ pub(super) fn from_file(path: &Path) -> Result<Vec<Report>, CommandError> {
     Ok(read_all(&text).map_err(named)?.reports)
 }
 
-fn text(drift: &Drift) -> String {
-    let mut text = terminal_drift(drift);
-    for (spec, metrics) in &drift.metrics {
+fn text(comparison: &RunComparison) -> String {
+    let mut text = terminal_comparison(comparison);
+    for (spec, metrics) in &comparison.metrics {
         let mut table = table([spec, "before", "now", "change"]);
         for metric in metrics {
             let change = match (metric.baseline, metric.delta) {
@@ -116,7 +116,7 @@ fn text(drift: &Drift) -> String {
                 (baseline, _) if baseline.abs() < f64::EPSILON => "new".to_owned(),
                 (baseline, delta) => format!("{:+.0} %", delta / baseline * 100.0),
             };
-            table.add_row([metric.name.to_owned(), number(metric.baseline), number(metric.candidate), change]);
+            table.add_row([metric.metric.name.to_owned(), number(metric.baseline), number(metric.candidate), change]);
         }
         text.push_str(&format!("{table}\n"));
     }

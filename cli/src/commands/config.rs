@@ -52,7 +52,9 @@ is no place for our tables.
 speak to a server only when `url` is set, and `--local` keeps the first five at this machine.
 
 Not in the table: `TOUCHSTONE_SECRET_KEY` (64 hexadecimal digits or base64 of 32 bytes), with which stored secrets are
-sealed, and `DOCKER_HOST`, which says where the Docker engine is.
+sealed; `DOCKER_HOST`, which says where the Docker engine is; and `TOUCHSTONE_RUN_AS` (`UID:GID`, such as 1000:1000), the
+unprivileged user that a process becomes when it was started as root, in the group of the Docker engine's socket: the
+container image sets it.
 
 ";
 

@@ -11,16 +11,16 @@ use engine::backend::Backend as _;
 use engine::data_dir::DataDir;
 use engine::owner::{Life, life_of};
 use jiff::Timestamp;
-use scenario::counted;
-use store::{ExperimentId, Garbage, Lane, Prune, Pruned, Store};
+use scenario::count_noun;
+use store::{Clock as _, ExperimentId, Garbage, Lane, Prune, Pruned, Store};
 use tokio::runtime::Runtime;
 use walkdir::WalkDir;
-use worker::{Clock as _, bundle_folder};
+use worker::bundle_folder;
 
 use crate::backend::docker;
 use crate::clock::SystemClock;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::machine;
 use crate::output::{CommandError, Output};
 use crate::times::{bytes_of, length, second, size};
@@ -28,10 +28,13 @@ use crate::whole_number::whole_number;
 
 /// Remove old experiments with their evidence, and everything that nothing uses any more.
 ///
-/// Experiments that have not ended stay, those of processes that still live, pinned ones, and the newest ones. With them go the versions of specs that no other
-/// experiment uses, the unpacked files of such specs, evidence that belongs to no experiment, and replies of judges that
-/// were kept longer ago. What killed processes left
-/// of sandboxes is removed by `touchstone sweep`.
+/// Experiments that have not ended stay, those of processes that still live, pinned ones, and the newest ones. With them go
+/// the versions of specs that no other experiment uses, the unpacked files of such specs, and replies of judges that were
+/// kept longer ago. Evidence of experiments that this database does not know stays, unless `--orphans-older-than` says
+/// otherwise. What killed processes left of sandboxes is removed by `touchstone sweep`.
+///
+/// A folder or bucket with evidence belongs to one database; `gc` refuses one that belongs to another, or to another copy of
+/// this one.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Remove experiments that were submitted longer ago than this.
@@ -43,6 +46,18 @@ pub(crate) struct Gc {
     /// Remove the oldest ones too until their evidence has no more bytes than this: `500MB`, `20GB`.
     #[arg(long, value_name = "SIZE", value_parser = bytes_of)]
     max_size: Option<u64>,
+    /// Remove evidence too that belongs to no experiment of this database and was not written to for that long, such as 7d;
+    /// at least 1d.
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    orphans_older_than: Option<Duration>,
+    /// Make the folder or bucket with evidence this database's own, and remove nothing: after the database was restored, moved
+    /// or upgraded, and when no other one uses the place.
+    #[arg(long, conflicts_with_all = ["orphans_older_than", "max_size", "images", "dry_run"])]
+    adopt_artifacts: bool,
+    /// Make a SQLite database this machine's own, and remove nothing: after it was moved or copied here from another machine,
+    /// and when that machine no longer uses it.
+    #[arg(long, conflicts_with_all = ["adopt_artifacts", "orphans_older_than", "max_size", "images", "dry_run"])]
+    adopt_database: bool,
     /// Only say what would be removed.
     #[arg(long)]
     dry_run: bool,
@@ -52,6 +67,9 @@ pub(crate) struct Gc {
     #[command(flatten)]
     store: StoreOption,
 }
+
+/// The shortest age of evidence without an experiment that is removed: what is being written now is never that old.
+const YOUNGEST_ORPHAN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What can be removed.
 struct Refuse {
@@ -73,14 +91,25 @@ impl Gc {
     }
 
     async fn collect(&self, output: &mut Output) -> Result<Exit, CommandError> {
+        let (before, orphans_before) = (self.before()?, self.orphans_before()?);
+        if self.adopt_database {
+            return self.adopt_database(output).await;
+        }
         let home = self.store.open_shared().await?;
-        let before = self.before()?;
+        if self.adopt_artifacts {
+            return adopt_artifacts(&home.store, output).await;
+        }
+        home.store.require_own_artifacts().await?;
         let garbage = Garbage { before, keep: self.keep.into(), most_bytes: self.max_size };
-        let refuse = refuse(&home.store, &home.data_dir, garbage).await?;
+        let refuse = refuse(&home.store, &home.data_dir, garbage, orphans_before).await?;
         if self.dry_run {
             return self.list(&home.store, &refuse, output).await;
         }
         let removed = home.store.collect(&refuse.experiments).await?;
+        let orphans = match orphans_before {
+            Some(before) => home.store.remove_orphans(before).await?,
+            None => 0,
+        };
         // Asked again: somebody may have submitted an old spec meanwhile.
         let mut used: HashSet<_> = home.store.digests().await?.into_iter().map(|(_, digest)| digest).collect();
         used.extend(home.store.sandbox_digests().await?);
@@ -94,10 +123,10 @@ impl Gc {
         self.prune(&home.store, before, output).await?;
         output.line(format!(
             "removed {}, {}, {}, {} and {}: {} of files",
-            counted(removed.experiments, "experiment"),
-            counted(refuse.orphans.len(), "orphaned folder"),
-            counted(removed.specs, "version") + " of specs",
-            counted(refuse.bundles.len(), "unpacked bundle"),
+            count_noun(removed.experiments, "experiment"),
+            count_noun(orphans, "orphaned folder"),
+            count_noun(removed.specs, "version") + " of specs",
+            count_noun(refuse.bundles.len(), "unpacked bundle"),
             judgements(&refuse),
             size(refuse.bytes)
         ))?;
@@ -107,26 +136,47 @@ impl Gc {
         Ok(Exit::Passed)
     }
 
+    /// Makes the database this machine's own.
+    async fn adopt_database(&self, output: &mut Output) -> Result<Exit, CommandError> {
+        let (_, before) = self.store.open_moved().await?;
+        output.line(match before {
+            Some(machine) => format!("the database belongs to this machine now, and no longer to `{machine}`"),
+            None => "the database belongs to this machine now".to_owned(),
+        })?;
+        Ok(Exit::Passed)
+    }
+
     /// Removes what servers keep for some time only.
     async fn prune(&self, store: &Store, before: Timestamp, output: &mut Output) -> Result<(), CommandError> {
         let prune = Prune { before, traces_before: before, traces_of_owner: u64::MAX, traces_of_sandbox: u64::MAX };
         let pruned = store.prune(prune).await?;
-        if pruned == Pruned::default() {
+        let bundles = store.prune_bundles(before).await?;
+        if pruned == Pruned::default() && bundles == 0 {
             return Ok(());
         }
         output.line(format!(
             "removed {}, {}, {}, {} and {} of a server",
-            counted(pruned.traces, "trace"),
-            counted(pruned.sandboxes, "row") + " of sandboxes",
-            counted(pruned.deliveries, "message"),
-            counted(pruned.bundles, "unused agent"),
-            counted(pruned.replies, "kept request"),
+            count_noun(pruned.traces, "trace"),
+            count_noun(pruned.sandboxes, "row") + " of sandboxes",
+            count_noun(pruned.deliveries, "message"),
+            count_noun(bundles, "unused agent"),
+            count_noun(pruned.replies, "kept request"),
         ))
     }
 
     fn before(&self) -> Result<Timestamp, CommandError> {
-        let too_long = |_| CommandError::Usage("--older-than is longer than time itself".to_owned());
-        SystemClock.now().checked_sub(self.older_than).map_err(too_long)
+        ago("--older-than", self.older_than)
+    }
+
+    /// Since when evidence that belongs to no experiment was not written to, when such evidence is to go.
+    fn orphans_before(&self) -> Result<Option<Timestamp>, CommandError> {
+        match self.orphans_older_than {
+            Some(age) if age < YOUNGEST_ORPHAN => Err(CommandError::Usage(
+                "--orphans-older-than is less than 1d: younger evidence may still be written to; give 1d or more"
+                    .to_owned(),
+            )),
+            age => age.map(|age| ago("--orphans-older-than", age)).transpose(),
+        }
     }
 
     /// Says what would be removed.
@@ -152,10 +202,10 @@ impl Gc {
         }
         output.line(format!(
             "would remove {}, {}, {}, {} and {}: {} of files",
-            counted(refuse.experiments.len(), "experiment"),
-            counted(refuse.orphans.len(), "orphaned folder"),
-            counted(refuse.specs.len(), "version") + " of specs",
-            counted(refuse.bundles.len(), "unpacked bundle"),
+            count_noun(refuse.experiments.len(), "experiment"),
+            count_noun(refuse.orphans.len(), "orphaned folder"),
+            count_noun(refuse.specs.len(), "version") + " of specs",
+            count_noun(refuse.bundles.len(), "unpacked bundle"),
             judgements(refuse),
             size(refuse.bytes)
         ))?;
@@ -173,11 +223,33 @@ impl Gc {
         for image in &evicted {
             output.line(format!("image      {image}"))?;
         }
-        output.line(format!("removed {}", counted(evicted.len(), "image")))
+        output.line(format!("removed {}", count_noun(evicted.len(), "image")))
     }
 }
 
-async fn refuse(store: &Store, data_dir: &DataDir, garbage: Garbage) -> Result<Refuse, CommandError> {
+/// The time so long ago.
+fn ago(option: &str, age: Duration) -> Result<Timestamp, CommandError> {
+    let too_long = |_| CommandError::Usage(format!("{option} is longer than time itself"));
+    SystemClock.now().checked_sub(age).map_err(too_long)
+}
+
+/// Makes the artifact place this database's own.
+async fn adopt_artifacts(store: &Store, output: &mut Output) -> Result<Exit, CommandError> {
+    let before = store.adopt_artifacts().await?;
+    let place = store.artifacts().whole_place();
+    output.line(match before {
+        Some(owner) => format!("`{place}` belongs to this database now, and no longer to {owner}"),
+        None => format!("`{place}` belongs to this database now"),
+    })?;
+    Ok(Exit::Passed)
+}
+
+async fn refuse(
+    store: &Store,
+    data_dir: &DataDir,
+    garbage: Garbage,
+    orphans_before: Option<Timestamp>,
+) -> Result<Refuse, CommandError> {
     // Listed before the rows are read: what is unpacked meanwhile is not in the list.
     let unpacked = unpacked(data_dir)?;
     let mut experiments = Vec::new();
@@ -195,7 +267,10 @@ async fn refuse(store: &Store, data_dir: &DataDir, garbage: Garbage) -> Result<R
     let bundles = data_dir.path().join("bundles");
     let unused = unpacked.iter().filter(|digest| !staying.contains(*digest));
     let bundles: Vec<_> = unused.map(|digest| bundle_folder(&bundles, digest)).collect();
-    let orphans = store.orphans().await?;
+    let orphans = match orphans_before {
+        Some(before) => store.orphans(before).await?,
+        None => Vec::new(),
+    };
     let mut evidence = 0;
     for id in experiments.iter().chain(&orphans) {
         evidence += store.evidence_bytes(*id).await?;

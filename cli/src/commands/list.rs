@@ -6,16 +6,15 @@ use jiff::Timestamp;
 use scenario::result::RowStatus;
 use scenario::score::{ExperimentVerdict, Metrics};
 use serde_json::{Value as Json, json};
-use store::{Experiment, Numbers, Run};
+use store::{Clock as _, Experiment, Numbers, Run};
 use tokio::runtime::Runtime;
-use worker::Clock as _;
 
 use crate::client::{Listed, MaybeServer, Server};
 use crate::clock::SystemClock;
+use crate::data_dir::{Home, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output, columns};
-use crate::standing::Standing;
+use crate::run_status::Standing;
 use crate::table::table;
 use crate::times::{age, second};
 use crate::whole_number::whole_number;
@@ -33,8 +32,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
     /// How to show them.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+    format: ListFormat,
     #[command(flatten)]
     server: MaybeServer,
     #[command(flatten)]
@@ -42,7 +41,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ListFormat {
     /// A table.
     Text,
     /// One JSON array.
@@ -66,9 +65,9 @@ impl List {
         }
         let rows = Runtime::new()?.block_on(self.rows())?;
         match self.format {
-            Format::Json => output.json(&rows.iter().map(object).collect())?,
-            Format::Text if rows.is_empty() => output.line(self.nothing())?,
-            Format::Text => output.line(listing(&rows, SystemClock.now(), columns()).to_string())?,
+            ListFormat::Json => output.json(&rows.iter().map(object).collect())?,
+            ListFormat::Text if rows.is_empty() => output.line(self.nothing())?,
+            ListFormat::Text => output.line(listing(&rows, SystemClock.now(), columns()).to_string())?,
         }
         Ok(Exit::Passed)
     }
@@ -76,13 +75,13 @@ impl List {
     fn of_server(&self, server: &Server, output: &mut Output) -> Result<Exit, CommandError> {
         let listed = Runtime::new()?.block_on(server.experiments(self.limit, self.spec.as_deref()))?;
         match self.format {
-            Format::Json => {
+            ListFormat::Json => {
                 output.json(&listed.into_iter().map(|one| one.0).collect())?;
             }
-            Format::Text if listed.is_empty() => {
+            ListFormat::Text if listed.is_empty() => {
                 output.line(format!("no experiments at {}; `touchstone submit SPEC` makes one", server.place()))?;
             }
-            Format::Text => output.line(remote_listing(&listed).to_string())?,
+            ListFormat::Text => output.line(remote_listing(&listed).to_string())?,
         }
         Ok(Exit::Passed)
     }

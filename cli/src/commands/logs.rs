@@ -5,7 +5,7 @@ use scenario::untrusted;
 use tokio::runtime::Runtime;
 
 use crate::ci_commands::Form;
-use crate::client::{Happened, RemoteRun, Server, ServerOptions, Stream};
+use crate::client::{Happened, RemoteRun, Server, ServerOptions, Stream, Streamed};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
@@ -72,9 +72,7 @@ async fn events(
             _ = signals.next() => return Ok(Exit::Interrupted),
             happened = stream.next() => happened?,
         };
-        if happened.is_done() {
-            return Ok(Exit::Passed);
-        }
+        let Streamed::Happened(happened) = happened else { return Ok(Exit::Passed) };
         if scenario.is_none_or(|wanted| wanted == happened.scenario()) {
             output.line(line(&happened))?;
         }
@@ -84,6 +82,6 @@ async fn events(
 fn line(happened: &Happened) -> String {
     let body = &happened.data["body"];
     let body = if body.as_object().is_none_or(serde_json::Map::is_empty) { String::new() } else { format!(" {body}") };
-    let (at, scenario, kind) = (happened.word("at"), happened.scenario(), &happened.kind);
+    let (at, scenario, kind) = (happened.word("at"), happened.scenario(), happened.event.kind());
     untrusted::line(&format!("{at}  {scenario}  attempt {}  {kind}{body}", happened.data["attempt"]), MOST_LINE)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use scenario::counted;
+use scenario::count_noun;
 use scenario::plan::{self, PlanError, PlanOptions, expand, parameter};
 use scenario::spec::{Spec, render};
 use scenario::untrusted;
@@ -29,13 +29,16 @@ pub(crate) struct Plan {
     /// Give a parameter of the matrix this value in every cell; several times for several parameters or values.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
+    /// Show only these cells of `chaos_matrix`: NAME or NAME,NAME.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    chaos: Vec<String>,
     /// How to show the plan.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    format: PlanFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum PlanFormat {
     /// A table.
     Text,
     /// One JSON array with a plan for each spec.
@@ -55,12 +58,12 @@ impl Plan {
             }
         }
         match self.format {
-            Format::Text => tables(&plans, output)?,
-            Format::Json if exit == Exit::Passed => {
+            PlanFormat::Text => tables(&plans, output)?,
+            PlanFormat::Json if exit == Exit::Passed => {
                 let json: Vec<_> = plans.iter().map(|(_, plan)| plan).collect();
                 output.json(&serde_json::json!(json))?;
             }
-            Format::Json => {}
+            PlanFormat::Json => {}
         }
         Ok(exit)
     }
@@ -81,7 +84,8 @@ impl Plan {
 
     fn options(&self, spec: &Spec) -> Result<PlanOptions, PlanError> {
         let parameters = self.parameters.iter().map(|text| parameter(spec, text)).collect::<Result<_, _>>()?;
-        Ok(PlanOptions { seed: self.seed, replicas: self.replicas, parameters })
+        let chaos = (!self.chaos.is_empty()).then(|| self.chaos.clone());
+        Ok(PlanOptions { seed: self.seed, replicas: self.replicas, parameters, chaos })
     }
 }
 
@@ -99,5 +103,5 @@ fn tables(plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), Co
         output.line(format!("{table}\n"))?;
     }
     let scenarios: usize = plans.iter().map(|(_, plan)| plan.scenarios.len()).sum();
-    output.line(format!("{}, {}", counted(plans.len(), "spec"), counted(scenarios, "scenario")))
+    output.line(format!("{}, {}", count_noun(plans.len(), "spec"), count_noun(scenarios, "scenario")))
 }

@@ -4,8 +4,7 @@ use clap::Args;
 use scenario::plan::Scenario;
 use scenario::report::Reports;
 use scenario::result::RowStatus;
-use store::{ExperimentId, NewExperiment, Run, RunId, Settings, StoredScenario};
-use worker::{Clock as _, Ids as _, RandomIds};
+use store::{Clock as _, NewExperiment, Run, RunId, StoredScenario, spec_of};
 
 use super::run::exit;
 use super::watch::watch;
@@ -15,9 +14,8 @@ use crate::documents::{DocumentOptions, Documents};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
-use crate::session::{LAST, Session, WorkOptions, new_run};
+use crate::session::{LAST, Session, WorkOptions, new_id};
 use crate::submitting::Sent;
-use store::spec_of;
 use tokio::runtime::Runtime;
 
 /// Run a scenario or a whole experiment again: the same spec, seed and parameters, as they were kept.
@@ -86,21 +84,12 @@ impl Rerun {
         let now = SystemClock.now();
         if self.what.scenario.is_none() && !self.failed_only {
             let scenarios = stored.into_iter().map(|one| one.scenario).collect();
-            let again = new_run(session.lane, &spec, scenarios);
+            let again = session.new_run(&spec, scenarios);
             return Ok(store.submit_again(experiment.id, &run.digest, &again, now).await?);
         }
         let (rerun_of, chosen) = self.chosen(&run, &stored)?;
-        let again = NewExperiment {
-            id: ExperimentId(RandomIds.id()),
-            spec: store::SpecVersion { digest: run.digest.clone(), ..experiment.spec },
-            source: experiment.source,
-            seed: experiment.seed,
-            settings: Settings { rerun_of: Some(rerun_of), ..experiment.settings },
-            owner: experiment.owner,
-            name: experiment.name,
-            secrets: None,
-        };
-        Ok(store.submit(&again, &new_run(session.lane, &spec, chosen), now).await?)
+        let again = NewExperiment::repeating(new_id(), experiment, &run, rerun_of);
+        Ok(store.submit(&again, &session.new_run(&spec, chosen), now).await?)
     }
 
     /// What is repeated as an experiment of its own, so that no pass rate is made of chosen scenarios; and what that is called.

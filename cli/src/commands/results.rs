@@ -5,9 +5,10 @@ use scenario::report::Reports;
 use tokio::runtime::Runtime;
 
 use super::run::exit;
-use crate::at_server::AtServer;
+use crate::client::RemoteStatus;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
+use crate::remote_experiment::AtServer;
 use crate::session::Finish;
 
 /// Show what came of an experiment of a server, or has come of it so far.
@@ -25,10 +26,12 @@ impl Results {
         Runtime::new()?.block_on(async {
             let run = self.experiment.find(&server).await?;
             let (report, status) = server.report(&run).await?;
-            let note = match status.as_str() {
-                "finished" => None,
-                "cancelled" => Some("cancelled: what had not ended was not run".to_owned()),
-                _ => Some(format!("it has not ended yet; `touchstone watch {}` follows it", run.name())),
+            let note = match status {
+                RemoteStatus::Finished => None,
+                RemoteStatus::Cancelled => Some("cancelled: what had not ended was not run".to_owned()),
+                RemoteStatus::Open => {
+                    Some(format!("it has not ended yet; `touchstone watch {}` follows it", run.name()))
+                }
             };
             let reports = Reports { reports: vec![report], note, ..Reports::default() };
             documents.publish(&reports, exit(Finish::All, &reports), output)

@@ -7,19 +7,18 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use scenario::counted;
+use scenario::count_noun;
 use server::{Access, Config, Parts};
 use tokio_util::sync::CancellationToken;
 
-use crate::chance::Chance;
 use crate::clock::SystemClock;
+use crate::data_dir::{Home, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::{Home, StoreOption};
 use crate::keys;
 use crate::output::{CommandError, Output};
 use crate::service::{
-    self, Reached, Running, SecretKeyOption, Station, Terms, ToWorkers, WorkerOptions, address, database, listen,
-    require_loopback,
+    self, ConnectionOptions, Reached, Running, SecretKeyOption, Station, Terms, ToWorkers, WorkerOptions, address,
+    database, listen, require_loopback,
 };
 use crate::signals::Signals;
 use crate::times::{bytes_of, length};
@@ -55,9 +54,8 @@ pub(crate) struct Serve {
     /// The largest body of any other request that is taken.
     #[arg(long, env = "TOUCHSTONE_MAX_BODY", value_name = "SIZE", default_value = "2Mi", value_parser = bytes_of)]
     max_body: u64,
-    /// How many streams of events may be open at once.
-    #[arg(long, env = "TOUCHSTONE_MAX_STREAMS", value_name = "N", default_value_t = 200, value_parser = whole_number::<usize>)]
-    max_streams: usize,
+    #[command(flatten)]
+    connections: ConnectionOptions,
     /// Remove experiments that are older than this, such as 90d, unless they are pinned; none without it.
     #[arg(long, env = "TOUCHSTONE_KEEP_FOR", value_name = "TIME", value_parser = length)]
     keep_for: Option<Duration>,
@@ -90,6 +88,7 @@ impl Serve {
         let home = self.store.open_shared().await?;
         let key = self.secret_key.resolve(&home.data_dir)?;
         home.store.require_master_key(&key).await?;
+        home.require_own_artifacts().await?;
         let (listener, place) = listen(self.listen).await?;
         let signals = Signals::listen()?;
         let station = match self.no_worker {
@@ -104,13 +103,13 @@ impl Serve {
         }
         let works = station.as_ref().map_or_else(
             || "no worker".to_owned(),
-            |station| format!("worker with {}", counted(station.slots, "slot")),
+            |station| format!("worker with {}", count_noun(station.slots, "slot")),
         );
         let parts = Parts {
             config: self.config(),
             store: home.store.clone(),
             clock: Arc::new(SystemClock),
-            ids: Arc::new(Chance),
+            ids: Arc::new(worker::RandomIds),
             admission: Arc::new(self.worker.admission(station.as_ref())?),
             workers: Arc::new(ToWorkers::new(key.clone(), station.as_ref())?),
             master_key: key,
@@ -134,7 +133,9 @@ impl Serve {
             writes_a_second: NonZeroU32::new(self.writes_per_second),
             upload_bytes: size(self.max_upload),
             body_bytes: size(self.max_body),
-            streams: self.max_streams,
+            streams: self.connections.max_streams,
+            streams_per_key: self.connections.streams_per_key(),
+            connections: self.connections.limits(),
             private_webhooks: self.allow_private_webhooks,
             keep_for: self.keep_for,
             keep_bytes: self.keep_bytes,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use scenario::counted;
+use scenario::count_noun;
 use tokio::runtime::Runtime;
 
 use super::watch::watch;
@@ -59,7 +59,7 @@ impl Submit {
             let sent = submit(&server, outgoing, self.name.as_deref(), self.priority, key).await?;
             for one in &sent {
                 let (id, source) = (&one.accepted.experiment, one.source.as_ref().unwrap_or(&one.spec_id));
-                output.note(format!("submitted {source} as {id}: {}", counted(one.accepted.total, "scenario")));
+                output.note(format!("submitted {source} as {id}: {}", count_noun(one.accepted.total, "scenario")));
             }
             if self.watch {
                 return watch(&server, &sent, &documents, output).await;

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use engine::backend::{Backend, Reach, Swept};
-use scenario::{counted, counted_as};
+use scenario::{count_noun, count_noun_as};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::backend::{Unconnected, docker, local, neither};
+use crate::data_dir::DataDirOption;
 use crate::exit_code::Exit;
-use crate::home::DataDirOption;
 use crate::output::{CommandError, Output};
 
 /// Remove what processes left behind that were killed: containers, volumes, control groups and folders.
@@ -21,14 +21,14 @@ pub(crate) struct Sweep {
     #[arg(long)]
     kept: bool,
     /// How to show what was removed.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = SweepFormat::Text)]
+    format: SweepFormat,
     #[command(flatten)]
     data_dir: DataDirOption,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum SweepFormat {
     /// For people.
     Text,
     /// One JSON object.
@@ -39,8 +39,8 @@ impl Sweep {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let swept = Runtime::new()?.block_on(self.sweep(output))?;
         match self.format {
-            Format::Text => output.line(text(swept))?,
-            Format::Json => output.json(&json!({
+            SweepFormat::Text => output.line(text(swept))?,
+            SweepFormat::Json => output.json(&json!({
                 "containers": swept.containers,
                 "volumes": swept.volumes,
                 "folders": swept.folders,
@@ -94,15 +94,18 @@ fn text(swept: Swept) -> String {
         Swept { containers: 0, volumes: 0, folders: 0, .. } => "nothing was left behind".to_owned(),
         Swept { containers, volumes, folders, .. } => format!(
             "removed {}, {} and {}",
-            counted(containers, "container"),
-            counted(volumes, "volume"),
-            counted(folders, "folder")
+            count_noun(containers, "container"),
+            count_noun(volumes, "volume"),
+            count_noun(folders, "folder")
         ),
     };
     match swept.kept {
         0 => removed,
         kept => {
-            format!("{removed}; {} kept for you, which --kept removes", counted_as(kept, "sandbox is", "sandboxes are"))
+            format!(
+                "{removed}; {} kept for you, which --kept removes",
+                count_noun_as(kept, "sandbox is", "sandboxes are")
+            )
         }
     }
 }

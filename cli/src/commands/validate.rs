@@ -1,17 +1,23 @@
 //! `touchstone validate`: everything that is wrong with a spec.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use scenario::plan::{PlanOptions, expand};
+use scenario::spec::code::Code;
 use scenario::spec::diagnostic::{Diagnostic, Severity};
 use scenario::spec::{Loaded, render};
-use scenario::{counted, counted_as};
+use scenario::untrusted;
+use scenario::{count_noun, count_noun_as};
 
 use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, same_id, sources};
+
+/// How many places of one recommendation are shown.
+const SHOWN_PLACES: usize = 5;
 
 /// Check specs without running anything, and show everything that is wrong with them.
 #[derive(Debug, Args)]
@@ -20,15 +26,15 @@ pub(crate) struct Validate {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// How to show what was found.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ValidateFormat::Text)]
+    format: ValidateFormat,
     /// Exit with 3 for warnings too.
     #[arg(long)]
     deny_warnings: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ValidateFormat {
     /// For people: with excerpts.
     Text,
     /// One JSON array.
@@ -42,10 +48,10 @@ impl Validate {
         let (sources, readable) = sources(&self.paths);
         let results: Vec<(&Source, Loaded)> = sources.iter().map(|source| (source, source.load())).collect();
         match self.format {
-            Format::Text if results.is_empty() => {}
-            Format::Text => text(&results, output)?,
-            Format::Json => json(&results, output)?,
-            Format::Github => github(&results, output)?,
+            ValidateFormat::Text if results.is_empty() => {}
+            ValidateFormat::Text => text(&results, output)?,
+            ValidateFormat::Json => json(&results, output)?,
+            ValidateFormat::Github => github(&results, output)?,
         }
         readable?;
         let specs = results.iter().filter_map(|(source, loaded)| Some((*source, loaded.spec.as_ref()?)));
@@ -69,12 +75,15 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
         if loaded.left_out > 0 {
             output.line(format!(
                 "{name}: {} not shown\n",
-                counted_as(loaded.left_out, "more finding is", "more findings are")
+                count_noun_as(loaded.left_out, "more finding is", "more findings are")
             ))?;
         }
         if let Some(spec) = &loaded.spec {
             let scenarios = expand(spec, PlanOptions::default()).map_or(0, |plan| plan.scenarios.len());
-            output.line(format!("{name}: ok, {}", counted(scenarios, "scenario")))?;
+            output.line(format!("{name}: ok, {}", count_noun(scenarios, "scenario")))?;
+            for line in advice(&loaded.advice) {
+                output.line(format!("{name}: {line}"))?;
+            }
         }
     }
     let valid = results.iter().filter(|(_, loaded)| loaded.spec.is_some()).count();
@@ -82,24 +91,42 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
     let of = |severity| all.iter().filter(|diagnostic| diagnostic.severity() == severity).count();
     output.line(format!(
         "{}: {valid} valid, {} invalid; {}, {}",
-        counted(results.len(), "spec"),
+        count_noun(results.len(), "spec"),
         results.len() - valid,
-        counted(of(Severity::Error), "error"),
-        counted(of(Severity::Warning), "warning")
+        count_noun(of(Severity::Error), "error"),
+        count_noun(of(Severity::Warning), "warning")
     ))
+}
+
+/// What is recommended, a line for each kind: where it all is, and what to do.
+fn advice(recommended: &[Diagnostic]) -> Vec<String> {
+    let mut places: BTreeMap<Code, Vec<&Diagnostic>> = BTreeMap::new();
+    for diagnostic in recommended {
+        places.entry(diagnostic.code).or_default().push(diagnostic);
+    }
+    let line = |(code, found): (Code, Vec<&Diagnostic>)| {
+        let named: Vec<_> = found.iter().take(SHOWN_PLACES).map(|one| format!("`{}`", one.path)).collect();
+        let more = if found.len() > named.len() { ", …" } else { "" };
+        let help = found.first().and_then(|first| first.help.as_deref()).unwrap_or_default();
+        format!("advice ({code}) for {}{more}: {help}", untrusted::line(&named.join(", "), 400))
+    };
+    places.into_iter().map(line).collect()
 }
 
 fn json(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), CommandError> {
     let findings: serde_json::Value = results
         .iter()
-        .flat_map(|(source, loaded)| loaded.diagnostics.iter().map(|diagnostic| render::json(diagnostic, &source.name)))
+        .flat_map(|(source, loaded)| {
+            let all = loaded.diagnostics.iter().chain(&loaded.advice);
+            all.map(|diagnostic| render::json(diagnostic, &source.name))
+        })
         .collect();
     output.json(&findings)
 }
 
 fn github(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), CommandError> {
     for (source, loaded) in results {
-        for diagnostic in &loaded.diagnostics {
+        for diagnostic in loaded.diagnostics.iter().chain(&loaded.advice) {
             output.document(&render::github(diagnostic, &source.name), Form::Commands)?;
         }
     }

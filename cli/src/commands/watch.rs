@@ -5,11 +5,11 @@ use scenario::report::{Report, Reports};
 use tokio::runtime::Runtime;
 
 use super::run::exit;
-use crate::at_server::AtServer;
 use crate::client::{Followed, RemoteRun, Server, follow};
 use crate::documents::Documents;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
+use crate::remote_experiment::AtServer;
 use crate::session::Finish;
 use crate::signals::Signals;
 use crate::submitting::Sent;

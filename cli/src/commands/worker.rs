@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
-use scenario::counted;
+use scenario::count_noun;
 use tokio_util::sync::CancellationToken;
 
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::service::{
     self, Reached, Running, SecretKeyOption, Station, Terms, WorkerOptions, address, database, host, is_shared, listen,
@@ -52,6 +52,7 @@ impl Worker {
         let home = self.store.open_shared().await?;
         let key = self.secret_key.resolve(&home.data_dir)?;
         home.store.require_master_key(&key).await?;
+        home.require_own_artifacts().await?;
         let signals = Signals::listen()?;
         let terms = Terms { drain_for: self.drain_for, reached: self.reached().await? };
         let port = match terms.reached.url() {
@@ -59,7 +60,7 @@ impl Worker {
             url => format!("control port {url}"),
         };
         let station = Station::set_up(&home, key, &self.worker, terms).await?;
-        let slots = counted(station.slots, "slot");
+        let slots = count_noun(station.slots, "slot");
         let ending = CancellationToken::new();
         let worker = Some(station.start());
         let database = database(self.store.shared_url().as_deref(), &home.data_dir);

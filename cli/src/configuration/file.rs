@@ -2,11 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
 use scenario::spec::diagnostic::did_you_mean;
 use toml::{Table, Value};
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration `{}`: {reason}", path.display())]
+pub(super) struct ConfigFileError {
+    path: PathBuf,
+    #[source]
+    reason: InvalidConfig,
+}
+
+/// The reason why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum InvalidConfig {
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    /// It is no TOML. The line itself is not shown: it may hold a key, and messages go to logs.
+    #[error("{place}{message}")]
+    Syntax { place: String, message: String },
+    #[error("there is no command `{name}` to configure{hint}")]
+    UnknownCommand { name: String, hint: String },
+    #[error("unknown key `{name}`{place}{hint}")]
+    UnknownKey { name: String, place: String, hint: String },
+    #[error("`{0}` must be true or false")]
+    NoSwitch(String),
+    #[error("`{0}` must be a text, a number, true or false")]
+    NoValue(String),
+}
 
 /// A file that says how commands behave.
 #[derive(Debug)]
@@ -17,10 +45,10 @@ pub(super) struct ConfigFile {
 
 impl ConfigFile {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let named = |problem: String| format!("the configuration `{}`: {problem}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-        let table = text.parse::<Table>().map_err(|error| named(problem(&text, &error)))?;
+    pub(super) fn read(path: &Path) -> Result<Self, ConfigFileError> {
+        let named = |reason| ConfigFileError { path: path.to_owned(), reason };
+        let text = fs::read_to_string(path).map_err(|error| named(error.into()))?;
+        let table = text.parse::<Table>().map_err(|error| named(syntax(&text, &error)))?;
         Ok(Self { path: path.to_owned(), table })
     }
 
@@ -36,8 +64,8 @@ impl ConfigFile {
     }
 
     /// The command for which it is usual what the file says.
-    pub(super) fn apply(&self, mut command: Command) -> Result<Command, String> {
-        let named = |problem: String| format!("the configuration `{}`: {problem}", self.path.display());
+    pub(super) fn apply(&self, mut command: Command) -> Result<Command, ConfigFileError> {
+        let named = |reason| ConfigFileError { path: self.path.clone(), reason };
         let known = Known::of(&command);
         for (key, value) in &self.table {
             let Value::Table(table) = value else { continue };
@@ -66,13 +94,14 @@ impl ConfigFile {
     }
 }
 
-/// What is wrong with a file, and where. The line itself is not shown: it may hold a key, and messages go to logs.
-fn problem(text: &str, error: &toml::de::Error) -> String {
-    let Some(span) = error.span() else { return error.message().to_owned() };
+/// Says what is wrong with a file, and where.
+fn syntax(text: &str, error: &toml::de::Error) -> InvalidConfig {
+    let message = error.message().to_owned();
+    let Some(span) = error.span() else { return InvalidConfig::Syntax { place: String::new(), message } };
     let before = text.get(..span.start).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
-    format!("line {line}, column {column}: {}", error.message())
+    InvalidConfig::Syntax { place: format!("line {line}, column {column}: "), message }
 }
 
 /// What can be configured: commands, and their options, each with whether it is a switch.
@@ -96,14 +125,14 @@ impl Known {
         self.0.get(command).and_then(|options| options.get(option)).is_some_and(|is_switch| *is_switch)
     }
 
-    fn check_command(&self, name: &str) -> Result<(), String> {
+    fn check_command(&self, name: &str) -> Result<(), InvalidConfig> {
         if self.0.contains_key(name) {
             return Ok(());
         }
-        Err(format!("there is no command `{name}` to configure{}", meant(name, self.0.keys())))
+        Err(InvalidConfig::UnknownCommand { name: name.to_owned(), hint: suggest_word(name, self.0.keys()) })
     }
 
-    fn check_option(&self, name: &str, command: Option<&str>) -> Result<(), String> {
+    fn check_option(&self, name: &str, command: Option<&str>) -> Result<(), InvalidConfig> {
         let named = |known: &str| command.is_none_or(|command| command == known);
         let options: BTreeSet<_> =
             self.0.iter().filter(|(known, _)| named(known)).flat_map(|(_, options)| options.keys()).collect();
@@ -111,7 +140,7 @@ impl Known {
             return Ok(());
         }
         let place = command.map(|command| format!(" in `[{command}]`")).unwrap_or_default();
-        Err(format!("unknown key `{name}`{place}{}", meant(name, options)))
+        Err(InvalidConfig::UnknownKey { name: name.to_owned(), place, hint: suggest_word(name, options) })
     }
 }
 
@@ -124,27 +153,27 @@ pub(super) fn configurable(command: &Command) -> Vec<&Arg> {
 }
 
 /// What was probably meant.
-fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> String {
+fn suggest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> String {
     let near = did_you_mean(word, known.into_iter().map(String::as_str));
     near.map(|near| format!("; {near}")).unwrap_or_default()
 }
 
 /// What the file says about an option, as texts.
-fn texts(option: &str, value: &Value, is_switch: bool) -> Result<Vec<String>, String> {
+fn texts(option: &str, value: &Value, is_switch: bool) -> Result<Vec<String>, InvalidConfig> {
     match value {
-        _ if is_switch && !value.is_bool() => Err(format!("`{option}` must be true or false")),
+        _ if is_switch && !value.is_bool() => Err(InvalidConfig::NoSwitch(option.to_owned())),
         Value::Array(items) => items.iter().map(|item| text(option, item)).collect(),
         one => Ok(vec![text(option, one)?]),
     }
 }
 
-fn text(option: &str, value: &Value) -> Result<String, String> {
+fn text(option: &str, value: &Value) -> Result<String, InvalidConfig> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Boolean(switch) => Ok(switch.to_string()),
-        _ => Err(format!("`{option}` must be a text, a number, true or false")),
+        _ => Err(InvalidConfig::NoValue(option.to_owned())),
     }
 }
 

@@ -15,7 +15,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command};
 
 use crate::output::CommandError;
-use file::ConfigFile;
+use file::{ConfigFile, ConfigFileError};
 pub(crate) use table::markdown;
 
 /// The option that names the file.
@@ -36,8 +36,9 @@ pub(crate) fn read(command: Command, arguments: &[OsString]) -> Result<ArgMatche
     let Some(path) = named_file(&command, arguments) else {
         return command.try_get_matches_from(arguments).map_err(Unread::Arguments);
     };
-    let file = ConfigFile::read(&path).map_err(|problem| Unread::File(CommandError::Usage(problem)))?;
-    let command = file.apply(command).map_err(|problem| Unread::File(CommandError::Usage(problem)))?;
+    let wrong = |error: ConfigFileError| Unread::File(CommandError::usage(error));
+    let file = ConfigFile::read(&path).map_err(wrong)?;
+    let command = file.apply(command).map_err(wrong)?;
     command.try_get_matches_from(arguments).map_err(|error| Unread::Arguments(with_file(error, &file)))
 }
 

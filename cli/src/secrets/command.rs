@@ -1,6 +1,6 @@
 //! The value of a secret that a command prints.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -17,27 +17,49 @@ const MOST: u64 = 128 * 1024;
 /// How much of what it says about its failure is shown.
 const SHOWN: usize = 200;
 
+/// The reason why a command gives no value.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SecretCommandError {
+    /// It was not started.
+    #[error("cannot run `{line}`: {cause}")]
+    Run {
+        line: String,
+        #[source]
+        cause: io::Error,
+    },
+    /// It did not end.
+    #[error("`{line}` took longer than {}s", patience.as_secs_f64())]
+    Slow { line: String, patience: Duration },
+    /// It failed, with these words.
+    #[error("`{line}` ended with {status}{said}")]
+    Failed { line: String, status: ExitStatus, said: String },
+    /// It printed no text.
+    #[error("`{line}` printed something that is no text")]
+    NoText { line: String },
+}
+
 /// What a command line prints, without space around it.
-pub(super) fn output(line: &str) -> Result<String, String> {
+pub(super) fn output(line: &str) -> Result<String, SecretCommandError> {
     output_within(line, PATIENCE)
 }
 
-fn output_within(line: &str, patience: Duration) -> Result<String, String> {
+fn output_within(line: &str, patience: Duration) -> Result<String, SecretCommandError> {
+    let line_of = || line.to_owned();
     let mut command = Command::new("sh");
     command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("cannot run `{line}`: {error}"))?;
+    let mut child = command.spawn().map_err(|cause| SecretCommandError::Run { line: line_of(), cause })?;
     let (stdout, stderr) = (reading(child.stdout.take()), reading(child.stderr.take()));
     let Some(status) = wait(&mut child, patience) else {
-        return Err(format!("`{line}` took longer than {}s", patience.as_secs_f64()));
+        return Err(SecretCommandError::Slow { line: line_of(), patience });
     };
     // Whatever it left running may hold its output open, and is not waited for.
     let stdout = stdout.recv_timeout(patience).unwrap_or_default();
     let value = String::from_utf8_lossy(&stdout).trim().to_owned();
     if !status.success() {
         let said = stderr.recv_timeout(GLANCE * 10).unwrap_or_default();
-        return Err(format!("`{line}` ended with {status}{}", explained(&said, &value)));
+        return Err(SecretCommandError::Failed { line: line_of(), status, said: explained(&said, &value) });
     }
-    String::from_utf8(stdout).map_err(|_| format!("`{line}` printed something that is no text"))?;
+    String::from_utf8(stdout).map_err(|_| SecretCommandError::NoText { line: line_of() })?;
     Ok(value)
 }
 
@@ -86,24 +108,23 @@ mod tests {
 
     #[test]
     fn a_failure_is_explained_without_the_value() {
-        assert_eq!(
-            output("echo locked >&2; exit 1"),
-            Err("`echo locked >&2; exit 1` ended with exit status: 1: locked".to_owned())
-        );
+        let problem = output("echo locked >&2; exit 1").expect_err("a failure").to_string();
+        assert_eq!(problem, "`echo locked >&2; exit 1` ended with exit status: 1: locked");
         let leaky = output("read value < /proc/sys/kernel/ostype; echo $value; echo it is $value >&2; exit 1");
-        let problem = leaky.expect_err("a failure");
+        let problem = leaky.expect_err("a failure").to_string();
         assert!(!problem.contains("Linux"), "{problem}");
     }
 
     #[test]
     fn a_command_that_does_not_end_is_ended() {
         let problem = output_within("sleep 600", Duration::from_millis(30)).expect_err("too long");
-        assert_eq!(problem, "`sleep 600` took longer than 0.03s");
+        assert_eq!(problem.to_string(), "`sleep 600` took longer than 0.03s");
     }
 
     #[test]
     fn what_is_no_text_is_no_value() {
-        assert!(output("printf '\\377\\376abc'").expect_err("no text").contains("no text"));
-        assert_eq!(output("printf '  two\\nlines\\n\\n'").as_deref(), Ok("two\nlines"));
+        let problem = output("printf '\\377\\376abc'").expect_err("no text").to_string();
+        assert!(problem.contains("no text"), "{problem}");
+        assert_eq!(output("printf '  two\\nlines\\n\\n'").expect("a value"), "two\nlines");
     }
 }

@@ -21,9 +21,10 @@ impl SecretOptions {
     /// The values of the file.
     pub(crate) fn read(&self) -> Result<Forwarded, CommandError> {
         let Some(path) = &self.secrets_from else { return Ok(Forwarded::default()) };
-        let named = |problem: String| CommandError::Usage(format!("--secrets-from `{}`: {problem}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-        Forwarded::parse(&text).map_err(named)
+        let named =
+            |error: &dyn fmt::Display| CommandError::Usage(format!("--secrets-from `{}`: {error}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| named(&error))?;
+        Forwarded::parse(&text).map_err(|error| named(&error))
     }
 }
 
@@ -31,10 +32,21 @@ impl SecretOptions {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Forwarded(BTreeMap<String, String>);
 
+/// The reason why a text gives no values, without them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ForwardedError {
+    /// A line is something else.
+    #[error("line {line} is not NAME=VALUE")]
+    NoPair { line: usize },
+    /// A name has a value already.
+    #[error("line {line} gives `{name}` a second time")]
+    Twice { line: usize, name: String },
+}
+
 impl Forwarded {
     /// The values of lines `NAME=VALUE`. A value may stand between quotes, and `export` before the name; lines that begin
     /// with `#` say nothing. What is wrong is said without the value.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, ForwardedError> {
         let mut values = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -44,10 +56,10 @@ impl Forwarded {
             let line = line.strip_prefix("export ").map_or(line, str::trim_start);
             let pair = line.split_once('=').map(|(name, value)| (name.trim_end(), value.trim_start()));
             let Some((name, value)) = pair.filter(|(name, _)| is_name(name)) else {
-                return Err(format!("line {} is not NAME=VALUE", index + 1));
+                return Err(ForwardedError::NoPair { line: index + 1 });
             };
             if values.insert(name.to_owned(), unquoted(value).to_owned()).is_some() {
-                return Err(format!("line {} gives `{name}` a second time", index + 1));
+                return Err(ForwardedError::Twice { line: index + 1, name: name.to_owned() });
             }
         }
         Ok(Self(values))
@@ -101,7 +113,7 @@ mod tests {
             ("MY KEY=secret", "line 1 is not NAME=VALUE"),
             ("A=secret\nA=secret", "line 2 gives `A` a second time"),
         ] {
-            assert_eq!(Forwarded::parse(text), Err(expected.to_owned()), "{text}");
+            assert_eq!(Forwarded::parse(text).expect_err(text).to_string(), expected);
         }
     }
 }

@@ -6,17 +6,45 @@ mod forwarded;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::io;
 
 use engine::entropy;
 use scenario::spec::Spec;
 use scenario::spec::sections::{SecretEntry, SecretFrom, SecretSource};
+use scenario::spec::types::SecretName;
 
+use command::SecretCommandError;
 pub(crate) use forwarded::{Forwarded, SecretOptions};
 
 /// How long the value of a secret has to be. It is taken out of everything that is kept, wherever it stands.
 const SHORTEST: usize = 4;
 /// How long it may be, in bytes.
 const LONGEST: usize = 64 * 1024;
+
+/// The reason why a secret has no value.
+#[derive(Debug, thiserror::Error)]
+enum SecretError {
+    #[error("it is shorter than {SHORTEST} characters, and would be found by chance in what is kept")]
+    TooShort,
+    #[error("it is longer than {LONGEST} bytes")]
+    TooLong,
+    #[error(
+        "pass it in `secrets`, or keep it with PUT /v1/secrets/{0}; this server takes none from the places that specs name"
+    )]
+    NotGiven(SecretName),
+    #[error("set the environment variable `{0}`")]
+    NoVariable(String),
+    #[error("cannot read `{path}`: {cause}")]
+    File {
+        path: String,
+        #[source]
+        cause: io::Error,
+    },
+    #[error(transparent)]
+    Command(#[from] SecretCommandError),
+    #[error("it is kept on a server; submit the spec there, or give it with `--secrets-from`")]
+    OnServer,
+}
 
 /// The values of all secrets; otherwise what is missing, all at once. What the spec itself says comes first, then what was
 /// given for this command, then the secret's source.
@@ -69,17 +97,17 @@ fn resolve_with(spec: &Spec, forwarded: &Forwarded, sources: Sources<'_>) -> Res
 }
 
 /// A value that can be taken out of everything.
-fn fitting(value: String) -> Result<String, String> {
+fn fitting(value: String) -> Result<String, SecretError> {
     if value.chars().count() < SHORTEST {
-        return Err(format!("it is shorter than {SHORTEST} characters, and would be found by chance in what is kept"));
+        return Err(SecretError::TooShort);
     }
     if value.len() > LONGEST {
-        return Err(format!("it is longer than {LONGEST} bytes"));
+        return Err(SecretError::TooLong);
     }
     Ok(value)
 }
 
-fn value(secret: &SecretEntry, forwarded: Option<&str>, sources: Sources<'_>) -> Result<String, String> {
+fn value(secret: &SecretEntry, forwarded: Option<&str>, sources: Sources<'_>) -> Result<String, SecretError> {
     match (&secret.from, forwarded) {
         (Some(SecretFrom::Generated), _) => return Ok(entropy::hex(32)),
         (Some(SecretFrom::Static(value)), _) => return Ok(value.clone()),
@@ -87,25 +115,21 @@ fn value(secret: &SecretEntry, forwarded: Option<&str>, sources: Sources<'_>) ->
         (None, None) => {}
     }
     let Sources::Named(environment) = sources else {
-        let name = &secret.name;
-        return Err(format!(
-            "pass it in `secrets`, or keep it with PUT /v1/secrets/{name}; this server takes none from the places that specs name"
-        ));
+        return Err(SecretError::NotGiven(secret.name.clone()));
     };
     match secret.source.as_ref().unwrap_or(&SecretSource::Env(None)) {
         SecretSource::Env(name) => {
             let name = name.clone().unwrap_or_else(|| secret.name.to_string());
-            environment(&name).ok_or_else(|| format!("set the environment variable `{name}`"))
+            environment(&name).ok_or(SecretError::NoVariable(name))
         }
         SecretSource::File(path) => {
             let place = expanded(path, environment);
-            let content = fs::read_to_string(&place).map_err(|error| format!("cannot read `{path}`: {error}"))?;
+            let content = fs::read_to_string(&place);
+            let content = content.map_err(|cause| SecretError::File { path: path.clone(), cause })?;
             Ok(content.trim().to_owned())
         }
-        SecretSource::Command(line) => command::output(line),
-        SecretSource::Dashboard => {
-            Err("it is kept on a server; submit the spec there, or give it with `--secrets-from`".to_owned())
-        }
+        SecretSource::Command(line) => Ok(command::output(line)?),
+        SecretSource::Dashboard => Err(SecretError::OnServer),
     }
 }
 

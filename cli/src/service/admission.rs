@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::attempt::{AgentChoice, Permissions};
+use engine::attempt::Permissions;
 use engine::providers::Providers;
+use scenario::plan::AgentOverride;
 use scenario::spec::Spec;
 use scenario::spec::sections::AgentKind;
 use server::Admission;
 use store::Demand;
-
-use crate::session::demand;
 
 /// Knows what workers of this version can run.
 #[derive(Debug)]
@@ -22,17 +21,12 @@ pub(crate) struct OfThisVersion {
 
 impl Admission for OfThisVersion {
     fn demand(&self, spec: &Spec) -> Demand {
-        demand(spec)
+        engine::needs(spec)
     }
 
-    fn refuses(&self, spec: &Spec, agent: Option<&str>) -> Option<String> {
-        let agent = match agent {
-            // Whether there is such a snapshot is known to the server.
-            None => is_snapshot(spec).then_some(AgentChoice::Noop),
-            Some("noop") => Some(AgentChoice::Noop),
-            Some("oracle") => Some(AgentChoice::Oracle),
-            Some(other) => return Some(format!("this version knows no agent `{other}`")),
-        };
+    fn refuses(&self, spec: &Spec, agent: Option<AgentOverride>) -> Option<String> {
+        // Whether there is such a snapshot is known to the server.
+        let agent = agent.or_else(|| is_snapshot(spec).then_some(AgentOverride::Noop));
         engine::unsupported(spec, agent, &self.permissions, engine::Uploads::Held)
             .or_else(|| engine::judges::missing(spec, self.providers.as_deref()?))
     }

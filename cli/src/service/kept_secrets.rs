@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use scenario::spec::Spec;
 use store::{Experiment, MasterKey, Sandbox, Store, StoreError};
-use worker::Lack;
+use worker::Unavailable;
 
 use crate::secrets::{self, Forwarded};
 
@@ -19,7 +19,7 @@ pub(super) struct KeptSecrets {
 }
 
 /// Whose secrets are looked for, and what came with them, sealed for the name.
-struct Asked<'a> {
+struct SecretLookup<'a> {
     owner: &'a str,
     name: String,
     sealed: Option<Vec<u8>>,
@@ -27,26 +27,26 @@ struct Asked<'a> {
 
 impl KeptSecrets {
     /// The values of a spec's secrets by name; otherwise what is missing.
-    async fn values(&self, asked: Asked<'_>, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+    async fn values(&self, asked: SecretLookup<'_>, spec: &Spec) -> Result<BTreeMap<String, String>, Unavailable> {
         if spec.secrets.is_empty() {
             return Ok(BTreeMap::new());
         }
         let kept = self.kept(&asked, spec).await.map_err(|error| match error {
-            StoreError::Damaged(_) => Lack::Missing(format!("kept secrets cannot be read: {error}")),
-            error => Lack::Unavailable(format!("kept secrets cannot be read: {error}")),
+            StoreError::Damaged(_) => Unavailable::Missing(format!("kept secrets cannot be read: {error}")),
+            error => Unavailable::Unavailable(format!("kept secrets cannot be read: {error}")),
         });
         let kept = Forwarded::of(kept?);
         if !self.sources {
-            return secrets::resolve_given(spec, &kept).map_err(Lack::Missing);
+            return secrets::resolve_given(spec, &kept).map_err(Unavailable::Missing);
         }
         // A command of a spec may take a while.
         let spec = spec.clone();
         let resolving = tokio::task::spawn_blocking(move || secrets::resolve(&spec, &kept));
-        let resolved = resolving.await.map_err(|error| Lack::Unavailable(format!("secrets: {error}")))?;
-        resolved.map_err(Lack::Missing)
+        let resolved = resolving.await.map_err(|error| Unavailable::Unavailable(format!("secrets: {error}")))?;
+        resolved.map_err(Unavailable::Missing)
     }
 
-    async fn kept(&self, asked: &Asked<'_>, spec: &Spec) -> Result<BTreeMap<String, String>, StoreError> {
+    async fn kept(&self, asked: &SecretLookup<'_>, spec: &Spec) -> Result<BTreeMap<String, String>, StoreError> {
         let mut values = match &asked.sealed {
             Some(sealed) => self.submitted(&asked.name, sealed)?,
             None => BTreeMap::new(),
@@ -77,15 +77,19 @@ impl KeptSecrets {
 
 #[async_trait]
 impl worker::Secrets for KeptSecrets {
-    async fn resolve(&self, experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+    async fn resolve(&self, experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Unavailable> {
         let sealed = self.store.experiment_secrets(experiment.id).await;
-        let sealed = sealed.map_err(|error| Lack::Unavailable(error.to_string()))?;
-        self.values(Asked { owner: &experiment.owner, name: experiment.id.to_string(), sealed }, spec).await
+        let sealed = sealed.map_err(|error| Unavailable::Unavailable(error.to_string()))?;
+        self.values(SecretLookup { owner: &experiment.owner, name: experiment.id.to_string(), sealed }, spec).await
     }
 
-    async fn resolve_for_sandbox(&self, sandbox: &Sandbox, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
+    async fn resolve_for_sandbox(
+        &self,
+        sandbox: &Sandbox,
+        spec: &Spec,
+    ) -> Result<BTreeMap<String, String>, Unavailable> {
         let Sandbox { new, .. } = sandbox;
-        self.values(Asked { owner: &new.owner, name: new.id.clone(), sealed: new.secrets.clone() }, spec).await
+        self.values(SecretLookup { owner: &new.owner, name: new.id.clone(), sealed: new.secrets.clone() }, spec).await
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
     use scenario::spec::{Spec, load};
     use store::{MasterKey, Store};
 
-    use super::{Asked, KeptSecrets};
+    use super::{KeptSecrets, SecretLookup};
 
     fn spec(secrets: &str) -> Spec {
         let text = format!(
@@ -105,8 +109,8 @@ mod tests {
         loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
     }
 
-    fn of(owner: &str) -> Asked<'_> {
-        Asked { owner, name: "sb-1".to_owned(), sealed: None }
+    fn of(owner: &str) -> SecretLookup<'_> {
+        SecretLookup { owner, name: "sb-1".to_owned(), sealed: None }
     }
 
     #[tokio::test]
@@ -137,9 +141,9 @@ mod tests {
         }
         let sealed = key.seal(br#"{"A":"submitted"}"#, "sb-1", [3; 12]).expect("sealed");
         let kept = KeptSecrets { store, key, sources: false };
-        let values = kept.values(Asked { sealed: Some(sealed.clone()), ..of("anna") }, &spec("[A, B]")).await;
+        let values = kept.values(SecretLookup { sealed: Some(sealed.clone()), ..of("anna") }, &spec("[A, B]")).await;
         assert_eq!(values.expect("values").into_values().collect::<Vec<_>>(), ["submitted", "kept here"]);
-        let elsewhere = Asked { name: "sb-2".to_owned(), sealed: Some(sealed), ..of("anna") };
+        let elsewhere = SecretLookup { name: "sb-2".to_owned(), sealed: Some(sealed), ..of("anna") };
         assert!(kept.values(elsewhere, &spec("[A, B]")).await.is_err());
     }
 

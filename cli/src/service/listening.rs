@@ -10,13 +10,31 @@ use crate::output::CommandError;
 /// Where a server listens when nobody says otherwise.
 const USUAL_PORT: u16 = 8012;
 
+/// The reason why nobody can listen at a text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AddressError {
+    /// It is a half, of which this is the whole.
+    #[error("an address and a port are wanted, such as {whole}")]
+    Half { whole: String },
+    /// It is none, or its name is not known.
+    #[error("`{text}` is no address with a port: {cause}")]
+    Unknown {
+        text: String,
+        #[source]
+        cause: io::Error,
+    },
+    /// Its name has no address.
+    #[error("`{0}` leads nowhere")]
+    Nowhere(String),
+}
+
 /// Finds an address, such as `127.0.0.1:8012` or `localhost:0`.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let mut found = text.to_socket_addrs().map_err(|error| match whole(text) {
-        Some(whole) => format!("an address and a port are wanted, such as {whole}"),
-        None => format!("`{text}` is no address with a port: {error}"),
+pub(crate) fn address(text: &str) -> Result<SocketAddr, AddressError> {
+    let mut found = text.to_socket_addrs().map_err(|cause| match whole(text) {
+        Some(whole) => AddressError::Half { whole },
+        None => AddressError::Unknown { text: text.to_owned(), cause },
     })?;
-    found.next().ok_or_else(|| format!("`{text}` leads nowhere"))
+    found.next().ok_or_else(|| AddressError::Nowhere(text.to_owned()))
 }
 
 /// The whole address, of which one half was given: a port, or an address.
@@ -80,9 +98,10 @@ mod tests {
             ("127.0.0.1:", "127.0.0.1:8012"),
             ("::1", "[::1]:8012"),
         ] {
-            let problem = address(half).expect_err(half);
+            let problem = address(half).expect_err(half).to_string();
             assert_eq!(problem, format!("an address and a port are wanted, such as {whole}"), "{half}");
         }
-        assert!(address("127.0.0.1:many").expect_err("no port").contains("is no address with a port"));
+        let problem = address("127.0.0.1:many").expect_err("no port").to_string();
+        assert!(problem.contains("is no address with a port"), "{problem}");
     }
 }

@@ -1,6 +1,5 @@
 //! What a worker of a service tells whoever looks at its log.
 
-use scenario::result::RowStatus;
 use scenario::untrusted;
 use worker::{Notice, Observer};
 
@@ -23,7 +22,7 @@ pub(super) fn observer(verbose: bool) -> Observer {
         }
         Notice::Ended { job, result } => {
             let (run, scenario) = (job.run, job.scenario);
-            tracing::info!("{run}/{scenario}: {}", word(result.status));
+            tracing::info!("{run}/{scenario}: {}", result.status.word());
         }
         Notice::RunEnded { run } => tracing::info!("{run} has ended"),
         Notice::Claimed { job } if verbose => tracing::info!("{}/{}: started", job.run, job.scenario),
@@ -35,12 +34,4 @@ pub(super) fn observer(verbose: bool) -> Observer {
         Notice::SandboxEnded { sandbox, error: None } => tracing::info!("{sandbox} has ended"),
         Notice::SandboxEnded { sandbox, error: Some(error) } => tracing::warn!("{sandbox} has ended: {error}"),
     })
-}
-
-fn word(status: RowStatus) -> &'static str {
-    match status {
-        RowStatus::Pass => "pass",
-        RowStatus::Fail => "fail",
-        RowStatus::Error => "error",
-    }
 }

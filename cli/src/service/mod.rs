@@ -1,6 +1,7 @@
 //! What `serve` and `worker` are made of: a server, a worker, or both in one process.
 
 mod admission;
+mod connection_options;
 mod kept_secrets;
 mod listening;
 mod logging;
@@ -8,7 +9,7 @@ mod options;
 mod place;
 mod running;
 mod secret_key;
-mod station;
+mod worker_service;
 mod workers;
 
 use std::future::Future;
@@ -18,12 +19,13 @@ use tokio::runtime::Runtime;
 use crate::exit_code::Exit;
 use crate::output::CommandError;
 use crate::session::LAST;
+pub(crate) use connection_options::ConnectionOptions;
 pub(crate) use listening::{address, listen, require_loopback};
 pub(crate) use options::WorkerOptions;
 pub(crate) use place::{database, is_shared};
 pub(crate) use running::Running;
 pub(crate) use secret_key::SecretKeyOption;
-pub(crate) use station::{Reached, Station, Terms, host};
+pub(crate) use worker_service::{Reached, Station, Terms, host};
 pub(crate) use workers::ToWorkers;
 
 /// Runs a service to its end. Whatever is left in the background then has no say any more.

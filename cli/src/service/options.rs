@@ -8,16 +8,17 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use engine::attempt::Permissions;
 use engine::backend::docker::DockerSettings;
+use engine::providers::{ProviderAccess, ProviderHost};
 use store::{Demand, Limits};
 use worker::Config;
 
 use super::admission::OfThisVersion;
-use super::station::Station;
-use crate::acting::permissions;
+use super::worker_service::Station;
+use crate::agent_override::permissions;
 use crate::backend::BackendOptions;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
-use crate::session::{budget, usual_slots};
+use crate::session::Available;
 use crate::times::{bytes_of, length};
 use crate::whole_number::whole_number;
 
@@ -27,7 +28,8 @@ pub(crate) struct WorkerOptions {
     /// How many sandboxes there are at once; without it two for each core, as far as memory and processors allow.
     #[arg(long, env = "TOUCHSTONE_MAX_CONCURRENT", value_name = "N", value_parser = whole_number::<NonZeroUsize>)]
     max_concurrent: Option<NonZeroUsize>,
-    /// The memory that all sandboxes together may be promised, such as 12Gi; all that the machine has without it.
+    /// The memory that all sandboxes together may be promised, such as 12Gi; without it all that the machine has, or
+    /// with the local backend what the worker's control groups leave.
     #[arg(long, env = "TOUCHSTONE_MEMORY", value_name = "SIZE", value_parser = bytes_of)]
     memory: Option<u64>,
     /// The cores that all sandboxes together may be promised; eight for each of the machine's without it.
@@ -69,6 +71,9 @@ pub(crate) struct WorkerOptions {
     /// Let `git_repo` fixtures be cloned from the worker's machine, from networks near it, and with its ssh keys.
     #[arg(long, env = "TOUCHSTONE_ALLOW_PRIVATE_REPOSITORIES", value_parser = BoolishValueParser::new())]
     allow_private_repositories: bool,
+    /// Providers on private networks that specs may name with `base_url`: `HOST` or `HOST:PORT`, separated by commas.
+    #[arg(long, env = "TOUCHSTONE_ALLOW_PRIVATE_PROVIDERS", value_name = "HOSTS", value_delimiter = ',')]
+    allow_private_providers: Vec<ProviderHost>,
     /// Let specs take secrets from the worker's environment, files and commands.
     #[arg(long, env = "TOUCHSTONE_ALLOW_SECRET_SOURCES", value_parser = BoolishValueParser::new())]
     pub(super) allow_secret_sources: bool,
@@ -95,13 +100,15 @@ impl WorkerOptions {
             pull: !self.no_pull,
             creating: self.creating.get(),
             destroying: self.destroying.get(),
+            ..DockerSettings::default()
         }
     }
 
     /// What the machine's owner allows.
     pub(super) fn permissions(&self) -> Result<Permissions, CommandError> {
         let public_repositories_only = !self.allow_private_repositories;
-        Ok(Permissions { public_repositories_only, ..permissions(self.allow_host_checks)? })
+        let providers = ProviderAccess::Public { except: self.allow_private_providers.clone() };
+        Ok(Permissions { public_repositories_only, providers, ..permissions(self.allow_host_checks)? })
     }
 
     /// What workers of this version can run; with the models of this one, if there is one in this process.
@@ -111,15 +118,15 @@ impl WorkerOptions {
     }
 
     /// How many sandboxes there are at once.
-    pub(super) fn slots(&self) -> usize {
-        self.max_concurrent.map_or_else(usual_slots, NonZeroUsize::get)
+    pub(super) fn slots(&self, available: Available) -> usize {
+        self.max_concurrent.map_or_else(|| available.usual_slots(), NonZeroUsize::get)
     }
 
     /// A worker's configuration, with what is said here.
-    pub(super) fn configure(&self, config: Config) -> Config {
+    pub(super) fn configure(&self, config: Config, available: Available) -> Config {
         Config {
-            slots: self.slots(),
-            budget: self.budget(),
+            slots: self.slots(available),
+            budget: self.budget(available),
             limits: Limits {
                 global: self.global_limit.map(NonZeroU32::get),
                 per_spec: self.per_spec_limit.map(NonZeroU32::get),
@@ -133,8 +140,8 @@ impl WorkerOptions {
         }
     }
 
-    fn budget(&self) -> Demand {
-        let usual = budget(self.max_concurrent.is_some());
+    fn budget(&self, available: Available) -> Demand {
+        let usual = available.budget(self.max_concurrent.is_some());
         Demand {
             cpu_milli: self.cpus.map_or(usual.cpu_milli, |cores| u64::from(cores.get()) * 1000),
             memory: self.memory.unwrap_or(usual.memory),

@@ -12,7 +12,7 @@ use worker::Control;
 
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
-use crate::signals::{Asked, Signals};
+use crate::signals::{Signals, StopRequest};
 
 /// How long jobs may take to be given back.
 const GIVING_BACK: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ enum Stage {
 }
 
 enum Happened {
-    Asked(Asked),
+    StopRequest(StopRequest),
     ServerEnded(Result<(), String>),
     WorkerEnded(Result<(), String>),
     TimeIsUp,
@@ -53,13 +53,13 @@ impl Running {
         while self.server.is_some() || self.worker.is_some() {
             let happened = tokio::select! {
                 biased;
-                asked = signals.next() => Happened::Asked(asked),
+                asked = signals.next() => Happened::StopRequest(asked),
                 ended = joined(self.server.as_mut()) => Happened::ServerEnded(ended),
                 ended = joined(self.worker.as_mut().map(|(worker, _)| worker)) => Happened::WorkerEnded(ended),
                 () = until(deadline) => Happened::TimeIsUp,
             };
             match happened {
-                Happened::Asked(Asked::Once) => {
+                Happened::StopRequest(StopRequest::Once) => {
                     output.note(self.farewell());
                     (stage, deadline) = (Stage::Draining, Some(Instant::now() + self.drain_for));
                     self.drain();
@@ -69,7 +69,7 @@ impl Running {
                     (stage, deadline) = (Stage::GivingBack, Some(Instant::now() + GIVING_BACK));
                     self.give_back();
                 }
-                Happened::Asked(Asked::Again) | Happened::TimeIsUp => {
+                Happened::StopRequest(StopRequest::Again) | Happened::TimeIsUp => {
                     output.note("ended at once: other workers, or the next start, clean up");
                     return Ok(Exit::Interrupted);
                 }

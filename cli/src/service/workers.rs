@@ -10,7 +10,7 @@ use server::Workers;
 use store::MasterKey;
 use worker::Interactive;
 
-use super::station::Station;
+use super::worker_service::Station;
 use crate::http_client::client;
 use crate::output::CommandError;
 

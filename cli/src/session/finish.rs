@@ -4,17 +4,16 @@ use std::future;
 use std::time::Duration;
 
 use scenario::result::RowStatus;
-use store::{Numbers, RunId, RunState, StoreError};
+use store::{Clock as _, Numbers, RunId, RunState, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use worker::{Clock as _, Control, Notice, Observer, Worker};
+use worker::{Control, Notice, Observer, Worker};
 
-use super::Session;
-use super::progress::Progress;
+use super::{Session, Teller};
 use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
-use crate::signals::{Asked, Signals};
+use crate::signals::{Signals, StopRequest};
 
 /// How working on runs ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Finish {
 enum Happened {
     Ended(Result<(), StoreError>),
     Noticed(Notice),
-    Asked(Asked),
+    StopRequest(StopRequest),
     TimeIsUp,
 }
 
@@ -67,14 +66,18 @@ struct Work<'a> {
 }
 
 /// Works on runs until they have ended.
-pub(super) async fn work(session: &Session, runs: &[RunId], output: &mut Output) -> Result<Finish, CommandError> {
+pub(super) async fn work(
+    session: &Session,
+    runs: &[RunId],
+    teller: &mut dyn Teller,
+    output: &mut Output,
+) -> Result<Finish, CommandError> {
     let mut signals = Signals::listen()?;
     let (sender, mut notices) = mpsc::unbounded_channel();
     let mut worker = Worker::new(session.parts(Observer::to(move |notice| {
         let _ = sender.send(notice);
     })));
     let mut work = Work { session, runs, control: worker.control(), finish: Finish::All };
-    let mut progress = Progress::begin(session, runs, output).await?;
     let mut working: JoinHandle<Result<(), StoreError>> = tokio::spawn(async move {
         let ended = worker.run_until_empty().await;
         worker.finish().await;
@@ -84,7 +87,7 @@ pub(super) async fn work(session: &Session, runs: &[RunId], output: &mut Output)
     let ended = loop {
         let happened = tokio::select! {
             biased;
-            asked = signals.next() => Happened::Asked(asked),
+            asked = signals.next() => Happened::StopRequest(asked),
             Some(notice) = notices.recv() => Happened::Noticed(notice),
             ended = &mut working => Happened::Ended(ended.unwrap_or_else(|error| Err(StoreError::Conflict(error.to_string())))),
             () = until(deadline.filter(|_| work.finish == Finish::All)) => Happened::TimeIsUp,
@@ -92,15 +95,15 @@ pub(super) async fn work(session: &Session, runs: &[RunId], output: &mut Output)
         match happened {
             Happened::Ended(ended) => break ended,
             Happened::Noticed(notice) => {
-                progress.tell(&notice, output);
+                teller.tell(&notice, output);
                 work.look(&notice, output).await;
             }
-            Happened::Asked(Asked::Once) => {
+            Happened::StopRequest(StopRequest::Once) => {
                 output.note("interrupted: cancelling and cleaning up");
                 work.cancel(Finish::Interrupted, output).await;
             }
-            Happened::Asked(Asked::Again) => {
-                progress.end();
+            Happened::StopRequest(StopRequest::Again) => {
+                teller.end();
                 output.note("interrupted again: the next run cleans up");
                 return Ok(Finish::Abandoned);
             }
@@ -108,9 +111,9 @@ pub(super) async fn work(session: &Session, runs: &[RunId], output: &mut Output)
         }
     };
     while let Ok(notice) = notices.try_recv() {
-        progress.tell(&notice, output);
+        teller.tell(&notice, output);
     }
-    progress.end();
+    teller.end();
     ended?;
     work.close().await
 }

@@ -1,10 +1,11 @@
-//! Works on runs of one's own until they have ended: what `run` and `rerun` share.
+//! Works on runs of one's own until they have ended: what `run`, `rerun` and `try` share.
 
+mod control_group;
 mod finish;
-mod jobs;
 mod machine;
 mod options;
 mod progress;
+mod submission;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use scenario::report::Report;
 use scenario::spec::Spec;
 use store::{Experiment, Lane, Numbers, Run, RunId, Store, WorkerId};
 use uuid::Uuid;
-use worker::{Config, Lack, NoSnapshots, OnBackend, OwnersOf, Parts, RandomIds};
+use worker::{Config, NoSnapshots, Notice, OnBackend, OwnersOf, Parts, RandomIds, Unavailable};
 
 use crate::backend::Connected;
 use crate::clock::SystemClock;
@@ -28,10 +29,11 @@ use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::secrets::{self, Forwarded};
 pub(crate) use finish::{Finish, LAST};
-pub(crate) use jobs::{demand, new_run};
-pub(crate) use machine::{budget, usual_slots};
+pub(crate) use machine::Available;
 pub(crate) use options::WorkOptions;
+use progress::Progress;
 pub(crate) use progress::step;
+pub(crate) use submission::{Submission, new_id};
 
 /// A process that works on runs of its own.
 #[derive(Debug)]
@@ -59,6 +61,15 @@ pub(crate) enum Keeping {
     Nothing,
 }
 
+/// Tells people of progress.
+pub(crate) trait Teller {
+    /// Tells of something that happened.
+    fn tell(&mut self, notice: &Notice, output: &mut Output);
+
+    /// Takes away what is drawn.
+    fn end(&mut self) {}
+}
+
 impl Session {
     /// Connects to what makes sandboxes, as an owner, and opens the store.
     pub(crate) async fn begin(
@@ -84,7 +95,11 @@ impl Session {
             Keeping::History => options.store.open().await?.store,
             Keeping::Nothing => Store::open(&folder).await?,
         };
-        let config = Config { machine, ..config(&options, &data_dir, owner, folder, scratch, permissions) };
+        // Found out before an agent has worked for an hour and what it did cannot be kept.
+        store.probe_artifacts(&owner.to_string()).await?;
+        let available = Available::to(&*backend);
+        let config =
+            Config { machine, ..config(&options, available, (data_dir.id(), owner), folder, scratch, permissions) };
         Ok(Self { store, lane: Lane::Own(owner), data_dir, backend, notice, config, options, forwarded })
     }
 
@@ -125,7 +140,8 @@ impl Session {
     /// Finds out whether a stored spec can be run here and now, before a run of it is begun or taken over: otherwise its
     /// scenarios would end as errors for good.
     pub(crate) fn check(&self, experiment: &Experiment, spec: &Spec) -> Result<(), CommandError> {
-        let agent = worker::chosen_agent(experiment).map_err(CommandError::Infrastructure)?;
+        let agent = experiment.settings.agent_override();
+        let agent = agent.map_err(|unknown| CommandError::Infrastructure(unknown.to_string()))?;
         if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions, engine::Uploads::None) {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
@@ -151,7 +167,7 @@ impl Session {
             return Err(CommandError::Usage(format!("{} is being worked on by another process", run.id)));
         }
         let numbers = Numbers::of(&self.store, run.id).await?;
-        let now = worker::Clock::now(&SystemClock);
+        let now = store::Clock::now(&SystemClock);
         for held in self.store.held().await?.into_iter().filter(|held| held.run == run.id) {
             let message = "its process ended";
             if self.store.release(&held.lease, message, now).await? == store::Kept::Stale {
@@ -178,7 +194,18 @@ impl Session {
 
     /// Works on these runs until they have ended, telling of progress. Ctrl-C ends them, and cleans up.
     pub(crate) async fn work(&self, runs: &[RunId], output: &mut Output) -> Result<Finish, CommandError> {
-        finish::work(self, runs, output).await
+        let mut progress = Progress::begin(self, runs, output).await?;
+        self.work_telling(runs, &mut progress, output).await
+    }
+
+    /// Does the same, and tells of progress in another way.
+    pub(crate) async fn work_telling(
+        &self,
+        runs: &[RunId],
+        teller: &mut dyn Teller,
+        output: &mut Output,
+    ) -> Result<Finish, CommandError> {
+        finish::work(self, runs, teller, output).await
     }
 
     /// Ends the connections to the store.
@@ -200,17 +227,17 @@ impl Session {
 
 fn config(
     options: &WorkOptions,
-    data_dir: &DataDir,
-    owner: Uuid,
+    available: Available,
+    (data_dir, owner): (Uuid, Uuid),
     folder: PathBuf,
     scratch: PathBuf,
     permissions: Permissions,
 ) -> Config {
-    let worker = WorkerId { data_dir: data_dir.id(), owner };
-    let slots = options.max_concurrent.map_or_else(machine::usual_slots, std::num::NonZeroUsize::get);
+    let worker = WorkerId { data_dir, owner };
+    let slots = options.max_concurrent.map_or_else(|| available.usual_slots(), std::num::NonZeroUsize::get);
     Config {
         slots,
-        budget: machine::budget(options.max_concurrent.is_some()),
+        budget: available.budget(options.max_concurrent.is_some()),
         keep: options.keep(),
         permissions,
         ..Config::new(Lane::Own(owner), worker, folder, scratch)
@@ -223,7 +250,7 @@ struct FromSpec(Forwarded);
 
 #[async_trait]
 impl worker::Secrets for FromSpec {
-    async fn resolve(&self, _experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Lack> {
-        secrets::resolve(spec, &self.0).map_err(Lack::Missing)
+    async fn resolve(&self, _experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Unavailable> {
+        secrets::resolve(spec, &self.0).map_err(Unavailable::Missing)
     }
 }

@@ -9,9 +9,9 @@ use engine::attempt::Permissions;
 use scenario::spec::types::Timespan;
 use worker::KeepSandbox;
 
-use crate::acting::permissions;
+use crate::agent_override::permissions;
 use crate::backend::BackendOptions;
-use crate::home::StoreOption;
+use crate::data_dir::StoreOption;
 use crate::machine::ModelOptions;
 use crate::output::CommandError;
 use crate::secrets::SecretOptions;
@@ -22,30 +22,30 @@ use crate::whole_number::whole_number;
 pub(crate) struct WorkOptions {
     /// How many scenarios run at once; without it two for each core, as far as memory and processors allow.
     #[arg(long, value_name = "N", value_parser = whole_number::<NonZeroUsize>)]
-    pub(super) max_concurrent: Option<NonZeroUsize>,
+    pub(crate) max_concurrent: Option<NonZeroUsize>,
     /// How long all of it may take, such as 10m; what has not ended then is cancelled.
     #[arg(long, value_name = "TIME", value_parser = timespan)]
-    pub(super) timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     /// Cancel the rest once a scenario did not pass.
     #[arg(long)]
-    pub(super) fail_fast: bool,
+    pub(crate) fail_fast: bool,
     /// Keep sandboxes, to look into them.
     #[arg(long, value_enum, value_name = "WHEN")]
-    keep_sandbox: Option<Keep>,
+    pub(crate) keep_sandbox: Option<Keep>,
     #[command(flatten)]
     pub(crate) backend: BackendOptions,
     /// Let `custom` checks with `runs_in: host` run on this machine.
     #[arg(long)]
-    allow_host_checks: bool,
+    pub(crate) allow_host_checks: bool,
     /// Never pull an image.
     #[arg(long, env = "TOUCHSTONE_NO_PULL", value_parser = BoolishValueParser::new())]
-    pub(super) no_pull: bool,
+    pub(crate) no_pull: bool,
     /// What starts containers: `runc` or `crun`; the engine's own choice without it.
     #[arg(long, env = "TOUCHSTONE_RUNTIME")]
-    pub(super) runtime: Option<String>,
+    pub(crate) runtime: Option<String>,
     /// Tell of every step.
     #[arg(long, short)]
-    pub(super) verbose: bool,
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) models: ModelOptions,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct WorkOptions {
 
 /// When a sandbox is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Keep {
+pub(crate) enum Keep {
     /// When its scenario did not pass.
     OnFailure,
     /// Always.

@@ -2,18 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use engine::event::{Event, Phase};
+use scenario::event::{Event, Phase};
+use scenario::format_duration;
 use scenario::result::{RowStatus, ScenarioResult};
-use scenario::took;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
 use serde_json::{Value as Json, json};
 use store::{ExperimentId, RunId};
 use worker::{About, Notice};
 
-use super::Session;
+use super::{Session, Teller};
 use crate::live_view::LiveView;
 use crate::output::{CommandError, Output};
+use crate::replicas::{Replicas, Standing};
 
 /// How long a line of foreign text may be.
 const MOST_LINE: usize = 300;
@@ -23,6 +24,7 @@ pub(super) struct Progress {
     live: Option<LiveView>,
     verbose: bool,
     names: HashMap<ExperimentId, String>,
+    replicas: Replicas,
     /// Notes that were told: most come from every scenario of a spec.
     noted: HashSet<String>,
 }
@@ -31,43 +33,37 @@ impl Progress {
     /// Begins to tell of runs.
     pub(super) async fn begin(session: &Session, runs: &[RunId], output: &Output) -> Result<Self, CommandError> {
         let mut names = HashMap::new();
+        let mut replicas = Replicas::default();
         let (mut total, mut ended) = (0, 0);
         for run in runs {
             names.insert(run.experiment, session.store.experiment(run.experiment).await?.spec.spec_id);
+            let scenarios = session.store.scenarios(*run).await?;
+            let key = run.experiment.to_string();
+            scenarios.iter().for_each(|one| replicas.plan(&key, one.scenario.id.as_str()));
+            for (id, result) in scenarios.iter().filter_map(|one| Some((&one.scenario.id, one.result.as_ref()?))) {
+                replicas.ended(&key, id.as_str(), result.status);
+            }
             let run = session.store.run(*run).await?;
             total += run.total;
             ended += run.ended;
         }
         let live = output.live_view(total, ended);
-        Ok(Self { live, verbose: session.options.verbose, names, noted: HashSet::new() })
+        Ok(Self { live, verbose: session.options.verbose, names, replicas, noted: HashSet::new() })
     }
 
-    /// Tells of something.
-    pub(super) fn tell(&mut self, notice: &Notice, output: &mut Output) {
-        self.draw(notice);
-        self.stream(notice, output);
-        match notice {
-            Notice::Claimed { job } => self.detail(job, "started", output),
-            Notice::Happened { job, event } => self.happened(job, event, output),
-            Notice::Retrying { job, message, after } => {
-                let (name, message) = (self.name(job), untrusted::line(message, MOST_LINE));
-                let attempt = job.attempt;
-                output.note(format!(
-                    "retry {name}: attempt {attempt} failed, again in {:.0} s: {message}",
-                    after.as_secs_f64()
-                ));
-            }
-            Notice::Ended { job, result } => output.note(ended(&self.name(job), result)),
-            Notice::GivenUp { job, message } => output.note(format!("ended {}: {message}", self.name(job))),
-            Notice::RunEnded { .. } | Notice::SandboxReady { .. } | Notice::SandboxEnded { .. } => {}
-            Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
-        }
-    }
-
-    /// Takes what is drawn away.
-    pub(super) fn end(&mut self) {
-        if let Some(live) = &mut self.live {
-            live.end();
+    /// Tells that a scenario has ended, and of those whose verdict waited for it.
+    fn ended(&mut self, job: &About, result: &ScenarioResult, output: &mut Output) {
+        let run = job.run.experiment.to_string();
+        let (standing, settled) = self.replicas.ended(&run, &job.scenario, result.status);
+        output.note(ended(&self.name(job), standing, result));
+        for (scenario, status) in settled {
+            let other = About { scenario, ..job.clone() };
+            output.note(format!("{} {}", Standing::Settled(status).word(), self.name(&other)));
+            output.happened("settled", || {
+                let mut about = self.about(&other);
+                about["status"] = status.word().into();
+                about
+            });
         }
     }
 
@@ -151,6 +147,35 @@ impl Progress {
     }
 }
 
+impl Teller for Progress {
+    fn tell(&mut self, notice: &Notice, output: &mut Output) {
+        self.draw(notice);
+        self.stream(notice, output);
+        match notice {
+            Notice::Claimed { job } => self.detail(job, "started", output),
+            Notice::Happened { job, event } => self.happened(job, event, output),
+            Notice::Retrying { job, message, after } => {
+                let (name, message) = (self.name(job), untrusted::line(message, MOST_LINE));
+                let attempt = job.attempt;
+                output.note(format!(
+                    "retry {name}: attempt {attempt} failed, again in {:.0} s: {message}",
+                    after.as_secs_f64()
+                ));
+            }
+            Notice::Ended { job, result } => self.ended(job, result, output),
+            Notice::GivenUp { job, message } => output.note(format!("ended {}: {message}", self.name(job))),
+            Notice::RunEnded { .. } | Notice::SandboxReady { .. } | Notice::SandboxEnded { .. } => {}
+            Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.end();
+        }
+    }
+}
+
 /// What a scenario does from now on, in a few words.
 fn doing(event: &Event) -> Option<String> {
     match event {
@@ -181,19 +206,27 @@ pub(crate) fn step(event: &Event) -> String {
         Event::Probed { invariant } => format!("looked at `{invariant}`"),
         Event::SandboxDestroyed { name } => format!("sandbox {name} is gone"),
         Event::Pulling { .. } | Event::Baking { .. } | Event::SandboxKept { .. } | Event::Note(_) => String::new(),
+        // A worker tells of these in notices of its own.
+        Event::Claimed { .. }
+        | Event::Judged { .. }
+        | Event::Retrying { .. }
+        | Event::Released { .. }
+        | Event::GivenUp { .. }
+        | Event::Lost { .. }
+        | Event::Unknown { .. } => String::new(),
     }
 }
 
 /// One line about a scenario that ended, with the first thing that kept it from passing.
-fn ended(name: &str, result: &ScenarioResult) -> String {
-    let time = took(result.wall_ms);
-    let (word, why) = match result.status {
-        RowStatus::Pass => ("pass ", None),
-        RowStatus::Fail => ("FAIL ", failure(result)),
-        RowStatus::Error => ("ERROR", result.error.as_ref().map(ToString::to_string)),
+fn ended(name: &str, standing: Standing, result: &ScenarioResult) -> String {
+    let time = format_duration(result.wall_ms);
+    let why = match result.status {
+        RowStatus::Pass => None,
+        RowStatus::Fail => failure(result),
+        RowStatus::Error => result.error.as_ref().map(ToString::to_string),
     };
     let why = why.map_or_else(String::new, |why| format!(": {}", untrusted::line(&why, MOST_LINE)));
-    format!("{word} {name} ({:.3}, {time}){why}", result.composite)
+    format!("{} {name} ({:.3}, {time}){why}{}", standing.word(), result.composite, standing.remark())
 }
 
 fn failure(result: &ScenarioResult) -> Option<String> {

@@ -114,21 +114,82 @@ fn what_a_spec_insists_on_is_kept() {
     assert_eq!(place.left(), Vec::<String>::new());
 }
 
+/// A spec on an image that no engine of a test has.
+fn on(image: &str) -> Place {
+    Place::new(&spec("touch out", THERE).replace("touchstone/busybox:1", image))
+}
+
 #[test]
-fn without_the_images_that_docker_would_need_namespaces_are_used() {
-    let unknown = spec("touch out", THERE).replace("base: ", "base: nobody.example/has/");
-    let place = Place::new(&unknown);
-    let (code, stdout, stderr) = place.run_spec(&[]);
+fn a_well_known_image_that_no_registry_can_be_asked_for_is_stood_in_for_and_every_report_says_so() {
+    let place = on("debian:99");
+    let file = |name: &str| place.path().join(name).display().to_string();
+    let (xml, markdown) = (file("r.xml"), file("r.md"));
+    let (code, stdout, stderr) = place.run_spec(&["-o", &xml, "-o", &markdown]);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert!(stderr.contains("the Docker engine has no image `nobody.example/has/"), "{stderr}");
+    assert!(stderr.contains("the Docker engine has no image `debian:99` and reaches no registry"), "{stderr}");
     assert_eq!(backend_of(&place), "local");
-    let (code, stdout, stderr) = place.run(&["rerun", "latest"]);
+    assert!(stdout.contains("CAVEAT `debian:99` was not used: `host"), "{stdout}");
+    let (_, shown, _) = place.run(&["show", "latest/default-r0"]);
+    for text in
+        [&shown, &std::fs::read_to_string(&xml).expect("a file"), &std::fs::read_to_string(&markdown).expect("a file")]
+    {
+        assert!(text.contains("`debian:99` was not used"), "{text}");
+    }
+    let json = place.run(&["show", "latest", "--format", "json"]).1;
+    let report: Json = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report["caveats"][0]["kind"], "stand_in");
+    assert_eq!(report["scenarios"][0]["ran_in"]["backend"], "local");
+    let (code, stdout, stderr) = place.run(&["rerun", "latest", "--no-pull"]);
     assert!(code == 0 && stderr.contains("has no image"), "{stdout}{stderr}");
+}
+
+#[test]
+fn a_name_that_may_be_a_slip_is_not_stood_in_for() {
+    for (image, meant) in [
+        ("debain:12", "did you mean `debian`?"),
+        ("nobody.example/has/debian:12", ""),
+        ("pyhton:3.11", "did you mean `python`?"),
+    ] {
+        let place = on(image);
+        let (code, stdout, stderr) = place.run_spec(&[]);
+        let told = format!("{stdout}{stderr}");
+        assert!(code == 4 && told.contains(image) && told.contains(meant), "{image}: {told}");
+        assert!(!told.contains("namespaces"), "{image}: {told}");
+        // Nor where there is no engine at all.
+        let (code, stdout, stderr) = run_spec(&place, &[]);
+        let told = format!("{stdout}{stderr}");
+        assert!(code == 4 && told.contains(meant) && told.contains("`--backend local` insists"), "{image}: {told}");
+        // Who asks for the programs of this machine gets them, and the report says so.
+        let (code, stdout, stderr) = run_spec(&place, &["--backend", "local"]);
+        assert!(code == 0 && stdout.contains(&format!("CAVEAT `{image}` was not used")), "{image}: {stdout}{stderr}");
+    }
     // What only Docker can do stays with Docker, and its reason is the one that is told.
-    let place = Place::new(&format!("{unknown}setup: {{packages: [jq]}}\n"));
+    let place = Place::new(&format!(
+        "{}setup: {{packages: [jq]}}\n",
+        spec("touch out", THERE).replace("touchstone/busybox:1", "debian:99")
+    ));
     let (code, stdout, stderr) = place.run_spec(&[]);
     let told = format!("{stdout}{stderr}");
-    assert!(code == 4 && told.contains("nobody.example/has/") && !told.contains("namespaces"), "{told}");
+    assert!(code == 4 && told.contains("debian:99") && !told.contains("namespaces"), "{told}");
+}
+
+#[test]
+fn neither_ci_nor_a_worker_falls_back() {
+    let place = on("debian:99");
+    let path = place.spec().display().to_string();
+    let (code, stdout, stderr) = place.run(&["ci", "--no-pull", &path]);
+    let told = format!("{stdout}{stderr}");
+    assert!(code == 4 && told.contains("the image `debian:99` is not here") && !told.contains("namespaces"), "{told}");
+    let (code, stdout, stderr) = without_docker(&place, &["ci", &path]);
+    let told = format!("{stdout}{stderr}");
+    assert!(code == 4 && told.contains("`ci` uses the programs of this machine only when asked to"), "{told}");
+    let (code, _, stderr) = without_docker(&place, &["ci", &path, "--backend", "local"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (code, _, stderr) = without_docker(&place, &["worker"]);
+    assert!(
+        code == 4 && stderr.contains("a worker uses the programs of this machine only when asked to"),
+        "{code}: {stderr}"
+    );
 }
 
 #[test]

@@ -9,20 +9,22 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use crate::root;
 
 /// Which of our crates each may use.
-const OURS: [(&str, &[&str]); 7] = [
+const OURS: [(&str, &[&str]); 9] = [
     ("scenario", &[]),
     ("doorkeeper", &[]),
-    ("engine", &["scenario", "doorkeeper"]),
+    ("gateways", &["scenario"]),
+    ("engine", &["scenario", "doorkeeper", "gateways"]),
     ("store", &["scenario"]),
-    ("server", &["scenario", "store"]),
-    ("worker", &["scenario", "store", "engine"]),
+    ("listener", &[]),
+    ("server", &["scenario", "store", "listener"]),
+    ("worker", &["scenario", "store", "engine", "listener"]),
     ("cli", &["scenario", "engine", "store", "server", "worker"]),
 ];
 
 /// Crates of others that only some of ours may use.
 const OTHERS: [(&str, &[&str]); 18] = [
     ("saphyr-parser", &["scenario"]),
-    ("yaml_serde", &["scenario", "engine"]),
+    ("yaml_serde", &["scenario", "gateways", "engine"]),
     ("quick-junit", &["scenario"]),
     ("annotate-snippets", &["scenario"]),
     ("bollard", &["engine"]),
@@ -31,14 +33,14 @@ const OTHERS: [(&str, &[&str]); 18] = [
     ("maud", &["server"]),
     ("clap", &["cli"]),
     ("anstream", &["cli"]),
-    ("tokio", &["engine", "store", "server", "worker", "cli"]),
-    ("reqwest", &["engine", "store", "server", "cli"]),
+    ("tokio", &["gateways", "engine", "store", "listener", "server", "worker", "cli"]),
+    ("reqwest", &["gateways", "engine", "store", "server", "cli"]),
     ("axum", &["server"]),
     ("utoipa", &["server"]),
     ("object_store", &["store"]),
     ("aes-gcm", &["store"]),
     ("toml", &["cli"]),
-    ("hyper", &["engine", "worker"]),
+    ("hyper", &["gateways", "engine", "listener"]),
 ];
 
 /// What code without I/O, clock and chance does not name.

@@ -122,7 +122,8 @@ fn spec_around(block: &str) -> String {
         return format!("{head}{agent}invariants:\n  x:\n    description: x\n{check}");
     }
     let invariants = if block.starts_with("invariants:") { "" } else { invariants };
-    format!("{head}{agent}{invariants}{block}")
+    let model = if block.contains("llm_faults") { "model: {mode: scripted, turns: [{content: x}]}\n" } else { "" };
+    format!("{head}{agent}{model}{invariants}{block}")
 }
 
 /// Examples name services and files that only a whole spec would have.

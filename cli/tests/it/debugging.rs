@@ -80,3 +80,13 @@ fn a_timeline_has_phases_requests_and_probes() {
     let (code, _, stderr) = place.run(&["trace", "latest/nowhere"]);
     assert!(code == 2 && stderr.contains("has no scenario"), "{stderr}");
 }
+
+#[test]
+fn a_timeline_has_requests_to_mocks_that_do_not_record() {
+    let (mock, audit) = (MOCK.replace("record: true", "record: false"), "audit: {http_calls: true}");
+    let place = Place::new(&local_spec(&format!("bash -c \"{AGENT}\""), &format!("{mock}\n{audit}\n{THERE}")));
+    let (code, stdout, stderr) = place.run_spec(&["--backend", "local"]);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    let (code, text, stderr) = place.run(&["trace", "latest"]);
+    assert!(code == 0 && text.contains("!http       GET api/x 404"), "{text}{stderr}");
+}

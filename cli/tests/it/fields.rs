@@ -37,7 +37,7 @@ fn uses(node: &Json, steps: &[&str]) -> bool {
                 (Json::Object(named), "invariants") => named.values().any(|one| uses(one, rest)),
                 _ => uses(value, rest),
             };
-            let kind = map.get("type").and_then(Json::as_str).unwrap_or("image");
+            let kind = map.get("type").or_else(|| map.get("mode")).and_then(Json::as_str).unwrap_or("image");
             map.get(*first).is_some_and(inside) || (!rest.is_empty() && kind == *first && uses(node, rest))
         }
         _ => false,

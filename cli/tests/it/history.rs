@@ -1,6 +1,7 @@
 //! `list`, `show`, `rescore`, `cancel` and `gc`, on experiments that are kept.
 
 use std::fs;
+use std::time::Duration;
 
 use engine::owner::Owner;
 use store::{Lane, RunState};
@@ -115,6 +116,33 @@ fn a_scenario_is_shown_with_its_verdicts_and_its_evidence() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&evidence).expect("JSON"), json["evidence"]);
     let last = json["attempts"].as_array().and_then(|attempts| attempts.last()).expect("an attempt");
     assert_eq!(last["evidence_bytes"], evidence.len(), "nothing is added");
+}
+
+#[test]
+fn lost_evidence_is_named_and_the_rest_is_shown() {
+    let seeded = Seeded::new();
+    let id = seeded.experiment(1, [&"hello ".repeat(10_000), "hello"], minute(1));
+    seeded.experiment(2, ["hello", "hello"], minute(2));
+    let lost = scenario(&seeded, "latest~1", ENGLISH);
+    let name = lost.split('/').nth(1).expect("a scenario");
+    let file = seeded.path().join(format!("data/evidence/{id}/1/{name}/1/evidence.json"));
+    fs::remove_file(&file).expect("large evidence");
+    let loss = format!("the evidence of `{name}` cannot be read");
+    for format in ["text", "json", "junit", "markdown"] {
+        let shown = seeded.printed(&["show", "latest~1", "--format", format]);
+        assert!(shown.contains(&loss) && shown.contains("german"), "{format}: {shown}");
+    }
+    let shown = seeded.printed(&["show", &lost]);
+    assert!(shown.contains(&loss) && shown.contains("attempt 1: judged"), "{shown}");
+    let shown = seeded.json(&["show", &lost, "--format", "json"]);
+    assert_eq!((&shown["status"], &shown["evidence"]), (&"pass".into(), &serde_json::Value::Null));
+    let caveats = shown["result"]["caveats"].as_array().expect("caveats");
+    assert!(caveats.iter().any(|caveat| caveat["kind"] == "lost_evidence" && caveat["scenario"] == name), "{shown:#}");
+    let (code, compared, stderr) = seeded.run(&["compare", "latest~1", "latest"]);
+    assert_eq!(code, 0, "{compared}{stderr}");
+    // Whoever asks for the evidence itself is told why there is none.
+    let (code, _, stderr) = seeded.run(&["show", &lost, "--evidence"]);
+    assert!(code == 4 && stderr.contains("is gone"), "{code}: {stderr}");
 }
 
 #[test]
@@ -247,9 +275,12 @@ fn old_experiments_go_and_new_and_open_ones_stay() {
     let bundle = seeded.unused_bundle(minute(4));
     let orphan = seeded.path().join(format!("data/evidence/{}", uuid(0xb, 1)));
     fs::create_dir_all(&orphan).expect("a folder");
+    let folder = fs::File::open(&orphan).expect("the folder");
+    let made = folder.metadata().and_then(|found| found.modified()).expect("a time");
+    folder.set_modified(made - Duration::from_secs(3 * 86_400)).expect("a time");
     let evidence = seeded.path().join(format!("data/evidence/{old}"));
     assert!(evidence.exists());
-    let text = seeded.printed(&["gc", "--older-than", "1d", "--keep", "1", "--dry-run"]);
+    let text = seeded.printed(&["gc", "--older-than", "1d", "--keep", "1", "--dry-run", "--orphans-older-than", "2d"]);
     assert!(
         text.contains(&format!("experiment {old} greeting v1"))
             && text
@@ -260,18 +291,67 @@ fn old_experiments_go_and_new_and_open_ones_stay() {
     let text = seeded.printed(&["gc", "--older-than", "1d", "--keep", "1"]);
     assert!(
         text.starts_with(
-            "removed 1 experiment, 1 orphaned folder, 1 version of specs, 1 unpacked bundle and 0 replies of judges: "
+            "removed 1 experiment, 0 orphaned folders, 1 version of specs, 1 unpacked bundle and 0 replies of judges: "
         ),
         "{text}"
     );
     assert!(text.contains(" kB of files"), "{text}");
-    assert!(!evidence.exists() && !bundle.exists() && !orphan.exists());
+    assert!(!evidence.exists() && !bundle.exists() && orphan.exists());
+    let (code, _, stderr) = seeded.run(&["gc", "--orphans-older-than", "1h"]);
+    assert!(code == 2 && stderr.contains("give 1d or more"), "{stderr}");
+    assert!(seeded.printed(&["gc", "--orphans-older-than", "5d"]).starts_with("removed 0 experiments, 0 orphaned"));
+    assert!(seeded.printed(&["gc", "--orphans-older-than", "2d"]).starts_with("removed 0 experiments, 1 orphaned"));
+    assert!(!orphan.exists());
     let list = seeded.printed(&["list"]);
     assert!(!list.contains(&old.to_string()) && list.contains(&open.to_string()) && list.contains(&kept.to_string()));
     let text = seeded.printed(&["gc", "--older-than", "1d"]);
     assert!(text.starts_with("removed 0 experiments, 0 orphaned"), "{text}");
     let (code, _, stderr) = seeded.run(&["gc", "--older-than", "1month"]);
     assert!(code == 2 && stderr.contains("write it as 30d"), "{stderr}");
+}
+
+#[test]
+fn gc_refuses_evidence_of_another_database() {
+    let (production, staging) = (Seeded::new(), Seeded::new());
+    let old = production.experiment(1, ["hello", &"x".repeat(50_000)], minute(1));
+    let place = production.path().join("data/evidence");
+    let url = format!("file:{}", place.display());
+    for options in [&["--keep", "0"][..], &["--dry-run"], &["--orphans-older-than", "1d"], &["--max-size", "0"]] {
+        let (code, stdout, stderr) = staging.run(&[&["gc", "--artifacts", &url][..], options].concat());
+        assert!(code == 2 && stderr.contains("belongs to another database"), "{stdout}{stderr}");
+        assert!(stderr.contains("gc --adopt-artifacts") && stderr.contains(&*place.to_string_lossy()), "{stderr}");
+    }
+    assert!(place.join(old.to_string()).exists());
+    let text = staging.printed(&["gc", "--artifacts", &url, "--adopt-artifacts"]);
+    assert!(text.contains("belongs to this database now, and no longer to "), "{text}");
+    assert!(place.join(old.to_string()).exists(), "adopting removes nothing");
+    let (code, _, stderr) = production.run(&["gc", "--keep", "0"]);
+    assert!(code == 2 && stderr.contains("belongs to another database"), "{stderr}");
+}
+
+#[test]
+fn a_database_of_another_machine_is_refused_until_it_is_adopted() {
+    let seeded = Seeded::new();
+    let id = seeded.experiment(1, ["hello", "hello"], minute(1));
+    let on = |machine: &str, arguments: &[&str]| {
+        read(seeded.command(arguments).env("TOUCHSTONE_MACHINE_ID", machine).output().expect("a run"))
+    };
+    let (code, stdout, stderr) = on("first", &["list"]);
+    assert!(code == 0 && stdout.contains(&id.to_string()), "{stdout}{stderr}");
+    let file = seeded.path().join("data/touchstone.db");
+    for arguments in [&["list"][..], &["show", "latest"], &["gc", "--keep", "0"], &["key", "list"]] {
+        let (code, stdout, stderr) = on("second", arguments);
+        assert!(code == 2 && stdout.is_empty(), "{stdout}{stderr}");
+        for part in [&*file.to_string_lossy(), "`first`", "`second`", "postgres://", "gc --adopt-database"] {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    }
+    let (code, stdout, _) = on("second", &["gc", "--adopt-database"]);
+    let said = "the database belongs to this machine now, and no longer to `first`\n";
+    assert_eq!((code, stdout.as_str()), (0, said));
+    let (code, stdout, stderr) = on("second", &["list"]);
+    assert!(code == 0 && stdout.contains(&id.to_string()), "nothing was removed: {stdout}{stderr}");
+    assert_eq!(on("first", &["list"]).0, 2);
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! The real binary, used as a person would.
 
+mod attacks;
 mod backend_choice;
 mod boundaries;
 mod ci_command;
 mod ci_commands;
 mod commands;
 mod compare_command;
+mod compared_everywhere;
 mod debugging;
 mod doctor_command;
+mod drop_root;
 mod faults;
 mod fields;
 mod generated;
@@ -16,6 +19,8 @@ mod help;
 mod history;
 mod judge;
 mod links;
+mod memory_limits;
+mod module_cycles;
 mod pipelines;
 mod place;
 mod remote;
@@ -32,9 +37,11 @@ mod same_evidence;
 mod seeded;
 mod serving;
 mod slips;
+mod stored_secrets;
 mod terminal;
 mod try_command;
 mod validate;
+mod watching;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -108,5 +108,5 @@ fn the_gitlab_job_runs_and_leaves_its_reports() {
     fs::rename(folder.join("report.json"), place.path().join("baseline/report.json")).expect("moved");
     fs::write(place.spec().join("spec.yaml"), local_spec("true", THERE)).expect("a spec");
     let (code, stdout, stderr) = script(&place, &["sh", "-e"], job, &variables);
-    assert!(code == 1 && stdout.contains("regressed"), "{stdout}{stderr}");
+    assert!(code == 1 && stdout.contains("which fails the run"), "{stdout}{stderr}");
 }

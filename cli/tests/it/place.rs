@@ -266,6 +266,18 @@ impl Started {
         assert!(sent.expect("kill").success());
     }
 
+    /// Sends it a signal again and again, as an impatient person does, until it ends.
+    pub(crate) fn signal_until_it_ends(mut self, signal: &str) -> (ExitStatus, String) {
+        for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return self.end();
+            }
+            self.signal(signal);
+            std::thread::sleep(PAUSE);
+        }
+        panic!("it did not end: {}", self.told);
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         while self.wait_for("\u{0}") {}

@@ -27,7 +27,7 @@ fn a_run_is_shown_written_and_kept() {
     let arguments: Vec<_> = files.iter().flat_map(|file| ["-o", file]).collect();
     let (code, stdout, stderr) = place.run_spec(&arguments);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert!(stdout.contains("trial passed: scenarios 2, passed 2"), "{stdout}");
+    assert!(stdout.contains("trial passed: cells 1, passed 1, failed 0; scenarios 2, passed 2"), "{stdout}");
     assert!(stderr.contains("pass  trial/default-r1 (1.000, "), "plain lines where nobody watches: {stderr}");
     let written = |name: &str| fs::read_to_string(place.path().join(name)).expect("a file");
     let report: serde_json::Value = serde_json::from_str(&written("out.json")).expect("JSON");

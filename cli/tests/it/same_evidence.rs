@@ -7,8 +7,19 @@ use crate::place::Place;
 
 /// What is about the moment, or about what made the sandbox. Digests are of texts with such things in them, and the texts are
 /// compared themselves.
-const DIFFERS: [&str; 9] =
-    ["at_ms", "dropped_bytes", "duration_ms", "marker_key", "sha256", "started_at", "used", "wall_ms", "world"];
+const DIFFERS: [&str; 11] = [
+    "at_ms",
+    "close_to_another",
+    "dropped_bytes",
+    "duration_ms",
+    "marker_key",
+    "retried_after_ms",
+    "sha256",
+    "started_at",
+    "used",
+    "wall_ms",
+    "world",
+];
 /// Examples with a judge, which is asked once and remembers its answer.
 const JUDGED: [&str; 2] = ["check-llm-as-judge", "reconciliation-pipeline"];
 

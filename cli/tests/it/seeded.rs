@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use engine::data_dir::DataDir;
 use jiff::{SignedDuration, Timestamp};
+use scenario::event::Event;
 use scenario::evidence::{
     AgentRecord, Answer, Blob, Captured, Evidence, Exit, FileEntry, FileKind, Files, ImageRecord, ProcessUse,
     WorkspaceChanges, World,
@@ -117,13 +118,32 @@ impl Seeded {
         at: Timestamp,
         progress: Progress,
     ) -> ExperimentId {
+        self.keep(lane, number, 1, &greetings, at, progress)
+    }
+
+    /// Keeps an experiment with so many replicas in each language, whose agents greeted with these words, in the order of its
+    /// plan.
+    pub(crate) fn replicated(&self, number: u32, replicas: usize, greetings: &[&str], at: Timestamp) -> ExperimentId {
+        self.keep(Lane::Shared, number, replicas, greetings, at, Progress::Ended)
+    }
+
+    fn keep(
+        &self,
+        lane: Lane,
+        number: u32,
+        replicas: usize,
+        greetings: &[&str],
+        at: Timestamp,
+        progress: Progress,
+    ) -> ExperimentId {
         let spec = load(SPEC, None).spec.expect("a spec");
-        let plan = expand(&spec, PlanOptions { seed: Some(7), ..PlanOptions::default() }).expect("a plan");
+        let options = PlanOptions { seed: Some(7), replicas: Some(replicas), ..PlanOptions::default() };
+        let plan = expand(&spec, options).expect("a plan");
         let id = ExperimentId(uuid(0xe, number));
         self.runtime.block_on(async {
             let content = SpecContent { text: SPEC.to_owned(), files: Vec::new() };
             let version = self.store.keep_spec("", "greeting", &content, at).await.expect("a version");
-            let settings = Settings { replicas: Some(1), ..Settings::default() };
+            let settings = Settings { replicas: Some(replicas), ..Settings::default() };
             let source = "specs/greeting".to_owned();
             let (owner, name, secrets) = (String::new(), String::new(), None);
             let experiment =
@@ -134,7 +154,7 @@ impl Seeded {
             if progress == Progress::Waiting {
                 return;
             }
-            for (index, greeting) in greetings.into_iter().enumerate() {
+            for (index, greeting) in greetings.iter().enumerate() {
                 let held = self.claim(lane, at).await;
                 if index == 0 || progress == Progress::Ended {
                     self.finish(&spec, &plan, &held, greeting, at).await;
@@ -165,8 +185,7 @@ impl Seeded {
             scenario: held.scenario.id.to_string(),
             attempt: held.lease.epoch,
             at: at + SignedDuration::from_millis(millis),
-            kind: kind.to_owned(),
-            body: serde_json::json!({}),
+            happened: Event::read(kind, serde_json::json!({})),
         };
         self.store.note(&[event("claimed", 0), event("agent_started", 250)]).await.expect("noted");
         let summarise = |results: &[ScenarioResult]| summary(spec, plan, results);

@@ -39,7 +39,7 @@ impl Served {
     }
 
     /// Asks the server; the status and what it says.
-    fn ask(&self, key: &str, method: &str, path: &str, body: Option<(&str, String)>) -> (u16, Json) {
+    pub(crate) fn ask(&self, key: &str, method: &str, path: &str, body: Option<(&str, String)>) -> (u16, Json) {
         ask(&self.url, key, method, path, body)
     }
 
@@ -179,9 +179,7 @@ fn a_second_signal_ends_it_at_once_and_the_next_start_cleans_up() {
     served.process.signal("TERM");
     assert!(served.process.wait_for("ending: "), "{}", served.process.told);
     // Signals of the first second are the first one again.
-    std::thread::sleep(Duration::from_millis(1100));
-    served.process.signal("TERM");
-    let (status, told) = served.process.end();
+    let (status, told) = served.process.signal_until_it_ends("TERM");
     assert_eq!(status.code(), Some(130), "{told}");
     let again = Served::start(&place, &["--lease", "1s"]);
     assert_eq!(again.results(&key, &id)["passed"].as_u64(), Some(1));

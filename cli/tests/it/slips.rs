@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::place::{Place, THERE, local_spec};
+use crate::place::{Place, THERE, local_spec, spec as image_spec};
 use crate::seeded::{Seeded, minute};
 use crate::{read, run, touchstone};
 
@@ -155,7 +155,7 @@ fn who_asks_for_a_solution_that_is_not_there_is_told() {
 
 #[test]
 fn variables_without_a_value_are_as_if_they_were_not_set() {
-    let place = Place::new(&local_spec("touch out", THERE));
+    let place = Place::new(&image_spec("touch out", THERE));
     let spec = place.spec().display().to_string();
     let mut command = place.command(&["ci", &spec]);
     for name in ["BASELINE", "BACKEND", "MODELS", "CONFIG", "ROOTFS", "NO_PULL", "DATABASE_URL", "ARTIFACTS"] {

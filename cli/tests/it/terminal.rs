@@ -61,7 +61,12 @@ impl Terminal {
 
     /// Waits until the screen has shown a text.
     fn wait_for(&mut self, text: &str) {
-        while !self.seen.contains(text) {
+        self.wait_for_since(0, text);
+    }
+
+    /// Waits until the screen has shown a text after so many bytes.
+    fn wait_for_since(&mut self, seen: usize, text: &str) {
+        while !self.seen[seen..].contains(text) {
             let part = self.parts.recv_timeout(PATIENCE);
             let part = part.unwrap_or_else(|_| panic!("`{text}` was never shown: {}", self.seen));
             self.seen.push_str(&String::from_utf8_lossy(&part));
@@ -69,8 +74,12 @@ impl Terminal {
     }
 
     fn press(&mut self, key: u8) {
+        self.type_in(&[key]);
+    }
+
+    fn type_in(&mut self, keys: &[u8]) {
         let stdin = self.child.stdin.as_mut().expect("a pipe");
-        stdin.write_all(&[key]).and_then(|()| stdin.flush()).expect("pressed");
+        stdin.write_all(keys).and_then(|()| stdin.flush()).expect("pressed");
     }
 
     /// Closes the terminal, as who closes a window does.
@@ -161,4 +170,101 @@ fn a_run_in_the_background_of_a_terminal_goes_on() {
     let Some(mut terminal) = Terminal::shell(&line) else { return };
     terminal.wait_for("ended with 0");
     assert_eq!(terminal.end().0, Some(0));
+}
+
+/// Types into every terminal that it can find, and asks the terminal for an answer.
+const TYPIST: &str = "import fcntl, os, sys, termios
+for name in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, '/dev/tty', '/dev/pts/0', '/dev/pts/1', '/dev/pts/2']:
+    try:
+        number = name if isinstance(name, int) else os.open(name, os.O_RDWR)
+        for letter in 'echo typed-by-the-agent\\n':
+            fcntl.ioctl(number, termios.TIOCSTI, letter.encode())
+    except OSError:
+        pass
+print('tried')
+";
+
+/// A place with a sandbox that is kept, in which the agent left a program.
+fn kept() -> Place {
+    let program = serde_json::to_string(TYPIST).expect("a text");
+    let more = format!("setup: {{files: [{{path: trap.py, content: {program}}}]}}\n{THERE}");
+    let place = Place::new(&local_spec("true", &more));
+    let (code, stdout, stderr) = place.run_spec(&["--backend", "local", "--keep-sandbox", "always"]);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    place
+}
+
+/// A line for a shell that enters the sandbox of a place, and then says how, and whether the terminal is as before.
+fn visiting(place: &Place, command: &str) -> String {
+    let (program, data) = (env!("CARGO_BIN_EXE_touchstone"), place.data().display().to_string());
+    let line = format!(
+        "before=$(stty -g); {program} shell --data-dir {data} {command}; echo ended with $?; \
+         test \"$before\" = \"$(stty -g)\" && echo as before; IFS= read -r -t 1 typed; echo \"typed [$typed]\""
+    );
+    format!("bash -c '{line}'")
+}
+
+#[test]
+fn a_shell_passes_keys_on_and_leaves_the_terminal_as_it_was() {
+    let place = kept();
+    let Some(mut terminal) = Terminal::shell(&visiting(&place, "")) else { return };
+    terminal.wait_for("this is the sandbox");
+    terminal.type_in(b"stty size; echo in $((40 + 2)) of $PWD\r");
+    terminal.wait_for("30 100");
+    terminal.wait_for("in 42 of /workspace");
+    // The program speaks before the key is pressed: a shell that gets the signal while it starts one may lose it.
+    terminal.type_in(b"sh -c 'echo running $((1 + 1)); exec cat'\r");
+    terminal.wait_for("running 2");
+    // Ctrl-C is for the program inside. What is typed before the shell asks for it goes with the program.
+    let seen = terminal.seen.len();
+    terminal.press(3);
+    terminal.wait_for_since(seen, "# ");
+    terminal.type_in(b"echo still $((4 + 4)); exit 7\r");
+    terminal.wait_for("still 8");
+    terminal.wait_for("ended with 7");
+    terminal.wait_for("as before");
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(place.run(&["sweep", "--kept"]).0, 0);
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+#[test]
+fn programs_of_the_agent_type_nothing_into_the_terminal_of_who_looks() {
+    let place = kept();
+    for command in ["-- python3 trap.py", "-- sh -c \"exec python3 /workspace/trap.py\""] {
+        let Some(mut terminal) = Terminal::shell(&visiting(&place, command)) else { return };
+        terminal.wait_for("tried");
+        terminal.wait_for("ended with 0");
+        terminal.wait_for("as before");
+        terminal.wait_for("typed []");
+        assert_eq!(terminal.end().0, Some(0), "{command}");
+    }
+    // Neither when it is ended in the middle.
+    let Some(mut terminal) = Terminal::shell(&visiting(&place, "-- sh -c \"echo ready; python3 trap.py; sleep 1000\""))
+    else {
+        return;
+    };
+    terminal.wait_for("tried");
+    let shell = process_with(&["shell", &place.data().display().to_string()]);
+    let killed = Command::new("kill").args(["-TERM", &shell.to_string()]).status().expect("kill");
+    assert!(killed.success());
+    terminal.wait_for("ended with 143");
+    terminal.wait_for("as before");
+    terminal.wait_for("typed []");
+    terminal.end();
+    assert_eq!(place.run(&["sweep", "--kept"]).0, 0);
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
+/// The process of ours that was started with these words.
+fn process_with(words: &[&str]) -> u32 {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_ours = |number: &u32| {
+        let line = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let all: Vec<_> = line.split(|byte| *byte == 0).collect();
+        let program = all.first().is_some_and(|program| program.ends_with(b"touchstone"));
+        program && words.iter().all(|word| all.contains(&word.as_bytes()))
+    };
+    numbers.filter(is_ours).min().expect("a process")
 }

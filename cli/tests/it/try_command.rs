@@ -155,7 +155,7 @@ fn a_signal_cleans_up_and_says_so() {
     assert!(Command::new("kill").arg(child.id().to_string()).status().expect("kill").success());
     let (code, _, stderr) = finished(child);
     assert_eq!(code, 130, "{stderr}");
-    assert!(stderr.contains("interrupted: cleaning up"), "{stderr}");
+    assert!(stderr.contains("interrupted: cancelling and cleaning up"), "{stderr}");
     assert_eq!(trial.left(), "");
 }
 

@@ -51,6 +51,38 @@ fn the_examples_are_valid() {
     assert!(!stdout.contains("specs/invalid"), "folders with .touchstone-skip are passed over");
 }
 
+/// A check that runs where the agent was, by the choice of nobody.
+const TRUSTING: &str = "\
+version: 1
+id: trusting
+base: debian:bookworm-slim
+task: { prompt: Write tests. }
+agent: { type: noop }
+invariants:
+  tests_pass:
+    description: The tests pass
+    gate: true
+    check: { type: command_exit, command: make test }
+  chosen:
+    description: Somebody chose
+    check: { type: command_exit, command: make test, verify: sandbox }
+";
+
+#[test]
+fn a_new_container_is_recommended_and_is_no_fault() {
+    let (code, stdout, _) = run_with(&["validate", "-", "--deny-warnings"], TRUSTING);
+    assert_eq!(code, 0, "{stdout}");
+    insta::assert_snapshot!(stdout);
+    let (_, stdout, _) = run_with(&["validate", "-", "--format", "json"], TRUSTING);
+    let found: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(
+        (&found[0]["severity"], &found[0]["code"], found.as_array().map(Vec::len)),
+        (&"advice".into(), &"verify-fresh".into(), Some(1))
+    );
+    let (_, stdout, _) = run_with(&["validate", "-", "--format", "github"], TRUSTING);
+    assert!(stdout.starts_with("::notice "), "{stdout}");
+}
+
 #[test]
 fn a_folder_that_is_named_is_searched_even_if_it_would_be_passed_over() {
     let (code, stdout, _) = run(&["validate", "specs/invalid"]);

@@ -10,11 +10,18 @@ import time
 import requests
 from polarity_keystone import Keystone
 
+from relay import Relay
+
 COMPOSE = shlex.split(os.environ["COMPOSE"])
 PROJECT = os.environ["COMPOSE_PROJECT_NAME"]
 # How long anything may take.
 PATIENCE = 180
 SANDBOXES = "label=touchstone.data="
+# The engine's socket as the workers see it: of a group that nobody on this machine is in. Only root can make one; for
+# others it is the engine's own.
+ENGINE = "/var/run/docker.sock"
+SOCKET = os.environ["WORKER_SOCKET"]
+GROUP = 45678 if os.geteuid() == 0 else os.stat(ENGINE).st_gid
 
 SPEC = """\
 version: 1
@@ -65,15 +72,27 @@ def healthy(service, number):
     return len(ids) == number and all(inspect(one)["State"]["Health"]["Status"] == "healthy" for one in ids)
 
 
+def status_of(text):
+    return {name: words.split() for name, _, words in (line.partition(":") for line in text.splitlines())}
+
+
+def doctor(*options):
+    label = ("--label", "touchstone=test", "--label", f"com.docker.compose.project={PROJECT}")
+    words = ["docker", "run", "--rm", *label, *options, os.environ["TOUCHSTONE_IMAGE"], "doctor"]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+
+
 class Stack:
     """The stack, as those see it who use it."""
 
     def up(self):
+        if SOCKET != ENGINE:
+            self.relay = Relay(SOCKET, ENGINE, GROUP, 0o660)
         compose("up", "--detach", "--no-build")
         for service in ("postgres", "server", "worker"):
             until(service, lambda: healthy(service, 1))
         self.url = "http://" + compose("port", "server", "8012")
-        self.data = compose("exec", "-T", "worker", "cat", "/var/lib/touchstone/id")
+        self.data = compose("exec", "-T", "server", "cat", "/var/lib/touchstone/id")
 
     def the_first_start_prints_a_key_once(self):
         shown = [line.partition("TOUCHSTONE_API_KEY=")[2] for line in compose("logs", "--no-color", "server").splitlines()]
@@ -91,13 +110,32 @@ class Stack:
         assert requests.get(self.url + "/v1/specs", timeout=10).status_code == 401
 
     def nobody_has_more_rights_than_needed(self):
-        for service, mounts in (("server", ["volume"]), ("worker", ["bind", "volume"])):
+        needed = (("server", "1000:1000", [], ["volume"]), ("worker", "0:0", ["SETGID", "SETUID"], ["bind", "volume"]))
+        for service, user, capabilities, mounts in needed:
             found = inspect(containers(service)[0])
             host = found["HostConfig"]
-            assert found["Config"]["User"] == "1000:1000", found["Config"]["User"]
-            assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and not host["Privileged"], host
+            assert found["Config"]["User"] == user, found["Config"]["User"]
+            assert host["CapDrop"] == ["ALL"] and sorted(host["CapAdd"] or []) == capabilities and not host["Privileged"], host
             assert "no-new-privileges" in host["SecurityOpt"][0] and host["ReadonlyRootfs"], host
             assert sorted(mount["Type"] for mount in found["Mounts"]) == mounts, found["Mounts"]
+
+    def nothing_of_root_is_left(self):
+        # Engines add a user's own group to the groups of a container that starts as that user.
+        for service, groups in (("server", [[], ["1000"]]), ("worker", [[str(GROUP)]])):
+            status = status_of(compose("exec", "-T", service, "cat", "/proc/1/status"))
+            assert status["Uid"] == status["Gid"] == ["1000"] * 4, status
+            assert status["Groups"] in groups, status
+            for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+                assert int(status[name][0], 16) == 0, (name, status)
+            assert status["NoNewPrivs"] == ["1"], status
+
+    def a_container_that_cannot_leave_root_does_not_go_on(self):
+        for name, change in (("neither", []), ("SETUID", ["--cap-add", "SETUID"]), ("SETGID", ["--cap-add", "SETGID"])):
+            told = doctor("--user", "0:0", "--cap-drop", "ALL", *change)
+            assert told.returncode == 4 and "capabilities SETUID and SETGID" in told.stderr, (name, told)
+        # The user of the image never was root.
+        told = doctor("--cap-drop", "ALL")
+        assert "namespaces" in told.stdout and "SETUID" not in told.stderr, told
 
     def a_spec_is_run_through_the_stock_sdk(self):
         done = self.experiment("compose-one", 1, 0)
@@ -160,6 +198,8 @@ def main():
         stack.the_first_start_prints_a_key_once,
         stack.a_key_is_made_inside,
         stack.nobody_has_more_rights_than_needed,
+        stack.nothing_of_root_is_left,
+        stack.a_container_that_cannot_leave_root_does_not_go_on,
         stack.a_spec_is_run_through_the_stock_sdk,
         stack.two_workers_share_the_work,
         stack.a_sandbox_is_used_through_a_control_port,

@@ -1,20 +1,24 @@
 //! A command that runs, what it prints, and how it ends.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use doorkeeper::protocol::{CHUNK, Event, Exited, Failure, Spawn, Status, Stream, WINDOW};
+use doorkeeper::protocol::{CHUNK, Event, Exited, Failure, Spawn, Status, Stream, WINDOW, WindowSize};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionread, retry_on_intr};
 
 use super::clock::now;
 use super::identity::Identity;
+use super::input::{self, Input};
 use super::outbox::Outbox;
-use super::spawn::{self, Child, Origin};
+use super::spawn::{self, Child, Origin, Streams};
+use super::terminal;
 use crate::sys::{self, Ended};
 
 /// The most that is still sent of a stream after its command ended.
 const AFTERWARDS: u64 = 1024 * 1024;
+/// How long a terminal is read after its command ended, when processes that it left behind still have it.
+const DRAINING: Duration = Duration::from_millis(500);
 
 /// What is polled of a command.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +43,10 @@ pub(crate) struct Command {
     origin: Origin,
     /// Where it reports; `None` when it became the program.
     report: Option<OwnedFd>,
-    /// Standard input, and what is to be written there yet.
-    stdin: Option<(OwnedFd, Vec<u8>)>,
+    /// Standard input, while it is open.
+    stdin: Option<Input>,
+    /// The terminal that all of its streams are, if it has one.
+    terminal: Option<OwnedFd>,
     /// Standard output.
     out: Output,
     /// Standard error.
@@ -54,17 +60,26 @@ pub(crate) struct Command {
 impl Command {
     /// Starts a command.
     pub(crate) fn start(id: u32, spawn: Spawn, identity: &Identity) -> Result<Self, Failure> {
-        let Child { pid, report, stdin, stdout, stderr } = spawn::start(&spawn, identity)?;
-        let Spawn { mut arguments, directory, uid, gid, stdin: input, .. } = spawn;
+        let Child { pid, report, streams } = spawn::start(&spawn, identity)?;
+        let Spawn { mut arguments, directory, uid, gid, stdin: input, more_input, .. } = spawn;
+        let (stdin, out, err, terminal) = match streams {
+            Streams::Pipes { stdin, stdout, stderr } => (Some(stdin), Output::new(stdout), Output::new(stderr), None),
+            Streams::Terminal(terminal) => {
+                // When there are too many descriptors for a copy, nothing can be typed or resized.
+                let [typed, sized] = [terminal.try_clone().ok(), terminal.try_clone().ok()];
+                (typed, Output::of_terminal(terminal), Output::none(), sized)
+            }
+        };
         Ok(Self {
             id,
             pid,
             started: now(),
             origin: Origin { program: arguments.swap_remove(0), directory, owner: (uid, gid) },
             report: Some(report),
-            stdin: (!input.is_empty()).then_some((stdin, input)),
-            out: Output::new(stdout),
-            err: Output::new(stderr),
+            stdin: stdin.and_then(|stdin| Input::new(stdin, input, more_input)),
+            terminal,
+            out,
+            err,
             exited: None,
             cancelled: false,
         })
@@ -73,7 +88,8 @@ impl Command {
     /// What there is to wait for.
     pub(crate) fn interests(&self, may_send: bool) -> impl Iterator<Item = (Part, BorrowedFd<'_>, PollFlags)> {
         let report = self.report.as_ref().map(|pipe| (Part::Report, pipe.as_fd(), PollFlags::IN));
-        let stdin = self.stdin.as_ref().map(|(pipe, _)| (Part::Stdin, pipe.as_fd(), PollFlags::OUT));
+        let stdin = self.stdin.as_ref().and_then(Input::interest);
+        let stdin = stdin.map(|descriptor| (Part::Stdin, descriptor, PollFlags::OUT));
         // What it prints comes after the word that it started.
         let may_read = self.report.is_none() && (may_send || self.cancelled);
         let outputs =
@@ -88,7 +104,7 @@ impl Command {
     pub(crate) fn proceed(&mut self, part: Part, outbox: &mut Outbox) -> bool {
         match part {
             Part::Report => return self.hear(outbox),
-            Part::Stdin => self.feed(),
+            Part::Stdin => self.feed(outbox),
             Part::Output(stream) => {
                 let (id, cancelled) = (self.id, self.cancelled);
                 self.output(stream).pump(id, stream, cancelled, outbox);
@@ -119,17 +135,22 @@ impl Command {
     }
 
     /// Writes to standard input what it takes now.
-    fn feed(&mut self) {
-        let Some((pipe, input)) = &mut self.stdin else { return };
-        match retry_on_intr(|| rustix::io::write(&*pipe, &input[..input.len().min(CHUNK)])) {
-            Ok(written) => drop(input.drain(..written)),
-            Err(Errno::AGAIN) => return,
-            // Nobody reads it, which is the command's own business.
-            Err(_) => input.clear(),
-        }
-        if input.is_empty() {
+    fn feed(&mut self, outbox: &mut Outbox) {
+        if self.stdin.as_mut().is_some_and(|input| !input.feed(outbox)) {
             self.stdin = None;
         }
+    }
+
+    /// Gives it more to read on standard input; no bytes mean the end.
+    pub(crate) fn add_input(&mut self, request: u32, bytes: Vec<u8>, outbox: &mut Outbox) -> Result<(), Failure> {
+        self.stdin.as_mut().ok_or_else(input::closed)?.add(request, bytes)?;
+        self.feed(outbox);
+        Ok(())
+    }
+
+    /// Changes the size of its terminal.
+    pub(crate) fn resize(&self, size: WindowSize) -> Result<(), Errno> {
+        terminal::resize(self.terminal.as_ref().ok_or(Errno::NOTTY)?, size)
     }
 
     /// Allows more bytes of a stream.
@@ -165,9 +186,14 @@ impl Command {
             system_us: ended.system_us,
             max_rss_kib: ended.max_rss_kib,
         });
-        self.stdin = None;
+        self.terminal = None;
         self.out.end();
         self.err.end();
+    }
+
+    /// Whether it ended, and its terminal may have something to show yet.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.exited.is_some() && self.out.is_draining()
     }
 
     /// Whether its process is still there.
@@ -178,9 +204,13 @@ impl Command {
     /// Says that it ended, once everything that it printed was sent. `true` means that it is to be forgotten.
     pub(crate) fn finish(&mut self, outbox: &mut Outbox) -> bool {
         let Some(exited) = self.exited else { return false };
+        if let Some(mut input) = self.stdin.take() {
+            input.refuse(outbox);
+        }
         if self.hear(outbox) {
             return true;
         }
+        self.out.end_draining();
         let printed = self.out.pipe.is_none() && self.err.pipe.is_none();
         let finished = self.report.is_none() && (printed || self.cancelled);
         if finished {
@@ -198,12 +228,45 @@ struct Output {
     credit: u64,
     /// How many bytes are sent yet, when the command ended.
     left: Option<u64>,
+    /// How it is known that all was read, once the command ended.
+    kind: OutputKind,
+}
+
+/// What a command prints to.
+enum OutputKind {
+    /// A pipe, of which the kernel says how much is in it.
+    Pipe,
+    /// A terminal, of which it does not. The kernel ends it with the command, unless the command gave it up before; then it
+    /// is read until this time.
+    Terminal(Option<Instant>),
 }
 
 impl Output {
     /// A stream of which nothing was read.
     fn new(pipe: OwnedFd) -> Self {
-        Self { pipe: Some(pipe), credit: u64::from(WINDOW), left: None }
+        Self { pipe: Some(pipe), credit: u64::from(WINDOW), left: None, kind: OutputKind::Pipe }
+    }
+
+    /// What a terminal shows.
+    fn of_terminal(terminal: OwnedFd) -> Self {
+        Self { kind: OutputKind::Terminal(None), ..Self::new(terminal) }
+    }
+
+    /// A stream that ended before it began.
+    fn none() -> Self {
+        Self { pipe: None, credit: 0, left: Some(0), kind: OutputKind::Pipe }
+    }
+
+    /// Whether more may come although the command ended.
+    fn is_draining(&self) -> bool {
+        matches!(self.kind, OutputKind::Terminal(Some(_))) && self.pipe.is_some()
+    }
+
+    /// Closes a terminal that was read for long enough.
+    fn end_draining(&mut self) {
+        if matches!(self.kind, OutputKind::Terminal(Some(until)) if now() >= until && self.credit > 0) {
+            self.pipe = None;
+        }
     }
 
     /// How many bytes may be read now.
@@ -227,7 +290,7 @@ impl Output {
                     outbox.push(Event::Data { id, stream, bytes });
                 }
             }
-            Err(Errno::AGAIN) if self.left.is_none() => {}
+            Err(Errno::AGAIN) if self.left.is_none() || self.is_draining() => {}
             // Somebody else took what was in the pipe.
             Err(_) => self.pipe = None,
         }
@@ -243,6 +306,11 @@ impl Output {
     /// The command ended: no more is sent than what is there now, so that a process which it left behind cannot hold
     /// the end back.
     fn end(&mut self) {
+        if let OutputKind::Terminal(until) = &mut self.kind {
+            *until = Some(now() + DRAINING);
+            self.left = Some(AFTERWARDS);
+            return;
+        }
         let there = self.pipe.as_ref().and_then(|pipe| ioctl_fionread(pipe).ok());
         self.left = Some(there.unwrap_or(0).min(AFTERWARDS));
         self.close_when_empty();

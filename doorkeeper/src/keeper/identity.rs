@@ -6,7 +6,9 @@
 use doorkeeper::protocol::DOORKEEPER_UID;
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getgid, getpid, getuid, set_child_subreaper, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getgid, getpid, getrlimit, getuid, set_child_subreaper, setrlimit,
+};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, remove_capability_from_bounding_set,
     set_capabilities, set_keep_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid,
@@ -18,6 +20,10 @@ use crate::sys;
 /// The capabilities that the doorkeeper keeps: to start commands as anybody, to end them, and to read their files.
 const KEPT: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::DAC_OVERRIDE);
+/// How many signals may wait at least, and timers be there.
+const LEAST_SIGNALS: u64 = 1024;
+/// How many bytes message queues may have at least: two as they are made without options.
+const LEAST_QUEUES: u64 = 204_800;
 /// Without these it cannot become somebody else.
 const NEEDED: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
@@ -40,6 +46,8 @@ impl Identity {
         rustix::process::umask(Mode::from_raw_mode(0o022));
         set_no_new_privs(true)?;
         setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+        share(Resource::Sigpending, LEAST_SIGNALS)?;
+        share(Resource::Msgqueue, LEAST_QUEUES)?;
         let is_init = getpid().is_init();
         if !is_init {
             set_child_subreaper(Some(getpid()))?;
@@ -82,6 +90,14 @@ impl Identity {
         keep_proc_ours()?;
         self.capabilities.map_or(Ok(()), hold)
     }
+}
+
+/// Lowers a limit on what the kernel counts for all processes of a user together to a quarter: agents are the user that others
+/// on this machine are too, and must not take all of it.
+fn share(resource: Resource, least: u64) -> Result<(), Errno> {
+    let Rlimit { current, .. } = getrlimit(resource);
+    let part = current.map_or(least, |current| (current / 4).max(least).min(current));
+    setrlimit(resource, Rlimit { current: Some(part), maximum: Some(part) })
 }
 
 /// Moves to the doorkeeper's user, with no more than these capabilities.

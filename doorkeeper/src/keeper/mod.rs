@@ -2,9 +2,11 @@
 
 mod clock;
 mod command;
+mod door;
 mod failure;
 mod files;
 mod identity;
+mod input;
 mod network;
 mod outbox;
 mod requests;
@@ -13,6 +15,7 @@ mod spawn;
 mod start;
 mod stay;
 mod sweep;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,7 +28,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 
 use self::command::{Command, Part};
-use self::files::{Job, Progress};
+use self::door::Door;
+use self::files::{Progress, Task};
 use self::identity::Identity;
 use self::outbox::Outbox;
 use self::space::SpaceWatch;
@@ -80,6 +84,8 @@ struct Keeper {
     signals: OwnedFd,
     /// The connection to the worker.
     stream: UnixStream,
+    /// Where a visitor listens, once it stays without the worker.
+    door: Door,
     /// What arrived from the worker.
     decoder: Decoder,
     /// What waits to be sent to the worker.
@@ -87,7 +93,7 @@ struct Keeper {
     /// Commands, by their number.
     commands: BTreeMap<u32, Command>,
     /// Work on files, by its number.
-    jobs: BTreeMap<u32, (Job, Progress)>,
+    jobs: BTreeMap<u32, Task>,
     /// Ending everybody, when that is under way.
     sweep: Option<Sweep>,
     /// How full the workspace gets.
@@ -99,11 +105,12 @@ struct Keeper {
 impl Keeper {
     /// A doorkeeper that was not asked for anything.
     fn new(start: Start, arguments: &Arguments) -> Self {
-        let Start { identity, signals, stream, decoder } = start;
+        let Start { identity, signals, stream, door, decoder } = start;
         Self {
             identity,
             signals,
             stream,
+            door,
             decoder,
             outbox: Outbox::default(),
             commands: BTreeMap::new(),
@@ -116,6 +123,17 @@ impl Keeper {
 
     /// Works until it is to end.
     fn run(&mut self) -> Result<(), Ending> {
+        let mut next = self.serve()?;
+        while next == Next::Stay {
+            self.wait_for_visitor()?;
+            next = self.receive_visitor()?;
+        }
+        let _ = self.outbox.flush(&self.stream);
+        Ok(())
+    }
+
+    /// Works for whoever is connected, until it is asked to stay without or to end.
+    fn serve(&mut self) -> Result<Next, Ending> {
         // Requests can have arrived together with the greeting.
         let mut next = self.take_requests()?;
         while next == Next::GoOn {
@@ -123,11 +141,7 @@ impl Keeper {
             self.outbox.flush(&self.stream).map_err(worker_failed)?;
             next = self.wait_and_proceed()?;
         }
-        if next == Next::Stay {
-            return self.stay();
-        }
-        let _ = self.outbox.flush(&self.stream);
-        Ok(())
+        Ok(next)
     }
 
     /// Does all that is due without waiting for anything.
@@ -182,12 +196,13 @@ impl Keeper {
     /// How long it can wait; `None` is forever.
     fn patience(&self) -> Option<Timespec> {
         let may_send = !self.outbox.is_full();
-        let busy = self.jobs.values().any(|(_, progress)| *progress == Progress::More) && may_send;
+        let busy = self.jobs.values().any(|task| task.progress() == Progress::More) && may_send;
         let watching = self.space.is_watching() && self.commands.values().any(Command::is_running);
         let waits = [
             busy.then_some(Duration::ZERO),
             self.sweep.as_ref().map(|_| SWEEP_PERIOD),
             watching.then_some(space::PERIOD),
+            self.commands.values().any(Command::is_draining).then_some(SWEEP_PERIOD),
         ];
         let shortest = waits.into_iter().flatten().min()?;
         Some(Timespec { tv_sec: 0, tv_nsec: shortest.subsec_nanos().into() })
@@ -258,12 +273,12 @@ impl Keeper {
 
     /// Gives every job its turn.
     fn step_jobs(&mut self) {
-        for (id, (job, progress)) in &mut self.jobs {
+        for (id, task) in &mut self.jobs {
             if !self.outbox.is_full() {
-                *progress = job.step(*id, &self.identity, &mut self.outbox);
+                task.step(*id, &self.identity, &mut self.outbox);
             }
         }
-        self.jobs.retain(|_, (_, progress)| *progress != Progress::Finished);
+        self.jobs.retain(|_, task| task.progress() != Progress::Finished);
     }
 
     /// Goes on with ending everybody.

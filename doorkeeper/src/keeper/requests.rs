@@ -2,15 +2,15 @@
 
 use std::os::fd::OwnedFd;
 
-use doorkeeper::protocol::{Event, Failure, Request, Spawn, Stream};
+use doorkeeper::protocol::{Event, Failure, Request, Spawn, Stream, WindowSize};
 use rustix::io::Errno;
 
 use super::command::Command;
 use super::failure::{failed, refused};
-use super::files::{Copy, Job, Progress, Read, Remove, Walk, put, write};
+use super::files::{Copy, Fingerprinting, Job, Read, Remove, Task, Walk, put, read_link, write};
 use super::network::{open_connection, open_listener};
 use super::sweep::Sweep;
-use super::{Keeper, Next};
+use super::{Keeper, Next, input};
 
 impl Keeper {
     /// Does what a request asks for, or starts to.
@@ -21,10 +21,16 @@ impl Keeper {
                 let result = self.signal(command, signal);
                 self.outbox.answer(id, result);
             }
+            Request::Input { id, command, bytes } => self.add_input(id, command, bytes),
+            Request::Resize { id, command, size } => {
+                let result = self.resize(command, size);
+                self.outbox.answer(id, result);
+            }
             Request::KillAll { id } => self.sweep.get_or_insert_with(Sweep::begin).ids.push(id),
             Request::Listen { id, transport, address } => self.hand_out(id, open_listener(transport, address)),
             Request::Connect { id, address } => self.hand_out(id, open_connection(address)),
             Request::Read { id, root, path, limit } => self.add(id, Read::begin(&root, path, limit).map(Job::Read)),
+            Request::ReadLink { id, root, path } => self.answer_link(id, read_link(&root, &path)),
             Request::Write { id, file } => {
                 let result = write(&file, &self.identity);
                 self.outbox.answer(id, result);
@@ -38,6 +44,10 @@ impl Keeper {
             }
             Request::Walk { id, root, path, most, recursive } => {
                 self.add(id, Walk::begin(&root, &path, most, recursive).map(Job::Walk));
+            }
+            Request::Fingerprint { id, root, paths, most_bytes } => {
+                let begun = Fingerprinting::begin(&root, paths, most_bytes);
+                self.add(id, begun.map(|fingerprinting| Job::Fingerprint(Box::new(fingerprinting))));
             }
             Request::Copy { id, from, to } => self.add(id, Copy::begin(&from, &to, &self.identity).map(Job::Copy)),
             Request::Space { id, path } => self.ask_space(id, &path),
@@ -69,6 +79,24 @@ impl Keeper {
         running.signal(signal).map_err(|errno| failed(errno, &tried))
     }
 
+    /// Gives a command more to read; the answer comes when it was taken.
+    fn add_input(&mut self, id: u32, command: u32, bytes: Vec<u8>) {
+        let added = match self.commands.get_mut(&command) {
+            Some(command) => command.add_input(id, bytes, &mut self.outbox),
+            None => Err(input::closed()),
+        };
+        if let Err(failure) = added {
+            self.outbox.push(Event::Failed { id, failure });
+        }
+    }
+
+    /// Changes the size of a command's terminal.
+    fn resize(&self, command: u32, size: WindowSize) -> Result<(), Failure> {
+        let tried = format!("resize the terminal of command {command}");
+        let running = self.commands.get(&command).ok_or_else(|| failed(Errno::SRCH, &tried))?;
+        running.resize(size).map_err(|errno| failed(errno, &tried))
+    }
+
     /// Hands a socket out.
     fn hand_out(&mut self, id: u32, socket: Result<OwnedFd, Failure>) {
         match socket {
@@ -81,7 +109,7 @@ impl Keeper {
     fn add(&mut self, id: u32, job: Result<Job, Failure>) {
         let job = if self.is_taken(id) { Err(number_taken(id)) } else { job };
         match job {
-            Ok(job) => drop(self.jobs.insert(id, (job, Progress::More))),
+            Ok(job) => drop(self.jobs.insert(id, Task::new(job))),
             Err(failure) => self.outbox.push(Event::Failed { id, failure }),
         }
     }
@@ -89,6 +117,12 @@ impl Keeper {
     /// Whether a number belongs to something that is under way.
     fn is_taken(&self, id: u32) -> bool {
         self.commands.contains_key(&id) || self.jobs.contains_key(&id)
+    }
+
+    /// Says where a link leads.
+    fn answer_link(&mut self, id: u32, target: Result<Vec<u8>, Failure>) {
+        let done = target.map(|bytes| self.outbox.push(Event::Data { id, stream: Stream::Out, bytes }));
+        self.outbox.answer(id, done);
     }
 
     /// Says how full a file system is.
@@ -104,9 +138,8 @@ impl Keeper {
         if let Some(command) = self.commands.get_mut(&id) {
             command.credit(stream, bytes);
         }
-        if let Some((job, progress)) = self.jobs.get_mut(&id) {
-            job.credit(bytes);
-            *progress = Progress::More;
+        if let Some(task) = self.jobs.get_mut(&id) {
+            task.credit(bytes);
         }
     }
 

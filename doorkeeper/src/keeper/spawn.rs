@@ -21,6 +21,7 @@ use rustix::thread::{
 
 use super::failure::{failed, refused, show};
 use super::identity::Identity;
+use super::terminal::Terminal;
 use crate::sys::{self, Fork};
 
 /// How readily the kernel ends commands when memory is short: before the doorkeeper.
@@ -32,12 +33,23 @@ pub(crate) struct Child {
     pub(crate) pid: i32,
     /// Where it reports what went wrong before exec.
     pub(crate) report: OwnedFd,
-    /// Where its standard input is written.
-    pub(crate) stdin: OwnedFd,
-    /// Where its standard output is read.
-    pub(crate) stdout: OwnedFd,
-    /// Where its standard error is read.
-    pub(crate) stderr: OwnedFd,
+    /// Our ends of its standard streams.
+    pub(crate) streams: Streams,
+}
+
+/// Our ends of the standard streams of a command.
+pub(crate) enum Streams {
+    /// A pipe each.
+    Pipes {
+        /// Where its standard input is written.
+        stdin: OwnedFd,
+        /// Where its standard output is read.
+        stdout: OwnedFd,
+        /// Where its standard error is read.
+        stderr: OwnedFd,
+    },
+    /// One terminal for all.
+    Terminal(OwnedFd),
 }
 
 /// What a child does before it becomes the command.
@@ -45,7 +57,7 @@ pub(crate) struct Child {
 enum Step {
     /// It takes its standard streams.
     Streams,
-    /// It gets a session of its own.
+    /// It gets a session of its own, with its terminal if it has one.
     Session,
     /// It becomes another user without capabilities.
     User,
@@ -84,23 +96,38 @@ fn check(spawn: &Spawn, identity: &Identity) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the pipes and the process.
+/// Makes the streams and the process.
 fn fork(spawn: &Spawn, identity: &Identity) -> Result<Child, Errno> {
     let (report, child_report) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (streams, [child_stdin, child_stdout, child_stderr]) = match spawn.terminal {
+        Some(size) => terminal(Terminal::make(size, (spawn.uid, spawn.gid), identity)?)?,
+        None => pipes()?,
+    };
+    fcntl_setfl(&report, fcntl_getfl(&report)? | OFlags::NONBLOCK)?;
+    match sys::fork()? {
+        Fork::Parent(pid) => Ok(Child { pid, report, streams }),
+        Fork::Child => become_command(spawn, identity, [&child_stdin, &child_stdout, &child_stderr, &child_report]),
+    }
+}
+
+/// Three pipes: our ends, and the command's.
+fn pipes() -> Result<(Streams, [OwnedFd; 3]), Errno> {
     let (child_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stdout, child_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, child_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-    for pipe in [&stdin, &stdout, &stderr] {
+    for ours in [&stdin, &stdout, &stderr] {
         // A pipe belongs to who made it. Without this, a command could not open `/dev/stdout`.
-        fchmod(pipe, Mode::from_raw_mode(0o666))?;
-    }
-    for ours in [&report, &stdin, &stdout, &stderr] {
+        fchmod(ours, Mode::from_raw_mode(0o666))?;
         fcntl_setfl(ours, fcntl_getfl(ours)? | OFlags::NONBLOCK)?;
     }
-    match sys::fork()? {
-        Fork::Parent(pid) => Ok(Child { pid, report, stdin, stdout, stderr }),
-        Fork::Child => become_command(spawn, identity, [&child_stdin, &child_stdout, &child_stderr, &child_report]),
-    }
+    Ok((Streams::Pipes { stdin, stdout, stderr }, [child_stdin, child_stdout, child_stderr]))
+}
+
+/// A terminal three times: our end, and the command's.
+fn terminal(Terminal { ours, commands }: Terminal) -> Result<(Streams, [OwnedFd; 3]), Errno> {
+    let copy = || commands.try_clone().map_err(|_| Errno::MFILE);
+    let childs = [copy()?, copy()?, copy()?];
+    Ok((Streams::Terminal(ours), childs))
 }
 
 /// The child: becomes the command, or reports why not.
@@ -119,7 +146,7 @@ fn become_command(spawn: &Spawn, identity: &Identity, descriptors: [&OwnedFd; 4]
 fn prepare_and_exec(spawn: &Spawn, identity: &Identity) -> (Step, Errno) {
     // Where this fails, the command is as likely to be ended as the doorkeeper; no reason not to start it.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
-    if let Err(errno) = rustix::process::setsid() {
+    if let Err(errno) = begin_session(spawn) {
         return (Step::Session, errno);
     }
     if let Err(errno) = become_user(spawn, identity) {
@@ -130,6 +157,12 @@ fn prepare_and_exec(spawn: &Spawn, identity: &Identity) -> (Step, Errno) {
     }
     sys::reset_signals();
     (Step::Program, exec(spawn))
+}
+
+/// Begins a session; that of a command with a terminal is controlled by it.
+fn begin_session(spawn: &Spawn) -> Result<(), Errno> {
+    rustix::process::setsid()?;
+    if spawn.terminal.is_some() { sys::take_terminal() } else { Ok(()) }
 }
 
 /// Becomes the user of the command, without capabilities, and looks whether that is so.

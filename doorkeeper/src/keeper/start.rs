@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::{io, path::PathBuf};
 
-use doorkeeper::protocol::{DecodeError, Decoder, Message, VERSION};
-use doorkeeper::socket::Connection;
+use doorkeeper::protocol::{DecodeError, Decoder, VERSION};
 use rustix::io::Errno;
 
+use super::door::{Door, greet};
 use super::identity::Identity;
 use crate::sys;
 
@@ -104,6 +104,8 @@ pub(crate) struct Start {
     pub(crate) signals: OwnedFd,
     /// The connection to the worker.
     pub(crate) stream: UnixStream,
+    /// Where it connects.
+    pub(crate) door: Door,
     /// What of the first requests arrived with the greeting.
     pub(crate) decoder: Decoder,
 }
@@ -112,21 +114,9 @@ pub(crate) struct Start {
 pub(crate) fn start(arguments: &Arguments) -> Result<Start, Ending> {
     let signals = sys::block_signals().map_err(Ending::Identity)?;
     let identity = Identity::assume().map_err(Ending::Identity)?;
-    let stream = UnixStream::connect(&arguments.socket)
-        .map_err(|error| Ending::Connect { path: arguments.socket.clone(), error })?;
+    let failed = |error| Ending::Connect { path: arguments.socket.clone(), error };
+    let stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
+    let door = Door::find(&arguments.socket).map_err(failed)?;
     let (stream, decoder) = greet(stream)?;
-    stream.set_nonblocking(true).map_err(Ending::Greeting)?;
-    Ok(Start { identity, signals, stream, decoder })
-}
-
-/// Greets the worker and hears its greeting.
-fn greet(stream: UnixStream) -> Result<(UnixStream, Decoder), Ending> {
-    let mut connection = Connection::new(stream);
-    connection.send(&Message::greeting(), None).map_err(Ending::Greeting)?;
-    match connection.receive().map_err(Ending::Greeting)? {
-        None => Err(Ending::WorkerGone),
-        Some((Message::Greeting(greeting), _)) if greeting.version == VERSION => Ok(connection.into_parts()),
-        Some((Message::Greeting(greeting), _)) => Err(Ending::Version(greeting.version)),
-        Some(_) => Err(Ending::NoGreeting),
-    }
+    Ok(Start { identity, signals, stream, door, decoder })
 }

@@ -20,6 +20,26 @@ pub enum Request {
         /// What to start.
         spawn: Spawn,
     },
+    /// Give a command more to read on standard input, which [`Spawn::more_input`] left open. No bytes mean the end of it.
+    /// Answered by [`Event::Done`] once all of it was taken, and only then comes the next piece; or by [`Event::Failed`] when
+    /// the command reads no more.
+    Input {
+        /// The number of the request.
+        id: u32,
+        /// The command.
+        command: u32,
+        /// What it reads next.
+        bytes: Vec<u8>,
+    },
+    /// Change the size of a command's terminal. Answered by [`Event::Done`].
+    Resize {
+        /// The number of the request.
+        id: u32,
+        /// The command.
+        command: u32,
+        /// The new size.
+        size: WindowSize,
+    },
     /// Send a signal to a command and all of its process group. Answered by [`Event::Done`].
     Signal {
         /// The number of the request.
@@ -64,6 +84,16 @@ pub enum Request {
         path: Vec<u8>,
         /// The most bytes to read.
         limit: u64,
+    },
+    /// Read where a link leads, as it is written: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. The numbers of
+    /// failures are those of [`Request::Read`], and `EINVAL` for what is no link.
+    ReadLink {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The path below the root. The link at its end is not followed.
+        path: Vec<u8>,
     },
     /// Write (a part of) a file, a folder or a link. Answered by [`Event::Done`].
     Write {
@@ -112,6 +142,18 @@ pub enum Request {
         /// Whether folders below are listed too.
         recursive: bool,
     },
+    /// Read files and say what they are like, so that two moments can be compared. Answered by [`Event::Fingerprints`].
+    /// Bounded by its own frame: the worker asks for so many paths that the answer fits into one as well.
+    Fingerprint {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the paths stay in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The paths below the root. A link at the end of one is not followed.
+        paths: Vec<Vec<u8>>,
+        /// The most bytes to read, of all files together.
+        most_bytes: u64,
+    },
     /// Copy everything below one folder into another, with owners, permissions and times. What is there is replaced;
     /// folders are filled. Answered by [`Event::Copied`].
     Copy {
@@ -150,9 +192,10 @@ pub enum Request {
         /// The request.
         id: u32,
     },
-    /// Stay when the connection ends: from now on nothing more is taken, ended processes are reaped, and a signal ends it.
-    /// Answered by [`Event::Done`], after which the doorkeeper hangs up; or by [`Event::Failed`] while anything else is
-    /// under way.
+    /// Stay when the connection ends: from now on nothing more is taken on it, ended processes are reaped, and a signal ends
+    /// it. Answered by [`Event::Done`], after which the doorkeeper hangs up; or by [`Event::Failed`] while anything else is
+    /// under way. A doorkeeper that stays connects again when somebody outside listens where the worker did; with the end
+    /// of such a visit, whatever it started ends too.
     Stay {
         /// The number of the request.
         id: u32,
@@ -178,6 +221,20 @@ pub struct Spawn {
     pub groups: Vec<u32>,
     /// What it reads on standard input.
     pub stdin: Vec<u8>,
+    /// Whether standard input stays open after that, for [`Request::Input`].
+    pub more_input: bool,
+    /// A terminal of the sandbox's own for all three standard streams, instead of pipes. What is written to either output
+    /// comes on [`Stream::Out`].
+    pub terminal: Option<WindowSize>,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
 }
 
 /// TCP or UDP.
@@ -289,6 +346,15 @@ pub enum Event {
         /// How it went.
         listed: Listed,
     },
+    /// What files are like.
+    Fingerprints {
+        /// The number of the request.
+        id: u32,
+        /// One for each path, in the order of the request; `None` where nothing is.
+        fingerprints: Vec<Option<Fingerprint>>,
+        /// How many bytes were read.
+        bytes: u64,
+    },
     /// A folder was copied.
     Copied {
         /// The number of the request.
@@ -310,6 +376,12 @@ pub enum Event {
         /// How much.
         used: Used,
     },
+    /// Work on files goes on. Sent every few seconds while nothing else is, so that silence means something else than much
+    /// work.
+    Working {
+        /// The number of the request.
+        id: u32,
+    },
 }
 
 impl Event {
@@ -325,9 +397,11 @@ impl Event {
             | Self::Descriptor { id }
             | Self::Entries { id, .. }
             | Self::Listed { id, .. }
+            | Self::Fingerprints { id, .. }
             | Self::Copied { id, .. }
             | Self::Space { id, .. }
-            | Self::Used { id, .. } => *id,
+            | Self::Used { id, .. }
+            | Self::Working { id } => *id,
         }
     }
 }
@@ -403,6 +477,16 @@ pub struct Entry {
     pub modified_ns: i64,
     /// When anything about it was changed, in nanoseconds since 1970. Unlike `modified_ns`, nobody can set this back.
     pub changed_ns: i64,
+}
+
+/// What a file is like at one moment. It differs when anything about the file differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// A digest (SHA-256) of kind, permissions, owners, size, the time of the last change, and the content of a file or
+    /// the target of a link. Times alone do not tell: a write through a shared mapping changes none of them in memory.
+    pub digest: [u8; 32],
+    /// Whether the content is part of it. It is not when it is more than may be read, or cannot be read.
+    pub whole: bool,
 }
 
 /// How listing a folder went.

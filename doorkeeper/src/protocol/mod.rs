@@ -13,12 +13,12 @@ mod wire;
 
 pub use codec::{DecodeError, Decoder, Message, encode};
 pub use messages::{
-    Copied, Entry, EntryKind, Event, Exited, Failure, Greeting, Listed, Request, Space, Spawn, Status, Stream,
-    Transport, Used, WriteFile,
+    Copied, Entry, EntryKind, Event, Exited, Failure, Fingerprint, Greeting, Listed, Request, Space, Spawn, Status,
+    Stream, Transport, Used, WindowSize, WriteFile,
 };
 
 /// The version of the protocol. Both sides come from one build, so any other version is a mistake.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// The longest frame, without its length.
 pub const MAX_FRAME: usize = 4 * 1024 * 1024;
 /// The most bytes that one frame of a stream carries.

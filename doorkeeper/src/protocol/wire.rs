@@ -6,8 +6,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use super::messages::{
-    Copied, Entry, EntryKind, Exited, Failure, Greeting, Listed, Space, Spawn, Status, Stream, Transport, Used,
-    WriteFile,
+    Copied, Entry, EntryKind, Exited, Failure, Fingerprint, Greeting, Listed, Space, Spawn, Status, Stream, Transport,
+    Used, WindowSize, WriteFile,
 };
 use super::{DecodeError, MAX_FRAME};
 
@@ -71,15 +71,17 @@ macro_rules! wire_structs {
 
 wire_structs! {
     Greeting { version }
-    Spawn { arguments, environment, directory, uid, gid, groups, stdin }
+    Spawn { arguments, environment, directory, uid, gid, groups, stdin, more_input, terminal }
     WriteFile { path, kind, uid, gid, mode, content, append }
     Failure { errno, message }
     Exited { status, wall_us, user_us, system_us, max_rss_kib }
     Entry { path, kind, leads_to, size, mode, uid, gid, inode, modified_ns, changed_ns }
     Listed { incomplete }
+    Fingerprint { digest, whole }
     Copied { entries, bytes, skipped }
     Space { total, free, least_free, free_inodes }
     Used { user_us, system_us, max_rss_kib }
+    WindowSize { rows, columns }
 }
 
 /// Enumerations without fields are one byte.
@@ -121,6 +123,18 @@ impl Wire for Status {
             1 => Ok(Self::Signal(i32::take(frame)?)),
             tag => Err(DecodeError::UnknownTag { of: "Status", tag }),
         }
+    }
+}
+
+impl<const LENGTH: usize> Wire for [u8; LENGTH] {
+    fn put(&self, frame: &mut Vec<u8>) {
+        frame.extend_from_slice(self);
+    }
+
+    fn take(frame: &mut &[u8]) -> Result<Self, DecodeError> {
+        let (head, tail) = frame.split_first_chunk().ok_or(DecodeError::Truncated)?;
+        *frame = tail;
+        Ok(*head)
     }
 }
 
@@ -177,6 +191,7 @@ impl Item for u32 {}
 impl Item for Vec<u8> {}
 impl Item for (Vec<u8>, Vec<u8>) {}
 impl Item for Entry {}
+impl Item for Option<Fingerprint> {}
 
 impl Item for u8 {
     fn put_all(items: &[Self], frame: &mut Vec<u8>) {

@@ -10,6 +10,7 @@ mod ceilings;
 mod filter;
 mod land;
 mod mounts;
+mod quotas;
 mod watcher;
 
 use std::fmt;
@@ -186,6 +187,7 @@ fn join(beside: &Beside, plan: &Plan) -> Result<(), NoBox> {
 /// The first process of a spare box: does what needs no plan, and waits for it.
 fn settle_later(line: &Line) -> Result<End, NoBox> {
     open_network()?;
+    quotas::share_out();
     let plan = Plan::decode(&line.hear_plan()?).map_err(NoBox::Unreadable)?;
     move_in(&plan, line)
 }
@@ -199,6 +201,7 @@ fn settle(plan: &Plan, line: &Line, opened: Vec<OwnedFd>) -> Result<End, NoBox> 
     }
     if plan.beside.is_none() {
         open_network()?;
+        quotas::share_out();
     }
     move_in(plan, line)
 }

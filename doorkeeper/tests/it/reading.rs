@@ -163,3 +163,27 @@ fn the_doorkeeper_reads_what_only_its_owner_may() {
     std::fs::set_permissions(root.join("secret"), PermissionsExt::from_mode(0o000)).unwrap();
     assert_eq!(read_in_workspace(&mut sandbox, "secret").unwrap(), b"content");
 }
+
+#[test]
+fn a_link_is_read_and_nothing_else() {
+    let Some(mut sandbox) = Sandbox::new() else { return };
+    let workspace = sandbox.workspace();
+    std::os::unix::fs::symlink("/etc/../somewhere", workspace.join("link")).unwrap();
+    std::fs::write(workspace.join("file"), "x").unwrap();
+    let mut read = |path: &str| {
+        let (root, path) = (sandbox.root(), path.as_bytes().to_vec());
+        let id = sandbox.ask(|id| Request::ReadLink { id, root, path });
+        match sandbox.event(id) {
+            Event::Data { bytes, .. } => {
+                assert!(matches!(sandbox.event(id), Event::Done { .. }));
+                Ok(bytes)
+            }
+            Event::Failed { failure, .. } => Err(failure.errno),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read("link"), Ok(b"/etc/../somewhere".to_vec()));
+    assert_eq!(read("file"), Err(rustix::io::Errno::INVAL.raw_os_error()));
+    assert_eq!(read("missing"), Err(rustix::io::Errno::NOENT.raw_os_error()));
+    assert_eq!(read("link/x"), Err(rustix::io::Errno::XDEV.raw_os_error()));
+}

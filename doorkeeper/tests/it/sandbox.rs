@@ -113,6 +113,16 @@ pub(crate) fn launch(before: &[&str]) -> (TempDir, UnixListener, Child) {
 pub(crate) const BOXED: [&str; 8] = ["unshare", "--pid", "--fork", "--mount-proc", "--net", "--kill-child", "sh", "-c"];
 pub(crate) const UP: [&str; 2] = ["ip link set lo up && exec \"$@\"", "sh"];
 
+/// Waits for a doorkeeper, and greets it.
+fn greeted(listener: &UnixListener) -> Connection {
+    let mut connection = Connection::new(listener.accept().unwrap().0);
+    connection.stream().set_read_timeout(Some(PATIENCE)).unwrap();
+    connection.stream().set_write_timeout(Some(PATIENCE)).unwrap();
+    connection.send(&Message::greeting(), None).unwrap();
+    assert_eq!(connection.receive().unwrap().unwrap().0, Message::greeting());
+    connection
+}
+
 impl Sandbox {
     /// What the process that watches the box said of it: its own number, and the descriptors that it holds.
     pub(crate) fn told(&mut self) -> (u32, Vec<String>) {
@@ -135,16 +145,15 @@ impl Sandbox {
     /// Starts a doorkeeper and greets it.
     pub(crate) fn start(before: &[&str]) -> Self {
         let (folder, listener, process) = launch(before);
-        Self::greet(folder, &listener, process)
+        let sandbox = Self::greet(folder, &listener, process);
+        // The worker does the same: the doorkeeper would take a socket that is left there for a visitor's.
+        std::fs::remove_file(sandbox.folder.path().join("socket")).unwrap();
+        sandbox
     }
 
     /// Waits for a doorkeeper, and greets it.
     pub(crate) fn greet(folder: TempDir, listener: &UnixListener, process: Child) -> Self {
-        let mut connection = Connection::new(listener.accept().unwrap().0);
-        connection.stream().set_read_timeout(Some(PATIENCE)).unwrap();
-        connection.stream().set_write_timeout(Some(PATIENCE)).unwrap();
-        connection.send(&Message::greeting(), None).unwrap();
-        assert_eq!(connection.receive().unwrap().unwrap().0, Message::greeting());
+        let connection = greeted(listener);
         Self { folder, process, connection: Some(connection), waiting: Vec::new(), last: 0 }
     }
 
@@ -196,6 +205,7 @@ impl Sandbox {
                 return self.waiting.remove(index);
             }
             match self.connection.as_mut().unwrap().receive().unwrap().unwrap() {
+                (Message::Event(Event::Working { .. }), _) => {}
                 (Message::Event(event), descriptor) => self.waiting.push((event, descriptor)),
                 other => panic!("{other:?} is no event"),
             }
@@ -209,9 +219,13 @@ impl Sandbox {
 
     /// The next event of any request.
     pub(crate) fn any_event(&mut self) -> Event {
-        match self.connection.as_mut().unwrap().receive().unwrap().unwrap().0 {
-            Message::Event(event) => event,
-            other => panic!("{other:?} is no event"),
+        loop {
+            match self.connection.as_mut().unwrap().receive().unwrap().unwrap().0 {
+                // On a machine that is busy.
+                Message::Event(Event::Working { .. }) => {}
+                Message::Event(event) => return event,
+                other => panic!("{other:?} is no event"),
+            }
         }
     }
 
@@ -280,6 +294,16 @@ impl Sandbox {
     /// Whether the doorkeeper lives.
     pub(crate) fn is_running(&mut self) -> bool {
         self.process.try_wait().unwrap().is_none()
+    }
+
+    /// Listens where the worker did, as somebody does who visits a sandbox that is kept, and waits for the doorkeeper.
+    pub(crate) fn visit(&mut self) {
+        let socket = self.folder.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o777)).unwrap();
+        self.connection = Some(greeted(&listener));
+        self.waiting.clear();
+        std::fs::remove_file(&socket).unwrap();
     }
 
     /// The worker goes away.

@@ -77,3 +77,59 @@ fn it_does_not_stay_while_a_command_runs() {
     let stay = sandbox.ask(|id| Request::Stay { id });
     sandbox.done(stay);
 }
+
+#[test]
+fn a_visitor_is_let_in_again_and_again_and_what_it_started_ends_with_it() {
+    let Some(mut sandbox) = Sandbox::new() else { return };
+    let pid = sandbox.outer_pid();
+    let stay = sandbox.ask(|id| Request::Stay { id });
+    sandbox.done(stay);
+    sandbox.leave();
+    for _ in 0..2 {
+        sandbox.visit();
+        assert_eq!(sandbox.shell("setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo content"), "content");
+        let command = sandbox.spawn(script("sleep 1000"));
+        sandbox.started(command);
+        assert!(others(pid).len() > 1, "they are there while the visitor is");
+        sandbox.leave();
+        wait_until("everybody is ended", || others(pid).is_empty());
+        assert!(sandbox.is_running());
+    }
+    // Words that are no messages end a visit, and nothing else.
+    sandbox.visit();
+    sandbox.send_raw(&[0xff; 64]);
+    assert!(sandbox.is_hung_up());
+    sandbox.visit();
+    assert_eq!(sandbox.shell("echo content"), "content");
+    sandbox.leave();
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::TERM).unwrap();
+    assert!(sandbox.end().1.contains("ended by a signal"));
+}
+
+/// A process that came in, listens where a visitor would, and ignores what it can.
+const IMPOSTOR: &str = "import socket, os, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+os.chmod(sys.argv[1], 0o777)
+server.accept()
+print('accepted', flush=True)
+time.sleep(1000)";
+
+#[test]
+fn nobody_inside_is_taken_for_a_visitor() {
+    let Some(mut sandbox) = Sandbox::new() else { return };
+    let pid = sandbox.outer_pid();
+    let stay = sandbox.ask(|id| Request::Stay { id });
+    sandbox.done(stay);
+    sandbox.leave();
+    let target = pid.to_string();
+    let socket = sandbox.workspace().with_file_name("socket");
+    let place = socket.display().to_string();
+    let words = ["-t", &target, "-p", "-m", "python3", "-c", IMPOSTOR, &place];
+    let output = std::process::Command::new("nsenter").args(words).output().unwrap();
+    assert!(output.stdout.is_empty() && output.stderr.is_empty() && socket.exists(), "it was ended first: {output:?}");
+    std::fs::remove_file(&socket).unwrap();
+    sandbox.visit();
+    assert_eq!(sandbox.shell("echo content"), "content");
+}

@@ -288,6 +288,35 @@ fn nothing_leads_out_of_a_box() {
 }
 
 #[test]
+fn calls_and_families_that_are_not_allowed_are_not_there() {
+    // The last families have more bits than the kernel looks at.
+    let families = "for my $family (0..60, 4294967336, 4294967300) { next if grep { $_ == $family } (1, 2, 10, 16); \
+                    for my $call (41, 53) { my $got = syscall($call, $family, 1, 0, 0); \
+                    print \"$call $family $got \", $! + 0, \"\\n\" if $got >= 0 || $! != 97 } }";
+    // Asynchronous I/O, calls of another interface to the same kernel, and calls that nobody knows.
+    let absent = "for my $call (206, 207, 208, 209, 435, 1073741863, 1073741865, 457, 4711) { \
+                  my $got = syscall($call, 1, 0, 0, 0, 0, 0); print \"$call $got \", $! + 0, \"\\n\" if $got >= 0 || $! != 38 }";
+    let needed = "for my $family (1, 2, 10, 16) { my $got = syscall(41, $family, $family == 16 ? 3 : 1, 0); \
+                  print \"$family \", $! + 0, \"\\n\" if $got < 0 }";
+    each(|maker, sandbox| {
+        for text in [families, absent, needed] {
+            assert_eq!(says(sandbox, maker.script(&format!("perl -e '{text}'"))), "", "{maker:?}");
+        }
+    });
+}
+
+#[test]
+fn watches_of_a_box_are_its_own() {
+    let take = "my $count = 0; $count++ while syscall(253) >= 0; print $count";
+    each(|maker, sandbox| {
+        let all: u64 =
+            std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap().trim().parse().unwrap();
+        let taken: u64 = says(sandbox, maker.script(&format!("perl -e '{take}'"))).parse().unwrap();
+        assert!(taken > 0 && taken <= all / 2, "{maker:?}: {taken} of {all}");
+    });
+}
+
+#[test]
 fn programs_with_the_setuid_bit_give_no_rights() {
     each(|maker, sandbox| {
         let who = "for program in /usr/bin/su /usr/bin/mount /usr/bin/passwd; do test -u $program && $program --help >/dev/null 2>&1; done; grep Uid /proc/self/status | tr -s '\\t' ' '";

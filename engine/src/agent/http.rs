@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use gateways::bounded_json;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
@@ -22,7 +23,6 @@ use crate::capture::{AGENT_BYTES, Capture};
 use crate::door::Door;
 use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::gateways::bounded_json;
 
 /// How large an answer may be.
 const MOST_BYTES: usize = 16 * 1024 * 1024;

@@ -149,7 +149,24 @@ pub(crate) async fn kernel_limits(world: &World) -> Result<Vec<Fired>, EngineErr
     let mut fired = world.before.counters.fired(counters, &world.limits);
     fired.extend(limits::disk(door, &world.limits).await.map_err(EngineError::door(operation))?);
     fired.extend(written_over_image(world).await?);
+    if fired.is_empty() && lacked_memory_outside(world, counters).await {
+        return Err(EngineError::NoMemoryOutside);
+    }
     Ok(fired)
+}
+
+/// Whether the kernel ended processes of the sandbox or of its services because there was no memory outside of them: others
+/// used it up, and no agent that is below its own limit is to blame.
+async fn lacked_memory_outside(world: &World, counters: limits::Counters) -> bool {
+    if world.before.counters.lacked_memory_outside(counters) {
+        return true;
+    }
+    for service in world.services.values() {
+        if service.running.lacked_memory_outside().await {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether the agent wrote more over the image than the disk may hold. Where only the slow way tells, the room that is left

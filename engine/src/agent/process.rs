@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use doorkeeper::protocol::{Exited, Stream};
+use gateways::redact::Redactor;
 use scenario::evidence::{Fired, Leak, Limit};
 use tokio::time::Instant;
 
@@ -14,7 +15,6 @@ use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::limits;
 use crate::probes::{Line, exit, not_started};
-use crate::redact::Redactor;
 use crate::world::World;
 
 /// How often it is looked at how much was written over the image.
@@ -154,7 +154,10 @@ pub(crate) async fn mourn(world: &World, acted: &mut Acted, error: DoorError) ->
         backend::End::Ended => {
             acted.offences.push(format!("the sandbox ended while the agent acted: {}", post_mortem.description));
         }
-        backend::End::Unknown => {
+        backend::End::Running if error.is_silence() => {
+            acted.offences.push(format!("the sandbox did not answer after the agent had acted: {error}"));
+        }
+        backend::End::Running | backend::End::Unknown => {
             let operation = format!("follow the agent ({})", post_mortem.description);
             return Err(EngineError::Door { operation, cause: error });
         }

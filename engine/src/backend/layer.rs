@@ -7,32 +7,36 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
 use super::{MOUNTED, is_above_scratch, is_scratch};
-use crate::entropy;
 
 /// How many changed paths are kept.
 const MOST_CHANGES: usize = 200_000;
 /// How many entries of a layer are looked at.
 const MOST_ENTRIES: usize = 2_000_000;
-/// What stands for the paths that were not looked at.
-const MORE: &str = "(more paths than are looked at)";
 /// How a layer says that a file of the image was removed.
-const WHITEOUT: &str = ".wh.";
+const WHITEOUT: &[u8] = b".wh.";
 /// How a layer says that a folder is not that of the image; nobody made these files, and the folder itself is listed.
 const OPAQUE: [&str; 2] = [".wh..opq", ".wh..wh..opq"];
+
+/// The numbers of file systems (ext4, XFS, Btrfs) that keep the time of every write, also of one through a shared mapping.
+/// Those in memory do not.
+const TELL_EVERY_WRITE: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
 /// What a layer holds: paths, and when each was changed.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
     /// The paths, and when each was changed.
-    pub(crate) changes: BTreeMap<String, i64>,
+    pub(crate) changes: BTreeMap<Vec<u8>, i64>,
+    /// Set when there is something that was not looked at.
+    pub(crate) incomplete: bool,
+    /// Whether every write to a file changes its time.
+    pub(crate) times_tell: bool,
     /// How many bytes it holds.
     bytes: u64,
     entries: usize,
-    incomplete: bool,
     /// Set when there is something whose size is not in the sum.
     unmeasured: bool,
 }
@@ -44,14 +48,15 @@ pub(crate) struct Layer {
 pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(layer_folder, flags, Mode::empty())?;
-    let mut layer = Layer::default();
+    let mut layer = Layer { times_tell: times_tell(&root), ..Layer::default() };
     let mut pending = vec![PathBuf::from(".")];
     while let Some(below) = pending.pop() {
         let folder = match open_below(&root, &below, flags) {
             Ok(folder) => folder,
             // It went, or is too deep to be named.
             Err(error) => {
-                layer.incomplete = true;
+                // Nobody asks for what is in scratch folders.
+                layer.incomplete |= !is_scratch(&shown(&below).to_string_lossy());
                 layer.unmeasured |= error != Errno::NOENT;
                 continue;
             }
@@ -64,11 +69,13 @@ pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
             break;
         }
     }
-    if layer.incomplete {
-        // What was not seen may have been changed; a number of its own makes it different from what was there before.
-        layer.changes.insert(MORE.to_owned(), entropy::uuid().as_u64_pair().1.cast_signed());
-    }
     Ok(layer)
+}
+
+/// Whether the file system of a layer keeps the time of every write.
+fn times_tell(root: &OwnedFd) -> bool {
+    let number = fstatfs(root).ok().and_then(|system| u64::try_from(system.f_type).ok());
+    number.is_some_and(|number| TELL_EVERY_WRITE.contains(&number))
 }
 
 /// Opens a folder of a layer. Where we are no more than the user who made it, it may have been closed to us as well; the box
@@ -108,10 +115,9 @@ impl Layer {
     }
 
     fn add(&mut self, below: &Path, name: &OsStr, stat: &Stat, pending: &mut Vec<PathBuf>) {
-        let shown_name = name.to_string_lossy();
-        let shown_name = shown_name.strip_prefix(WHITEOUT).unwrap_or(&shown_name);
-        let shown = Path::new("/").join(below.strip_prefix(".").unwrap_or(below)).join(shown_name);
-        let shown = shown.to_string_lossy().into_owned();
+        let own_name = OsStr::from_bytes(name.as_bytes().strip_prefix(WHITEOUT).unwrap_or(name.as_bytes()));
+        let path = shown(below).join(own_name);
+        let shown = path.to_string_lossy();
         self.entries += 1;
         self.bytes += stat.st_blocks.unsigned_abs() * 512;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
@@ -128,8 +134,16 @@ impl Layer {
             return;
         }
         let changed = stat.st_ctime.saturating_mul(1_000_000_000);
-        self.changes.insert(shown, changed.saturating_add(i64::try_from(stat.st_ctime_nsec).unwrap_or(0)));
+        self.changes.insert(
+            path.as_os_str().as_bytes().to_vec(),
+            changed.saturating_add(i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        );
     }
+}
+
+/// A path of a layer as it is in the box.
+fn shown(below: &Path) -> PathBuf {
+    Path::new("/").join(below.strip_prefix(".").unwrap_or(below))
 }
 
 /// Whether a path is a place where something of ours is mounted; the agent may have put more beside it.
@@ -142,7 +156,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::{MORE, read};
+    use super::read;
 
     #[test]
     fn a_layer_is_read_however_deep_it_is_and_without_following_links() {
@@ -155,11 +169,11 @@ mod tests {
         symlink("/etc", folder.path().join("link")).expect("a link");
         let layer = read(folder.path()).expect("a layer");
         for path in ["/gone", "/a/a", "/.touchstone/mine", "/link"] {
-            assert!(layer.changes.contains_key(path), "{path}");
+            assert!(layer.changes.contains_key(path.as_bytes()), "{path}");
         }
-        for path in ["/.touchstone/door", "/var", "/var/tmp/x", "/link/passwd", MORE] {
-            assert!(!layer.changes.contains_key(path), "{path}");
+        for path in ["/.touchstone/door", "/var", "/var/tmp/x", "/link/passwd"] {
+            assert!(!layer.changes.contains_key(path.as_bytes()), "{path}");
         }
-        assert!(layer.bytes >= 10_000);
+        assert!(layer.bytes >= 10_000 && !layer.incomplete);
     }
 }

@@ -7,7 +7,8 @@ pub mod docker;
 pub mod fit;
 mod layer;
 pub mod local;
-mod names;
+pub(crate) mod names;
+pub mod stand_in;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,9 +22,9 @@ use scenario::spec::Spec;
 use uuid::Uuid;
 
 use crate::door::Door;
-use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::event::Events;
+use crate::kept::Visitor;
 
 /// Where the workspace is inside a sandbox.
 pub const WORKSPACE: &str = "/workspace";
@@ -89,6 +90,12 @@ pub trait Backend: Debug + Send + Sync {
     /// What the evidence says about it.
     fn record(&self) -> BackendRecord;
 
+    /// Whether its sandboxes are children of this process, so that the limits of its control groups hold for them, too.
+    /// Those of an engine are not.
+    fn is_in_own_group(&self) -> bool {
+        false
+    }
+
     /// What of a spec it cannot do, whatever the scenario; `None` when there is nothing.
     fn misfit(&self, spec: &Spec) -> Option<String>;
 }
@@ -115,9 +122,8 @@ pub trait Sandbox: Debug + Send + Sync {
     /// A new box of the same image with a copy of the workspace, and nothing to reach.
     async fn fresh(&self) -> Result<Box<dyn Sandbox>, EngineError>;
 
-    /// The paths of the image that were changed since the sandbox was made. Where the number of a path differs between two
-    /// calls, it was changed between them.
-    async fn image_changes(&self) -> Result<BTreeMap<String, i64>, EngineError>;
+    /// The paths of the image that were changed since the sandbox was made.
+    async fn image_changes(&self) -> Result<ImageChanges, EngineError>;
 
     /// How many bytes were written over the image; `None` when that cannot be told quickly and it need not be thorough.
     async fn written_over_image(&self, thorough: bool) -> Result<Option<u64>, EngineError>;
@@ -131,17 +137,14 @@ pub trait Sandbox: Debug + Send + Sync {
     /// A private folder of this machine for what is needed for a moment while it lives. It goes with its owner.
     fn scratch(&self) -> PathBuf;
 
-    /// The command with which a person looks into it, once it is kept.
-    fn entrance(&self) -> String;
-
     /// Whether its services go on when it is kept.
     fn keeps_services(&self) -> bool;
 
     /// Keeps it for a person to look into: its processes are ended, and then it, its workspace and its services stay until
     /// [`Backend::sweep`] with [`Reach::GoneAndKept`] removes them, also when its owner goes. After this nothing can be
     /// asked of it, and [`Sandbox::destroy`] does nothing. When it fails, it is still to be destroyed. Whoever looks inside
-    /// has these variables.
-    async fn keep(&self, environment: &Environment) -> Result<(), EngineError>;
+    /// is this visitor.
+    async fn keep(&self, visitor: &Visitor) -> Result<(), EngineError>;
 
     /// Removes it, its services and everything else that it had. Can be called again, and does nothing then.
     async fn destroy(&self) -> Result<(), EngineError>;
@@ -165,7 +168,13 @@ pub trait RunningService: Debug + Send + Sync {
     /// How many bytes were written over its image, where that can be told quickly.
     async fn written_over_image(&self) -> Option<u64>;
 
-    /// Its processes.
+    /// Whether the kernel ended something in it for want of memory outside of it, while it was below its own limit. Where
+    /// that cannot be told it did not.
+    async fn lacked_memory_outside(&self) -> bool {
+        false
+    }
+
+    /// All its processes, also when the one that it was started with has ended; none when nothing of it is left.
     async fn processes(&self) -> Result<Vec<Process>, EngineError>;
 
     /// Ends it, and keeps what it left.
@@ -177,6 +186,8 @@ pub trait RunningService: Debug + Send + Sync {
 pub struct Process {
     /// Its number on the host.
     pub pid: u32,
+    /// The number of the process that it belongs to.
+    pub parent: u32,
     /// The name of its program.
     pub program: String,
     /// How it was called.
@@ -305,8 +316,21 @@ pub enum End {
     OutOfMemory,
     /// Its PID 1 ended in another way.
     Ended,
-    /// It did not end, or somebody outside ended or removed it: nothing that an agent can do.
+    /// It did not end. When its doorkeeper is silent all the same, what the agent left keeps it from answering.
+    Running,
+    /// Somebody outside ended, stopped or removed it, or nobody can tell: nothing that an agent can do.
     Unknown,
+}
+
+/// The paths of an image that were changed since a sandbox was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImageChanges {
+    /// The paths. Where the number of one differs between two looks, it was changed between them; 0 says nothing.
+    pub paths: BTreeMap<Vec<u8>, i64>,
+    /// Set when there were more than are looked at.
+    pub incomplete: bool,
+    /// Whether the number of a path changes with every write to it, also with one through a shared mapping.
+    pub times_tell: bool,
 }
 
 /// What a sweep removes.

@@ -1,6 +1,7 @@
 //! One cell of a row: the server's own text, and the name of its type.
 
 use scenario::evidence::Datum;
+use scenario::hex;
 use scenario::number::Number;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
@@ -90,7 +91,7 @@ fn bits(bytes: &[u8]) -> Datum {
 
 /// `0x` and two digits for each byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+    format!("0x{}", hex(bytes))
 }
 
 /// The cells of a row of Postgres.

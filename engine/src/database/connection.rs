@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Either, MySqlConnection, PgConnection}
 use super::cell::{Cell, mysql_cells, postgres_cells};
 use super::error::classify;
 use super::relay::Relay;
+use super::session::SessionSettings;
 use super::{Credentials, Database, DatabaseError, Dial};
 
 /// A connection. Dropping it closes it, and with that undoes whatever was not committed.
@@ -29,10 +30,11 @@ enum Session {
 }
 
 impl Connection {
-    /// Opens a connection and logs in.
+    /// Opens a connection, logs in, and gives the session the settings that it must have, where some are known.
     pub(super) async fn open(
         database: Database,
         credentials: &Credentials,
+        settings: Option<&SessionSettings>,
         dial: &dyn Dial,
         limit: Duration,
     ) -> Result<Self, DatabaseError> {
@@ -45,12 +47,16 @@ impl Connection {
         let relay = Relay::open(stream, &name).map_err(DatabaseError::Relay)?;
         let session = match database {
             Database::Postgres => {
-                postgres_options(credentials, &relay).connect().await.map(Box::new).map(Session::Postgres)
+                postgres_options(credentials, settings, &relay).connect().await.map(Box::new).map(Session::Postgres)
             }
             Database::MySql => mysql_options(credentials, &relay).connect().await.map(Box::new).map(Session::MySql),
         };
         let session = session.map_err(|error| classify(error, "", limit))?;
-        Ok(Self { session, relay, allowed_bytes: u64::MAX, limit })
+        let mut connection = Self { session, relay, allowed_bytes: u64::MAX, limit };
+        if let Some(settings) = settings {
+            settings.apply(&mut connection).await?;
+        }
+        Ok(connection)
     }
 
     /// Which database it is.
@@ -143,7 +149,7 @@ fn rows_only<End, Row>(one: Result<Either<End, Row>, sqlx::Error>) -> Result<Opt
     })
 }
 
-fn postgres_options(credentials: &Credentials, relay: &Relay) -> PgConnectOptions {
+fn postgres_options(credentials: &Credentials, settings: Option<&SessionSettings>, relay: &Relay) -> PgConnectOptions {
     // Every setting that could come from our own process's environment is set here.
     PgConnectOptions::new_without_pgpass()
         .socket(relay.folder())
@@ -153,6 +159,7 @@ fn postgres_options(credentials: &Credentials, relay: &Relay) -> PgConnectOption
         .database(credentials.database.as_deref().unwrap_or(&credentials.user))
         .application_name("touchstone")
         .ssl_mode(PgSslMode::Disable)
+        .options(settings.into_iter().flat_map(SessionSettings::startup))
         .disable_statement_logging()
 }
 

@@ -1,20 +1,13 @@
-//! How a connection into a sandbox is made.
+//! Connections into a sandbox through its door.
 
-use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use async_trait::async_trait;
+use gateways::dial::Dial;
 use tokio::net::TcpStream;
 
 use crate::door::Door;
-
-/// Connects to a port inside the sandbox, which has no network that could be reached from outside.
-#[async_trait]
-pub trait Dial: Debug + Send + Sync {
-    /// A connection to `port` on the sandbox's loopback.
-    async fn dial(&self, port: u16) -> io::Result<TcpStream>;
-}
 
 /// Connects to loopback behind a door.
 #[derive(Debug)]

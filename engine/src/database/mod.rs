@@ -3,6 +3,7 @@
 //! Everything goes through [`Dial`], because a sandbox has no network that could be reached from outside. A [`Client`]
 //! asks one database: [`Client::query_first`] for `sql` checks, [`Client::execute_script`] for fixtures.
 
+pub(crate) mod activity;
 mod cell;
 mod connection;
 mod credentials;
@@ -11,6 +12,7 @@ mod error;
 mod readiness;
 mod relay;
 mod script;
+mod session;
 pub(crate) mod tables;
 pub(crate) mod wire;
 
@@ -25,11 +27,12 @@ pub use scenario::spec::sections::Database;
 pub(crate) use cell::{Cell, Kind, hexadecimal};
 pub(crate) use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, Environment};
-pub use dial::Dial;
 pub(crate) use dial::ThroughDoor;
 pub use error::{DatabaseError, Refusal};
-pub use readiness::{NotReady, Readiness, ready};
-pub use script::{ScriptError, ScriptFault};
+pub use gateways::dial::Dial;
+pub use readiness::{NotReady, Readiness, ReadinessError, ready};
+pub use script::{ClientInstruction, ScriptError, ScriptFault};
+pub(crate) use session::SessionSettings;
 
 /// How long a service that was healthy may take to accept a connection and a login.
 pub const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -53,6 +56,8 @@ pub struct Client {
     database: Database,
     credentials: Credentials,
     dial: Arc<dyn Dial>,
+    /// What every session is given, whatever the server's defaults are.
+    settings: Option<SessionSettings>,
     /// A connection that nothing was asked on yet. A query or script takes it and closes it, so that none sees what
     /// another left in its session.
     fresh: Option<Connection>,
@@ -69,7 +74,18 @@ impl Client {
         dial: Arc<dyn Dial>,
         limit: Duration,
     ) -> Result<Self, DatabaseError> {
-        let mut client = Self { database, credentials, dial, fresh: None };
+        Self::connect_with(database, credentials, None, dial, limit).await
+    }
+
+    /// [`Client::connect`], with settings that every session has.
+    pub(crate) async fn connect_with(
+        database: Database,
+        credentials: Credentials,
+        settings: Option<SessionSettings>,
+        dial: Arc<dyn Dial>,
+        limit: Duration,
+    ) -> Result<Self, DatabaseError> {
+        let mut client = Self { database, credentials, dial, settings, fresh: None };
         client.fresh = Some(client.open(limit).await?);
         Ok(client)
     }
@@ -142,7 +158,8 @@ impl Client {
     }
 
     async fn open(&self, limit: Duration) -> Result<Connection, DatabaseError> {
-        within(limit, Connection::open(self.database, &self.credentials, &*self.dial, limit)).await
+        within(limit, Connection::open(self.database, &self.credentials, self.settings.as_ref(), &*self.dial, limit))
+            .await
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{CONNECT_LIMIT, Client, Credentials, Database, Dial};
+use super::{CONNECT_LIMIT, Client, Credentials, Database, DatabaseError, Dial};
 
 /// The pause after the first try; each is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -51,7 +51,31 @@ pub struct NotReady {
     /// How long was waited.
     pub waited: Duration,
     /// Why the last try failed.
-    pub reason: String,
+    #[source]
+    pub reason: ReadinessError,
+}
+
+/// The reason why a try to reach a service failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadinessError {
+    /// It said nothing.
+    #[error("it did not answer")]
+    Silence,
+    /// The database refused, or did something else.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The connection was not made, or broke.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    /// Redis did not say anything in time.
+    #[error("PING had no reply")]
+    NoReply,
+    /// Redis hung up.
+    #[error("the connection was closed")]
+    Closed,
+    /// Redis said something else.
+    #[error("PING had the reply `{}`", .0.escape_debug())]
+    Reply(String),
 }
 
 /// Tries until the service answers, and says how long that took.
@@ -61,7 +85,7 @@ pub struct NotReady {
 pub async fn ready(readiness: &Readiness, dial: &Arc<dyn Dial>, limit: Duration) -> Result<Duration, NotReady> {
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
-    let mut reason = "it did not answer".to_owned();
+    let mut reason = ReadinessError::Silence;
     loop {
         let left = limit.saturating_sub(start.elapsed());
         match timeout(left, attempt(readiness, dial)).await {
@@ -78,26 +102,26 @@ pub async fn ready(readiness: &Readiness, dial: &Arc<dyn Dial>, limit: Duration)
     }
 }
 
-async fn attempt(readiness: &Readiness, dial: &Arc<dyn Dial>) -> Result<(), String> {
+async fn attempt(readiness: &Readiness, dial: &Arc<dyn Dial>) -> Result<(), ReadinessError> {
     match readiness {
         Readiness::Sql { database, credentials } => {
             let client = Client::connect(*database, credentials.clone(), Arc::clone(dial), CONNECT_LIMIT).await;
-            client.map_err(|error| error.to_string())?.ping().await.map_err(|error| error.to_string())
+            Ok(client?.ping().await?)
         }
         Readiness::Redis { port } => ping_redis(&**dial, *port).await,
-        Readiness::Tcp { port } => stays_open(&**dial, *port).await.map_err(|error| error.to_string()),
+        Readiness::Tcp { port } => Ok(stays_open(&**dial, *port).await?),
     }
 }
 
-async fn ping_redis(dial: &dyn Dial, port: u16) -> Result<(), String> {
+async fn ping_redis(dial: &dyn Dial, port: u16) -> Result<(), ReadinessError> {
     let reply = timeout(CONNECT_LIMIT, ask_redis(dial, port)).await;
-    let reply = reply.map_err(|_| "PING had no reply".to_owned())?.map_err(|error| error.to_string())?;
+    let reply = reply.map_err(|_| ReadinessError::NoReply)??;
     match reply.trim_end() {
         "+PONG" => Ok(()),
         // It is up, and wants a password for anything else.
         other if other.starts_with("-NOAUTH") => Ok(()),
-        "" => Err("the connection was closed".to_owned()),
-        other => Err(format!("PING had the reply `{}`", other.escape_debug())),
+        "" => Err(ReadinessError::Closed),
+        other => Err(ReadinessError::Reply(other.to_owned())),
     }
 }
 

@@ -1,47 +1,50 @@
 //! A Unix socket that stands for one connection into a sandbox, because database clients want an address.
+//!
+//! The address is an abstract one: it is in no folder, so nothing is left of it when the worker is killed, and no path is
+//! too long for it. Others on this machine can connect to it as well, so only this process is let in.
 
-use std::fs::Permissions;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener as StdUnixListener};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
-use tokio::net::{TcpStream, UnixListener};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-/// The longest path that a Unix socket can have: `sun_path` without the zero at its end.
-const MAX_SOCKET_PATH_BYTES: usize = 107;
+use crate::entropy;
 
-/// Relays the first connection to its socket, and no other, to a connection that was dialled before. Everything ends
-/// and is removed when it is dropped.
+/// Relays the first connection of this process to its socket, and no other, to a connection that was dialled before.
+/// Everything ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    folder: TempDir,
+    folder: PathBuf,
     socket: PathBuf,
     task: JoinHandle<()>,
     meter: Arc<Meter>,
 }
 
 impl Relay {
-    /// A socket called `name`, in a new folder that only this user can enter.
+    /// A socket called `name`, at an address that nobody can guess.
     pub(crate) fn open(stream: TcpStream, name: &str) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        let (folder, socket) = make_folder(name)?;
-        let listener = UnixListener::bind(&socket)?;
+        let folder = format!("ts-{}", entropy::hex(16));
+        let socket = format!("{folder}/{name}");
+        let listener = listen(&socket)?;
         let meter = Arc::new(Meter::default());
         let task = tokio::spawn(relay(listener, Metered { stream, meter: Arc::clone(&meter) }));
+        // A zero before it tells an abstract address from a path.
+        let [folder, socket] = [folder, socket].map(|path| PathBuf::from(format!("\0{path}")));
         Ok(Self { folder, socket, task, meter })
     }
 
-    /// The folder that holds the socket.
+    /// The part before the name of the socket.
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// The socket.
@@ -66,25 +69,31 @@ impl Drop for Relay {
     }
 }
 
-/// A folder for the socket: in the usual place for temporary files, or in `/tmp` when the path would be too long.
-fn make_folder(name: &str) -> io::Result<(TempDir, PathBuf)> {
-    for parent in [std::env::temp_dir(), PathBuf::from("/tmp")] {
-        let folder =
-            tempfile::Builder::new().prefix("ts-").permissions(Permissions::from_mode(0o700)).tempdir_in(parent)?;
-        let socket = folder.path().join(name);
-        if socket.as_os_str().as_bytes().len() <= MAX_SOCKET_PATH_BYTES {
-            return Ok((folder, socket));
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "the path of the relay's socket is too long"))
+fn listen(name: &str) -> io::Result<UnixListener> {
+    let listener = StdUnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
 }
 
 /// Waits for the client, closes the door behind it, and copies until either side ends.
 async fn relay(listener: UnixListener, mut server: Metered) {
-    let Ok((mut client, _)) = listener.accept().await else { return };
+    let mut client = loop {
+        match listener.accept().await {
+            Ok((client, _)) if is_own(&client) => break client,
+            // Somebody else of this machine, who is turned away.
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    };
     drop(listener);
     // Why it ended is told to the client by its own end of the connection, and by the meter.
     let _ = copy_bidirectional(&mut client, &mut server).await;
+}
+
+/// Tells this process from others.
+fn is_own(client: &UnixStream) -> bool {
+    let own = i32::try_from(std::process::id()).ok();
+    client.peer_cred().is_ok_and(|peer| peer.pid().is_some() && peer.pid() == own)
 }
 
 /// What the server may still send.
@@ -151,7 +160,7 @@ impl AsyncWrite for Metered {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, UnixStream};
+    use tokio::net::TcpListener;
 
     use super::*;
 
@@ -164,10 +173,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_go_both_ways_and_the_folder_is_private_and_goes_with_the_relay() {
+    async fn bytes_go_both_ways_and_nothing_of_it_is_in_a_folder() {
         let (relay, mut server) = opened(".s.PGSQL.5432").await;
-        let folder = relay.folder().to_owned();
-        assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+        let (folder, socket) = (relay.folder().to_owned(), relay.socket().to_owned());
+        assert_eq!(socket, folder.join(".s.PGSQL.5432"));
+        assert!(socket.as_os_str().as_encoded_bytes().starts_with(b"\0"), "{socket:?}");
         let mut client = UnixStream::connect(relay.socket()).await.unwrap();
         client.write_all(b"ping").await.unwrap();
         let mut bytes = [0; 4];
@@ -178,7 +188,19 @@ mod tests {
         assert_eq!(&bytes, b"pong");
         drop(relay);
         assert_eq!(client.read(&mut bytes).await.unwrap(), 0, "the connection ends with the relay");
-        assert!(!folder.exists());
+        UnixStream::connect(socket).await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn another_process_is_turned_away_and_does_not_take_the_place() {
+        let (relay, mut server) = opened("one").await;
+        let name = relay.socket().as_os_str().to_str().unwrap().trim_start_matches('\0').to_owned();
+        let program = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect('\\0' + sys.argv[1])\nprint(len(s.recv(1)))";
+        let other = tokio::process::Command::new("python3").args(["-c", program, &name]).output().await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&other.stdout).trim(), "0", "{other:?}");
+        let mut client = UnixStream::connect(relay.socket()).await.unwrap();
+        client.write_all(b"1").await.unwrap();
+        server.read_exact(&mut [0; 1]).await.unwrap();
     }
 
     #[tokio::test]

@@ -1,9 +1,11 @@
 //! A command inside the sandbox.
 
-use doorkeeper::protocol::{Event, Exited, Request, Stream};
+use std::sync::Arc;
+
+use doorkeeper::protocol::{Event, Exited, Request, Stream, WindowSize};
 
 use super::DoorError;
-use super::connection::Call;
+use super::connection::{Call, Connection};
 
 /// A command that was started inside the sandbox. Dropping it throws its output away; it does not end it.
 #[derive(Debug)]
@@ -46,9 +48,38 @@ impl Command {
         }
     }
 
+    /// What the command reads, and its terminal.
+    #[must_use]
+    pub fn input(&self) -> CommandInput {
+        CommandInput { command: self.call.id, connection: self.call.connection() }
+    }
+
     /// Sends a signal to the command and its process group.
     pub async fn signal(&self, signal: i32) -> Result<(), DoorError> {
         let command = self.call.id;
         self.call.about(|id| Request::Signal { id, command, signal }).await
+    }
+}
+
+/// The standard input of a command that was started with it open, and its terminal.
+#[derive(Debug, Clone)]
+pub struct CommandInput {
+    command: u32,
+    connection: Arc<Connection>,
+}
+
+impl CommandInput {
+    /// Gives the command more to read, and waits until it was taken. A piece is at most [`doorkeeper::protocol::CHUNK`] long;
+    /// an empty one is the end.
+    pub async fn write(&self, bytes: Vec<u8>) -> Result<(), DoorError> {
+        let command = self.command;
+        // A command may read as slowly as it likes.
+        self.connection.call(|id| Request::Input { id, command, bytes })?.next().await.map(|_| ())
+    }
+
+    /// Changes the size of the command's terminal.
+    pub async fn resize(&self, size: WindowSize) -> Result<(), DoorError> {
+        let command = self.command;
+        self.connection.call(|id| Request::Resize { id, command, size })?.answer().await.map(|_| ())
     }
 }

@@ -19,6 +19,8 @@ use super::DoorError;
 
 /// How long a doorkeeper may be silent about something that it does by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may be at one thing, although it tells that it is.
+const MOST_WORK: Duration = Duration::from_secs(300);
 /// How many descriptors one read takes along.
 const MOST_DESCRIPTORS: usize = 8;
 /// How much one read takes.
@@ -143,7 +145,21 @@ impl Call {
     /// The next event of something that a doorkeeper does by itself, for which it does not take long.
     pub(super) async fn answer(&mut self) -> Result<Reply, DoorError> {
         let silent = |_| DoorError::Silent { seconds: PATIENCE.as_secs() };
-        tokio::time::timeout(PATIENCE, self.next()).await.map_err(silent)?
+        let deadline = tokio::time::Instant::now() + MOST_WORK;
+        loop {
+            let reply = tokio::time::timeout(PATIENCE, self.next()).await.map_err(silent)??;
+            if !matches!(reply.event, Event::Working { .. }) {
+                return Ok(reply);
+            }
+            if tokio::time::Instant::now() > deadline {
+                return Err(DoorError::Late { seconds: MOST_WORK.as_secs() });
+            }
+        }
+    }
+
+    /// The connection that it was sent on.
+    pub(super) fn connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection)
     }
 
     /// Allows as many more bytes of a stream as were taken.

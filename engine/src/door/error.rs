@@ -20,6 +20,12 @@ pub enum DoorError {
         /// How long was waited.
         seconds: u64,
     },
+    /// It works, and does not come to an end.
+    #[error("the doorkeeper was not done within {seconds}s")]
+    Late {
+        /// How long was waited.
+        seconds: u64,
+    },
     /// It tried and could not.
     #[error("{}", .0.message)]
     Failed(Failure),
@@ -53,6 +59,13 @@ impl DoorError {
             Self::Failed(failure) if failure.errno != 0 => Some(rustix::io::Errno::from_raw_os_error(failure.errno)),
             _ => None,
         }
+    }
+
+    /// Whether the doorkeeper is there and did not answer in time. Once an agent has acted, that comes from what it left: the
+    /// doorkeeper does each thing in small steps, and tells while it is at it.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent { .. } | Self::Late { .. })
     }
 
     /// Whether the doorkeeper is gone.

@@ -46,6 +46,17 @@ impl Door {
         }
     }
 
+    /// Where a link leads, as it is written.
+    pub async fn read_link(&self, root: &str, path: &[u8]) -> Result<Vec<u8>, DoorError> {
+        let (root, path) = (root.into(), path.to_vec());
+        let mut call = self.connection.call(|id| Request::ReadLink { id, root, path })?;
+        let target = match call.answer().await?.event {
+            Event::Data { bytes, .. } => bytes,
+            event => return Err(DoorError::unexpected(event)),
+        };
+        call.answer().await.map(|_| target)
+    }
+
     /// Writes a file, a folder or a link; long content travels in pieces.
     pub async fn write(&self, file: WriteFile) -> Result<(), DoorError> {
         let WriteFile { content, kind, .. } = &file;

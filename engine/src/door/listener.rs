@@ -7,10 +7,10 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 use super::connection::Connection;
-use super::{Door, DoorError};
+use super::{Door, DoorError, Peer};
 
 /// The name of the socket in its folder.
 const SOCKET: &str = "socket";
@@ -31,6 +31,19 @@ impl DoorListener {
     pub fn open(folder: PathBuf) -> io::Result<Self> {
         DirBuilder::new().mode(0o755).create(&folder)?;
         fs::set_permissions(&folder, Permissions::from_mode(0o755))?;
+        Self::bind(folder)
+    }
+
+    /// Listens once more in a folder whose doorkeeper stayed without its worker.
+    pub(crate) fn reopen(folder: PathBuf) -> io::Result<Self> {
+        // Whoever listened there last may have been killed.
+        match fs::remove_file(folder.join(SOCKET)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Self::bind(folder),
+        }
+    }
+
+    fn bind(folder: PathBuf) -> io::Result<Self> {
         // A socket's path is at most 107 bytes; through its folder's descriptor, any folder will do.
         let descriptor = File::open(&folder)?;
         let short = format!("/proc/self/fd/{}/{SOCKET}", descriptor.as_raw_fd());
@@ -49,11 +62,35 @@ impl DoorListener {
     pub async fn accept(self, patience: Duration) -> Result<Door, DoorError> {
         let late = || DoorError::Closed { reason: format!("it did not connect within {}s", patience.as_secs()) };
         let accepted = tokio::time::timeout(patience, self.listener.accept()).await.map_err(|_| late())?;
-        let (stream, _) = accepted.map_err(|error| DoorError::Closed { reason: error.to_string() })?;
+        let (stream, _) = accepted.map_err(closed)?;
+        drop(self);
+        let peer = Peer::of(&stream).map_err(closed)?;
+        let opened = tokio::time::timeout(patience, Connection::open(stream)).await.map_err(|_| late())?;
+        Ok(Door { connection: opened?, peer })
+    }
+
+    /// Waits for a doorkeeper that is known, and closes the door behind it. Whoever else connects is turned away.
+    pub(crate) async fn accept_known(self, doorkeeper: Peer, patience: Duration) -> Result<Door, DoorError> {
+        let late = || DoorError::Closed { reason: format!("it did not connect within {}s", patience.as_secs()) };
+        let accepted = tokio::time::timeout(patience, self.accept_from(doorkeeper)).await.map_err(|_| late())?;
+        let stream = accepted.map_err(closed)?;
         drop(self);
         let opened = tokio::time::timeout(patience, Connection::open(stream)).await.map_err(|_| late())?;
-        Ok(Door { connection: opened? })
+        Ok(Door { connection: opened?, peer: doorkeeper })
     }
+
+    async fn accept_from(&self, doorkeeper: Peer) -> io::Result<UnixStream> {
+        loop {
+            let (stream, _) = self.listener.accept().await?;
+            if Peer::of(&stream)? == doorkeeper {
+                return Ok(stream);
+            }
+        }
+    }
+}
+
+fn closed(error: io::Error) -> DoorError {
+    DoorError::Closed { reason: error.to_string() }
 }
 
 impl Drop for DoorListener {

@@ -7,7 +7,9 @@ mod command;
 mod connection;
 mod error;
 mod files;
+mod fingerprints;
 mod listener;
+mod peer;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -16,16 +18,19 @@ use std::sync::Arc;
 use doorkeeper::protocol::{Copied, Event, Request, Space, Spawn, Transport, Used};
 use tokio::net::TcpStream;
 
-pub use command::{Command, CommandEvent};
+pub use command::{Command, CommandEvent, CommandInput};
 use connection::{Connection, Reply};
+pub use doorkeeper::protocol::{Status, Stream, WindowSize};
 pub use error::DoorError;
 pub use files::Listing;
 pub use listener::DoorListener;
+pub(crate) use peer::Peer;
 
 /// A doorkeeper that is connected. Clones speak to the same one.
 #[derive(Debug, Clone)]
 pub struct Door {
     connection: Arc<Connection>,
+    peer: Peer,
 }
 
 impl Door {
@@ -36,6 +41,11 @@ impl Door {
             Event::Started { pid, .. } => Ok(Command::new(call, pid)),
             event => Err(DoorError::unexpected(event)),
         }
+    }
+
+    /// The doorkeeper's process, as it was when it connected.
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer
     }
 
     /// Ends every process of the sandbox but the doorkeeper.

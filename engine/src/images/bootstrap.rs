@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::recipe::{File, Foundation, Recipe};
@@ -60,7 +61,7 @@ impl Bootstrap {
             digest.update(text.len().to_le_bytes());
             digest.update(text);
         }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(digest.finalize())
     }
 }
 

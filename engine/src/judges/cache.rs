@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use scenario::evidence::JudgeRequest;
+use scenario::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -37,7 +38,7 @@ impl Question {
         let model = upstream.model.as_deref().unwrap_or(&request.model);
         let asked = json!([VERSION, upstream.base_url, model, same.temperature, same.system, same.prompt, sample]);
         let digest = Sha256::digest(asked.to_string());
-        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(digest))
     }
 }
 

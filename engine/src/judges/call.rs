@@ -6,13 +6,13 @@ use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
+use gateways::redact::Redactor;
 use http::StatusCode;
 use scenario::evidence::{JudgeRequest, TokenCount, Usage};
 use serde_json::{Value as Json, json};
 
 use super::transport::{self, CallError, Patience};
 use crate::providers::{ProviderKind, Providers, Upstream};
-use crate::redact::Redactor;
 
 /// How long a reply may be, in tokens.
 const MOST_TOKENS: u32 = 512;
@@ -26,6 +26,16 @@ pub(super) struct Reply {
     pub(super) text: String,
     /// What it counted and cost.
     pub(super) usage: Usage,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoReply {
+    /// The judge is unavailable, or refuses us. Nothing that is judged can bring that about.
+    Unavailable(String),
+    /// The judge did not take the question, which what is judged can bring about: by what a filter finds in it, or by its
+    /// length.
+    Rejected(String),
 }
 
 /// What of the request a provider understands. Each thing that it complains about is left away.
@@ -42,18 +52,21 @@ pub(super) async fn ask(
     upstream: &Upstream,
     request: &JudgeRequest,
     patience: Patience,
-) -> Result<Reply, String> {
+) -> Result<Reply, NoReply> {
     let hidden: BTreeMap<_, _> = providers.keys().into_iter().collect();
     let redactor = Redactor::new(&hidden, "hidden");
     let asked = negotiate(upstream, request, patience).await;
     let answered = asked.and_then(|body| read(providers, upstream, &body));
     // A provider may repeat the key in what it says.
     let safe = |text: String| redactor.text(&text);
-    answered.map(|reply| Reply { text: safe(reply.text), ..reply }).map_err(safe)
+    answered.map(|reply| Reply { text: safe(reply.text), ..reply }).map_err(|none| match none {
+        NoReply::Unavailable(reason) => NoReply::Unavailable(safe(reason)),
+        NoReply::Rejected(reason) => NoReply::Rejected(safe(reason)),
+    })
 }
 
-async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patience) -> Result<Json, String> {
-    let client = client(upstream, patience).map_err(|error| error.to_string())?;
+async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patience) -> Result<Json, NoReply> {
+    let client = client(upstream, patience).map_err(|error| NoReply::Unavailable(error.to_string()))?;
     let mut dialect =
         Dialect { schema: upstream.provider == ProviderKind::OpenAi, max_tokens: true, temperature: true };
     loop {
@@ -64,7 +77,10 @@ async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patien
         };
         dialect = match simpler(dialect, &error) {
             Some(simpler) => simpler,
-            None => return Err(described(&error)),
+            None if call_error(&error).is_some_and(CallError::can_be_provoked) => {
+                return Err(NoReply::Rejected(described(&error)));
+            }
+            None => return Err(NoReply::Unavailable(described(&error))),
         };
     }
 }
@@ -163,8 +179,10 @@ fn described(error: &OpenAIError) -> String {
 }
 
 /// What the model said. A refusal is a reply too: what is judged can provoke it.
-fn text(body: &Json) -> Result<String, String> {
-    let message = body.pointer("/choices/0/message").ok_or("the provider's answer holds no message")?;
+fn text(body: &Json) -> Result<String, NoReply> {
+    // A provider's filter may leave none.
+    let without = || NoReply::Rejected("the provider's answer holds no message".to_owned());
+    let message = body.pointer("/choices/0/message").ok_or_else(without)?;
     if let Some(refusal) = message["refusal"].as_str().filter(|refusal| !refusal.is_empty()) {
         return Ok(refusal.to_owned());
     }
@@ -177,7 +195,7 @@ fn text(body: &Json) -> Result<String, String> {
 }
 
 /// What a provider's answer says.
-fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply, String> {
+fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply, NoReply> {
     let text = text(body)?;
     let count = |path: &str| body.pointer(path).and_then(Json::as_u64).unwrap_or_default();
     let tokens = TokenCount {

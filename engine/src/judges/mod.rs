@@ -12,8 +12,9 @@ use scenario::evidence::{JudgeAnswer, JudgeRequest, Usage};
 use scenario::spec::Spec;
 
 use crate::machine::Machine;
-use crate::providers::Providers;
+use crate::providers::{Providers, Upstream};
 use cache::{Cache, Question};
+use call::{NoReply, Reply};
 use transport::Patience;
 
 /// Whether a spec asks models for their judgement.
@@ -51,7 +52,7 @@ pub async fn judge_kept(
 ) -> Vec<JudgeAnswer> {
     let mut answers = Vec::new();
     for sample in 0..samples {
-        let asked = Asked { request: request.clone(), marker_key: marker_key.clone(), sample, timeout };
+        let asked = JudgeQuestion { request: request.clone(), marker_key: marker_key.clone(), sample, timeout };
         answers.push(ask(machine, &asked).await);
     }
     answers
@@ -59,7 +60,7 @@ pub async fn judge_kept(
 
 /// What a model is asked, and how long it has.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct JudgeQuestion {
     /// The request.
     pub(crate) request: JudgeRequest,
     /// The key of the attempt's redaction markers, which does not make it another question.
@@ -71,11 +72,11 @@ pub(crate) struct Asked {
 }
 
 /// Asks a model, unless it was asked the same before. That it does not answer is an answer too, and never the agent's fault.
-pub(crate) async fn ask(machine: &Machine, asked: &Asked) -> JudgeAnswer {
+pub(crate) async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer {
     ask_with(machine, asked, Patience::default()).await
 }
 
-async fn ask_with(machine: &Machine, asked: &Asked, patience: Patience) -> JudgeAnswer {
+async fn ask_with(machine: &Machine, asked: &JudgeQuestion, patience: Patience) -> JudgeAnswer {
     let upstream = match machine.providers.for_model(&asked.request.model) {
         Ok(upstream) => upstream,
         Err(problem) => return unanswered(problem),
@@ -85,16 +86,7 @@ async fn ask_with(machine: &Machine, asked: &Asked, patience: Patience) -> Judge
     if let Some(reply) = cache.as_ref().and_then(|cache| cache.get(&question)) {
         return JudgeAnswer { reply: Ok(reply), usage: Usage::default(), cached: true };
     }
-    let calling = async {
-        let first = call::ask(&machine.providers, &upstream, &asked.request, patience).await?;
-        if LlmAsJudge::is_rating(&first.text) {
-            return Ok(first);
-        }
-        // By chance, or because of what is judged; asked once more, chance is no excuse.
-        let mut second = call::ask(&machine.providers, &upstream, &asked.request, patience).await?;
-        second.usage.add(&first.usage);
-        Ok(second)
-    };
+    let calling = call(&machine.providers, &upstream, &asked.request, patience);
     let called = match tokio::time::timeout(asked.timeout, calling).await {
         Ok(called) => called,
         Err(_) => Err(format!("it took longer than {}s", asked.timeout.as_secs_f64())),
@@ -110,6 +102,42 @@ async fn ask_with(machine: &Machine, asked: &Asked, patience: Patience) -> Judge
         }
         Err(problem) => unanswered(problem),
     }
+}
+
+/// Calls a model until it rates, twice at most. A question that it does not take is no reply only when it takes none at all.
+async fn call(
+    providers: &Providers,
+    upstream: &Upstream,
+    request: &JudgeRequest,
+    patience: Patience,
+) -> Result<Reply, String> {
+    let mut used = Usage::default();
+    let first = call::ask(providers, upstream, request, patience).await;
+    match first {
+        Ok(reply) if LlmAsJudge::is_rating(&reply.text) => return Ok(reply),
+        // By chance, or because of what is judged; asked once more, chance is no excuse.
+        Ok(reply) => used.add(&reply.usage),
+        Err(NoReply::Unavailable(reason)) => return Err(reason),
+        Err(NoReply::Rejected(reason)) => {
+            let about_nothing = request.about_nothing().ok_or_else(|| reason.clone())?;
+            let once = Patience { tries: 1, ..patience };
+            let control = call::ask(providers, upstream, &about_nothing, once).await;
+            used.add(&control.map_err(|_| reason)?.usage);
+        }
+    }
+    let mut second = match call::ask(providers, upstream, request, patience).await {
+        Ok(reply) => reply,
+        Err(NoReply::Unavailable(reason)) => return Err(reason),
+        Err(NoReply::Rejected(reason)) => Reply { text: rejection(&reason), usage: Usage::default() },
+    };
+    second.usage.add(&used);
+    Ok(second)
+}
+
+/// The reply of a judge that did not take the question. The provider may repeat what is judged, in which nothing must look like a
+/// rating.
+fn rejection(reason: &str) -> String {
+    format!("(the question was refused: {})", reason.replace(['{', '}'], "|"))
 }
 
 fn unanswered(problem: String) -> JudgeAnswer {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::checks::LlmAsJudge;
 use scenario::evidence::{JudgeAnswer, JudgeRequest};
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,7 +13,7 @@ use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::transport::Patience;
-use super::{Asked, ask_with};
+use super::{JudgeQuestion, ask_with};
 use crate::machine::Machine;
 use crate::providers::Providers;
 
@@ -27,7 +28,7 @@ fn machine(address: &str, judgements: Option<&Path>) -> Machine {
     Machine { providers: Arc::new(providers), judgements: judgements.map(Path::to_owned), ..Machine::default() }
 }
 
-fn asked(prompt: &str) -> Asked {
+fn asked(prompt: &str) -> JudgeQuestion {
     let request = JudgeRequest {
         model: "paragon-fast".to_owned(),
         temperature: 0.0,
@@ -35,11 +36,11 @@ fn asked(prompt: &str) -> Asked {
         prompt: format!("<f00>{prompt}</f00>"),
         fence: "f00".to_owned(),
     };
-    Asked { request, marker_key: None, sample: 0, timeout: Duration::from_secs(20) }
+    JudgeQuestion { request, marker_key: None, sample: 0, timeout: Duration::from_secs(20) }
 }
 
 /// Asks without much patience.
-async fn ask(machine: &Machine, asked: &Asked) -> JudgeAnswer {
+async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer {
     let patience = Patience { tries: 3, first: Duration::from_millis(1), longest: Duration::from_millis(20) };
     ask_with(machine, asked, patience).await
 }
@@ -112,27 +113,67 @@ async fn what_went_wrong_by_chance_is_tried_again() {
     }
 }
 
+/// A provider that refuses what holds this text with this status, and takes everything else.
+async fn filter(status: u16, text: &'static str) -> MockServer {
+    let server = MockServer::start().await;
+    let answer = move |request: &Request| match String::from_utf8_lossy(&request.body).contains(text) {
+        true => refusal(status, "I do not like {\"score\": 1, \"reason\": \"perfect\"}"),
+        false => completion(GOOD),
+    };
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    server
+}
+
+#[tokio::test]
+async fn what_a_judge_does_not_take_is_a_reply_without_a_score() {
+    for status in [400, 403, 413, 422, 500, 503] {
+        let server = filter(status, "filtered").await;
+        let machine = machine(&server.uri(), None);
+        let reply = ask(&machine, &asked("a filtered word")).await.reply.expect("a reply");
+        assert!(reply.contains(&status.to_string()) && !LlmAsJudge::is_rating(&reply), "{reply}");
+        assert_eq!(ask(&machine, &asked("another word")).await.reply.as_deref(), Ok(GOOD));
+    }
+    // A filter that leaves an answer without a message.
+    let server = MockServer::start().await;
+    let answer = |request: &Request| match String::from_utf8_lossy(&request.body).contains("filtered") {
+        true => ResponseTemplate::new(200).set_body_json(json!({ "choices": [] })),
+        false => completion(GOOD),
+    };
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let reply = ask(&machine(&server.uri(), None), &asked("a filtered word")).await.reply.expect("a reply");
+    assert!(!LlmAsJudge::is_rating(&reply), "{reply}");
+}
+
+#[tokio::test]
+async fn a_judge_that_takes_no_question_is_unavailable() {
+    for status in [400, 401, 403, 404, 413, 422, 429, 500, 503] {
+        let server = provider(vec![refusal(status, "no")]).await;
+        let reply = ask(&machine(&server.uri(), None), &asked("x")).await.reply;
+        assert!(reply.as_ref().is_err_and(|reason| reason.contains(&status.to_string())), "{status}: {reply:?}");
+    }
+}
+
 #[tokio::test]
 async fn after_three_tries_there_is_no_reply() {
     let server = provider(vec![refusal(503, "down for maintenance")]).await;
     let answer = ask(&machine(&server.uri(), None), &asked("x")).await;
     assert_eq!(answer.reply, Err("503 Service Unavailable: down for maintenance".to_owned()));
-    assert_eq!(received(&server).await.len(), 3);
+    assert_eq!(received(&server).await.len(), 4, "the last one is about nothing");
 }
 
 #[tokio::test]
 async fn what_is_wrong_for_good_is_not_tried_again() {
-    for (answer, expected) in [
-        (refusal(401, &format!("incorrect key {KEY}")), "401 Unauthorized: incorrect key [redacted:"),
-        (ResponseTemplate::new(307).insert_header("location", "http://127.0.0.1:1/"), "307 Temporary Redirect"),
-        (ResponseTemplate::new(200).set_body_string("<html>hello</html>"), "something else than JSON"),
-        (ResponseTemplate::new(200).set_body_json(json!({ "choices": [] })), "holds no message"),
-        (ResponseTemplate::new(200).set_body_string("x".repeat(300 * 1024)), "larger than 262144 bytes"),
+    for (answer, expected, calls) in [
+        (refusal(401, &format!("incorrect key {KEY}")), "401 Unauthorized: incorrect key [redacted:", 1),
+        (ResponseTemplate::new(307).insert_header("location", "http://127.0.0.1:1/"), "307 Temporary Redirect", 1),
+        (ResponseTemplate::new(200).set_body_string("<html>hello</html>"), "something else than JSON", 1),
+        (ResponseTemplate::new(200).set_body_json(json!({ "choices": [] })), "holds no message", 2),
+        (ResponseTemplate::new(200).set_body_string("x".repeat(300 * 1024)), "larger than 262144 bytes", 2),
     ] {
         let server = provider(vec![answer]).await;
         let problem = ask(&machine(&server.uri(), None), &asked("x")).await.reply.expect_err(expected);
         assert!(problem.contains(expected) && !problem.contains(KEY), "{problem}");
-        assert_eq!(received(&server).await.len(), 1, "{expected}");
+        assert_eq!(received(&server).await.len(), calls, "{expected}: the second one would be about nothing");
     }
 }
 
@@ -152,7 +193,7 @@ async fn a_provider_that_is_not_there_or_not_known_is_said() {
 #[tokio::test]
 async fn a_slow_judge_is_given_up() {
     let server = provider(vec![completion(GOOD).set_delay(Duration::from_secs(60))]).await;
-    let asked = Asked { timeout: Duration::from_millis(50), ..asked("x") };
+    let asked = JudgeQuestion { timeout: Duration::from_millis(50), ..asked("x") };
     let answer = ask(&machine(&server.uri(), None), &asked).await;
     assert_eq!(answer.reply, Err("it took longer than 0.05s".to_owned()));
 }
@@ -192,7 +233,7 @@ async fn what_a_provider_does_not_understand_is_left_away() {
     assert_eq!(names, ["model", "messages", "stream", "max_completion_tokens"]);
     let stubborn = provider(vec![refusal(400, "response_format is bad")]).await;
     assert!(ask(&machine(&stubborn.uri(), None), &asked("x")).await.reply.is_err());
-    assert_eq!(received(&stubborn).await.len(), 2);
+    assert_eq!(received(&stubborn).await.len(), 4, "and as often about nothing");
 }
 
 #[tokio::test]
@@ -222,7 +263,7 @@ async fn the_same_question_is_asked_once() {
     assert_eq!((first.cached, second.cached, second.usage.calls, second.usage.cost_usd), (false, true, 0, None));
     assert_eq!((second.reply.as_deref(), received(&server).await.len()), (Ok(GOOD), 1));
     ask(&machine, &asked("y")).await;
-    ask(&machine, &Asked { sample: 1, ..asked("x") }).await;
+    ask(&machine, &JudgeQuestion { sample: 1, ..asked("x") }).await;
     let mut warm = asked("x");
     warm.request.temperature = 0.5;
     ask(&machine, &warm).await;
@@ -244,7 +285,7 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 async fn only_a_reply_that_means_something_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let unsaid = || completion("I cannot say");
-    let server = provider(vec![refusal(400, "no"), unsaid(), unsaid(), completion(GOOD)]).await;
+    let server = provider(vec![refusal(400, "no"), refusal(400, "no"), unsaid(), unsaid(), completion(GOOD)]).await;
     let machine = machine(&server.uri(), Some(folder.path()));
     assert!(ask(&machine, &asked("x")).await.reply.is_err());
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok("I cannot say"));

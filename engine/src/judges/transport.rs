@@ -66,6 +66,17 @@ impl CallError {
         }
     }
 
+    /// Whether what is judged can be the reason: its content, its length, or a provider that breaks over it.
+    pub(super) fn can_be_provoked(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => {
+                matches!(status.as_u16(), 400 | 403 | 413 | 414 | 415 | 422 | 451) || status.is_server_error()
+            }
+            Self::TooLarge => true,
+            Self::Broken(_) => false,
+        }
+    }
+
     /// How long to wait before the next try.
     fn wait(&self, tried: u32, patience: &Patience) -> Duration {
         let asked = match self {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use doorkeeper::protocol::{Exited, Failure, Spawn, Status, Stream};
+use gateways::redact::Redactor;
 use scenario::checks::Verify;
 use scenario::evidence::{Answer, CommandAnswer, Exit, Limit};
 
@@ -13,7 +14,6 @@ use crate::capture::{CHECK_BYTES, Capture};
 use crate::door::{Command, CommandEvent, Door, DoorError};
 use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::redact::Redactor;
 use crate::users::User;
 
 /// A command to run in a sandbox.
@@ -46,6 +46,7 @@ impl Line<'_> {
             gid: self.user.gid,
             groups: self.user.groups.clone(),
             stdin: self.stdin.to_vec(),
+            ..Spawn::default()
         }
     }
 }
@@ -126,13 +127,13 @@ impl Prober<'_> {
         &self,
         words: &[String],
         timeout: Duration,
-        verify: Verify,
+        verify: &Verify,
     ) -> Result<Answer, EngineError> {
         let line = self.line(words, b"");
         match verify {
             Verify::Sandbox => self.in_sandbox(&line, timeout).await,
-            Verify::Fresh => {
-                let fresh = match self.fresh().await? {
+            Verify::Fresh(carried) => {
+                let fresh = match self.fresh(carried).await? {
                     Ok(fresh) => fresh,
                     Err(answer) => return Ok(answer),
                 };
@@ -140,19 +141,6 @@ impl Prober<'_> {
                 part_with(&*fresh).await;
                 answer
             }
-        }
-    }
-
-    /// A new sandbox with a copy of the workspace. A workspace that cannot be copied is the agent's doing: that is an
-    /// answer.
-    pub(super) async fn fresh(&self) -> Result<Result<Box<dyn Sandbox>, Answer>, EngineError> {
-        match self.world.sandbox.fresh().await {
-            Ok(fresh) => Ok(Ok(fresh)),
-            Err(EngineError::Door { cause: cause @ (DoorError::Failed(_) | DoorError::Silent { .. }), .. }) => {
-                let reason = format!("the workspace that the agent left cannot be copied: {cause}");
-                Ok(Err(Answer::Unavailable { reason, limit: None }))
-            }
-            Err(error) => Err(error),
         }
     }
 
@@ -164,6 +152,7 @@ impl Prober<'_> {
     /// Runs a line in the sandbox that the agent left.
     pub(super) async fn in_sandbox(&self, line: &Line<'_>, timeout: Duration) -> Result<Answer, EngineError> {
         let door = self.world.sandbox.door();
+        self.databases.stir(self.world).await?;
         self.ran.store(true, Ordering::Relaxed);
         match run(door, line, timeout, &self.world.redactor).await {
             Ok(answer) => Ok(Answer::Command(CommandAnswer { image_changes: self.image_changes.to_vec(), ..answer })),
@@ -180,12 +169,19 @@ impl Prober<'_> {
     ) -> Result<Answer, EngineError> {
         match run(fresh.door(), line, timeout, &self.world.redactor).await {
             Ok(answer) => Ok(Answer::Command(answer)),
-            Err(error) if error.is_closed() => {
-                let PostMortem { end, description } = fresh.post_mortem().await;
-                let reason = format!("the new sandbox ended while the check ran in it: {description}");
-                Ok(Answer::Unavailable { reason, limit: (end == End::OutOfMemory).then_some(Limit::Memory) })
-            }
-            Err(error) => Err(EngineError::door("run a check's command in a new sandbox")(error)),
+            Err(error) => Ok(blame_copy(fresh, &error).await),
         }
     }
+}
+
+/// What a new sandbox could not do is the agent's doing: it was made like others, and what differs is the copy of the
+/// workspace, and what the check ran of it.
+pub(super) async fn blame_copy(fresh: &dyn Sandbox, error: &DoorError) -> Answer {
+    if !error.is_closed() {
+        let reason = format!("the check could not be run in a new sandbox with a copy of the workspace: {error}");
+        return Answer::Unavailable { reason, limit: None };
+    }
+    let PostMortem { end, description } = fresh.post_mortem().await;
+    let reason = format!("the new sandbox ended while the check ran in it: {description}");
+    Answer::Unavailable { reason, limit: (end == End::OutOfMemory).then_some(Limit::Memory) }
 }

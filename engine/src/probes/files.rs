@@ -6,6 +6,7 @@ use doorkeeper::protocol::{Entry, EntryKind};
 use globset::{GlobBuilder, GlobMatcher};
 use rustix::io::Errno;
 use scenario::evidence::{Answer, Blob, FileEntry, FileKind, Files};
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::Prober;
@@ -17,7 +18,7 @@ use crate::error::EngineError;
 const MOST_SEARCHED: u64 = 200_000;
 /// How large a file may be for its digest to be made.
 const MOST_HASHED: u64 = 64 * 1024 * 1024;
-/// How many bytes of files all checks of a scenario keep together.
+/// How many bytes of files all checks of a scenario keep together, counted as they are stored.
 const MOST_KEPT: u64 = 256 * 1024 * 1024;
 
 impl Prober<'_> {
@@ -25,7 +26,7 @@ impl Prober<'_> {
     pub(super) async fn files(&self, path: &str, content_bytes: u64, most: usize) -> Result<Answer, EngineError> {
         let door = self.world.sandbox.door();
         let found = find(door, path).await.map_err(EngineError::door("look for files"))?;
-        let Found { entries, mut incomplete } = found;
+        let ListedEntries { entries, mut incomplete } = found;
         incomplete |= entries.len() > most;
         let mut files = Files { entries: Vec::new(), incomplete };
         for entry in entries.into_iter().take(most) {
@@ -42,8 +43,9 @@ impl Prober<'_> {
         if kind != FileKind::File || content_bytes == 0 {
             return Ok(described);
         }
-        if self.kept_bytes.fetch_add(entry.size.min(content_bytes), Ordering::Relaxed) > MOST_KEPT {
-            described.problem = Some(format!("the checks keep no more than {MOST_KEPT} bytes of files"));
+        let expected = entry.size.min(content_bytes);
+        if !self.keeps(expected) {
+            described.problem = Some(too_much());
             return Ok(described);
         }
         let mut hasher = Sha256::new();
@@ -56,11 +58,15 @@ impl Prober<'_> {
         });
         match read.await {
             Ok(()) => {
-                described.sha256 = (entry.size <= MOST_HASHED).then(|| hex(&hasher.finalize()));
+                described.sha256 = (entry.size <= MOST_HASHED).then(|| hex(hasher.finalize()));
                 let is_whole = content.len() as u64 >= entry.size;
                 let redactor = &self.world.redactor;
                 let safe = if is_whole { redactor.bytes(&content) } else { redactor.beginning(&content) };
-                described.content = Some(Blob(safe));
+                let blob = Blob(safe);
+                match self.keeps((blob.stored_len() as u64).saturating_sub(expected)) {
+                    true => described.content = Some(blob),
+                    false => described.problem = Some(too_much()),
+                }
             }
             Err(DoorError::Failed(failure)) => described.problem = Some(failure.message),
             Err(error) => return Err(EngineError::door("read a file")(error)),
@@ -69,26 +75,37 @@ impl Prober<'_> {
     }
 }
 
-struct Found {
+impl Prober<'_> {
+    /// Whether so many bytes more may be kept.
+    fn keeps(&self, bytes: u64) -> bool {
+        self.kept_bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT
+    }
+}
+
+fn too_much() -> String {
+    format!("the checks keep no more than {MOST_KEPT} bytes of files")
+}
+
+struct ListedEntries {
     entries: Vec<Entry>,
     incomplete: bool,
 }
 
 /// Looks for what a path or glob names.
-async fn find(door: &Door, path: &str) -> Result<Found, DoorError> {
+async fn find(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     let Some(glob) = glob(path) else {
         return one(door, path).await;
     };
     let listing = door.walk(WORKSPACE, b".", MOST_SEARCHED, true).await?;
     let matches = |entry: &Entry| glob.is_match(String::from_utf8_lossy(&entry.path).as_ref());
-    Ok(Found { entries: listing.entries.into_iter().filter(matches).collect(), incomplete: listing.incomplete })
+    Ok(ListedEntries { entries: listing.entries.into_iter().filter(matches).collect(), incomplete: listing.incomplete })
 }
 
-async fn one(door: &Door, path: &str) -> Result<Found, DoorError> {
+async fn one(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     match door.walk(WORKSPACE, path.as_bytes(), 1, false).await {
-        Ok(_) if path == "." => Ok(Found { entries: vec![root()], incomplete: false }),
-        Ok(listing) => Ok(Found { entries: listing.entries.into_iter().take(1).collect(), incomplete: false }),
-        Err(error) if is_absent(&error) => Ok(Found { entries: Vec::new(), incomplete: false }),
+        Ok(_) if path == "." => Ok(ListedEntries { entries: vec![root()], incomplete: false }),
+        Ok(listing) => Ok(ListedEntries { entries: listing.entries.into_iter().take(1).collect(), incomplete: false }),
+        Err(error) if is_absent(&error) => Ok(ListedEntries { entries: Vec::new(), incomplete: false }),
         Err(error) => Err(error),
     }
 }
@@ -130,8 +147,4 @@ fn glob(path: &str) -> Option<GlobMatcher> {
         return None;
     }
     GlobBuilder::new(path).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

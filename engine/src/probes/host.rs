@@ -31,6 +31,19 @@ const COPYING: Duration = Duration::from_secs(60);
 impl Prober<'_> {
     /// Runs a script of the bundle on this machine: confined, without our environment, on a copy of the workspace.
     pub(super) async fn on_host(&self, script: &str, timeout: Duration) -> Result<Answer, EngineError> {
+        self.on_host_with(script, timeout, true).await
+    }
+
+    /// The same on an empty workspace.
+    pub(super) async fn on_host_without_workspace(
+        &self,
+        script: &str,
+        timeout: Duration,
+    ) -> Result<Answer, EngineError> {
+        self.on_host_with(script, timeout, false).await
+    }
+
+    async fn on_host_with(&self, script: &str, timeout: Duration, copies: bool) -> Result<Answer, EngineError> {
         let located = self.attempt.bundle.locate(script).filter(|path| path.is_file());
         let located = located.and_then(|path| path.canonicalize().ok());
         let (Some(checks), Some(path)) = (&self.attempt.permissions.host_checks, located) else {
@@ -45,16 +58,8 @@ impl Prober<'_> {
         for made in [&workspace, &scratch] {
             fs::create_dir(made).map_err(EngineError::files(operation))?;
         }
-        match tokio::time::timeout(COPYING, self.copy_out(&workspace)).await {
-            Ok(copied) => {
-                if let Some(reason) = copied? {
-                    return Ok(Answer::Unavailable { reason, limit: Some(Limit::FileBytes) });
-                }
-            }
-            Err(_) => {
-                let reason = format!("the workspace cannot be copied within {}s", COPYING.as_secs());
-                return Ok(Answer::Unavailable { reason, limit: Some(Limit::CheckTimeout) });
-            }
+        if let Some(answer) = self.copy_in_time(&workspace, copies).await? {
+            return Ok(answer);
         }
         for (name, log) in [(AUDIT_LOG, &self.logs.audit), (TRACE_LOG, &self.logs.trace)] {
             fs::write(scratch.join(name), log).map_err(EngineError::files(operation))?;
@@ -65,6 +70,21 @@ impl Prober<'_> {
             start(checks, &path.display().to_string(), &scratch).map_err(EngineError::files(running.clone()))?;
         let answer = self.follow_host(&mut child, context, timeout).await;
         answer.map(Answer::Command).map_err(EngineError::files(running))
+    }
+
+    /// Copies the workspace, if that is wanted; the answer when it cannot be copied.
+    async fn copy_in_time(&self, to: &Path, copies: bool) -> Result<Option<Answer>, EngineError> {
+        if !copies {
+            return Ok(None);
+        }
+        let unavailable = |reason, limit| Some(Answer::Unavailable { reason, limit: Some(limit) });
+        match tokio::time::timeout(COPYING, self.copy_out(to)).await {
+            Ok(copied) => Ok(copied?.and_then(|reason| unavailable(reason, Limit::FileBytes))),
+            Err(_) => {
+                let reason = format!("the workspace cannot be copied within {}s", COPYING.as_secs());
+                Ok(unavailable(reason, Limit::CheckTimeout))
+            }
+        }
     }
 
     /// Follows a script to its end. What it left running is ended with it, and cannot hold it by keeping its streams open.

@@ -1,7 +1,10 @@
 //! Questions to the sandbox, one file a kind. Whatever the agent can have broken is an answer; only what it cannot have
 //! caused is an error.
 
+mod carry;
 mod command;
+mod control_run;
+mod database_watch;
 mod files;
 mod host;
 mod script;
@@ -20,6 +23,7 @@ use crate::run::audit::Logs;
 use crate::world::World;
 
 pub(crate) use command::{Line, exit, not_started, run_on};
+pub(crate) use database_watch::Watched;
 
 /// What probing needs.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub(crate) struct Prober<'a> {
     pub(crate) ran: AtomicBool,
     /// How many bytes of files were kept.
     pub(crate) kept_bytes: AtomicU64,
+    /// Databases in which nothing goes on.
+    pub(crate) databases: Watched,
 }
 
 impl Prober<'_> {
@@ -51,12 +57,10 @@ impl Prober<'_> {
             return self.gone().await;
         }
         match probe {
-            Probe::Command { command, timeout, verify } => self.command(command, *timeout, *verify).await,
+            Probe::Command { command, timeout, verify } => self.command(command, *timeout, verify).await,
             Probe::Files { path, content_bytes, most } => self.files(path, *content_bytes, *most).await,
             Probe::Sql { service, query } => self.sql(service, query).await,
-            Probe::Script { script, runs_in, verify, timeout } => {
-                self.script(script, *runs_in, *verify, *timeout).await
-            }
+            Probe::Script { script, runs_in, verify, timeout } => self.script(script, *runs_in, verify, *timeout).await,
         }
     }
 

@@ -8,7 +8,7 @@ use scenario::evidence::Answer;
 use serde_json::json;
 
 use super::Prober;
-use super::command::part_with;
+use super::command::{blame_copy, part_with};
 use crate::backend::{Sandbox, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::entropy;
@@ -31,7 +31,7 @@ impl Prober<'_> {
         &self,
         script: &str,
         runs_in: RunsIn,
-        verify: Verify,
+        verify: &Verify,
         timeout: Duration,
     ) -> Result<Answer, EngineError> {
         match (runs_in, verify) {
@@ -45,8 +45,8 @@ impl Prober<'_> {
                 }
                 Err(error) => Ok(self.blame(error).await),
             },
-            (RunsIn::Sandbox, Verify::Fresh) => {
-                let fresh = match self.fresh().await? {
+            (RunsIn::Sandbox, Verify::Fresh(carried)) => {
+                let fresh = match self.fresh(carried).await? {
                     Ok(fresh) => fresh,
                     Err(answer) => return Ok(answer),
                 };
@@ -57,14 +57,17 @@ impl Prober<'_> {
         }
     }
 
-    async fn in_new_sandbox(
+    pub(super) async fn in_new_sandbox(
         &self,
         fresh: &dyn Sandbox,
         script: &str,
         timeout: Duration,
     ) -> Result<Answer, EngineError> {
         let placed = self.place(fresh.door(), script).await?;
-        let placed = placed.map_err(EngineError::door("put a script into a new sandbox"))?;
+        let placed = match placed {
+            Ok(placed) => placed,
+            Err(error) => return Ok(blame_copy(fresh, &error).await),
+        };
         self.in_fresh(fresh, &self.line(&placed.words, &placed.context), timeout).await
     }
 

@@ -17,8 +17,13 @@ impl Prober<'_> {
             );
             return Err(EngineError::Unsupported { what });
         };
+        if let Err(error) = self.databases.settle(self.world, service).await? {
+            return Ok(Answer::Unavailable { reason: error.to_string(), limit: None });
+        }
+        let settings = self.world.before.activity.get(service).map(|known| known.settings.clone());
         let asked = async {
-            let mut client = Client::connect(*database, credentials.clone(), live.dial(), CONNECT_LIMIT).await?;
+            let (credentials, dial) = (credentials.clone(), live.dial());
+            let mut client = Client::connect_with(*database, credentials, settings, dial, CONNECT_LIMIT).await?;
             client.query_first(query).await
         };
         match asked.await {

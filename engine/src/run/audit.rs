@@ -1,6 +1,7 @@
 //! The audit: what the gateways and the sandbox saw, as evidence and as logs for check scripts.
 
 use doorkeeper::protocol::EntryKind;
+use gateways::redact::Redactor;
 use scenario::evidence::{AuditEvent, Audited, Evidence};
 use scenario::trace::{self, audit_lines};
 use serde_json::Value as Json;
@@ -10,7 +11,6 @@ use crate::attempt::Attempt;
 use crate::backend::WORKSPACE;
 use crate::door::DoorError;
 use crate::error::EngineError;
-use crate::redact::Redactor;
 use crate::snapshot::Changes;
 use crate::world::World;
 
@@ -30,7 +30,8 @@ pub(super) fn add_file_writes(evidence: &mut Evidence, changes: &Changes, attemp
         .chain(changes.modified.iter().map(event("modified")))
         .chain(changes.removed.iter().map(event("removed")));
     evidence.audit.get_or_insert_default().extend(events);
-    if changes.incomplete {
+    let is_ruled = attempt.spec.forbidden.file_writes_outside.is_some();
+    if changes.incomplete || (is_ruled && changes.not_compared > 0) {
         let offence = "the workspace holds more files than can be looked at, so not all writes are known";
         evidence.offences.push(offence.to_owned());
     }

@@ -2,27 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gateways::redact::Redactor;
 use scenario::evidence::{AuditEvent, DatabaseChanges, Evidence};
 use scenario::spec::sections::Database;
 
 use crate::attempt::Attempt;
-use crate::database::tables::{Tables, compare, differing_rows, end_others};
+use crate::database::tables::{ObjectChange, Tables, compare, differing_rows, object_changes, replaced};
 use crate::database::wire::Recorded;
 use crate::database::{CONNECT_LIMIT, Client, Credentials, DatabaseError};
 use crate::error::EngineError;
-use crate::redact::Redactor;
-use crate::services::{LiveService, LiveServices};
 use crate::world::World;
+
+use super::activity::{KnownOfServices, unready};
 
 /// The tables of each recorded service.
 pub(crate) type TablesOfServices = BTreeMap<String, Tables>;
 
 /// Looks at all tables before the agent starts.
-pub(super) async fn look(world: &World, attempt: &Attempt<'_>) -> Result<TablesOfServices, EngineError> {
+pub(super) async fn look(
+    world: &World,
+    attempt: &Attempt<'_>,
+    known: &KnownOfServices,
+) -> Result<TablesOfServices, EngineError> {
     let mut found = TablesOfServices::new();
-    for recorded in world.forwards.recorder.services() {
+    for recorded in world.recorder.services() {
         let service = &recorded.service;
-        let tables = take(&world.services, recorded).await.map_err(|error| unready(service, error))?;
+        let tables = take(world, recorded, known).await.map_err(|error| unready(service, error))?;
         recorded.know(tables.tables.keys());
         found.insert(service.clone(), tables);
         greet(world, attempt, recorded).await;
@@ -49,24 +54,27 @@ async fn greet(world: &World, attempt: &Attempt<'_>, recorded: &Recorded) {
 
 /// Puts together what is known of the agent's writes, once it has ended.
 pub(super) async fn collect(world: &World, evidence: &mut Evidence) -> Result<(), EngineError> {
-    let recorder = &world.forwards.recorder;
-    recorder.seal().await;
-    for recorded in recorder.services() {
+    for recorded in world.recorder.services() {
         let service = &recorded.service;
         let before = world.before.tables.get(service).cloned().unwrap_or_default();
-        let (changes, after) = match take_last(&world.services, recorded).await {
-            Ok((after, all_ended)) => {
-                evidence.offences.extend(hidden(service, &before, &after, all_ended));
+        let mut changed_objects = Vec::new();
+        let (changes, after) = match take(world, recorded, &world.before.activity).await {
+            Ok(after) => {
+                let (objects, is_all) = object_changes(&before, &after);
+                evidence.offences.extend(hidden(service, &before, &after, is_all));
+                changed_objects = objects;
                 (compare(&before, &after), after)
             }
             Err(error) => {
                 let problem = broken(world, service, error).await?;
-                evidence.offences.push(problem.clone());
+                if !evidence.offences.contains(&problem) {
+                    evidence.offences.push(problem.clone());
+                }
                 (DatabaseChanges { problem: Some(problem), ..DatabaseChanges::default() }, Tables::default())
             }
         };
         let known = before.tables.keys().chain(after.tables.keys()).map(String::as_str).collect();
-        let mut events = events(recorded, &changes, &known);
+        let mut events = events(recorded, &changes, &changed_objects, &known);
         events.iter_mut().for_each(|event| redact_event(event, &world.redactor));
         evidence.audit.get_or_insert_default().extend(events.into_iter().map(Into::into));
         evidence.databases.insert(service.clone(), redacted(changes, &world.redactor));
@@ -76,14 +84,14 @@ pub(super) async fn collect(world: &World, evidence: &mut Evidence) -> Result<()
 }
 
 /// What may hide a write from the look.
-fn hidden(service: &str, before: &Tables, after: &Tables, all_ended: bool) -> Vec<String> {
+fn hidden(service: &str, before: &Tables, after: &Tables, is_all: bool) -> Vec<String> {
     let mut offences = Vec::new();
     // What the agent made too much to be looked at.
-    if after.incomplete && !before.incomplete {
+    if after.incomplete && !before.incomplete || !is_all {
         offences.push(format!("the agent left more in the service `{service}` than can be looked at"));
     }
-    if !all_ended {
-        offences.push(format!("what the agent left running in the database `{service}` could not be ended"));
+    for (table, kind) in replaced(before, after) {
+        offences.push(format!("the table `{table}` of the database `{service}` was replaced by a {kind}"));
     }
     if after.foundations != before.foundations {
         let kinds = after.foundations.symmetric_difference(&before.foundations);
@@ -94,52 +102,28 @@ fn hidden(service: &str, before: &Tables, after: &Tables, all_ended: bool) -> Ve
     offences
 }
 
-/// The tables once nothing but we can write them any more, and whether that is so.
-async fn take_last(services: &LiveServices, recorded: &Recorded) -> Result<(Tables, bool), DatabaseError> {
-    let (live, database, credentials) = way(services, recorded)?;
-    let all_ended = end_others(database, credentials, live.dial()).await?;
-    Ok((take(services, recorded).await?, all_ended))
+async fn take(world: &World, recorded: &Recorded, known: &KnownOfServices) -> Result<Tables, DatabaseError> {
+    let live = world.services.get(&recorded.service);
+    let way = live.and_then(|live| live.database.as_ref().map(|(database, how)| (live, *database, how)));
+    let (live, database, credentials) =
+        way.ok_or_else(|| DatabaseError::Unreachable { reason: "it has no known user".to_owned() })?;
+    let settings = known.get(&recorded.service).map(|known| &known.settings);
+    Tables::take(database, credentials, settings, live.dial()).await
 }
 
-async fn take(services: &LiveServices, recorded: &Recorded) -> Result<Tables, DatabaseError> {
-    let (live, database, credentials) = way(services, recorded)?;
-    Tables::take(database, credentials, live.dial()).await
-}
-
-fn way<'a>(
-    services: &'a LiveServices,
-    recorded: &Recorded,
-) -> Result<(&'a LiveService, Database, &'a Credentials), DatabaseError> {
-    let live = services.get(&recorded.service);
-    let known = live.and_then(|live| live.database.as_ref().map(|(database, how)| (live, *database, how)));
-    known.ok_or_else(|| DatabaseError::Unreachable { reason: "it has no known user".to_owned() })
-}
-
-fn unready(service: &str, error: DatabaseError) -> EngineError {
-    match error {
-        DatabaseError::Relay(cause) => {
-            EngineError::Files { operation: format!("reach the service `{service}`"), cause }
-        }
-        other => EngineError::Setup {
-            place: format!("services.{service}"),
-            reason: format!("its tables cannot be looked at before the agent starts: {other}"),
-        },
-    }
-}
-
-/// The database was healthy before, so what is wrong with it now is the agent's doing, unless somebody removed it.
+/// What is wrong with a database that was healthy before; also one that has ended cannot be compared any more.
 async fn broken(world: &World, service: &str, error: DatabaseError) -> Result<String, EngineError> {
-    if let DatabaseError::Relay(_) = error {
-        return Err(unready(service, error));
-    }
-    if let Some(live) = world.services.get(service) {
-        live.running.is_running().await?;
-    }
-    Ok(format!("the database `{service}` was ready before the agent started, and now: {error}"))
+    let ended = format!("the database `{service}` was ready before the agent started, and now: {error}");
+    Ok(super::activity::broken(world, service, error).await?.map_or(ended, |error| error.to_string()))
 }
 
 /// What was recorded, and then what changed without a record: a trigger, a function, a cascade.
-fn events(recorded: &Recorded, changes: &DatabaseChanges, known: &BTreeSet<&str>) -> Vec<AuditEvent> {
+fn events(
+    recorded: &Recorded,
+    changes: &DatabaseChanges,
+    objects: &[ObjectChange],
+    known: &BTreeSet<&str>,
+) -> Vec<AuditEvent> {
     let event = |table: &str, op: &str, rows: u64| AuditEvent::DbWrite {
         service: recorded.service.clone(),
         table: table.to_owned(),
@@ -163,6 +147,16 @@ fn events(recorded: &Recorded, changes: &DatabaseChanges, known: &BTreeSet<&str>
         let schema = name.split('.').next().unwrap_or_default().to_lowercase();
         if !named.contains(&table.to_lowercase()) && !named.contains(&format!("{schema}.*")) {
             events.push(event(table, "changed", differing_rows(change)));
+        }
+        named.insert(table.to_lowercase());
+    }
+    // Views, functions, settings: they are no rows, but they decide what a question is answered with.
+    for ObjectChange { name, operation, is_part } in objects {
+        let table = short(name, recorded);
+        let schema = name.split('.').next().unwrap_or_default().to_lowercase();
+        let is_told = named.contains(&table.to_lowercase()) || named.contains(&format!("{schema}.*"));
+        if !is_part || !is_told {
+            events.push(event(table, operation, 0));
         }
     }
     events
@@ -220,8 +214,8 @@ mod tests {
         assert_eq!(hidden("db", &before, &after, true), [""; 0]);
         after.foundations.insert("cast 16400 900".to_owned());
         after.incomplete = true;
-        let offences = hidden("db", &before, &after, false);
-        assert_eq!(offences.len(), 3);
-        assert_eq!(offences[2], "what the answers of the database `db` rest on was changed: cast");
+        let offences = hidden("db", &before, &after, true);
+        assert_eq!(offences.len(), 2);
+        assert_eq!(offences[1], "what the answers of the database `db` rest on was changed: cast");
     }
 }

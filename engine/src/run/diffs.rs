@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use gateways::redact::Redactor;
 use scenario::evidence::FileDiff;
 use similar::TextDiff;
 
 use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
-use crate::redact::Redactor;
 use crate::snapshot::{Changes, Snapshot};
 use crate::world::World;
 
@@ -78,12 +78,13 @@ fn differences(before: &Texts, after: &Texts, redactor: &Redactor) -> Vec<FileDi
     let mut room = MOST_BYTES_IN_ALL;
     let mut diffs = Vec::new();
     for (path, text) in after {
-        let diff = difference(before.get(path).map_or("", String::as_str), text);
+        // Whole first, so that no part of a secret stays at the cut; and before they are compared, because the signs of a
+        // difference would stand in a value of several lines.
+        let [old, new] = [before.get(path).map_or("", String::as_str), text].map(|text| redactor.text(text));
+        let diff = difference(&old, &new);
         if diff.is_empty() {
             continue;
         }
-        // Whole first, so that no part of a secret stays at the cut.
-        let diff = redactor.text(&diff);
         let most = room.min(usize::try_from(MOST_BYTES).unwrap_or(usize::MAX));
         let cut = cut(&diff, most);
         room -= cut.len();
@@ -137,9 +138,17 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_several_lines_is_in_no_difference() {
+        let secrets = BTreeMap::from([("KEY".to_owned(), "s3cret-and-more".to_owned())]);
+        let after = texts(&[("new", "7333637265742d61\n6e642d6d6f7265\n")]);
+        let diffs = differences(&Texts::new(), &after, &Redactor::new(&secrets, "k"));
+        assert_eq!(diffs[0].diff, "@@ -0,0 +1 @@\n+[redacted:KEY/wrapped:k]\n");
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
         let after: Texts = (0..9).map(|number| (vec![b'a' + number], "0123456789\n".repeat(5900))).collect();
-        let diffs = differences(&Texts::new(), &after, &Redactor::none());
+        let diffs = differences(&Texts::new(), &after, &Redactor::default());
         assert!(diffs.iter().all(|diff| diff.incomplete && diff.diff.len() <= 64 << 10));
         assert!(diffs.iter().map(|diff| diff.diff.len()).sum::<usize>() <= 256 << 10);
         assert_eq!(diffs.len(), 9);

@@ -2,43 +2,61 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use doorkeeper::protocol::Transport;
+use gateways::addresses::{DOMAIN, MODEL, TOUCHSTONE};
+use gateways::api::{self, ApiGateway, ApiService, ApiSettings};
+use gateways::clock::Clock;
+use gateways::egress::Internet;
+use gateways::faults::FaultEngine;
+use gateways::model::{ModelGateway, ModelSettings, Source};
+use gateways::public_network::{LookupError, NotPublic, PublicUrl};
+use gateways::redact::Redactor;
 use jiff::Timestamp;
 use scenario::cassette::Cassette;
-use scenario::evidence::{Evidence, Fired, TokenCount};
+use scenario::evidence::TokenCount;
 use scenario::spec::sections::{Model, ModelMode, Provider};
 
 use crate::attempt::Attempt;
+use crate::backend::WORKSPACE;
 use crate::door::Door;
 use crate::entropy;
 use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::gateways::api::{self, ApiGateway, ApiService, ApiSettings};
-use crate::gateways::clock::Clock;
-use crate::gateways::model::{ModelGateway, ModelSettings, Source};
-use crate::providers::{Key, ProviderKind, Upstream};
-use crate::redact::Redactor;
+use crate::providers::{Key, ProviderKind, Reach, Upstream, refused_provider};
 use crate::services::HTTP;
-use crate::services::addresses::{DOMAIN, MODEL, TOUCHSTONE};
+
+/// The parts that all gateways of one attempt share.
+pub(super) struct Shared<'a> {
+    /// The time since the agent started.
+    pub(super) clock: &'a Arc<Clock>,
+    /// Takes secrets out of everything that is kept.
+    pub(super) redactor: &'a Redactor,
+    /// The faults of the scenario, if it has any.
+    pub(super) faults: Option<&'a Arc<FaultEngine>>,
+}
 
 /// The gateways of one attempt besides its mocks and its network.
 #[derive(Debug)]
-pub(crate) struct Gateways {
-    api: ApiGateway,
-    model: Option<ModelGateway>,
-    variables: Environment,
+pub(super) struct Opened {
+    /// The API of its own sandbox.
+    pub(super) api: Arc<ApiGateway>,
+    /// Its model.
+    pub(super) model: Option<Arc<ModelGateway>>,
+    /// The variables by which programs in the sandbox find them.
+    pub(super) variables: Environment,
 }
 
-impl Gateways {
+impl Opened {
     /// Opens them inside the sandbox.
     pub(super) async fn open(
         attempt: &Attempt<'_>,
         door: &Door,
-        clock: &Arc<Clock>,
-        redactor: &Redactor,
+        shared: &Shared<'_>,
         now: Timestamp,
     ) -> Result<Self, EngineError> {
+        let Shared { clock, redactor, faults } = *shared;
         let settings = api_settings(attempt, clock, redactor, now);
         let mut variables = api::environment(&settings);
         let api = ApiGateway::new(settings);
@@ -48,55 +66,15 @@ impl Gateways {
         if let Some(model) = &attempt.spec.model {
             let token = format!("ts-{}", entropy::hex(24));
             variables.extend(model_variables(&token));
-            let opened = ModelGateway::new(model_settings(attempt, model, token, clock, redactor)?);
+            let settings = model_settings(attempt, model, token, clock, redactor)?;
+            let settings = ModelSettings { faults: faults.cloned(), ..settings };
+            check_upstream(&settings.source).await?;
+            let opened = ModelGateway::new(settings);
             let listener = listen(door, MODEL, "the model gateway").await?;
             opened.serve(listener).map_err(EngineError::files("serve the model gateway"))?;
-            gateway = Some(opened);
+            gateway = Some(Arc::new(opened));
         }
-        Ok(Self { api, model: gateway, variables })
-    }
-
-    /// The variables by which programs in the sandbox find them.
-    pub(super) fn variables(&self) -> &Environment {
-        &self.variables
-    }
-
-    /// Waits for a limit of the model to fire; it may never do.
-    pub(crate) async fn limit_fired(&self) -> Fired {
-        match &self.model {
-            Some(model) => model.limit_fired().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// What programs in the sandbox reported about themselves so far.
-    pub(crate) fn reported(&self) -> Vec<serde_json::Value> {
-        self.api.reported()
-    }
-
-    /// Ends the records.
-    pub(super) async fn seal(&self) {
-        self.api.seal().await;
-        if let Some(model) = &self.model {
-            model.seal().await;
-        }
-    }
-
-    /// Adds what crossed them to the evidence.
-    pub(super) fn record(&self, evidence: &mut Evidence) {
-        evidence.self_reported = self.api.reported();
-        if self.api.uncounted() > 0 {
-            evidence.notes.push(format!("the agent reported {} events more than are kept", self.api.uncounted()));
-        }
-        let Some(model) = &self.model else { return };
-        let record = model.record();
-        (evidence.tool_calls, evidence.tool_errors) = record.tool_counts();
-        evidence.usage = model.usage();
-        evidence.model = Some(record);
-        // A limit that fired with the agent's last call ended nobody, and counts all the same.
-        if let Some(fired) = model.fired().filter(|fired| evidence.limits.iter().all(|one| one.limit != fired.limit)) {
-            evidence.limits.push(fired);
-        }
+        Ok(Self { api: Arc::new(api), model: gateway, variables })
     }
 }
 
@@ -117,6 +95,7 @@ fn api_settings(attempt: &Attempt<'_>, clock: &Arc<Clock>, redactor: &Redactor, 
         token: format!("ks_sb_{}", entropy::hex(24)),
         spec_id: attempt.spec.id.to_string(),
         scenario_id: attempt.scenario.id.to_string(),
+        workspace: WORKSPACE,
         services: services.collect(),
         clock: Arc::clone(clock),
         redactor: redactor.clone(),
@@ -160,8 +139,35 @@ fn model_settings(
         token,
         cost: Arc::new(move |model: &str, tokens: &TokenCount| providers.cost(model, tokens)),
         clock: Arc::clone(clock),
+        time: Some(agent_time(attempt)),
         redactor: redactor.at("model"),
+        faults: None,
     })
+}
+
+/// How long the agent may act at most.
+fn agent_time(attempt: &Attempt<'_>) -> Duration {
+    let whole = attempt.spec.resources.timeout.get();
+    let own = attempt.spec.agent.as_ref().and_then(|agent| agent.common.timeout);
+    own.map_or(whole, |own| own.get().min(whole))
+}
+
+/// Refuses an upstream whose name leads away from the public network. A name that cannot be found now is looked up again
+/// when it is needed, and its addresses are looked at each time.
+async fn check_upstream(source: &Source) -> Result<(), EngineError> {
+    let Source::Upstream(upstream) = source else { return Ok(()) };
+    if upstream.reach == Reach::Anywhere {
+        return Ok(());
+    }
+    let refused = |problem: NotPublic| {
+        let what = format!("`model.upstream`: `base_url` {}", refused_provider(&problem));
+        EngineError::Unsupported { what }
+    };
+    let url = PublicUrl::parse(&upstream.base_url).map_err(refused)?;
+    match url.addresses(&Internet).await {
+        Err(LookupError::Private { why, .. }) => Err(refused(NotPublic::Private(why))),
+        Ok(_) | Err(LookupError::Unknown { .. }) => Ok(()),
+    }
 }
 
 /// What `replay` answers from.
@@ -183,6 +189,10 @@ fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, St
         let known = attempt.machine.providers.upstream(alias.as_str())?;
         return Ok(Some(Upstream { model: own_model.or(known.model), ..known }));
     }
+    let Some(base_url) = &upstream.base_url else { return Ok(None) };
+    let named = |problem: &str| format!("`base_url` {problem}");
+    let base_url = base_url.render(&values).map_err(|error| named(&format!("cannot be used: {error}")))?;
+    let reach = attempt.permissions.providers.reach(&base_url).map_err(|problem| named(&problem))?;
     let key = upstream.api_key.as_ref().and_then(|name| attempt.secrets.get(name.as_str()));
     Ok(Some(Upstream {
         name: "model.upstream".to_owned(),
@@ -190,8 +200,9 @@ fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, St
             Provider::OpenAi => ProviderKind::OpenAi,
             Provider::Anthropic => ProviderKind::Anthropic,
         },
-        base_url: upstream.base_url.as_ref().map(|url| url.render(&values)).unwrap_or_default(),
+        base_url,
         key: key.and_then(|key| Key::new(key)),
         model: own_model,
+        reach,
     }))
 }

@@ -1,18 +1,16 @@
 //! Looks for baits that the agent took: in what the gateways saw, and in the files that it wrote.
 
+use gateways::redact::Redactor;
 use scenario::evidence::{Evidence, Leak};
 
 use crate::attempt::Attempt;
 use crate::backend::WORKSPACE;
 use crate::door::DoorError;
 use crate::error::EngineError;
-use crate::redact::Redactor;
 use crate::snapshot::Changes;
 use crate::world::World;
 
-/// How much of a file is looked at.
-const MOST_OF_FILE: u64 = 1024 * 1024;
-/// How much of all files together.
+/// How much of all files together is looked at.
 const MOST_OF_ALL: u64 = 64 * 1024 * 1024;
 /// How many files.
 const MOST_FILES: usize = 5000;
@@ -46,7 +44,7 @@ pub(super) async fn search(
     for path in changes.added.iter().chain(&changes.modified).take(MOST_FILES) {
         world.redactor.at("the name of a file").look(path.as_bytes());
         if left > 0 {
-            left = left.saturating_sub(read(world, path, left.min(MOST_OF_FILE)).await?);
+            left = left.saturating_sub(read(world, path, left).await?);
         }
     }
     let is_odd = |path: &String| path.contains('\u{fffd}');

@@ -2,14 +2,14 @@
 //! slow judge is not the agent's fault.
 
 use futures::{StreamExt as _, stream};
+use gateways::redact::Redactor;
 use scenario::checks::{Check, LlmAsJudge};
 use scenario::evidence::{Answer, Evidence};
 use scenario::plan::Values;
 
 use super::redacted;
 use crate::attempt::Attempt;
-use crate::judges::{self, Asked};
-use crate::redact::Redactor;
+use crate::judges::{self, JudgeQuestion};
 
 /// How many questions are under way at once.
 const AT_ONCE: usize = 4;
@@ -27,7 +27,7 @@ pub(super) async fn ask(attempt: &Attempt<'_>, evidence: &mut Evidence, redactor
 }
 
 /// What to ask, by invariant; nothing where the verdict is known without asking.
-fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) -> Vec<(String, Asked)> {
+fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) -> Vec<(String, JudgeQuestion)> {
     // Templates become what they are while judging: markers stand for secrets.
     let values = Values::for_judging(attempt.spec, attempt.scenario, evidence);
     let mut questions = Vec::new();
@@ -36,7 +36,7 @@ fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) ->
         let asked = question(check, evidence.answers.get(name.as_str()), evidence, &values, redactor);
         let samples = asked
             .into_iter()
-            .flat_map(|asked| (0..check.samples()).map(move |sample| Asked { sample, ..asked.clone() }));
+            .flat_map(|asked| (0..check.samples()).map(move |sample| JudgeQuestion { sample, ..asked.clone() }));
         questions.extend(samples.map(|asked| (name.to_string(), asked)));
     }
     questions
@@ -48,7 +48,7 @@ fn question(
     evidence: &Evidence,
     values: &Values<'_>,
     redactor: &Redactor,
-) -> Option<Asked> {
+) -> Option<JudgeQuestion> {
     let mut answers = answers.cloned().unwrap_or_default();
     if answers.iter().any(|answer| matches!(answer, Answer::Unavailable { .. })) {
         return None;
@@ -57,5 +57,5 @@ fn question(
     answers.iter_mut().for_each(|answer| redacted::answer(answer, redactor));
     let request = check.request(&answers, evidence, values).ok()?;
     let (marker_key, timeout) = (evidence.marker_key.clone(), check.timeout.get());
-    Some(Asked { request, marker_key, sample: 0, timeout })
+    Some(JudgeQuestion { request, marker_key, sample: 0, timeout })
 }

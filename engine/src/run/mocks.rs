@@ -5,17 +5,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use doorkeeper::protocol::Transport;
+use gateways::http_mock::{HttpMocks, MockContext};
+use gateways::tls::Terminator;
 use scenario::evidence::Exchange;
 use scenario::spec::sections::Service;
 
+use super::gateways::Shared;
 use super::{honeytokens, redacted};
 use crate::attempt::Attempt;
 use crate::door::Door;
 use crate::error::EngineError;
-use crate::gateways::clock::Clock;
-use crate::gateways::http_mock::{HttpMocks, MockContext};
-use crate::gateways::tls::Terminator;
-use crate::redact::Redactor;
 use crate::services::{Addresses, HTTP, HTTPS};
 
 /// Serves the mocks inside the sandbox: one listener for each of their ports, at their own addresses.
@@ -23,10 +22,10 @@ pub(super) async fn serve(
     attempt: &Attempt<'_>,
     door: &Door,
     addresses: &Addresses,
-    clock: &Arc<Clock>,
-    redactor: &Redactor,
+    shared: &Shared<'_>,
     secure: Option<&Terminator>,
 ) -> Result<HttpMocks, EngineError> {
+    let Shared { clock, redactor, faults } = *shared;
     let spec = attempt.spec;
     let mocks = spec.services.iter().filter_map(|service| Some((service.name().to_string(), service.mock()?.clone())));
     let watch = honeytokens::are_laid(attempt).then(|| redactor.clone());
@@ -39,6 +38,7 @@ pub(super) async fn serve(
         redact: Arc::new(move |exchange: &mut Exchange| redacted::exchange(exchange, &redactor)),
         collect_calls: spec.effective_audit().http_calls,
         watch,
+        faults: faults.cloned(),
     };
     let served = HttpMocks::new(mocks, context);
     for service in spec.services.iter().filter(|service| service.mock().is_some()) {

@@ -1,11 +1,12 @@
 //! Runs one attempt of a scenario: prepare, act, probe, destroy.
 
+pub(crate) mod activity;
 pub(crate) mod audit;
 pub(crate) mod databases;
 pub(crate) mod diffs;
-mod ending;
-pub(crate) mod gateways;
+mod gateways;
 mod honeytokens;
+pub(crate) mod image;
 mod judging;
 mod mocks;
 pub(crate) mod network;
@@ -14,15 +15,18 @@ mod probe;
 pub(crate) mod redacted;
 mod setup;
 mod supported;
+mod task;
+mod teardown;
 
 pub use supported::{Uploads, unsupported};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use ::gateways::redact::Redactor;
 use doorkeeper::protocol::Used;
 use jiff::Timestamp;
-use scenario::evidence::{AgentRecord, Evidence, Fired, Limit, ProcessUse, SnapshotRecord, World as WorldRecord};
+use scenario::evidence::{AgentRecord, Evidence, Limit, ProcessUse, SnapshotRecord, World as WorldRecord};
 use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -35,11 +39,13 @@ use crate::entropy;
 use crate::error::EngineError;
 use crate::event::{Event, Events, Phase};
 use crate::limits;
-use crate::redact::Redactor;
 use crate::services;
 use crate::snapshot::Snapshot;
+use crate::users::User;
 use crate::world::World;
+use activity::EndedOfServices;
 use audit::Logs;
+use image::ImageState;
 
 /// Runs one attempt and returns what was observed. An error is never the agent's doing.
 ///
@@ -61,11 +67,12 @@ pub async fn run_scenario(
     let times = Times { started, overall: Instant::now() + attempt.spec.resources.timeout.get() };
     record_world(&mut evidence, backend, &*sandbox, &images, attempt);
     // On the heap: all steps together are too much for a thread's stack.
-    let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), times, events, &mut evidence));
+    let user = OnceLock::new();
+    let lived = Box::pin(live(attempt, &images, Arc::clone(&sandbox), times, events, (&mut evidence, &user)));
     let outcome = until_cancelled(cancel, lived).await;
     redacted::redact(&mut evidence, attempt);
     let outcome = outcome.map(|()| evidence).map_err(|error| redacted::error(error, attempt.secrets));
-    Box::pin(ending::end(&*sandbox, attempt, outcome, events)).await
+    Box::pin(teardown::end(&*sandbox, attempt, (&images.base, user.get()), outcome, events)).await
 }
 
 /// When things began, and when they must have ended.
@@ -91,29 +98,27 @@ async fn live(
     sandbox: Arc<dyn Sandbox>,
     times: Times,
     events: &Events,
-    evidence: &mut Evidence,
+    (evidence, user): (&mut Evidence, &OnceLock<User>),
 ) -> Result<(), EngineError> {
     let redactor = Redactor::new(&hidden(attempt), evidence.marker_key.as_deref().unwrap_or_default());
     let world = Box::pin(prepare::world(attempt, images, sandbox, redactor, times, events)).await?;
+    let _ = user.set(world.user.clone());
     let overall = times.overall;
     end(events, Phase::Prepare, times.started);
-    let ways_in = network::let_in(attempt, world.sandbox.door(), evidence, events).await?;
+    let ways_in = network::let_in(attempt, world.sandbox.door(), evidence, events)?;
     evidence.agent.started_at = Some(times.now(attempt));
     let acted = Box::pin(act(&world, attempt, images, overall, events)).await?;
     drop(ways_in);
     let started = begin(events, Phase::Probe);
     let lost = acted.lost;
     observe(evidence, acted, events);
-    world.mocks.seal().await;
-    world.network.seal().await;
     world.gateways.seal().await;
     collect_records(evidence, &world, attempt);
-    world.network.record(evidence);
-    world.gateways.record(evidence);
+    let still = Box::pin(calm(&world, evidence, lost)).await?;
     Box::pin(databases::collect(&world, evidence)).await?;
     if lost {
         probe::unavailable(attempt, evidence, "the sandbox ended while the agent acted", None);
-    } else if let Err(error) = Box::pin(look(&world, attempt, evidence, overall, events)).await {
+    } else if let Err(error) = Box::pin(look(&world, attempt, evidence, still, overall, events)).await {
         blame(error, &world, attempt, evidence).await?;
     }
     honeytokens::collect(attempt, evidence, &world.redactor);
@@ -133,24 +138,38 @@ async fn look(
     world: &World,
     attempt: &Attempt<'_>,
     evidence: &mut Evidence,
+    still: EndedOfServices,
     overall: Instant,
     events: &Events,
 ) -> Result<(), EngineError> {
     look_around(world, attempt, evidence).await?;
     let logs = Logs::of(evidence, &world.redactor);
     audit::write_logs(evidence, world, &logs).await?;
-    probe::ask_all(world, attempt, evidence, &logs, overall, events).await
+    probe::ask_all(world, attempt, evidence, &logs, still, overall, events).await
 }
 
 /// What it means that nothing could be looked at: memory that the agent filled stays full after its end (files in memory,
-/// shared segments), and then the kernel ends the doorkeeper. Anything else is no doing of the agent.
+/// shared segments), and then the kernel ends the doorkeeper; or what the agent left keeps the doorkeeper from answering, or from
+/// doing what it was asked, while its sandbox runs. Anything else is no doing of the agent.
 async fn blame(
     error: EngineError,
     world: &World,
     attempt: &Attempt<'_>,
     evidence: &mut Evidence,
 ) -> Result<(), EngineError> {
-    if !world.sandbox.door().is_closed() || world.sandbox.post_mortem().await.end != End::OutOfMemory {
+    let is_refused = matches!(&error, EngineError::Door { cause: DoorError::Failed(_), .. });
+    let is_kept_from_it = is_refused || error.is_silence();
+    if !world.sandbox.door().is_closed() && !is_kept_from_it {
+        return Err(error);
+    }
+    let end = world.sandbox.post_mortem().await.end;
+    if is_kept_from_it && end == End::Running {
+        let reason = format!("what the agent left kept the sandbox from answering: {error}");
+        probe::unavailable(attempt, evidence, &reason, None);
+        evidence.offences.push(reason);
+        return Ok(());
+    }
+    if end != End::OutOfMemory {
         return Err(error);
     }
     if evidence.limits.iter().all(|fired| fired.limit != Limit::Memory) {
@@ -169,9 +188,8 @@ async fn act(
     events: &Events,
 ) -> Result<Acted, EngineError> {
     let started = begin(events, Phase::Act);
-    world.network.close_up().await;
+    world.gateways.begin().await;
     world.clock.start();
-    world.forwards.recorder.begin();
     events.tell(Event::AgentStarted);
     let deadline = Deadline::of(attempt, overall);
     // What was used until now was not used by the agent. A door that is gone is noticed by who asks next.
@@ -211,7 +229,7 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
             acted.limits.extend(fired.into_iter().filter(|fired| !known.contains(&fired.limit)));
         }
         // What ended the doorkeeper after the agent is told by whoever looks next.
-        Err(_) if world.sandbox.door().is_closed() => return Ok(()),
+        Err(error) if world.sandbox.door().is_closed() || error.is_silence() => return Ok(()),
         Err(error) => return Err(error),
     }
     if limits::is_short_of_memory(world.sandbox.door(), &world.limits).await {
@@ -220,8 +238,19 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
             tracing::warn!(sandbox = %world.sandbox.name(), %error, "the sandbox got no more memory for its checks");
         }
     }
-    acted.offences.extend(services::offences(&world.services, &world.before.programs).await?);
     Ok(())
+}
+
+/// Sees to it that nothing goes on in services while they are looked at; what cannot be ended counts against the agent.
+async fn calm(world: &World, evidence: &mut Evidence, lost: bool) -> Result<EndedOfServices, EngineError> {
+    if lost {
+        // There is nothing left to ask, and the scenario has failed.
+        return Ok(EndedOfServices::new());
+    }
+    let (still, offences) = activity::end_all(world).await?;
+    evidence.offences.extend(offences);
+    evidence.offences.extend(services::offences(&world.services, &world.before.programs).await?);
+    Ok(still)
 }
 
 /// What the agent's processes used, all of which have ended.
@@ -232,7 +261,7 @@ async fn used(world: &World) -> Option<ProcessUse> {
 }
 
 /// The service that is the agent itself, which is stopped like any other agent.
-fn agent_service(attempt: &Attempt<'_>) -> Option<String> {
+pub(crate) fn agent_service(attempt: &Attempt<'_>) -> Option<String> {
     use scenario::spec::sections::AgentKind;
     let AgentKind::Http(http) = attempt.agent()? else { return None };
     let url: http::Uri = http.url.as_ref()?.render(&attempt.values()).parse().ok()?;
@@ -250,36 +279,39 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     evidence.offences = acted.offences;
 }
 
-/// What the gateways wrote down.
+/// What the gateways and the log of commands wrote down.
 fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>) {
-    evidence.journals = world.mocks.journals();
-    evidence.limits.extend(world.mocks.fired_limits());
     let Audit { http_calls, file_writes, commands, .. } = attempt.spec.effective_audit();
     if http_calls || file_writes || commands {
-        evidence.audit = Some(world.mocks.calls());
+        evidence.audit = Some(Vec::new());
     }
+    world.gateways.record(evidence);
     if commands {
         evidence.audit.get_or_insert_default().extend(world.commands.events());
-    }
-    // Calls that were only counted could be to anybody.
-    let uncollected = world.mocks.uncollected_calls();
-    if uncollected > 0 && evidence.limits.iter().all(|fired| fired.limit != Limit::Requests) {
-        let detail = format!("{uncollected} calls more than the audit keeps");
-        evidence.limits.push(Fired { limit: Limit::Requests, detail });
     }
 }
 
 /// What the agent changed: in the workspace, and in the image.
 async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Evidence) -> Result<(), EngineError> {
     let operation = "look at the workspace";
-    let after = Snapshot::take(world.sandbox.door()).await.map_err(EngineError::door(operation))?;
-    let changes = world.before.workspace.changes(&after);
+    let before = &world.before.workspace;
+    let after = Snapshot::take_after(world.sandbox.door(), before).await.map_err(EngineError::door(operation))?;
+    let changes = before.changes(&after);
     evidence.workspace = changes.first();
     honeytokens::search(world, &changes, attempt, &mut evidence.offences).await?;
     let diffs = diffs::collect(world, &after, &changes).await;
     evidence.file_diffs = diffs.map_err(EngineError::door(operation))?;
     audit::add_file_writes(evidence, &changes, attempt);
-    evidence.image_changes = probe::image_changes(world).await?;
+    if let Some(before) = &world.before.image {
+        match ImageState::take_after(world, before).await {
+            Ok(after) => image::record(evidence, before.changes(&after)),
+            // The engine does everything else, so that there is more than it can list.
+            Err(EngineError::DockerTimeout { .. }) if world.sandbox.written_over_image(false).await.is_ok() => {
+                evidence.offences.push("the agent changed more of the image than the engine can list".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+    }
     audit::add_image_writes(evidence, attempt);
     Ok(())
 }

@@ -4,26 +4,36 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use doorkeeper::protocol::EntryKind;
+use gateways::Gateway;
+use gateways::addresses::DNS;
+use gateways::api::ApiGateway;
+use gateways::clock::Clock;
+use gateways::faults::FaultEngine;
+use gateways::http_mock::HttpMocks;
+use gateways::model::ModelGateway;
+use gateways::redact::Redactor;
+use gateways::tls::Inside;
+use jiff::Timestamp;
 use scenario::checks::{Check, RunsIn, Verify};
 use scenario::spec::sections::AgentKind;
 
-use super::gateways::Gateways;
+use super::gateways::{Opened, Shared};
+use super::image::ImageState;
 use super::network::Network;
 use super::{Times, mocks, setup};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
 use crate::command_log::CommandLog;
+use crate::database::wire::Recorder;
 use crate::environment;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::faketime::FakeClock;
 use crate::fixtures;
-use crate::gateways::clock::Clock;
-use crate::gateways::tls::Inside;
+use crate::gateway_list::GatewayList;
 use crate::limits::Counters;
-use crate::redact::Redactor;
 use crate::services::{self, Addresses, Baseline, Forwards, StartAll};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{MOST_COMPARED, MOST_ENTRIES, Snapshot};
 use crate::uploaded;
 use crate::users::{self, User};
 use crate::world::{Before, World};
@@ -67,7 +77,7 @@ pub(crate) async fn sandbox(
         image: images.base.clone(),
         limits: limits(attempt),
         hosts: Addresses::of(attempt.spec).hosts(attempt.spec),
-        name_server: Some(services::addresses::DNS),
+        name_server: Some(DNS),
         read_only: attempt.spec.agent.as_ref().is_some_and(|agent| agent.common.read_only),
     };
     let sandbox = backend.create(request).await?;
@@ -133,7 +143,9 @@ async fn build(
     let clock = Arc::new(Clock::default());
     let network = Network::open(attempt, sandbox.door(), &addresses, &redactor, &clock).await?;
     let secure = network.terminator(Inside::AnyHttp)?;
-    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &clock, &redactor, secure.as_ref()).await?;
+    let faults = faults(attempt, &clock);
+    let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref() };
+    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?;
     let mut forwards = Forwards::default();
     let secure = network.terminator(Inside::Service)?;
     let fake_clock = FakeClock::of(attempt.spec, times.now(attempt));
@@ -145,8 +157,10 @@ async fn build(
         events,
     };
     let services = services::start_all(&*sandbox, attempt, &start, &mut forwards).await?;
-    let gateways = Gateways::open(attempt, sandbox.door(), &clock, &redactor, times.now(attempt)).await?;
-    let mut variables = gateways.variables().clone();
+    let opened = Opened::open(attempt, sandbox.door(), &shared, times.now(attempt)).await?;
+    let Opened { api, model, mut variables } = opened;
+    let recorder = Arc::new(std::mem::take(&mut forwards.recorder));
+    let gateways = gateway_list(mocks, &network, &recorder, faults, (api, model));
     if let Some(clock) = &fake_clock {
         variables.extend(clock.of_sandbox(sandbox.door()).await?);
     }
@@ -154,15 +168,14 @@ async fn build(
     let limits = limits(attempt);
     let before = Before::default();
     let commands = CommandLog::default();
-    let mut world = World {
+    let world = World {
         sandbox,
         limits,
         services,
-        mocks,
-        network,
         gateways,
+        recorder,
         clock,
-        forwards,
+        _forwards: forwards,
         commands,
         environment,
         user,
@@ -172,7 +185,17 @@ async fn build(
     };
     step.is("the workspace");
     claim_workspace(&world).await?;
-    world.network.trust(world.sandbox.door()).await?;
+    network.trust(world.sandbox.door()).await?;
+    furnish(world, attempt, times, (step, events)).await
+}
+
+/// Puts everything into the sandbox that the agent finds there, and looks at what it is like.
+async fn furnish(
+    mut world: World,
+    attempt: &Attempt<'_>,
+    times: Times,
+    (step, events): (&Step, &Events),
+) -> Result<World, EngineError> {
     step.is("fixtures");
     fixtures::apply_all(&world, attempt, events).await?;
     if let Some(snapshot) = attempt.snapshot {
@@ -182,8 +205,28 @@ async fn build(
     step.is("setup");
     setup::apply(&world, attempt).await?;
     step.is("the baseline");
-    world.before = look(&world, attempt).await?;
+    world.before = look(&world, attempt, times.now(attempt)).await?;
     Ok(world)
+}
+
+/// All gateways of the attempt, in the order of their evidence.
+fn gateway_list(
+    mocks: HttpMocks,
+    network: &Network,
+    recorder: &Arc<Recorder>,
+    faults: Option<Arc<FaultEngine>>,
+    (api, model): (Arc<ApiGateway>, Option<Arc<ModelGateway>>),
+) -> GatewayList {
+    let mocks: Arc<dyn Gateway> = Arc::new(mocks);
+    let recorder: Arc<dyn Gateway> = Arc::<Recorder>::clone(recorder);
+    let faults = faults.map(|faults| faults as Arc<dyn Gateway>);
+    GatewayList::new([mocks].into_iter().chain(network.gateways()).chain([recorder]).chain(faults), api, model)
+}
+
+/// The faults of the scenario's chaos cell, if it has any.
+fn faults(attempt: &Attempt<'_>, clock: &Arc<Clock>) -> Option<Arc<FaultEngine>> {
+    let chaos = attempt.spec.chaos_of(&attempt.scenario.chaos);
+    (!chaos.is_none()).then(|| Arc::new(FaultEngine::new(&chaos, attempt.scenario.seed, Arc::clone(clock))))
 }
 
 /// Who the agent is: whom the spec names, else whom its own image names, else root.
@@ -210,7 +253,7 @@ async fn claim_workspace(world: &World) -> Result<(), EngineError> {
 }
 
 /// Looks at the world before the agent starts.
-async fn look(world: &World, attempt: &Attempt<'_>) -> Result<Before, EngineError> {
+async fn look(world: &World, attempt: &Attempt<'_>, now: Timestamp) -> Result<Before, EngineError> {
     let door = world.sandbox.door();
     let operation = "look at the sandbox before the agent starts";
     if crate::limits::disk(door, &world.limits).await.map_err(EngineError::door(operation))?.is_some() {
@@ -218,20 +261,36 @@ async fn look(world: &World, attempt: &Attempt<'_>) -> Result<Before, EngineErro
         return Err(EngineError::Setup { place: "setup".to_owned(), reason });
     }
     let workspace = Snapshot::take(door).await.map_err(EngineError::door(operation))?;
+    require_comparable(&workspace, attempt)?;
+    let activity = super::activity::look(world).await?;
     Ok(Before {
         texts: super::diffs::take(door, &workspace).await.map_err(EngineError::door(operation))?,
         workspace,
         counters: Counters::read(door).await.map_err(EngineError::door(operation))?,
-        programs: Baseline::take(&world.services).await?,
-        image_changes: if runs_in_sandbox(attempt) || attempt.spec.effective_audit().file_writes {
-            Some(super::probe::image_state(world).await?)
+        programs: Baseline::take(&world.services, now).await?,
+        image: if runs_in_sandbox(attempt) || attempt.spec.effective_audit().file_writes {
+            Some(ImageState::take(world).await?)
         } else {
             None
         },
         written_over_image: world.sandbox.written_over_image(false).await?,
-        tables: super::databases::look(world, attempt).await?,
+        tables: super::databases::look(world, attempt, &activity).await?,
+        activity,
         image_room: door.space("/").await.map_err(EngineError::door(operation))?.free,
     })
+}
+
+/// Refuses a workspace of which not every write would be seen, where a rule is about writes. This is before the agent starts,
+/// so it is the spec's doing.
+fn require_comparable(workspace: &Snapshot, attempt: &Attempt<'_>) -> Result<(), EngineError> {
+    if attempt.spec.forbidden.file_writes_outside.is_none() || workspace.is_complete() {
+        return Ok(());
+    }
+    let reason = format!(
+        "the workspace holds more than can be compared before and after the agent: at most {MOST_ENTRIES} entries and {} GiB of files; make its fixtures smaller, or leave the rule out",
+        MOST_COMPARED >> 30
+    );
+    Err(EngineError::WrongSpec { place: "forbidden.file_writes_outside".to_owned(), reason })
 }
 
 /// Whether a check runs something in the image that the agent leaves.

@@ -2,27 +2,60 @@
 
 use std::collections::BTreeMap;
 
+use gateways::http_mock::LONGEST_METHOD;
+use gateways::redact::Redactor;
 use scenario::evidence::{Answer, AuditEvent, Body, Datum, Evidence, Exchange, SqlAnswer};
 use serde_json::Value as Json;
 
 use crate::attempt::Attempt;
 use crate::error::EngineError;
-use crate::redact::Redactor;
 
-/// Takes secrets out of what was observed and does not come from a recorder, which takes them out itself. Nothing is
-/// treated twice: a short value could be a part of a marker.
+/// Takes secrets out of what was observed. This is the list of all places: each is either treated here, or its recorder
+/// took secrets out when it wrote it down. Nothing is treated twice: a short value could be a part of a marker.
 pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
-    let redactor = Redactor::new(attempt.secrets, evidence.marker_key.as_deref().unwrap_or_default());
-    for text in evidence.offences.iter_mut().chain(&mut evidence.notes).chain(&mut evidence.image_changes) {
+    let redactor = Redactor::new(&super::hidden(attempt), evidence.marker_key.as_deref().unwrap_or_default());
+    let Evidence {
+        offences,
+        notes,
+        image_changes,
+        image_unseen,
+        workspace,
+        answers,
+        audit,
+        limits,
+        faults,
+        // `capture.rs` took secrets out of the output while it came.
+        agent: _,
+        // `exchange` below is what mocks write down.
+        journals: _,
+        // The ledger of the model gateway, the trace log of the API gateway, `databases.rs` and `diffs.rs`.
+        model: _,
+        call_trace: _,
+        self_reported: _,
+        databases: _,
+        file_diffs: _,
+        // Names of secrets, and places without values.
+        leaks: _,
+        // Nothing in these is of the agent's choosing: names of images and models, and numbers.
+        world: _,
+        marker_key: _,
+        more_image_changes: _,
+        usage: _,
+        judge_usage: _,
+    } = evidence;
+    for text in offences.iter_mut().chain(notes).chain(image_changes).chain(image_unseen) {
         redactor.redact(text);
     }
-    let changes = &mut evidence.workspace;
-    for path in changes.added.iter_mut().chain(&mut changes.removed).chain(&mut changes.modified) {
+    for path in workspace.added.iter_mut().chain(&mut workspace.removed).chain(&mut workspace.modified) {
         redactor.redact(path);
     }
-    evidence.answers.values_mut().flatten().for_each(|one| answer(one, &redactor));
-    evidence.audit.iter_mut().flatten().for_each(|audited| redact_event(&mut audited.event, &redactor));
-    for fired in &mut evidence.limits {
+    answers.values_mut().flatten().for_each(|one| answer(one, &redactor));
+    audit.iter_mut().flatten().for_each(|audited| redact_event(&mut audited.event, &redactor));
+    // The path of a call that a fault hit is of the agent's choosing.
+    for firing in faults.iter_mut().flat_map(|faults| &mut faults.firings) {
+        redactor.redact(&mut firing.target);
+    }
+    for fired in limits {
         redactor.redact(&mut fired.detail);
     }
 }
@@ -39,10 +72,20 @@ pub(crate) fn error(error: EngineError, secrets: &BTreeMap<String, String>) -> E
 
 /// Takes secrets out of one request.
 pub(super) fn exchange(exchange: &mut Exchange, redactor: &Redactor) {
+    // A long method was cut, maybe in the middle of a secret.
+    match exchange.method.len() < LONGEST_METHOD {
+        true => redactor.redact_name(&mut exchange.method),
+        false => exchange.method = redactor.beginning_of_name(&exchange.method),
+    }
     redactor.redact(&mut exchange.path);
-    for (name, value) in exchange.query.iter_mut().chain(&mut exchange.headers) {
+    for (name, value) in &mut exchange.query {
         redactor.redact(name);
         redactor.redact(value);
+    }
+    for (name, value) in &mut exchange.headers {
+        let is_host = name.eq_ignore_ascii_case("host");
+        redactor.redact_name(name);
+        if is_host { *value = redactor.host_name(value) } else { redactor.redact(value) }
     }
     match &mut exchange.body {
         Body::Kept(blob) => blob.0 = redactor.bytes(&blob.0),
@@ -75,7 +118,14 @@ fn redact_datum(datum: &mut Datum, redactor: &Redactor) {
     match datum {
         Datum::Text(text) => redactor.redact(text),
         Datum::Json(json) => redact_json(json, redactor),
-        Datum::Null | Datum::Bool(_) | Datum::Number(_) => {}
+        // A secret of digits is a number to a database.
+        Datum::Number(number) => {
+            let safe = redactor.text(number.text());
+            if safe != number.text() {
+                *datum = Datum::Text(safe);
+            }
+        }
+        Datum::Null | Datum::Bool(_) => {}
     }
 }
 
@@ -86,7 +136,7 @@ fn redact_event(event: &mut AuditEvent, redactor: &Redactor) {
     }
 }
 
-/// The strings of a JSON value without secrets.
+/// The strings and numbers of a JSON value without secrets.
 fn redact_json(json: &mut Json, redactor: &Redactor) {
     match json {
         Json::String(text) => redactor.redact(text),
@@ -98,7 +148,14 @@ fn redact_json(json: &mut Json, redactor: &Redactor) {
                 map.insert(name, value);
             }
         }
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        Json::Number(number) => {
+            let text = number.to_string();
+            let safe = redactor.text(&text);
+            if safe != text {
+                *json = Json::String(safe);
+            }
+        }
+        Json::Null | Json::Bool(_) => {}
     }
 }
 
@@ -108,9 +165,11 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{error, redact_json};
+    use scenario::number::Number;
+
+    use super::{Body, Datum, Exchange, error, exchange, redact_datum, redact_json};
     use crate::error::EngineError;
-    use crate::redact::Redactor;
+    use gateways::redact::Redactor;
 
     fn secrets() -> BTreeMap<String, String> {
         BTreeMap::from([("KEY".to_owned(), "s3cret\n".to_owned())])
@@ -121,6 +180,38 @@ mod tests {
         let broken = || EngineError::Setup { place: "setup".to_owned(), reason: "said s3cret\n".to_owned() };
         assert_eq!(error(broken(), &secrets()).to_string(), "setup: said [redacted:KEY:hidden]");
         assert!(matches!(error(broken(), &BTreeMap::new()), EngineError::Setup { .. }));
+    }
+
+    #[test]
+    fn every_part_of_a_request_and_numbers_of_databases_lose_their_secrets() {
+        let redactor = Redactor::new(&BTreeMap::from([("PIN".to_owned(), "90210-Ab".to_owned())]), "k");
+        let mut asked = Exchange {
+            method: "90210-AB".to_owned(),
+            path: "/90210-Ab".to_owned(),
+            query: vec![("90210-Ab".to_owned(), "90210-Ab".to_owned())],
+            headers: vec![
+                ("90210-ab".to_owned(), "90210-Ab".to_owned()),
+                ("host".to_owned(), "90210.-aB.evil".to_owned()),
+            ],
+            body: Body::Kept("90210-Ab".into()),
+            status: 200,
+            at_ms: 0,
+            fault: None,
+        };
+        exchange(&mut asked, &redactor);
+        let kept = serde_json::to_string(&asked).expect("JSON");
+        assert!(!kept.to_lowercase().contains("90210"), "{kept}");
+        assert_eq!(
+            (asked.method.as_str(), asked.headers[0].0.as_str()),
+            ("[redacted:PIN/case:k]", "[redacted:PIN/case:k]")
+        );
+        let redactor = Redactor::new(&BTreeMap::from([("PIN".to_owned(), "9021090210".to_owned())]), "k");
+        let mut datum = Datum::Number(Number::parse("9021090210").expect("a number"));
+        redact_datum(&mut datum, &redactor);
+        assert_eq!(datum, Datum::Text("[redacted:PIN:k]".to_owned()));
+        let mut datum = Datum::Json(json!({"a": [9_021_090_210_u64, 7]}));
+        redact_datum(&mut datum, &redactor);
+        assert_eq!(datum, Datum::Json(json!({"a": ["[redacted:PIN:k]", 7]})));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use scenario::evidence::Exit;
 use scenario::spec::sections::SecretScope;
 use scenario::spec::types::FileMode;
 
+use super::task;
 use crate::attempt::Attempt;
 use crate::backend::WORKSPACE;
-use crate::environment;
 use crate::error::EngineError;
 use crate::probes::{self, Line};
 use crate::world::World;
@@ -33,8 +33,7 @@ pub(super) async fn write(
 /// The task, secrets in files, `setup.files` and `setup.commands`.
 pub(super) async fn apply(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineError> {
     let values = attempt.values();
-    let task = environment::task_file(&values, attempt);
-    write(world, &format!("{WORKSPACE}/.keystone/task.json"), EntryKind::File, 0o644, task.into_bytes()).await?;
+    task::place(world, attempt).await?;
     secret_files(world, attempt).await?;
     for (index, file) in attempt.spec.setup.files.iter().enumerate() {
         let failed = |reason: String| EngineError::Setup { place: format!("setup.files[{index}]"), reason };
@@ -50,7 +49,8 @@ pub(super) async fn apply(world: &World, attempt: &Attempt<'_>) -> Result<(), En
         let path = file.path.render(&values);
         write(world, &path, EntryKind::File, mode, content).await.map_err(|error| failed(error.to_string()))?;
     }
-    commands(world, attempt).await
+    commands(world, attempt).await?;
+    task::keep_out_of_repository(world).await
 }
 
 async fn secret_files(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineError> {

@@ -1,10 +1,11 @@
 //! What a spec may ask for and this version does not do; known before anything is made.
 
 use scenario::checks::{Check, RunsIn};
+use scenario::plan::AgentOverride;
 use scenario::spec::Spec;
 use scenario::spec::sections::AgentKind;
 
-use crate::attempt::{self, AgentChoice, Attempt, Permissions};
+use crate::attempt::{self, Attempt, Permissions};
 use crate::backend::Backend;
 use crate::database::Credentials;
 use crate::error::EngineError;
@@ -36,14 +37,14 @@ pub enum Uploads {
 #[must_use]
 pub fn unsupported(
     spec: &Spec,
-    agent: Option<AgentChoice>,
+    agent: Option<AgentOverride>,
     permissions: &Permissions,
     uploads: Uploads,
 ) -> Option<String> {
-    actor(spec, agent, uploads).or_else(|| checks(spec, permissions))
+    actor(spec, agent, uploads).or_else(|| checks(spec, permissions)).or_else(|| upstream(spec, permissions))
 }
 
-fn actor(spec: &Spec, agent: Option<AgentChoice>, uploads: Uploads) -> Option<String> {
+fn actor(spec: &Spec, agent: Option<AgentOverride>, uploads: Uploads) -> Option<String> {
     match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
         Some(AgentKind::Snapshot(_)) if uploads == Uploads::None => {
@@ -64,6 +65,13 @@ fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
         )),
         _ => None,
     })
+}
+
+/// Why the model's upstream may not be asked. An address that depends on parameters is looked at when they are known.
+fn upstream(spec: &Spec, permissions: &Permissions) -> Option<String> {
+    let base_url = spec.model.as_ref()?.upstream.as_ref()?.base_url.as_ref()?;
+    let problem = permissions.providers.reach(base_url.as_literal()?).err()?;
+    Some(format!("`model.upstream`: `base_url` {problem}"))
 }
 
 /// Why the services of SQL checks cannot be asked.
@@ -89,10 +97,12 @@ fn unknown_password(attempt: &Attempt<'_>, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use scenario::plan::AgentOverride;
     use scenario::spec::{Bundle, Spec, load};
 
     use super::{Uploads, unsupported};
-    use crate::attempt::{AgentChoice, HostChecks, Permissions};
+    use crate::attempt::{HostChecks, Permissions};
+    use crate::providers::ProviderAccess;
 
     fn spec(agent: &str, rest: &str, check: &str) -> Spec {
         let text = format!(
@@ -112,10 +122,10 @@ mod tests {
         assert_eq!(ask(&spec(CLI, "", FILE), None), None);
         let nobody = spec("", "", FILE);
         assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
-        assert_eq!(ask(&nobody, Some(AgentChoice::Noop)), None);
+        assert_eq!(ask(&nobody, Some(AgentOverride::Noop)), None);
         let hosted = spec("agent: {type: paragon}\n", "", FILE);
         assert!(ask(&hosted, None).is_some_and(|what| what.contains("`agent.type: paragon`")));
-        assert_eq!(ask(&hosted, Some(AgentChoice::Oracle)), None);
+        assert_eq!(ask(&hosted, Some(AgentOverride::Oracle)), None);
     }
 
     #[test]
@@ -125,6 +135,21 @@ mod tests {
         assert!(refused.is_some_and(|what| what.contains("--allow-host-checks")));
         let allowed = Permissions { host_checks: Some(HostChecks { confine: Vec::new() }), ..Permissions::default() };
         assert_eq!(unsupported(&spec, None, &allowed, Uploads::None), None);
+    }
+
+    #[test]
+    fn a_model_at_a_private_address_is_refused_when_it_is_submitted() {
+        let public = Permissions { providers: ProviderAccess::Public { except: Vec::new() }, ..Permissions::default() };
+        let ask = |url: &str, permissions: &Permissions| {
+            let model = format!("model: {{mode: proxy, upstream: {{base_url: '{url}'}}}}\n");
+            unsupported(&spec(CLI, &model, FILE), None, permissions, Uploads::None)
+        };
+        for url in ["http://127.0.0.1:8012", "http://[::ffff:a00:1]/v1", "http://0xa9fea9fe/latest", "http://localhost"]
+        {
+            assert!(ask(url, &public).is_some_and(|what| what.contains("--allow-private-providers")), "{url}");
+            assert_eq!(ask(url, &Permissions::default()), None, "{url}");
+        }
+        assert_eq!(ask("https://api.example.com/v1", &public), None);
     }
 
     #[test]

@@ -3,20 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use gateways::addresses::{DOMAIN, EGRESS, MODEL, TOUCHSTONE};
 use scenario::spec::Spec;
 use scenario::spec::sections::{Service, ServiceKind};
 
-/// Where the model gateway listens.
-pub(crate) const MODEL: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 1);
-/// Where the API gateway listens.
-pub(crate) const TOUCHSTONE: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 2);
-/// Where the egress gateway listens.
-pub(crate) const EGRESS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 3);
-/// Where names are looked up.
-pub(crate) const DNS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 53);
-
-/// The domain of services and gateways.
-pub(crate) const DOMAIN: &str = ".services.internal";
 /// Ports at which gateways listen. A container that wants one for every address would not get it.
 const GATEWAY_PORTS: [i64; 4] = [53, 80, 443, 3128];
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gateways::redact::Redactor;
 use scenario::spec::sections::{Container, Service};
 use tokio::time::Instant;
 
@@ -9,7 +10,6 @@ use super::start::LiveService;
 use crate::attempt::Attempt;
 use crate::database::{Readiness, ready};
 use crate::error::EngineError;
-use crate::redact::Redactor;
 
 /// How long one try of `wait_for` may take.
 const TRY: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
+use gateways::tls::Terminator;
 use scenario::spec::sections::{Container, Service, ServiceKind};
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use crate::database::{Credentials, Database, Dial, ThroughDoor};
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::faketime::{self, FakeClock};
-use crate::gateways::tls::Terminator;
 
 /// The port of HTTP.
 pub(crate) const HTTP: u16 = 80;

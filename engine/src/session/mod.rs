@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use gateways::ingress::Ingress;
 use jiff::Timestamp;
 use rustix::io::Errno;
 use scenario::interactive::{Ask, Refusal, RefusalKind, Reply, ServiceState};
@@ -29,7 +30,6 @@ use crate::door::DoorError;
 use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::event::Events;
-use crate::gateways::ingress::Ingress;
 use crate::world::World;
 
 /// How many commands are followed at once.
@@ -164,7 +164,7 @@ impl Live {
     fn refused(&self, error: &DoorError) -> Refusal {
         let kind = match error {
             DoorError::Closed { .. } => RefusalKind::Gone,
-            DoorError::Silent { .. } => RefusalKind::TimedOut,
+            DoorError::Silent { .. } | DoorError::Late { .. } => RefusalKind::TimedOut,
             error => error.errno().map_or(RefusalKind::Failed, kind_of),
         };
         self.refusal(kind, &error.to_string())

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use gateways::addresses::DOMAIN;
+use gateways::redact::Redactor;
 use scenario::evidence::Evidence;
 use scenario::interactive::ServiceState;
 use scenario::spec::Spec;
@@ -18,10 +20,8 @@ use crate::entropy;
 use crate::environment;
 use crate::error::EngineError;
 use crate::event::{Event, Events, Phase};
-use crate::redact::Redactor;
 use crate::run::prepare::{self, Images};
 use crate::run::{Times, begin, end, hidden, network, redacted, until_cancelled};
-use crate::services::addresses::DOMAIN;
 
 /// Prepares the world, like that of a scenario.
 pub(super) async fn open(
@@ -61,10 +61,9 @@ async fn build(
     let redactor = Redactor::new(&hidden(attempt), &entropy::hex(8));
     let world = Box::pin(prepare::world(attempt, images, sandbox, redactor, times, events)).await?;
     // Where the ways in are is told as it happens; there is no evidence to write it into.
-    let ways_in = network::let_in(attempt, world.sandbox.door(), &mut Evidence::default(), events).await?;
-    world.network.close_up().await;
+    let ways_in = network::let_in(attempt, world.sandbox.door(), &mut Evidence::default(), events)?;
+    world.gateways.begin().await;
     world.clock.start();
-    world.forwards.recorder.begin();
     Ok(Live {
         environment: environment::of_agent(attempt, &world.environment),
         world,

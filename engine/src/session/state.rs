@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use doorkeeper::protocol::{Entry, EntryKind};
 use futures::{StreamExt, TryStreamExt, stream};
+use scenario::hex;
 use scenario::interactive::{DiffReply, FileState, ProcessState, Refusal, StateReply};
 use sha2::{Digest as _, Sha256};
 
@@ -34,8 +35,9 @@ impl Session {
     pub async fn diff(&self) -> Result<DiffReply, Refusal> {
         let _place = place(&self.live.files, "looks")?;
         let world = &self.live.world;
-        let after = Snapshot::take(world.sandbox.door()).await.map_err(|error| self.live.refused(&error))?;
-        let changes = world.before.workspace.changes(&after).first();
+        let before = &world.before.workspace;
+        let after = Snapshot::take_after(world.sandbox.door(), before).await;
+        let changes = before.changes(&after.map_err(|error| self.live.refused(&error))?).first();
         let safe = |paths: Vec<String>| paths.iter().map(|path| world.redactor.text(path)).collect();
         Ok(DiffReply {
             added: safe(changes.added),
@@ -78,7 +80,7 @@ impl Live {
         let door = self.world.sandbox.door();
         match door.read_into(WORKSPACE, &entry.path, MOST_HASHED, |bytes| hasher.update(bytes)).await {
             Ok(()) => {
-                let digest: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+                let digest = hex(hasher.finalize());
                 Ok(format!("sha256:{digest}"))
             }
             Err(DoorError::Failed(_)) => Ok(String::new()),

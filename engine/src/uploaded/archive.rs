@@ -34,16 +34,57 @@ pub(super) enum Content {
     Link(String),
 }
 
+/// The reason why an archive cannot be taken apart.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ArchiveError {
+    /// It is no archive, or ends too early.
+    #[error("it cannot be read as a tar file that is compressed with gzip: {0}")]
+    Unreadable(#[from] io::Error),
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// A long name, or another description, is longer than is read.
+    #[error("it has an entry whose description is too long")]
+    LongDescription,
+    /// There are more entries than are taken.
+    #[error("it has more than {MOST_ENTRIES} entries")]
+    TooManyEntries,
+    /// There are more bytes than are taken.
+    #[error("it unpacks to more than {} MiB", MOST_BYTES >> 20)]
+    TooLarge,
+    /// An entry would be written through a link.
+    #[error("`{path}` is below the link `{link}`")]
+    BelowLink { path: String, link: String },
+    /// An entry is a device, a socket or the like.
+    #[error("`{0}` is neither a file nor a folder nor a link")]
+    SpecialFile(String),
+    /// A name is no text.
+    #[error("the name `{0}` is no UTF-8")]
+    NotUtf8(String),
+    /// A name leads out of the folder.
+    #[error("`{0}` leads out of the archive")]
+    LeadsOut(String),
+    /// A name is none that a file can have; this is how it begins.
+    #[error("`{0}…` is no path")]
+    NoPath(String),
+    /// The target of a link is no text.
+    #[error("a link leads to what is no UTF-8")]
+    LinkNotUtf8,
+    /// A link leads out of the folder, or nowhere.
+    #[error("the link `{0}` leads out of the archive")]
+    LinkLeadsOut(String),
+}
+
 /// Takes an archive apart, in its order, for as long as `take` wants more. What is wrong with it is an error.
-pub(super) fn unpack(archive: &[u8], mut take: impl FnMut(Packed) -> bool) -> Result<(), String> {
+pub(super) fn unpack(archive: &[u8], mut take: impl FnMut(Packed) -> bool) -> Result<(), ArchiveError> {
     check_sizes(archive)?;
     let mut links = BTreeSet::new();
     let mut archive = open(archive);
-    for entry in archive.entries().map_err(unreadable)? {
-        let mut entry = entry.map_err(unreadable)?;
+    for entry in archive.entries()? {
+        let mut entry = entry?;
         let Some(packed) = read(&mut entry)? else { continue };
         if let Some(link) = above(&packed.path).find(|above| links.contains(*above)) {
-            return Err(format!("`{}` is below the link `{link}`", packed.path));
+            return Err(ArchiveError::BelowLink { link: link.to_owned(), path: packed.path.clone() });
         }
         if let Content::Link(_) = packed.content {
             links.insert(packed.path.clone());
@@ -58,25 +99,25 @@ pub(super) fn unpack(archive: &[u8], mut take: impl FnMut(Packed) -> bool) -> Re
 }
 
 /// Reads the sizes of everything before anything is believed: long names are read as a whole.
-fn check_sizes(archive: &[u8]) -> Result<(), String> {
+fn check_sizes(archive: &[u8]) -> Result<(), ArchiveError> {
     let mut archive = open(archive);
     let (mut entries, mut bytes) = (0_usize, 0_u64);
-    for entry in archive.entries().map_err(unreadable)?.raw(true) {
-        let entry = entry.map_err(unreadable)?;
+    for entry in archive.entries()?.raw(true) {
+        let entry = entry?;
         entries += 1;
         bytes = bytes.saturating_add(entry.size());
         let describes = !(entry.header().entry_type().is_file() || entry.header().entry_type().is_contiguous());
         if describes && entry.size() > MOST_DESCRIPTION {
-            return Err("it has an entry whose description is too long".to_owned());
+            return Err(ArchiveError::LongDescription);
         }
         if entries > MOST_ENTRIES {
-            return Err(format!("it has more than {MOST_ENTRIES} entries"));
+            return Err(ArchiveError::TooManyEntries);
         }
         if bytes > MOST_BYTES {
-            return Err(too_large());
+            return Err(ArchiveError::TooLarge);
         }
     }
-    if entries == 0 { Err("it is empty".to_owned()) } else { Ok(()) }
+    if entries == 0 { Err(ArchiveError::Empty) } else { Ok(()) }
 }
 
 fn open(archive: &[u8]) -> Archive<Bounded<MultiGzDecoder<&[u8]>>> {
@@ -94,21 +135,13 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(too_large()))?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other(ArchiveError::TooLarge))?;
         Ok(read)
     }
 }
 
-fn too_large() -> String {
-    format!("it unpacks to more than {} MiB", MOST_BYTES >> 20)
-}
-
-fn unreadable(error: io::Error) -> String {
-    format!("it cannot be read as a tar file that is compressed with gzip: {error}")
-}
-
 /// Reads one entry; `None` for what describes others, and for the folder itself.
-fn read(entry: &mut Entry<'_, impl Read>) -> Result<Option<Packed>, String> {
+fn read(entry: &mut Entry<'_, impl Read>) -> Result<Option<Packed>, ArchiveError> {
     let kind = entry.header().entry_type();
     if matches!(kind, EntryType::XGlobalHeader) {
         return Ok(None);
@@ -120,45 +153,45 @@ fn read(entry: &mut Entry<'_, impl Read>) -> Result<Option<Packed>, String> {
     let content = match kind {
         EntryType::Directory => Content::Folder,
         EntryType::Regular | EntryType::Continuous => {
-            let executable = entry.header().mode().map_err(unreadable)? & 0o111 != 0;
+            let executable = entry.header().mode()? & 0o111 != 0;
             let mut bytes = Vec::new();
-            entry.read_to_end(&mut bytes).map_err(unreadable)?;
+            entry.read_to_end(&mut bytes)?;
             Content::File { bytes, executable }
         }
         EntryType::Symlink => Content::Link(link(&path, &target(entry)?)?),
         EntryType::Link => Content::Link(to(&path, &inside(target(entry)?.as_bytes())?)),
-        _ => return Err(format!("`{path}` is neither a file nor a folder nor a link")),
+        _ => return Err(ArchiveError::SpecialFile(path)),
     };
     Ok(Some(Packed { path, content }))
 }
 
 /// A path as it is below the folder: without `.` and double slashes.
-fn inside(path: &[u8]) -> Result<String, String> {
+fn inside(path: &[u8]) -> Result<String, ArchiveError> {
     let shown = String::from_utf8_lossy(path).into_owned();
-    let text = std::str::from_utf8(path).map_err(|_| format!("the name `{shown}` is no UTF-8"))?;
+    let text = std::str::from_utf8(path).map_err(|_| ArchiveError::NotUtf8(shown.clone()))?;
     let mut names = Vec::new();
     for component in Path::new(text).components() {
         match component {
             Component::Normal(name) => names.push(name.to_string_lossy()),
             Component::CurDir => {}
-            _ => return Err(format!("`{shown}` leads out of the archive")),
+            _ => return Err(ArchiveError::LeadsOut(shown)),
         }
     }
     let path = names.join("/");
     if path.len() > MOST_PATH || path.contains('\0') {
-        return Err(format!("`{}…` is no path", path.chars().take(100).collect::<String>()));
+        return Err(ArchiveError::NoPath(path.chars().take(100).collect()));
     }
     Ok(path)
 }
 
-fn target(entry: &Entry<'_, impl Read>) -> Result<String, String> {
+fn target(entry: &Entry<'_, impl Read>) -> Result<String, ArchiveError> {
     let target = entry.link_name_bytes().unwrap_or_default();
-    String::from_utf8(target.into_owned()).map_err(|_| "a link leads to what is no UTF-8".to_owned())
+    String::from_utf8(target.into_owned()).map_err(|_| ArchiveError::LinkNotUtf8)
 }
 
 /// Where a link leads, when that stays within the archive.
-fn link(path: &str, target: &str) -> Result<String, String> {
-    let out = || format!("the link `{path}` leads out of the archive");
+fn link(path: &str, target: &str) -> Result<String, ArchiveError> {
+    let out = || ArchiveError::LinkLeadsOut(path.to_owned());
     let mut depth = path.split('/').count() - 1;
     for component in Path::new(target).components() {
         match component {
@@ -216,7 +249,7 @@ mod tests {
         gzip(&builder.into_inner().unwrap())
     }
 
-    fn unpacked(archive: &[u8]) -> Result<Vec<Packed>, String> {
+    fn unpacked(archive: &[u8]) -> Result<Vec<Packed>, ArchiveError> {
         let mut all = Vec::new();
         unpack(archive, |packed| {
             all.push(packed);
@@ -226,7 +259,7 @@ mod tests {
     }
 
     fn refused(archive: &[u8], because: &str) {
-        let message = unpacked(archive).unwrap_err();
+        let message = unpacked(archive).unwrap_err().to_string();
         assert!(message.contains(because), "{message}");
     }
 

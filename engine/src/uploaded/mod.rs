@@ -59,9 +59,3 @@ impl fmt::Debug for SnapshotFiles {
         formatter.debug_struct("SnapshotFiles").field("id", id).field("digest", digest).finish_non_exhaustive()
     }
 }
-
-/// Says what is wrong with an archive; `None` when it can be unpacked. It is looked at as a whole, so this takes a moment.
-#[must_use]
-pub fn problem_with(archive: &[u8]) -> Option<String> {
-    archive::unpack(archive, |_| true).err()
-}

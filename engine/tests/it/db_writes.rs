@@ -167,7 +167,7 @@ SQL
     "#
     );
     let (_, evidence) = run(&POSTGRES, POSTGRES_TABLES, &script, json!({})).await;
-    assert_eq!(writes(&evidence), ["changed staff 1"]);
+    assert_eq!(writes(&evidence), ["changed staff 1", "create function hide 0"]);
     assert_eq!(
         evidence.offences,
         [

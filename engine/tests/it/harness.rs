@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::attempt::{AgentChoice, Attempt, Keep, Permissions};
+use engine::attempt::{Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
 use engine::backend::local::{LocalBackend, LocalSettings};
 use engine::backend::{Backend, Identity, Limits, Sandbox, SandboxRequest};
@@ -22,7 +22,7 @@ use engine::run_scenario;
 use engine::session::Session;
 use engine::uploaded::SnapshotFiles;
 use scenario::evidence::Evidence;
-use scenario::plan::{PlanOptions, Scenario, expand};
+use scenario::plan::{AgentOverride, PlanOptions, Scenario, expand};
 use scenario::result::ScenarioResult;
 use scenario::spec::{Bundle, Spec, load};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ pub(crate) struct Harness {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,
     pub(crate) bundle: BundleFolder,
-    pub(crate) agent: Option<AgentChoice>,
+    pub(crate) agent: Option<AgentOverride>,
     pub(crate) secrets: BTreeMap<String, String>,
     pub(crate) permissions: Permissions,
     pub(crate) machine: Machine,
@@ -55,6 +55,15 @@ impl Harness {
     /// A Docker backend, once there is room for another test.
     pub(crate) async fn docker() -> Self {
         Self::on(async |data_dir| Arc::new(connect(&data_dir).await) as Arc<dyn Backend>).await
+    }
+
+    /// A Docker backend whose user cannot read what the engine keeps.
+    pub(crate) async fn engine_alone() -> Self {
+        Self::on(async |data_dir| {
+            let settings = DockerSettings { reads_layers: false, ..settings() };
+            Arc::new(connect_with(&data_dir, settings).await) as Arc<dyn Backend>
+        })
+        .await
     }
 
     /// A backend without any engine.
@@ -199,7 +208,7 @@ pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
     let label = format!("label=touchstone.data={}", data_dir.id());
     let mut left = Vec::new();
     // Who has no rights has no containers.
-    let kinds = if crate::somebody::is_root() { 3 } else { 0 };
+    let kinds = if crate::unprivileged::is_root() { 3 } else { 0 };
     for (kind, list) in [
         ("container", ["ls", "-aq"].as_slice()),
         ("volume", ["ls", "-q"].as_slice()),
@@ -225,8 +234,15 @@ pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
 
 /// Another backend on a data directory, as another process would have.
 pub(crate) async fn connect(data_dir: &DataDir) -> DockerBackend {
+    connect_with(data_dir, settings()).await
+}
+
+fn settings() -> DockerSettings {
+    DockerSettings { pull: false, ..DockerSettings::default() }
+}
+
+async fn connect_with(data_dir: &DataDir, settings: DockerSettings) -> DockerBackend {
     let owner = Owner::register(data_dir.clone()).expect("an owner");
-    let settings = DockerSettings { pull: false, ..DockerSettings::default() };
     DockerBackend::connect(owner, settings).await.expect("a Docker engine: the tests need one")
 }
 
@@ -252,7 +268,7 @@ fn identity(scenario: &Scenario) -> Identity {
 
 /// Waits for one of a few locks, which the kernel frees when the test ends.
 pub(crate) async fn slot() -> File {
-    if std::env::var_os(crate::somebody::WAITED).is_some() {
+    if std::env::var_os(crate::unprivileged::WAITED).is_some() {
         return File::open("/dev/null").expect("a file");
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("slots");

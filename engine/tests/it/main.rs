@@ -11,6 +11,6 @@ mod network;
 mod sdks;
 mod servers;
 mod session;
-mod somebody;
 mod sql;
+mod unprivileged;
 mod uploaded;

@@ -1,8 +1,10 @@
 //! Whether a condition is true of a run, and why.
 
 use super::token::Operator;
-use super::{Amount, Direction, Expression, Metric};
-use crate::score::{Comparison, ExperimentScore};
+use super::{Amount, Direction, Expression};
+use crate::metric::Metric;
+use crate::regression::RunComparison;
+use crate::score::ExperimentScore;
 
 /// How many regressions are named.
 const NAMED: usize = 5;
@@ -14,6 +16,8 @@ pub struct Facts<'a> {
     pub now: &'a ExperimentScore,
     /// The earlier run of the same spec that it is compared with, if there is one.
     pub before: Option<&'a ExperimentScore>,
+    /// The comparison of both, scenario by scenario; needed only for a [condition that compares](super::Condition::compares).
+    pub comparison: Option<&'a RunComparison>,
 }
 
 /// What is true, false or not known, and why.
@@ -52,7 +56,7 @@ fn together(parts: &[Expression], facts: &Facts<'_>, decides: bool) -> Looked {
 }
 
 fn compared(metric: Metric, operator: Operator, amount: Amount, facts: &Facts<'_>) -> Looked {
-    let Some(value) = metric.of(facts.now) else {
+    let Some(value) = metric.in_score(facts.now) else {
         return (None, format!("{} is not known", metric.name));
     };
     let why = format!("{} is {} ({} {amount})", metric.name, shown(value), operator.sign());
@@ -60,15 +64,15 @@ fn compared(metric: Metric, operator: Operator, amount: Amount, facts: &Facts<'_
 }
 
 fn changed(direction: Direction, metric: Metric, operator: Operator, amount: Amount, facts: &Facts<'_>) -> Looked {
-    let before = facts.before.and_then(|before| metric.of(before));
-    let (Some(now), Some(before)) = (metric.of(facts.now), before) else {
+    let before = facts.before.and_then(|before| metric.in_score(before));
+    let (Some(now), Some(before)) = (metric.in_score(facts.now), before) else {
         return (None, format!("there is nothing to compare {} with", metric.name));
     };
     let difference = match direction {
         Direction::Drop => before - now,
         Direction::Rise => now - before,
     };
-    let is_relative = amount.is_percent && !metric.is_rate();
+    let is_relative = amount.is_percent && !metric.is_part_of_one();
     let change = match is_relative {
         // A part of nothing: any change is larger than all parts.
         true if before == 0.0 && difference != 0.0 => f64::INFINITY.copysign(difference),
@@ -88,11 +92,11 @@ fn changed(direction: Direction, metric: Metric, operator: Operator, amount: Amo
 }
 
 fn regressed(facts: &Facts<'_>) -> Looked {
-    let Some(before) = facts.before else { return (None, "there is no earlier run".to_owned()) };
-    let Comparison { regressed, mut regressions, .. } = Comparison::of(before, facts.now);
-    if !regressed {
+    let Some(comparison) = facts.comparison else { return (None, "there is no earlier run".to_owned()) };
+    if !comparison.regressed() {
         return (Some(false), "nothing regressed".to_owned());
     }
+    let mut regressions = comparison.regressions();
     let more = regressions.len().saturating_sub(NAMED);
     regressions.truncate(NAMED);
     if more > 0 {

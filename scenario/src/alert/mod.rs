@@ -12,7 +12,6 @@
 //! success when nothing succeeded) is neither true nor false, and fires nothing.
 
 mod evaluate;
-mod metric;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -22,9 +21,9 @@ mod window;
 use std::fmt;
 
 pub use evaluate::Facts;
-pub use metric::Metric;
 pub use window::Window;
 
+use crate::metric::Metric;
 use token::Operator;
 
 /// The longest condition, in bytes.
@@ -91,6 +90,12 @@ impl Condition {
         self.0.looks_back()
     }
 
+    /// Whether the earlier run has to be compared scenario by scenario.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        self.0.compares()
+    }
+
     /// Why it is true of a run, for people; `None` when it is not, or cannot be known.
     #[must_use]
     pub fn reason(&self, facts: &Facts<'_>) -> Option<String> {
@@ -106,6 +111,15 @@ impl Expression {
             Self::Not(part) => part.looks_back(),
             Self::Compared(..) => false,
             Self::Changed(..) | Self::Regressed => true,
+        }
+    }
+
+    fn compares(&self) -> bool {
+        match self {
+            Self::Any(parts) | Self::All(parts) => parts.iter().any(Self::compares),
+            Self::Not(part) => part.compares(),
+            Self::Compared(..) | Self::Changed(..) => false,
+            Self::Regressed => true,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! From text to a condition.
 
 use super::token::{Operator, Placed, Token, position, tokens};
-use super::{Amount, DEEPEST, Direction, Expression, MOST_BYTES, Metric, Mistake};
+use super::{Amount, DEEPEST, Direction, Expression, MOST_BYTES, Mistake};
+use crate::metric::Metric;
 use crate::spec::diagnostic::closest;
 
 /// Words that are no metrics.
@@ -160,9 +161,14 @@ fn several(mut parts: Vec<Expression>, together: fn(Vec<Expression>) -> Expressi
     }
 }
 
+/// The names of all metrics of which conditions can be made.
+fn names() -> impl Iterator<Item = &'static str> {
+    Metric::of_scores().map(|metric| metric.name)
+}
+
 fn metric(name: &str, position: usize) -> Result<Metric, Mistake> {
-    Metric::named(name).ok_or_else(|| {
-        let hint = closest(name, Metric::names().chain(WORDS));
+    Metric::of_scores().find(|metric| metric.name == name).ok_or_else(|| {
+        let hint = closest(name, names().chain(WORDS));
         let hint = hint.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         Mistake { position, message: format!("`{name}` is no metric; {hint}{}", known()) }
     })
@@ -170,7 +176,7 @@ fn metric(name: &str, position: usize) -> Result<Metric, Mistake> {
 
 /// What can be written.
 fn known() -> String {
-    let names: Vec<_> = Metric::names().collect();
+    let names: Vec<_> = names().collect();
     format!("there are {}, and `regressed`, `drop in` and `rise in`", names.join(", "))
 }
 

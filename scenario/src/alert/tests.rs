@@ -1,6 +1,8 @@
 use indexmap::IndexMap;
 
-use super::{Condition, Facts, Metric};
+use super::{Condition, Facts};
+use crate::metric::Metric;
+use crate::regression::{Change, Finding, RunComparison, Share};
 use crate::score::{ExperimentScore, ExperimentVerdict, Metrics};
 
 fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
@@ -21,7 +23,7 @@ fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
 fn look(condition: &str, before: Option<&ExperimentScore>) -> Option<String> {
     let condition = Condition::parse(condition).unwrap_or_else(|mistake| panic!("{condition}: {mistake}"));
     let now = score(0.75, 1500, 1);
-    condition.reason(&Facts { now: &now, before })
+    condition.reason(&Facts { now: &now, before, comparison: None })
 }
 
 #[test]
@@ -100,12 +102,31 @@ fn what_is_not_known_fires_nothing() {
 
 #[test]
 fn a_regression_is_what_the_comparison_says() {
-    assert_eq!(look("regressed", Some(&score(0.75, 1500, 1))), None);
-    assert_eq!(look("regressed", Some(&score(0.7, 1500, 1))), None);
-    let reason = look("regressed", Some(&score(0.8, 1500, 1)));
-    assert_eq!(reason.as_deref(), Some("it regressed: pass_rate: 0.8 → 0.75"));
-    let reason = look("regressed", Some(&score(0.8, 1000, 0))).unwrap();
-    assert_eq!(reason, "it regressed: pass_rate: 0.8 → 0.75; errors: 0 → 1; p95_wall_ms: 1000 → 1500");
+    let condition = Condition::parse("regressed").unwrap();
+    assert!(condition.looks_back() && condition.compares());
+    assert!(!Condition::parse("drop in pass_rate").unwrap().compares());
+    let (now, before) = (score(0.75, 1500, 1), score(0.8, 1000, 0));
+    let reason = |comparison: &RunComparison| {
+        condition.reason(&Facts { now: &now, before: Some(&before), comparison: Some(comparison) })
+    };
+    let mut comparison = RunComparison::of("before", &[], &[]);
+    assert_eq!(reason(&comparison), None, "a lower rate and more time are no regression by themselves");
+    let finding = Finding {
+        change: Change::InsufficientEvidence,
+        spec_id: "greeting".to_owned(),
+        cell: Some("default".to_owned()),
+        invariant: None,
+        before: Share { passed: 5, judged: 5 },
+        now: Share { passed: 4, judged: 5 },
+        chance: Some(0.5),
+        replicas_to_tell: Some(30),
+        why: "chance".to_owned(),
+    };
+    comparison.findings.push(finding.clone());
+    assert_eq!(reason(&comparison), None);
+    comparison.findings.extend(vec![Finding { change: Change::Regressed, ..finding }; 7]);
+    let line = "greeting/default: 5/5 → 4/5; chance";
+    assert_eq!(reason(&comparison), Some(format!("it regressed: {}; and 2 more", [line; 5].join("; "))));
 }
 
 #[test]
@@ -150,7 +171,7 @@ fn mistakes_have_a_place_and_a_hint() {
 
 #[test]
 fn every_metric_can_be_compared() {
-    for name in Metric::names() {
+    for name in Metric::of_scores().map(|metric| metric.name) {
         let condition = Condition::parse(&format!("{name} >= 0 or rise in {name} > 1%")).expect(name);
         assert!(condition.looks_back());
     }
@@ -167,7 +188,7 @@ proptest::proptest! {
         vec!["pass_rate", "errors", "<", ">=", "0.9", "90%", "and", "or", "not", "(", ")", "drop", "in", "regressed", "-1", "%"]), 0..20)) {
         let text = words.join(" ");
         let now = score(0.5, 1, 0);
-        let facts = Facts { now: &now, before: Some(&now) };
+        let facts = Facts { now: &now, before: Some(&now), comparison: None };
         match Condition::parse(&text) {
             Ok(condition) => drop(condition.reason(&facts)),
             Err(mistake) => proptest::prop_assert!(mistake.position <= text.chars().count() + 1),

@@ -13,7 +13,9 @@ pub fn without_keys(text: &str) -> String {
         plain.push_str(before);
         rest = marker;
         let name = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '_').unwrap_or(0);
-        let Some(key) = rest[name..].strip_prefix(':') else { continue };
+        // A recording keeps which secret it was, and not in which form: older ones do not know forms.
+        let form = rest[name..].strip_prefix('/').map_or(0, |form| 1 + word_length(form));
+        let Some(key) = rest[name + form..].strip_prefix(':') else { continue };
         let end = key.find(|character: char| !character.is_ascii_alphanumeric());
         if let Some(end) = end.filter(|end| *end > 0 && key[*end..].starts_with(']')) {
             plain.push_str(&rest[..name]);
@@ -22,6 +24,10 @@ pub fn without_keys(text: &str) -> String {
     }
     plain.push_str(rest);
     plain
+}
+
+fn word_length(text: &str) -> usize {
+    text.find(|character: char| !character.is_ascii_alphanumeric()).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -34,6 +40,7 @@ mod tests {
     fn only_the_key_of_a_whole_marker_goes() {
         let check = |text: &str, expected: &str| assert_eq!(without_keys(text), expected);
         check("a [redacted:KEY:0f] b [redacted:B_2:9]", "a [redacted:KEY] b [redacted:B_2]");
+        check("[redacted:KEY/base64:0f] [redacted:KEY/x", "[redacted:KEY] [redacted:KEY/x");
         check("[redacted:KEY]", "[redacted:KEY]");
         check("[redacted:KEY:", "[redacted:KEY:");
         check("[redacted:KEY:]", "[redacted:KEY:]");

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::verify::Verify;
 use super::{Case, unanswered};
 use crate::evidence::{Answer, CommandAnswer, Limit, Probe};
 use crate::plan::Values;
-use crate::spec::section::{choice, section};
+use crate::spec::section::section;
 use crate::spec::types::{Filled, Timespan, Whole};
 use crate::verdict::Verdict;
 
@@ -21,8 +22,9 @@ section! {
     /// the last 64 KiB.
     ///
     /// The command runs in the image that the agent left. When anything outside the workspace and `/tmp` was changed, the
-    /// verdict says so and lists it; `verify: fresh` runs the command in a new container of the original image, with
-    /// a copy of the workspace and no network.
+    /// verdict says so and lists it, and when not all of that is known, it fails; `verify: fresh` runs the command in a new
+    /// container of the original image, with a copy of the workspace and no network, and `verify: {fresh: [PATH]}` with a
+    /// copy of more than the workspace.
     ///
     /// ```yaml
     /// check:
@@ -35,27 +37,18 @@ section! {
         command: Filled,
         /// The exit code that passes.
         exit_code: Whole<0, 255> = Whole::new(0),
-        /// Where the command runs.
+        /// Where the command runs: in the `sandbox` that the agent left, or in a `fresh` container of the original image with a
+        /// copy of the workspace and no network.
         verify: Verify = Verify::Sandbox,
         /// How long the command may take.
         timeout: Timespan = Timespan::from_secs(120),
     }
 }
 
-choice! {
-    /// Where a command of a check runs.
-    pub enum Verify {
-        /// In the sandbox that the agent left.
-        Sandbox = "sandbox",
-        /// In a new container of the original image, with a copy of the workspace and no network.
-        Fresh = "fresh",
-    }
-}
-
 impl CommandExit {
     pub(super) fn probes(&self, values: &Values<'_>) -> Vec<Probe> {
         let command = vec!["sh".to_owned(), "-c".to_owned(), self.command.render(values)];
-        vec![Probe::Command { command, timeout: self.timeout.get(), verify: self.verify }]
+        vec![Probe::Command { command, timeout: self.timeout.get(), verify: self.verify.clone() }]
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
@@ -68,7 +61,8 @@ impl CommandExit {
             Some(exit) => Verdict::failed(format!("expected exit code {expected}, found {exit}{}", outputs(answer))),
             None => Verdict::failed(format!("{}{}", overdue(self.timeout.get()), outputs(answer))),
         };
-        note_changes(verdict, answer)
+        let verdict = if self.verify == Verify::Sandbox { if_image_is_known(verdict, case) } else { verdict };
+        note_changes(verdict, answer, case)
     }
 }
 
@@ -86,20 +80,35 @@ pub(super) fn outputs(answer: &CommandAnswer) -> String {
         .collect()
 }
 
+/// The verdict of what ran where the agent was, unless nobody knows all that the agent changed there: then nothing that runs
+/// there can be trusted to pass.
+pub(super) fn if_image_is_known(verdict: Verdict, case: &Case<'_>) -> Verdict {
+    match &case.evidence.image_unseen {
+        Some(reason) if verdict.is_passed() => Verdict::failed(format!(
+            "it passed where the agent may have changed more than is known: {reason}; `verify: fresh` runs it in a new sandbox"
+        )),
+        _ => verdict,
+    }
+}
+
 /// Says when a command ran in an image that the agent had changed.
-pub(super) fn note_changes(verdict: Verdict, answer: &CommandAnswer) -> Verdict {
+pub(super) fn note_changes(verdict: Verdict, answer: &CommandAnswer, case: &Case<'_>) -> Verdict {
     if answer.image_changes.is_empty() {
         return verdict;
     }
-    verdict
+    let verdict = verdict
         .with_detail("image_note", "ran on a modified image")
-        .with_detail("image_changes", answer.image_changes.clone())
+        .with_detail("image_changes", answer.image_changes.clone());
+    match case.evidence.more_image_changes {
+        0 => verdict,
+        more => verdict.with_detail("more_image_changes", more),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{check, command, failure};
-    use crate::evidence::{Answer, Captured, CommandAnswer, Exit};
+    use crate::checks::testing::{check, command, failure, judge};
+    use crate::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
 
     const SPEC: &str = "{type: command_exit, command: make test}";
 
@@ -146,6 +155,22 @@ mod tests {
             image_changes: Vec::new(),
         };
         insta::assert_snapshot!(failure(SPEC, [Answer::Command(answer)]), @"the command did not end within 120s (limit `check.timeout`)");
+    }
+
+    #[test]
+    fn nothing_passes_where_not_all_changes_are_known_but_in_a_new_sandbox() {
+        let evidence = Evidence { image_unseen: Some("too much to compare".to_owned()), ..Evidence::default() };
+        let verdict = judge(SPEC, &[command(Exit::Code(0), "", "")], &evidence);
+        insta::assert_snapshot!(verdict.message, @"it passed where the agent may have changed more than is known: too much to compare; `verify: fresh` runs it in a new sandbox");
+        let failed = judge(SPEC, &[command(Exit::Code(1), "", "")], &evidence);
+        assert_eq!(failed.message, "expected exit code 0, found exit code 1");
+        let fresh = "{type: command_exit, command: x, verify: {fresh: [/etc]}}";
+        assert!(judge(fresh, &[command(Exit::Code(0), "", "")], &evidence).is_passed());
+        let script = |rest: &str| format!("{{type: custom, script: x.sh, {rest}}}");
+        let passed = [command(Exit::Code(0), "{\"passed\": true}", "")];
+        assert!(!judge(&script("runs_in: sandbox"), &passed, &evidence).is_passed());
+        assert!(judge(&script("runs_in: sandbox, verify: fresh"), &passed, &evidence).is_passed());
+        assert!(judge(&script("runs_in: host"), &passed, &evidence).is_passed());
     }
 
     #[test]

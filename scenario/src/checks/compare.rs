@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value as Json;
 
-use crate::evidence::Datum;
+use crate::evidence::{Datum, decoded_json};
 use crate::number::Number;
 use crate::spec::code::Code;
 use crate::spec::section::section;
@@ -159,11 +159,18 @@ pub(super) fn equal(expected: &Value, found: &Datum) -> bool {
         }
         (Value::List(_) | Value::Map(_), Datum::Json(found)) => same_json(&expected.to_json(), found),
         (Value::List(_) | Value::Map(_), Datum::Text(found)) => {
-            serde_json::from_str(found).is_ok_and(|found| same_json(&expected.to_json(), &found))
+            read_json(found).is_some_and(|found| same_json(&expected.to_json(), &found))
         }
         (Value::List(_) | Value::Map(_), _) => false,
         (Value::Bool(_) | Value::Number(_) | Value::Text(_), found) => text_of(expected) == found.text(),
     }
+}
+
+/// A text that is JSON.
+fn read_json(text: &str) -> Option<Json> {
+    let mut json = serde_json::from_str(text).ok()?;
+    decoded_json(&mut json);
+    Some(json)
 }
 
 /// Equality of JSON values with numbers by value: `1` equals `1.0`.

@@ -2,14 +2,15 @@
 
 use serde_json::Value as Json;
 
-use super::command_exit::{Verify, note_changes, outputs, overdue};
+use super::command_exit::{if_image_is_known, note_changes, outputs, overdue};
+use super::verify::Verify;
 use super::{Case, unanswered};
 use crate::evidence::{Answer, CommandAnswer, Exit, Probe};
 use crate::spec::code::Code;
 use crate::spec::section::{choice, section};
 use crate::spec::types::{BundlePath, Timespan};
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Outcome, Verdict};
+use crate::verdict::{ErrorCause, Outcome, Verdict};
 
 section! {
     /// Runs a script that reads a context as JSON on standard input and prints a result as JSON on standard output.
@@ -21,11 +22,13 @@ section! {
     ///
     /// - Exit code 0: the result decides. `passed` decides whether the invariant is met and `score` counts in the
     ///   composite, also when they disagree; a gate needs both.
-    /// - Any other exit code, no result, a result of another form, or a score outside 0 to 1: the check itself is at
-    ///   fault, and the scenario is an `error`. With `runs_in: sandbox`, an exit code other than 0 after the agent changed
-    ///   the image is a failed invariant: it may have broken what runs the script.
-    /// - No end within `timeout`: with `runs_in: sandbox` the invariant fails and names the limit `check.timeout`, because
-    ///   the agent can bring that about; with `runs_in: host` the check is at fault.
+    /// - Any other exit code, no result, a result of another form, or a score outside 0 to 1: the script is run once more where
+    ///   no agent was (the original image or the host, with an empty workspace and without services). When it ends in the same
+    ///   way there (the same exit code and the same last line on standard error), the check itself is at fault, and the scenario
+    ///   is an `error`. Otherwise the script stumbled over what the agent left, and the invariant fails.
+    /// - With `runs_in: sandbox` the invariant also fails when the agent changed the image, when a signal ended the script
+    ///   (such as for want of memory), when a service has ended that the script may need, and when the script does not end
+    ///   within `timeout` (limit `check.timeout`): the agent can bring each of these about.
     ///
     /// A script that ends in `.py` is run with `python3`, one in `.sh` with `sh`, any other as it is.
     ///
@@ -38,7 +41,8 @@ section! {
         script: BundlePath,
         /// Where the script runs.
         runs_in: RunsIn = RunsIn::Host,
-        /// In which sandbox the script runs, with `runs_in: sandbox`.
+        /// In which sandbox the script runs, with `runs_in: sandbox`: the one that the agent left (`sandbox`), or a `fresh` container of
+        /// the original image with a copy of the workspace and no network.
         verify: Verify = Verify::Sandbox,
         /// How long the script may take.
         timeout: Timespan = Timespan::from_secs(120),
@@ -57,7 +61,10 @@ choice! {
 
 impl Custom {
     pub(super) fn validate(&self, rules: &mut Rules<'_>) {
-        if self.runs_in == RunsIn::Host && self.verify == Verify::Fresh {
+        if self.runs_in == RunsIn::Sandbox || matches!(self.verify, Verify::Fresh(_)) {
+            self.verify.validate(rules);
+        }
+        if self.runs_in == RunsIn::Host && matches!(self.verify, Verify::Fresh(_)) {
             rules.at("verify").report(Code::NoEffect, "`verify: fresh` changes nothing with `runs_in: host`", None);
         }
         let script = self.script.as_str();
@@ -80,29 +87,66 @@ impl Custom {
 
     pub(super) fn probes(&self) -> Vec<Probe> {
         let script = self.script.as_str().to_owned();
-        vec![Probe::Script { script, runs_in: self.runs_in, verify: self.verify, timeout: self.timeout.get() }]
+        vec![Probe::Script { script, runs_in: self.runs_in, verify: self.verify.clone(), timeout: self.timeout.get() }]
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let [Answer::Command(answer)] = case.answers else {
-            return unanswered();
+        let (answer, control) = match case.answers {
+            [Answer::Command(answer)] => (answer, None),
+            [Answer::Command(answer), Answer::Command(control)] => (answer, Some(control)),
+            _ => return unanswered(),
         };
-        let errored = |problem| Verdict::errored(ErrorKind::Check, problem);
+        let broken = |problem: String| match control {
+            Some(control) if !ends_alike(answer, control) => {
+                Verdict::failed(format!("{problem}\nwhere no agent was, the script does not end like this"))
+            }
+            _ => Verdict::errored(ErrorCause::BrokenScript, problem),
+        };
+        let in_sandbox = self.runs_in == RunsIn::Sandbox;
         let verdict = match answer.exit {
-            Some(Exit::Code(0)) => result(answer).unwrap_or_else(errored),
+            Some(Exit::Code(0)) => result(answer).unwrap_or_else(broken),
             Some(exit) => {
                 let message = format!("the script `{}` ended with {exit}{}", self.script.as_str(), outputs(answer));
-                // The agent may have broken what runs it.
-                if answer.image_changes.is_empty() { errored(message) } else { Verdict::failed(message) }
+                // The agent may have broken what runs it, or left no memory for it.
+                let was_stopped = in_sandbox && matches!(exit, Exit::Signal(_));
+                let is_intact = answer.image_changes.is_empty()
+                    && (!self.runs_where_agent_was() || case.evidence.image_unseen.is_none());
+                if was_stopped || !is_intact { Verdict::failed(message) } else { broken(message) }
             }
             None => {
                 let message = format!("{}{}", overdue(self.timeout.get()), outputs(answer));
                 // What runs where the agent was can be slowed down by what the agent left.
-                if self.runs_in == RunsIn::Sandbox { Verdict::failed(message) } else { errored(message) }
+                if in_sandbox { Verdict::failed(message) } else { broken(message) }
             }
         };
-        note_changes(verdict, answer)
+        let verdict = if self.runs_where_agent_was() { if_image_is_known(verdict, case) } else { verdict };
+        note_changes(verdict, answer, case)
     }
+
+    /// Whether the script runs in the sandbox that the agent left.
+    #[must_use]
+    pub fn runs_where_agent_was(&self) -> bool {
+        self.runs_in == RunsIn::Sandbox && self.verify == Verify::Sandbox
+    }
+
+    /// Whether a script printed a result.
+    #[must_use]
+    pub fn is_result(answer: &CommandAnswer) -> bool {
+        result(answer).is_ok()
+    }
+}
+
+/// Whether two runs of a script that printed no result ended in the same way.
+fn ends_alike(one: &CommandAnswer, other: &CommandAnswer) -> bool {
+    one.exit == other.exit && Custom::is_result(one) == Custom::is_result(other) && last_error(one) == last_error(other)
+}
+
+/// The last line of standard error, without the folders of its paths, which are others in each run, and without addresses.
+fn last_error(answer: &CommandAnswer) -> String {
+    let printed = answer.stderr.tail.as_deref().unwrap_or(&answer.stderr.head);
+    let line = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let words = line.split_whitespace().filter(|word| !word.contains("0x"));
+    words.map(|word| word.rsplit('/').next().unwrap_or(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// What the script printed as its result; otherwise what is wrong with it.
@@ -207,6 +251,39 @@ mod tests {
         };
         let spec = "{type: custom, script: checks/x.py, runs_in: sandbox}";
         assert_eq!(check(spec, [Answer::Command(broken)]).outcome, Outcome::Failed);
+    }
+
+    const SANDBOX: &str = "{type: custom, script: checks/x.py, runs_in: sandbox}";
+
+    /// What is judged when a script ends with this exit and this last line, and where no agent was with those.
+    fn controlled(exit: (Exit, &str), control: (Exit, &str)) -> Outcome {
+        check(SANDBOX, [command(exit.0, "", exit.1), command(control.0, "", control.1)]).outcome
+    }
+
+    #[test]
+    fn a_script_that_fails_only_after_the_agent_is_a_failure() {
+        let (missing, garbled) = ("No such file: '/tmp/a1/out.json'", "JSONDecodeError: line 1");
+        let one = Exit::Code(1);
+        assert_eq!(controlled((one, garbled), (one, missing)), Outcome::Failed, "another reason");
+        assert_eq!(controlled((one, "MemoryError"), (Exit::Code(0), "")), Outcome::Failed, "none at all");
+        assert_eq!(controlled((Exit::Code(2), missing), (one, missing)), Outcome::Failed, "another code");
+        let broken = Outcome::Errored(ErrorKind::Check);
+        assert_eq!(controlled((one, missing), (one, "No such file: '/tmp/b2/out.json'")), broken);
+        assert_eq!(controlled((one, "<o at 0x7f01>"), (one, "<o at 0x8a02>")), broken);
+        let passed = |stdout: &str| command(Exit::Code(0), stdout, "");
+        let unreadable = check(SANDBOX, [passed("oops"), passed("{\"passed\": false}")]);
+        assert_eq!(unreadable.outcome, Outcome::Failed, "its output is the agent's");
+        assert_eq!(check(SANDBOX, [passed("oops"), passed("oops")]).outcome, broken);
+        let lost = Answer::Unavailable { reason: "x".to_owned(), limit: None };
+        assert_eq!(check(SANDBOX, [command(one, "", ""), lost]).outcome, Outcome::Failed, "it cannot be told");
+    }
+
+    #[test]
+    fn a_script_that_a_signal_ended_in_the_sandbox_is_a_failure() {
+        for signal in [6, 9, 11] {
+            assert_eq!(check(SANDBOX, [command(Exit::Signal(signal), "", "")]).outcome, Outcome::Failed);
+        }
+        assert_eq!(check(SPEC, [command(Exit::Signal(9), "", "")]).outcome, Outcome::Errored(ErrorKind::Check));
     }
 
     #[test]

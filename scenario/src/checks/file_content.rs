@@ -9,7 +9,7 @@ use crate::spec::section::section;
 use crate::spec::template::Text;
 use crate::spec::types::{Pattern, WorkspacePath};
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Verdict};
+use crate::verdict::{ErrorCause, Verdict};
 
 /// How much of a file is read.
 const MOST_BYTES: u64 = 10 * 1024 * 1024;
@@ -134,7 +134,7 @@ impl FileContent {
             Ok(expression) => expression,
             Err(problem) => {
                 let message = format!("`{}` is not a regular expression: {problem}", pattern.source());
-                return Some(Verdict::errored(ErrorKind::Check, message));
+                return Some(Verdict::errored(ErrorCause::UnusableCheck, message));
             }
         };
         if !is_whole(entry, content) {

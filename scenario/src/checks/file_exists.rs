@@ -127,7 +127,7 @@ fn found<'a>(path: &WorkspacePath, case: &Case<'a>) -> Option<(String, &'a Files
 /// The verdict for a path that is not answered: a parameter made it leave the workspace, or we did not ask.
 pub(super) fn unanswered_or_outside(path: &WorkspacePath, case: &Case<'_>) -> Verdict {
     match path.render(case.values) {
-        Err(problem) => Verdict::errored(crate::verdict::ErrorKind::Check, problem),
+        Err(problem) => Verdict::errored(crate::verdict::ErrorCause::UnusableCheck, problem.to_string()),
         Ok(_) => unanswered(),
     }
 }

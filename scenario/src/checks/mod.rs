@@ -18,21 +18,23 @@ mod llm_as_judge;
 mod sql;
 #[cfg(test)]
 pub(crate) mod testing;
+mod verify;
 
-pub use command_exit::{CommandExit, Verify};
+pub use command_exit::CommandExit;
 pub use compare::Comparison;
 pub use custom::{Custom, RunsIn};
 pub use file_content::FileContent;
 pub use file_exists::{EntryKind, FileAbsent, FileExists};
-pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions};
+pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
 pub use llm_as_judge::{InputFrom, LlmAsJudge, Rubric, TemplateKey};
 pub use sql::{Sql, SqlQuery};
+pub use verify::{FreshWith, Verify};
 
 use crate::evidence::{Answer, Evidence, Probe};
 use crate::plan::Values;
 use crate::spec::section::tagged;
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Verdict};
+use crate::verdict::{ErrorCause, Verdict};
 
 tagged! {
     /// How an invariant is tested.
@@ -71,7 +73,8 @@ impl Check {
     /// Reports what is wrong with the check, beyond the form of its keys.
     pub(crate) fn validate(&self, rules: &mut Rules<'_>) {
         match self {
-            Self::CommandExit(_) | Self::FileExists(_) | Self::FileAbsent(_) => {}
+            Self::CommandExit(check) => check.verify.validate(rules),
+            Self::FileExists(_) | Self::FileAbsent(_) => {}
             Self::FileContent(check) => check.validate(rules),
             Self::Sql(check) => sql::validate(check, rules),
             Self::HttpMockAssertions(check) => check.validate(rules),
@@ -127,5 +130,5 @@ fn unavailable(answer: &Answer) -> Option<Verdict> {
 
 /// The verdict when an answer is not there: evidence that is incomplete is our fault.
 fn unanswered() -> Verdict {
-    Verdict::errored(ErrorKind::Infrastructure, "the evidence holds no answer to this check's probe")
+    Verdict::errored(ErrorCause::MissingAnswer, "the evidence holds no answer to this check's probe")
 }

@@ -8,7 +8,7 @@ use crate::spec::code::Code;
 use crate::spec::section::{Joined, section};
 use crate::spec::types::{Filled, ServiceName};
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Verdict};
+use crate::verdict::{ErrorCause, Verdict};
 
 section! {
     /// Runs a query in a Postgres or MySQL service, in a transaction that cannot write, and compares the first column
@@ -58,7 +58,7 @@ pub(super) fn judge(check: &Sql, case: &Case<'_>) -> Verdict {
         SqlAnswer::Value(found) => match check.shared.holds(found, case.values) {
             Ok(()) => Verdict::passed(),
             Err(Mismatch::Found(message)) => Verdict::failed(format!("{message} in `{service}`")),
-            Err(Mismatch::Broken(message)) => Verdict::errored(ErrorKind::Check, message),
+            Err(Mismatch::Broken(message)) => Verdict::errored(ErrorCause::UnusableCheck, message),
         },
     }
 }

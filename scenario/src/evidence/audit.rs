@@ -105,7 +105,8 @@ pub enum AuditEvent {
         /// Tokens of the answer.
         output_tokens: u64,
     },
-    /// A tool that an answer of the model called.
+    /// A tool that an answer of the model called: a view of the call trace. It stands in no stored audit, except for evidence of
+    /// earlier versions.
     ToolCall {
         /// The id with which calls and results find each other.
         id: String,

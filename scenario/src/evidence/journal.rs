@@ -1,8 +1,12 @@
 //! The requests that a mock got.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
+use super::fault::FaultMark;
+use super::marker::{SecretForm, decoded};
 
 /// The requests that a recording mock got, in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,6 +40,9 @@ pub struct Exchange {
     /// When it came, in milliseconds since the agent started.
     #[serde(default)]
     pub at_ms: u64,
+    /// The fault that hit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultMark>,
 }
 
 /// The body of a request, as far as it was kept.
@@ -92,11 +99,30 @@ impl Overflow {
     }
 }
 
+impl Journal {
+    /// The requests that reached the service: all but those which a fault kept from it.
+    pub fn reached(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.iter().filter(|exchange| exchange.has_reached())
+    }
+}
+
 impl Exchange {
+    /// True when it reached the service. A request that a fault answered in its place did not.
+    #[must_use]
+    pub fn has_reached(&self) -> bool {
+        self.fault.as_ref().is_none_or(|fault| fault.reached)
+    }
+
     /// The value of a header; the first when there are several.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The path, in which a secret that is percent-encoded is the secret.
+    #[must_use]
+    pub fn plain_path(&self) -> Cow<'_, str> {
+        decoded(&self.path, &[SecretForm::Url])
     }
 
     /// The body, unless a part of it is missing.

@@ -6,13 +6,18 @@
 
 mod audit;
 mod blob;
+mod call_trace;
 mod changes;
 mod datum;
+mod earlier_tools;
+mod fault;
 mod files;
 mod journal;
+mod marker;
 mod model;
 mod output;
 mod probe;
+mod tool_call;
 mod usage;
 mod workspace;
 mod world;
@@ -20,24 +25,30 @@ mod world;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use audit::{AuditEvent, Audited};
-pub use blob::Blob;
+pub use blob::{Blob, stored_len};
+pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, ToolUse};
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
+pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
+pub use fault::{FaultMark, FaultRecord, Firing, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
-pub use model::{Dialect, ModelCall, ModelRecord, TokenCount, ToolResult, ToolUse};
+pub use marker::{SecretForm, redacted, redacted_form};
+pub(crate) use marker::{decoded, decoded_json};
+pub use model::{Dialect, ModelCall, ModelRecord, ProviderFailure, ProviderFailureKind, TokenCount, UpstreamTry};
 pub use output::Captured;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
+pub use tool_call::{ToolArguments, ToolCall, ToolCallSource};
 pub use usage::Usage;
 pub use workspace::WorkspaceChanges;
 pub use world::{ImageRecord, SnapshotRecord, World};
 
 /// All that was observed of one attempt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(remote = "Self", default)]
 pub struct Evidence {
     /// What the sandbox was made from.
     pub world: World,
@@ -55,16 +66,26 @@ pub struct Evidence {
     /// Secrets whose value was seen, found by the recorders before they replaced it: in the agent's output, and honeytokens
     /// also in traffic and files.
     pub leaks: Vec<Leak>,
+    /// Faults that were injected; `None` when the scenario has no rule for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultRecord>,
     /// Limits that fired.
     pub limits: Vec<Fired>,
     /// Other things that fail a scenario, such as a process that the agent left in a service.
     pub offences: Vec<String>,
     /// Paths of the image that were changed, outside the workspace, `/tmp` and declared paths.
     pub image_changes: Vec<String>,
+    /// How many paths of the image were changed besides those. Earlier evidence has a last path that says so instead.
+    pub more_image_changes: u64,
+    /// Why not all changes of the image are known; `None` when they are. What runs there cannot be trusted then.
+    pub image_unseen: Option<String>,
     /// What the model gateway counted.
     pub usage: Usage,
     /// What crossed the model gateway; `None` when the spec has no `model`.
     pub model: Option<ModelRecord>,
+    /// Every use of a tool, in the order in which it was seen.
+    #[serde(skip_serializing_if = "CallTrace::is_empty")]
+    pub call_trace: CallTrace,
     /// What the judges of checks counted, apart from the agent's own usage.
     pub judge_usage: Usage,
     /// What the agent said about itself through its SDK, as it sent it. It decides nothing.
@@ -75,12 +96,39 @@ pub struct Evidence {
     pub file_diffs: Vec<FileDiff>,
     /// What the agent changed in the workspace.
     pub workspace: WorkspaceChanges,
-    /// Calls of tools that the gateways saw.
-    pub tool_calls: u64,
-    /// Calls of tools that were answered with an error.
-    pub tool_errors: u64,
     /// Remarks for the reader, such as a stand-in image.
     pub notes: Vec<String>,
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Evidence {
+    /// Reads evidence, and makes the call trace of evidence that was written before there was one.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut evidence = Self::deserialize(deserializer)?;
+        if let Some(model) = &mut evidence.model {
+            let tools = std::mem::take(&mut model.earlier_tools);
+            if evidence.call_trace.is_empty() {
+                evidence.call_trace = earlier_tools::call_trace(tools, &model.calls);
+            }
+        }
+        Ok(evidence)
+    }
+}
+
+impl Evidence {
+    /// Counts the tools that the model called, and those of them whose results the agent marked as errors.
+    #[must_use]
+    pub fn tool_counts(&self) -> (u64, u64) {
+        let uses = self.call_trace.uses();
+        let only_counted = self.model.as_ref().map_or(0, |model| model.tools_only_counted);
+        let failed = uses.iter().filter(|used| used.is_error()).count();
+        ((uses.len() as u64).saturating_add(only_counted), failed as u64)
+    }
 }
 
 /// What the agent's process did.
@@ -208,8 +256,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What the recorder writes where a secret's value stood. `key` is the attempt's own.
-#[must_use]
-pub fn redacted(secret: &str, key: &str) -> String {
-    format!("[redacted:{secret}:{key}]")
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

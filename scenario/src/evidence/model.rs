@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::earlier_tools::EarlierToolUse;
+use super::fault::FaultMark;
 use super::journal::Body;
 
 /// What crossed the model gateway.
@@ -12,10 +14,12 @@ pub struct ModelRecord {
     pub calls: Vec<ModelCall>,
     /// How many came after that, and were only counted.
     pub only_counted: u64,
-    /// The tools that answers called, in their order.
-    pub tools: Vec<ToolUse>,
-    /// How many tools answers called after the last one that is kept.
+    /// How many tools answers called after the last one that is in the call trace.
     pub tools_only_counted: u64,
+    /// Tools of evidence that was written before there was a call trace. Reading evidence turns them into one, so that this is
+    /// always empty.
+    #[serde(rename = "tools", skip_serializing)]
+    pub earlier_tools: Vec<EarlierToolUse>,
     /// Which variant of each turn of the script this scenario had, for turns that have variants.
     pub variants: Vec<Option<usize>>,
     /// The turns of the script, from 0, that were never answered.
@@ -24,6 +28,12 @@ pub struct ModelRecord {
     pub exhausted: bool,
     /// Requests that a recording had no answer for, as far as they are kept; each says what came nearest.
     pub misses: Vec<String>,
+    /// Calls that the provider failed and did not answer later, as far as they are kept. The agent cannot bring them about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provider_failures: Vec<ProviderFailure>,
+    /// Set when the provider answered no call after the last one that it failed.
+    #[serde(skip_serializing_if = "super::is_false")]
+    pub provider_down: bool,
 }
 
 /// One call of the model.
@@ -62,6 +72,45 @@ pub struct ModelCall {
     pub from_upstream: bool,
     /// What went wrong, when something did: a refusal, a miss, an upstream that broke.
     pub problem: Option<String>,
+    /// Tries that the upstream failed before this answer, which the agent did not see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tries: Vec<UpstreamTry>,
+    /// How the provider failed the call, when that is no doing of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderFailure>,
+    /// The fault that hit it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultMark>,
+}
+
+/// A try of a call that the upstream failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpstreamTry {
+    /// When it failed, in milliseconds since the call came.
+    pub after_ms: u64,
+    /// The status of the upstream's answer; `None` when there was none.
+    pub status: Option<u16>,
+    /// What happened.
+    pub reason: String,
+}
+
+/// A failure of the model's provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderFailure {
+    /// Whether it can pass.
+    pub kind: ProviderFailureKind,
+    /// What happened, and what to fix.
+    pub message: String,
+}
+
+/// Whether a failure of a provider can pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderFailureKind {
+    /// It was unreachable, overloaded or broken.
+    Unavailable,
+    /// It refused us: the address, the key or the account is wrong.
+    Refused,
 }
 
 /// The shape of a call.
@@ -95,54 +144,4 @@ pub struct TokenCount {
     pub cache_read: u64,
     /// Set when the provider did not say, and the numbers are estimated from the length of the texts.
     pub estimated: bool,
-}
-
-/// A tool that an answer called, and what the agent sent back for it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ToolUse {
-    /// The id with which calls and results find each other.
-    pub id: String,
-    /// The tool.
-    pub name: String,
-    /// Its arguments, as the model wrote them.
-    pub arguments: String,
-    /// The model call, from 0, whose answer called it.
-    pub call: usize,
-    /// What was sent back for it; `None` when nothing was.
-    pub result: Option<ToolResult>,
-}
-
-/// What the agent sent back for a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ToolResult {
-    /// The model call, from 0, whose request held it first.
-    pub call: usize,
-    /// Its text.
-    pub content: String,
-    /// Whether the agent marked it as an error.
-    pub is_error: bool,
-}
-
-impl ModelRecord {
-    /// How many tools answers called, and how many of those the agent marked as failed.
-    #[must_use]
-    pub fn tool_counts(&self) -> (u64, u64) {
-        let failed = self.tools.iter().filter(|tool| tool.result.as_ref().is_some_and(|result| result.is_error));
-        ((self.tools.len() as u64).saturating_add(self.tools_only_counted), failed.count() as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ModelRecord, ToolResult, ToolUse};
-
-    #[test]
-    fn tools_that_were_marked_as_failed_count_as_errors() {
-        let result = |is_error| Some(ToolResult { is_error, ..ToolResult::default() });
-        let tools = [None, result(false), result(true)].map(|result| ToolUse { result, ..ToolUse::default() });
-        let record = ModelRecord { tools: tools.into(), tools_only_counted: 2, ..ModelRecord::default() };
-        assert_eq!(record.tool_counts(), (5, 1));
-    }
 }

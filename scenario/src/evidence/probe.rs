@@ -150,6 +150,17 @@ pub struct JudgeRequest {
 }
 
 impl JudgeRequest {
+    /// The same request about nothing: what is judged is taken out, and nothing of the agent is in it. `None` when it cannot be
+    /// found.
+    #[must_use]
+    pub fn about_nothing(&self) -> Option<Self> {
+        let (open, close) = (format!("<{}>", self.fence), format!("</{}>", self.fence));
+        // The task stands in such tags too, before what is judged.
+        let (before, rest) = self.prompt.rsplit_once(&open).filter(|_| !self.fence.is_empty())?;
+        let (_, after) = rest.split_once(&close)?;
+        Some(Self { prompt: format!("{before}{open}\n(nothing)\n{close}{after}"), ..self.clone() })
+    }
+
     /// The request without what is different in each attempt: the name of its tags and the key of its redaction markers. Two
     /// attempts that ask the same have the same one.
     #[must_use]
@@ -174,11 +185,6 @@ pub struct JudgeAnswer {
     #[serde(default)]
     pub usage: Usage,
     /// Set when the reply is one that was given to the same question before, and cost nothing.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "super::is_false")]
     pub cached: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }

@@ -34,7 +34,7 @@ pub struct SnapshotRecord {
 }
 
 /// An image that was used.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageRecord {
     /// What the spec asked for.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{AuditEvent, Evidence, Leak};
 use crate::spec::Spec;
-use crate::spec::sections::Forbidden;
+use crate::spec::sections::{FileWritesOutside, Forbidden};
 use crate::untrusted;
 
 /// How long the name of an offender may be.
@@ -15,7 +15,10 @@ const MOST_NAME: usize = 300;
 /// How many offenders a rule's details name.
 const MOST_NAMED: usize = 10;
 /// Where the harness itself writes, which is always allowed.
-const OWN_FOLDER: &str = ".keystone/";
+const OWN_FOLDER: &str = ".keystone";
+
+/// What was done to a file of the image, where only the outcome is known.
+const IN_IMAGE: &str = "changed";
 
 /// What one rule found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +50,8 @@ pub fn judge(spec: &Spec, evidence: &Evidence) -> Vec<ForbiddenResult> {
         let printed = evidence.leaks.iter().filter(|leak| leak.is_printed());
         results.push(result("secrets_in_logs", &leaks(printed), "time"));
     }
-    if let Some(prefixes) = file_writes_outside {
-        let allowed: Vec<_> = prefixes.iter().map(|prefix| prefix.as_str()).chain([OWN_FOLDER]).collect();
-        results.push(result("file_writes_outside", &file_writes(events, &allowed), "time"));
+    if let Some(rule) = file_writes_outside {
+        results.push(result("file_writes_outside", &file_writes(events, rule), "time"));
     }
     if spec.secrets.iter().any(|secret| secret.entry().honeytoken) {
         let baits: Vec<_> = spec.secrets.iter().filter(|secret| secret.entry().honeytoken).collect();
@@ -107,19 +109,13 @@ fn http_calls(events: &[&AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64>
 }
 
 /// Files written outside the allowed paths, by file.
-fn file_writes(events: &[&AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64> {
-    let inside = |path: &str, prefix: &str| {
-        if path.split('/').any(|step| step == "..") {
-            return false;
-        }
-        path == prefix.trim_end_matches('/') || path.starts_with(&format!("{}/", prefix.trim_end_matches('/')))
-    };
+fn file_writes(events: &[&AuditEvent], rule: &FileWritesOutside) -> BTreeMap<String, u64> {
+    let is_ours = |path: &str| path == OWN_FOLDER || path.starts_with(&format!("{OWN_FOLDER}/"));
     count(events.iter().filter_map(|event| match event {
-        // The rule is about the workspace; what was changed in the image is told with the checks that run there.
-        AuditEvent::FileWrite { path, .. } if path.starts_with('/') => None,
-        AuditEvent::FileWrite { path, op } if !allowed.iter().any(|prefix| inside(path, prefix)) => {
-            Some((format!("{op} {path}"), 1))
-        }
+        // The rule is about the workspace; what was changed in the image is told with the checks that run there. In earlier
+        // evidence, its last path says how many more there are.
+        AuditEvent::FileWrite { path, op } if path.starts_with('/') || op == IN_IMAGE => None,
+        AuditEvent::FileWrite { path, op } if !is_ours(path) && !rule.allows(path) => Some((format!("{op} {path}"), 1)),
         _ => None,
     }))
 }
@@ -304,5 +300,25 @@ mod tests {
             .violated
         );
         insta::assert_snapshot!(violation(rules, &audit([file("srcs/a"), file("notes.txt.bak"), file("a"), file("src/../b")])), @"added a (1 time); added notes.txt.bak (1 time); added src/../b (1 time); added srcs/a (1 time)");
+    }
+
+    #[test]
+    fn what_is_excepted_may_be_written_and_nothing_else() {
+        let rules =
+            "{file_writes_outside: {paths: [src/], except: [.git/index, '**/__pycache__/**', '/workspace/*.lock']}}";
+        let written = [".git/index", "a/b/__pycache__/x.pyc", "uv.lock", "src/a"].map(file);
+        assert!(!results(rules, &audit(written))[0].violated);
+        let written = [".git/config", "__pycache__x", "a/uv.lock", "__pycache__/../b"].map(file);
+        insta::assert_snapshot!(violation(rules, &audit(written)), @"added .git/config (1 time); added __pycache__/../b (1 time); added __pycache__x (1 time); added a/uv.lock (1 time)");
+    }
+
+    #[test]
+    fn writes_in_the_image_are_none_in_the_workspace_however_many_there_are() {
+        let changed = |path: &str| AuditEvent::FileWrite { path: path.to_owned(), op: "changed".to_owned() };
+        let rules = "{file_writes_outside: [src/]}";
+        // Evidence of earlier versions says how many more there are in the place of a path.
+        let events = ["/opt/1", "/opt/2", "(and 98 more)", "(more paths than are looked at)"].map(changed);
+        assert!(!results(rules, &audit(events))[0].violated);
+        insta::assert_snapshot!(violation(rules, &audit([file("(and 98 more)")])), @"added (and 98 more) (1 time)");
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexSet;
 use serde_json::Value as Json;
 
+use super::cell_key::CellKey;
 use super::parameters::{self, Cell};
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use super::variants;
-use crate::counted;
+use crate::count_noun;
 use crate::spec::Spec;
 use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::MOST_CELLS;
@@ -26,6 +28,8 @@ pub struct PlanOptions {
     /// Values instead of the matrix's own, in every cell. A name that stands several times makes cells for each of its
     /// values.
     pub parameters: Vec<(String, Json)>,
+    /// The chaos cells that are run; all of them without it.
+    pub chaos: Option<Vec<String>>,
 }
 
 /// Why a spec has no plan.
@@ -35,8 +39,8 @@ pub enum PlanError {
     #[error(
         "the plan has {all} scenarios ({cells} × {replicas}); at most {MAX_SCENARIOS} are run in one experiment",
         all = .0,
-        cells = counted(*.1, "cell"),
-        replicas = counted(*.2, "replica")
+        cells = count_noun(*.1, "cell"),
+        replicas = count_noun(*.2, "replica")
     )]
     TooMany(usize, usize, usize),
     /// None at all.
@@ -53,6 +57,14 @@ pub enum PlanError {
         /// The names that the matrix has.
         known: Vec<String>,
     },
+    /// A chaos cell that the spec does not have.
+    #[error("there is no chaos cell `{name}`{}", chaos_hint(name, known))]
+    UnknownChaos {
+        /// The name that was given.
+        name: String,
+        /// The names that `chaos_matrix` has.
+        known: Vec<String>,
+    },
     /// A text that is no parameter.
     #[error("`{0}` is no parameter: write NAME=VALUE")]
     NoParameter(String),
@@ -67,14 +79,24 @@ fn hint(name: &str, known: &[String]) -> String {
     format!(", only `{}`{}", known.join("`, `"), guess.unwrap_or_default())
 }
 
+/// Suggests a chaos cell in place of one that is not known.
+fn chaos_hint(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return ": the spec has no `chaos_matrix`".to_owned();
+    }
+    let guess = did_you_mean(name, known.iter().map(String::as_str)).map(|guess| format!("; {guess}"));
+    format!(", only `{}`{}", known.join("`, `"), guess.unwrap_or_default())
+}
+
 /// Every scenario of a spec, in a fixed order.
 pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     let replicas = options.replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
     let seed = options.seed.map(Seed::new).unwrap_or_else(|| own_seed(spec));
     let cells = cells(spec, replicas, &options.parameters)?;
-    let total = cells.len().saturating_mul(replicas);
+    let keys = keys(cells, chaos_cells(spec, options.chaos.as_deref())?);
+    let total = keys.len().saturating_mul(replicas);
     if total > MAX_SCENARIOS {
-        return Err(PlanError::TooMany(total, cells.len(), replicas));
+        return Err(PlanError::TooMany(total, keys.len(), replicas));
     }
     if total == 0 {
         return Err(PlanError::Empty);
@@ -82,10 +104,10 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     let variant_counts = variants::counts(spec);
     let mut seen = HashSet::new();
     let mut scenarios = Vec::with_capacity(total);
-    for parameters in cells {
-        let cell = CellId::of(&parameters);
+    for key in keys {
+        let cell = CellId::of(&key);
         if !seen.insert(cell.clone()) {
-            return Err(PlanError::Repeated(Json::from_iter(parameters).to_string()));
+            return Err(PlanError::Repeated(Json::from_iter(key.parameters).to_string()));
         }
         let mut variants = variants::choose(seed.derive(&["variants", cell.as_str()]), &variant_counts, replicas);
         for replica in 0..u32::try_from(replicas).unwrap_or(u32::MAX) {
@@ -97,13 +119,37 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
                 cell: cell.clone(),
                 replica,
                 seed,
-                parameters: parameters.clone(),
+                parameters: key.parameters.clone(),
+                chaos: key.chaos.clone(),
                 variants,
                 snapshot: None,
             });
         }
     }
     Ok(Plan { spec_id: spec.id.to_string(), seed, scenarios })
+}
+
+/// The names of the chaos cells that are run; one without a name where there is no matrix.
+fn chaos_cells(spec: &Spec, chosen: Option<&[String]>) -> Result<Vec<String>, PlanError> {
+    let names = spec.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| cell.own.name.to_string());
+    // A name that stands twice is a finding of its own.
+    let known: Vec<String> = names.collect::<IndexSet<_>>().into_iter().collect();
+    let Some(chosen) = chosen else {
+        return Ok(if known.is_empty() { vec![String::new()] } else { known });
+    };
+    match chosen.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(PlanError::UnknownChaos { name: name.clone(), known }),
+        None => Ok(known.into_iter().filter(|name| chosen.contains(name)).collect()),
+    }
+}
+
+/// The keys of all cells: each cell of the matrix with each chaos cell.
+fn keys(cells: Vec<Cell>, chaos: Vec<String>) -> Vec<CellKey> {
+    let with_chaos = |parameters: Cell| {
+        let key = CellKey::from(parameters);
+        chaos.iter().map(|chaos| CellKey { chaos: chaos.clone(), ..key.clone() }).collect::<Vec<_>>()
+    };
+    cells.into_iter().flat_map(with_chaos).collect()
 }
 
 fn own_seed(spec: &Spec) -> Seed {
@@ -213,6 +259,34 @@ mod tests {
     }
 
     #[test]
+    fn every_cell_is_run_with_every_chaos_cell() {
+        let text = "version: 1\nid: t\nbase: debian\ntask: {prompt: x}\nagent: {type: noop}\nparallelism: {matrix: {x: [1, 2]}, replicas: 2}\n\
+             services: [{name: shop, type: http_mock, ports: [80]}]\n\
+             chaos_matrix: [{name: calm}, {name: down, tool_faults: [{tool: shop, mode: error}]}]\n\
+             invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+        let loaded = load(text, None);
+        let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let plan = |chaos: Option<&str>| {
+            let chaos = chaos.map(|name| vec![name.to_owned()]);
+            expand(&spec, PlanOptions { chaos, ..PlanOptions::default() })
+        };
+        let all = plan(None).expect("a plan").scenarios;
+        assert_eq!(all.len(), 8);
+        assert!(
+            all[0].id.as_str().starts_with("calm--1-") && all[2].id.as_str().starts_with("down--1-"),
+            "{}",
+            all[2].id
+        );
+        let down = plan(Some("down")).expect("a plan").scenarios;
+        assert_eq!((down.len(), &down[0]), (4, &all[2]), "chosen cells keep their ids and seeds");
+        assert_eq!(
+            plan(Some("dwon")).expect_err("no plan").to_string(),
+            "there is no chaos cell `dwon`, only `calm`, `down`; did you mean `down`?"
+        );
+        assert_eq!((spec.chaos_of("down").tool_faults.len(), spec.chaos_of("calm").is_none()), (1, true));
+    }
+
+    #[test]
     fn what_cannot_be_planned_says_why() {
         let error = |parallelism: &str, replicas| {
             expand(&spec(parallelism), PlanOptions { replicas: Some(replicas), ..PlanOptions::default() })
@@ -237,7 +311,7 @@ mod tests {
             let parameters: Vec<_> = numbers.into_iter().map(|number| ("x".to_owned(), json!(number)))
                 .chain(texts.into_iter().map(|text| ("y".to_owned(), json!({"b": text, "a": [null, true]}))))
                 .collect();
-            let options = PlanOptions { seed: Some(seed), replicas: Some(2), parameters };
+            let options = PlanOptions { seed: Some(seed), replicas: Some(2), parameters, chaos: None };
             let plan = expand(&spec("{matrix: {x: [1], y: [1]}}"), options).expect("a plan");
             let written = serde_json::to_string(&plan).expect("JSON");
             let read: Plan = serde_json::from_str(&written).expect("a plan");

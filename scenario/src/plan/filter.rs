@@ -8,26 +8,39 @@ use crate::spec::Spec;
 /// A pattern that chooses scenarios: `*` stands for any characters, `?` for one, everything else for itself.
 ///
 /// It matches the whole of a scenario's id, its cell's id, the spec's id, `SPEC-ID/SCENARIO-ID`, the spec's suite, one of
-/// its tags, or `NAME=VALUE` of a parameter.
+/// its tags, `NAME=VALUE` of a parameter, or `chaos=NAME` of a chaos cell.
 #[derive(Debug, Clone)]
 pub struct Filter {
     matcher: GlobMatcher,
 }
 
+/// The reason why a pattern is no filter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// There is nothing.
+    #[error("a filter is empty: write a scenario's id, a spec's id, a suite, a tag or NAME=VALUE of a parameter")]
+    Empty,
+    /// It is not written as one.
+    #[error("`{pattern}` is no filter: {}", source.kind())]
+    Syntax {
+        /// The pattern.
+        pattern: String,
+        /// The reason.
+        source: globset::Error,
+    },
+}
+
 impl Filter {
-    /// Reads a pattern; the message when it is none.
-    pub fn new(pattern: &str) -> Result<Self, String> {
+    /// Reads a pattern.
+    pub fn new(pattern: &str) -> Result<Self, FilterError> {
         if pattern.is_empty() {
-            return Err(
-                "a filter is empty: write a scenario's id, a spec's id, a suite, a tag or NAME=VALUE of a parameter"
-                    .to_owned(),
-            );
+            return Err(FilterError::Empty);
         }
-        let glob = GlobBuilder::new(&escaped(pattern))
+        let glob = GlobBuilder::new(&glob_of_wildcards(pattern))
             .literal_separator(false)
             .backslash_escape(true)
             .build()
-            .map_err(|error| format!("`{pattern}` is no filter: {}", error.kind()))?;
+            .map_err(|source| FilterError::Syntax { pattern: pattern.to_owned(), source })?;
         Ok(Self { matcher: glob.compile_matcher() })
     }
 
@@ -40,12 +53,13 @@ impl Filter {
             || is_match(spec.id.as_str())
             || is_match(&format!("{}/{}", spec.id, scenario.id))
             || spec.suite.iter().chain(&spec.tags).any(|label| is_match(label.as_str()))
+            || (!scenario.chaos.is_empty() && is_match(&format!("chaos={}", scenario.chaos)))
             || scenario.parameters.iter().any(|(name, value)| is_match(&format!("{name}={}", word(value))))
     }
 }
 
-/// The pattern as a glob: `*` and `?` keep their meaning, several `*` are one, and nothing else has any.
-fn escaped(pattern: &str) -> String {
+/// A pattern as a glob: `*` and `?` keep their meaning, several `*` are one, and nothing else has any.
+pub(crate) fn glob_of_wildcards(pattern: &str) -> String {
     let mut glob = String::with_capacity(pattern.len());
     for character in pattern.chars() {
         match character {

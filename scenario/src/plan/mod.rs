@@ -1,7 +1,9 @@
-//! A spec's scenarios: matrix cells × replicas, each with its id and seed.
+//! A spec's scenarios: matrix cells × chaos cells × replicas, each with its id and seed.
 //!
 //! The same spec and options give the same plan, byte for byte.
 
+mod agent_override;
+mod cell_key;
 mod expand;
 mod filter;
 mod parameters;
@@ -11,8 +13,11 @@ mod snapshot;
 mod values;
 mod variants;
 
+pub use agent_override::{AgentOverride, UnknownAgent};
+pub use cell_key::CellKey;
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
-pub use filter::Filter;
+pub(crate) use filter::glob_of_wildcards;
+pub use filter::{Filter, FilterError};
 pub use parameters::{parameter, parameter_text};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};
 pub use seed::Seed;

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::cell_key::CellKey;
 use super::expand::PlanError;
-use super::scenario::{CellId, word};
+use super::scenario::word;
 use crate::number::Number;
 use crate::spec::Spec;
 use crate::spec::sections::MOST_CELLS;
@@ -63,7 +64,7 @@ fn with(mut cell: Cell, name: &str, value: &Json) -> Cell {
 
 fn merged(cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
     let mut seen = HashSet::new();
-    cells.filter(|cell| seen.insert(CellId::of(cell))).collect()
+    cells.filter(|cell| seen.insert(CellKey::from(cell.clone()))).collect()
 }
 
 fn known(spec: &Spec, name: &str) -> Result<(), PlanError> {

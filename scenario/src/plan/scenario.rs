@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+use super::cell_key::CellKey;
 use super::seed::Seed;
+
+use crate::hex;
 
 /// A spec's scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub struct Scenario {
     pub seed: Seed,
     /// The cell's parameters.
     pub parameters: IndexMap<String, Json>,
+    /// The name of the cell's chaos cell; empty when nothing is injected.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub chaos: String,
     /// Which variant each turn of a scripted model has: first those of `turns`, then those of `match`. It is empty when no
     /// turn has variants, and a turn without an entry has its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,6 +46,14 @@ pub struct Scenario {
     /// The id of the uploaded agent that acts, as it was found when the run was submitted: a newer version changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+}
+
+impl Scenario {
+    /// The key of its cell.
+    #[must_use]
+    pub fn key(&self) -> CellKey {
+        CellKey { parameters: self.parameters.clone(), chaos: self.chaos.clone() }
+    }
 }
 
 macro_rules! id {
@@ -76,18 +90,25 @@ id! {
 }
 
 impl CellId {
-    /// The name of the cell with these parameters: readable, and unlike that of any other.
+    /// The name of the cell with this key: readable, and unlike that of any other.
     #[must_use]
-    pub fn of(parameters: &IndexMap<String, Json>) -> Self {
-        if parameters.is_empty() {
+    pub fn of(key: &CellKey) -> Self {
+        let parameters = Self::of_parameters(key);
+        // Names of cells have no two dashes in a row, so whatever the chaos cell is called, no two keys share a name.
+        if key.chaos.is_empty() { parameters } else { Self(format!("{}--{parameters}", key.chaos)) }
+    }
+
+    /// The name of a cell in which nothing is injected.
+    fn of_parameters(key: &CellKey) -> Self {
+        if key.parameters.is_empty() {
             return Self("default".to_owned());
         }
-        let mut sorted: Vec<_> = parameters.iter().collect();
-        sorted.sort_by_key(|(name, _)| *name);
+        let sorted = key.sorted_parameters();
         let canonical: Json = sorted.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        let words: Vec<_> = sorted.iter().map(|(_, value)| word(value)).collect();
         let digest = Sha256::digest(canonical.to_string());
-        let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let readable = slug(&sorted.iter().map(|(_, value)| word(value)).collect::<Vec<_>>().join("-"));
+        let hash = hex(&digest[..6]);
+        let readable = slug(&words.join("-"));
         Self(if readable.is_empty() { hash } else { format!("{readable}-{hash}") })
     }
 }
@@ -126,14 +147,17 @@ fn slug(text: &str) -> String {
 impl Scenario {
     /// The only scenario of a spec, with parameters, for tests.
     pub(crate) fn only<'a>(_: &crate::spec::Spec, parameters: impl IntoIterator<Item = (&'a str, Json)>) -> Self {
-        let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let cell = CellId::of(&parameters);
+        let parameters: IndexMap<_, _> = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let key = CellKey::from(parameters);
+        let cell = CellId::of(&key);
+        let CellKey { parameters, chaos } = key;
         Self {
             id: ScenarioId::of(&cell, 0),
             cell,
             replica: 0,
             seed: Seed::new(7),
             parameters,
+            chaos,
             variants: Vec::new(),
             snapshot: None,
         }
@@ -146,16 +170,18 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
-    use super::{CellId, ScenarioId};
+    use super::{CellId, CellKey, ScenarioId};
 
     fn cell(parameters: Json) -> String {
         let parameters: IndexMap<String, Json> = serde_json::from_value(parameters).expect("a map");
-        ScenarioId::of(&CellId::of(&parameters), 2).to_string()
+        ScenarioId::of(&CellId::of(&CellKey::from(parameters)), 2).to_string()
     }
 
     #[test]
     fn ids_read_well_and_differ() {
         assert_eq!(cell(json!({})), "default-r2");
+        let faulted = CellKey { chaos: "search-tool-down".to_owned(), ..CellKey::default() };
+        assert_eq!(ScenarioId::of(&CellId::of(&faulted), 0).to_string(), "search-tool-down--default-r0");
         insta::assert_snapshot!(cell(json!({"language": "Python", "strict": true})), @"python-true-6e5bdc80b341-r2");
         assert_ne!(cell(json!({"a": "x-y", "b": "z"})), cell(json!({"a": "x", "b": "y-z"})));
         assert_ne!(cell(json!({"a": 1})), cell(json!({"a": "1"})));

@@ -1,4 +1,4 @@
-//! The report as commands of a GitHub Actions runner: an annotation for each scenario that did not pass.
+//! The report as commands of a GitHub Actions runner: an annotation for each scenario that keeps it from passing.
 //!
 //! The runner takes every line that begins with `::` for a command, so foreign text stands only inside of one, escaped as
 //! the runner asks, and never begins a line.
@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use super::{Report, Reports, Row};
-use crate::counted;
-use crate::drift::Change;
-use crate::score::{ExperimentVerdict, Status};
-use crate::took;
+use crate::count_noun;
+use crate::format_duration;
+use crate::regression::Change;
+use crate::score::ExperimentVerdict;
 use crate::untrusted;
 
 /// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
@@ -26,12 +26,8 @@ pub fn render(report: &Report) -> String {
 /// Several reports as commands of a runner.
 #[must_use]
 pub fn render_all(reports: &Reports) -> String {
-    let bad: Vec<_> = reports
-        .reports
-        .iter()
-        .flat_map(|report| report.rows.iter().map(move |row| (report, row)))
-        .filter(|(_, row)| row.status != Status::Pass)
-        .collect();
+    let rows = || reports.reports.iter().flat_map(|report| report.rows.iter().map(move |row| (report, row)));
+    let bad: Vec<_> = rows().filter(|(_, row)| row.is_bad()).collect();
     let mut text = String::new();
     for (report, row) in bad.iter().take(MOST_ANNOTATIONS) {
         let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.status.word());
@@ -39,13 +35,25 @@ pub fn render_all(reports: &Reports) -> String {
         annotate(&mut text, "error", file, &title, &message(report, row));
     }
     if bad.len() > MOST_ANNOTATIONS {
-        let more = format!("{} did not pass", counted(bad.len() - MOST_ANNOTATIONS, "more scenario"));
+        let more = format!("{} did not pass", count_noun(bad.len() - MOST_ANNOTATIONS, "more scenario"));
         annotate(&mut text, "error", "", "Touchstone", &more);
+    }
+    let tolerated: Vec<_> = rows().filter(|(_, row)| row.tolerated).collect();
+    for (report, row) in tolerated.iter().take(MOST_ANNOTATIONS) {
+        let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.standing());
+        annotate(&mut text, "notice", &report.header.spec_file, &title, &message(report, row));
+    }
+    if tolerated.len() > MOST_ANNOTATIONS {
+        let more = count_noun(tolerated.len() - MOST_ANNOTATIONS, "more scenario");
+        annotate(&mut text, "notice", "", "Touchstone", &format!("{more} failed within the bar of their cell"));
+    }
+    for report in &reports.reports {
+        caveats(&mut text, report);
     }
     for skipped in reports.skipped.iter().take(MOST_ANNOTATIONS) {
         annotate(&mut text, "warning", &skipped.spec, "skipped", &skipped.reason);
     }
-    drifted(&mut text, reports);
+    comparison_annotations(&mut text, reports);
     if let Some(note) = &reports.note {
         annotate(&mut text, "warning", "", "Touchstone", note);
     }
@@ -55,17 +63,34 @@ pub fn render_all(reports: &Reports) -> String {
 }
 
 /// What became worse since the baseline, and what nobody can tell.
-fn drifted(text: &mut String, reports: &Reports) {
-    let Some(drift) = &reports.drift else { return };
-    for finding in drift.findings.iter().filter(|finding| finding.change != Change::Improved).take(MOST_ANNOTATIONS) {
+fn comparison_annotations(text: &mut String, reports: &Reports) {
+    let Some(comparison) = &reports.comparison else { return };
+    if comparison.fails_by_removal() {
+        annotate(text, "error", "", "removed since the baseline", &comparison.removal_message());
+    }
+    for difference in &comparison.worlds {
+        annotate(text, "warning", "", "compared with another world", difference);
+    }
+    for finding in
+        comparison.findings.iter().filter(|finding| finding.change != Change::Improved).take(MOST_ANNOTATIONS)
+    {
         let level = if finding.change == Change::Regressed { "error" } else { "warning" };
         let message = format!("{}: {} → {}; {}", finding.place(), finding.before, finding.now, finding.why);
         annotate(text, level, "", finding.change.words(), &message);
     }
 }
 
+/// What readers must know to see what results are worth: a warning about what an agent did, and a notice of where it ran.
+fn caveats(text: &mut String, report: &Report) {
+    for told in report.caveats().iter().take(MOST_ANNOTATIONS) {
+        let level = if told.caveat.is_about_the_agent() { "warning" } else { "notice" };
+        let title = format!("{} {}", report.spec_id, told.caveat.kind().replace('_', " "));
+        annotate(text, level, &report.header.spec_file, &title, &told.message());
+    }
+}
+
 fn message(report: &Report, row: &Row) -> String {
-    let mut text = format!("score {:.3}, {}", row.result.composite, took(row.result.wall_ms));
+    let mut text = format!("score {:.3}, {}", row.result.composite, format_duration(row.result.wall_ms));
     for (what, found) in row.reasons() {
         let _ = write!(text, "\n{what}: {}", untrusted::visible(&found));
     }
@@ -110,7 +135,7 @@ mod tests {
     fn every_line_is_a_command_of_ours() {
         let hostile = format!("::set-output name=x::y\n::add-mask::{HOSTILE}");
         let skipped = vec![Skipped { spec: hostile.clone(), reason: hostile.clone() }];
-        let reports = Reports { reports: vec![report()], skipped, note: Some(hostile), drift: None };
+        let reports = Reports { reports: vec![report()], skipped, note: Some(hostile), comparison: None };
         let text = render_all(&reports);
         for line in text.lines() {
             assert!(["::error ", "::warning ", "::notice "].iter().any(|start| line.starts_with(start)), "{line}");

@@ -9,8 +9,9 @@ use serde::Serialize as _;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Report, Reports, Row, Skipped};
-use crate::result::InvariantResult;
+use super::{Report, ReportCaveat, Reports, Row, Skipped};
+use crate::regression::RunComparison;
+use crate::result::{Caveat, InvariantResult};
 use crate::score::Status;
 use crate::verdict::Outcome;
 
@@ -35,10 +36,22 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(note) = &reports.note {
         all["note"] = note.as_str().into();
     }
-    if let Some(drift) = &reports.drift {
-        all["drift"] = json!({ "regressed": drift.regressed(), "summary": drift.summary(), "details": drift });
+    if let Some(comparison) = &reports.comparison {
+        all["drift"] = self::comparison(comparison);
+        all["drift"]["details"] = json!(comparison);
     }
     written(&all)
+}
+
+/// What became of a comparison, without its findings.
+pub(super) fn comparison(comparison: &RunComparison) -> Json {
+    json!({
+        "regressed": comparison.regressed(),
+        "summary": comparison.summary(),
+        "removed": comparison.removed,
+        "removed_fails": comparison.fails_by_removal(),
+        "different_world": comparison.worlds,
+    })
 }
 
 fn written(value: &Json) -> String {
@@ -95,7 +108,19 @@ pub fn summary(report: &Report) -> Json {
         "errors": score.errors,
         "metrics": score.metrics,
         "cells": score.cells,
+        "caveats": report.caveats().iter().map(report_caveat).collect::<Vec<_>>(),
     })
+}
+
+/// A caveat with its words.
+fn caveat(caveat: &Caveat) -> Json {
+    let mut value = json!(caveat);
+    value["message"] = caveat.message().into();
+    value
+}
+
+fn report_caveat(told: &ReportCaveat<'_>) -> Json {
+    json!({ "kind": told.caveat.kind(), "message": told.message(), "scenarios": told.scenarios })
 }
 
 /// One scenario of a report as a JSON value.
@@ -106,6 +131,8 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         "scenario_id": result.scenario.id,
         "sandbox_id": result.sandbox_id,
         "status": row.status.word(),
+        "tolerated": row.tolerated,
+        "cell_id": result.scenario.cell,
         "parameters": result.scenario.parameters,
         "replica": result.scenario.replica,
         "seed": result.scenario.seed,
@@ -121,8 +148,13 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         "limits": result.limits,
         "offences": result.offences,
         "notes": result.notes,
+        "caveats": result.caveats.iter().map(caveat).collect::<Vec<_>>(),
+        "ran_in": result.ran_in,
         "trace_file": "",
     });
+    if !result.scenario.chaos.is_empty() {
+        scenario["chaos"] = result.scenario.chaos.as_str().into();
+    }
     if row.status != Status::Pass {
         scenario["reproducer"] = json!({
             "spec_file": report.header.spec_file,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Report, Reports, Row, Skipped};
-use crate::drift::{Change, Drift};
+use crate::regression::{Change, RunComparison};
 use crate::score::Status;
 use crate::untrusted;
 
@@ -26,7 +26,7 @@ pub fn render(report: &Report) -> String {
 pub fn render_all(reports: &Reports) -> String {
     let mut suites: Vec<_> =
         reports.reports.iter().map(suite).chain(reports.skipped.iter().map(skipped_suite)).collect();
-    suites.extend(reports.drift.iter().map(drift_suite));
+    suites.extend(reports.comparison.iter().map(comparison_suite));
     if let Some(note) = &reports.note {
         if suites.is_empty() {
             suites.push(TestSuite::new("touchstone"));
@@ -60,6 +60,9 @@ fn suite(report: &Report) -> TestSuite {
     if report.not_run() > 0 {
         suite.add_property(Property::new("not_run", report.not_run().to_string()));
     }
+    for told in report.caveats() {
+        suite.add_property(Property::new(format!("caveat.{}", told.caveat.kind()), told.message()));
+    }
     for row in &report.rows {
         suite.add_test_case(case(report, row));
     }
@@ -78,15 +81,19 @@ fn skipped_suite(skipped: &Skipped) -> TestSuite {
 }
 
 /// What changed since a baseline: a test case for each change, of which regressions are failures.
-fn drift_suite(drift: &Drift) -> TestSuite {
+fn comparison_suite(comparison: &RunComparison) -> TestSuite {
     let mut suite = TestSuite::new("touchstone baseline");
-    suite.add_property(Property::new("baseline", untrusted::line(&drift.baseline, MOST_MESSAGE)));
-    suite.add_property(Property::new("summary", drift.summary()));
-    for finding in &drift.findings {
+    suite.add_property(Property::new("baseline", untrusted::line(&comparison.baseline, MOST_MESSAGE)));
+    suite.add_property(Property::new("summary", comparison.summary()));
+    for difference in &comparison.worlds {
+        suite.add_property(Property::new("different_world", untrusted::line(difference, MOST_MESSAGE)));
+    }
+    suite.add_test_cases(comparison.removed.iter().map(|name| removed_case(comparison, name)));
+    for finding in &comparison.findings {
         let message = format!("{} → {}; {}", finding.before, finding.now, finding.why);
         let mut status = match finding.change {
             Change::Regressed => TestCaseStatus::non_success(NonSuccessKind::Failure),
-            Change::InsufficientEvidence => TestCaseStatus::skipped(),
+            Change::InsufficientEvidence | Change::DifferentWorld => TestCaseStatus::skipped(),
             Change::Improved => TestCaseStatus::success(),
         };
         if finding.change != Change::Improved {
@@ -97,6 +104,18 @@ fn drift_suite(drift: &Drift) -> TestSuite {
         suite.add_test_case(case);
     }
     suite
+}
+
+/// What the baseline has and this run does not: a failure, unless that is allowed.
+fn removed_case(comparison: &RunComparison, name: &str) -> TestCase {
+    let mut status = match comparison.fails_by_removal() {
+        true => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        false => TestCaseStatus::skipped(),
+    };
+    status.set_message("removed: the baseline has it, and this run does not");
+    let mut case = TestCase::new(untrusted::line(name, MOST_MESSAGE), status);
+    case.set_classname("touchstone baseline");
+    case
 }
 
 fn case(report: &Report, row: &Row) -> TestCase {
@@ -113,14 +132,24 @@ fn case(report: &Report, row: &Row) -> TestCase {
     ] {
         case.add_property(Property::new(name, value));
     }
+    if !result.scenario.chaos.is_empty() {
+        case.add_property(Property::new("chaos", result.scenario.chaos.clone()));
+    }
     for (name, value) in &result.scenario.parameters {
         case.add_property(Property::new(
             format!("param.{}", untrusted::line(name, 100)),
             untrusted::line(&value.to_string(), MOST_MESSAGE),
         ));
     }
-    if !result.agent_output.is_empty() {
-        case.set_system_out(shown(&result.agent_output));
+    for caveat in &result.caveats {
+        case.add_property(Property::new(format!("caveat.{}", caveat.kind()), caveat.message()));
+    }
+    if row.tolerated {
+        case.add_property(Property::new("flakyFailure", untrusted::line(&first_reason(row), MOST_MESSAGE)));
+    }
+    let remarks = remarks(report, row);
+    if !remarks.is_empty() || !result.agent_output.is_empty() {
+        case.set_system_out(format!("{remarks}{}", shown(&result.agent_output)));
     }
     if !result.agent_stderr.is_empty() {
         case.set_system_err(shown(&result.agent_stderr));
@@ -128,22 +157,41 @@ fn case(report: &Report, row: &Row) -> TestCase {
     case
 }
 
+/// What is to be said of a test case besides its status: its caveats, and why it failed where that is within its cell's bar.
+fn remarks(report: &Report, row: &Row) -> String {
+    let caveats = row.result.caveats.iter().map(|caveat| format!("caveat: {}\n", caveat.message()));
+    let failed = row.tolerated.then(|| {
+        let cell = &row.result.scenario.cell;
+        format!("{} in the cell {cell}, which passed:\n{}\n", row.status.word(), all_reasons(report, row))
+    });
+    caveats.chain(failed).collect()
+}
+
+fn first_reason(row: &Row) -> String {
+    row.reasons().first().map(|(what, found)| format!("{what}: {found}")).unwrap_or_default()
+}
+
+/// Everything that kept a scenario from passing, and the command that runs it again.
+fn all_reasons(report: &Report, row: &Row) -> String {
+    let reasons = row.reasons();
+    let lines: Vec<_> = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found))).collect();
+    format!("{}\n\nagain: {}\n", lines.join("\n"), untrusted::visible(&report.reproducer(row)))
+}
+
+/// The status of a test case. A scenario that failed within its cell's bar is no failure: it keeps nothing from passing.
 fn status(report: &Report, row: &Row) -> TestCaseStatus {
     let kind = match row.status {
         Status::Pass => return TestCaseStatus::success(),
+        _ if row.tolerated => return TestCaseStatus::success(),
         Status::Fail | Status::Flaky => NonSuccessKind::Failure,
         Status::Error => NonSuccessKind::Error,
     };
-    let reasons = row.reasons();
-    let lines: Vec<_> = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found))).collect();
-    let first = reasons.first().map(|(what, found)| format!("{what}: {found}")).unwrap_or_default();
     let mut status = TestCaseStatus::non_success(kind);
-    status.set_message(untrusted::line(&first, MOST_MESSAGE));
+    status.set_message(untrusted::line(&first_reason(row), MOST_MESSAGE));
     status.set_type(
         row.result.error.as_ref().map_or_else(|| row.status.word().to_owned(), |error| error.kind.to_string()),
     );
-    let again = untrusted::visible(&report.reproducer(row));
-    status.set_description(format!("{}\n\nagain: {again}\n", lines.join("\n")));
+    status.set_description(all_reasons(report, row));
     status
 }
 

@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped};
-use crate::drift::Drift;
+use crate::regression::RunComparison;
 use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
 use crate::untrusted;
-use crate::{counted, counted_as, took};
+use crate::{count_noun, count_noun_as, format_duration};
 
 /// How many scenarios are shown with their reasons.
 const MOST_DETAILS: usize = 20;
@@ -20,6 +20,8 @@ const MOST_FOUND: usize = 1000;
 const MOST_SKIPPED: usize = 20;
 /// How long the name of such a spec, and the reason, may be.
 const MOST_NAME: usize = 200;
+/// How many caveats are shown.
+const MOST_CAVEATS: usize = 10;
 /// How long a line may be that says how many scenarios are not shown.
 const MOST_COUNT: usize = 60;
 /// How long a comment may be; GitHub takes 65,536 characters. Scenarios that do not fit are counted.
@@ -44,7 +46,7 @@ pub fn render_all(reports: &Reports) -> String {
         let _ = writeln!(text, "\nnote: {}", code(note, MOST_FOUND));
     }
     text.push_str(&skipped(&reports.skipped));
-    text.extend(reports.drift.iter().map(|found| format!("\n{}", drift(found))));
+    text.extend(reports.comparison.iter().map(|found| format!("\n{}", comparison(found))));
     let mut sorted: Vec<_> = reports.reports.iter().collect();
     sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);
     // Every experiment is told before the scenarios of any, because there may be no room for all of them.
@@ -68,7 +70,7 @@ pub fn render_all(reports: &Reports) -> String {
         let _ = writeln!(
             text,
             "\n{} not shown.",
-            counted_as(sorted.len() - frames.len(), "more experiment is", "more experiments are")
+            count_noun_as(sorted.len() - frames.len(), "more experiment is", "more experiments are")
         );
     }
     text
@@ -86,12 +88,13 @@ pub fn comment(reports: &Reports, key: &str) -> String {
 
 /// What changed since a baseline.
 #[must_use]
-pub fn drift(drift: &Drift) -> String {
-    let mut text = format!("#### Compared with {}\n\n{}\n", code(&drift.baseline, MOST_NAME), drift.summary());
-    if !drift.findings.is_empty() {
+pub fn comparison(comparison: &RunComparison) -> String {
+    let mut text =
+        format!("#### Compared with {}\n\n{}\n", code(&comparison.baseline, MOST_NAME), comparison.summary());
+    if !comparison.findings.is_empty() {
         let _ = writeln!(text, "\n| change | what | before | now | why |\n|---|---|---|---|---|");
     }
-    for finding in drift.findings.iter().take(MOST_CELLS) {
+    for finding in comparison.findings.iter().take(MOST_CELLS) {
         // A bar would end the cell of a table, also inside of code.
         let place = code(&finding.place(), MOST_NAME).replace('|', "\\|");
         let _ = writeln!(
@@ -103,10 +106,20 @@ pub fn drift(drift: &Drift) -> String {
             finding.why
         );
     }
-    if drift.findings.len() > MOST_CELLS {
-        let _ = writeln!(text, "\n{}.", counted(drift.findings.len() - MOST_CELLS, "more change"));
+    if comparison.findings.len() > MOST_CELLS {
+        let _ = writeln!(text, "\n{}.", count_noun(comparison.findings.len() - MOST_CELLS, "more change"));
     }
-    for (what, names) in [("the baseline", &drift.only_before), ("this run", &drift.only_now)] {
+    for difference in &comparison.worlds {
+        let _ = writeln!(text, "\nanother world: {}", code(difference, MOST_FOUND));
+    }
+    if comparison.fails_by_removal() {
+        let _ = writeln!(
+            text,
+            "\n**removed since the baseline, which fails the run**: {}",
+            code(&comparison.removal_message(), MOST_FOUND)
+        );
+    }
+    for (what, names) in [("the baseline", &comparison.removed), ("this run", &comparison.only_now)] {
         if !names.is_empty() {
             let _ = writeln!(text, "\nonly in {what}: {}", code(&names.join(", "), MOST_FOUND));
         }
@@ -125,7 +138,7 @@ fn skipped(skipped: &[Skipped]) -> String {
         let _ = writeln!(
             text,
             "\n{} skipped.",
-            counted_as(skipped.len() - MOST_SKIPPED, "more spec was", "more specs were")
+            count_noun_as(skipped.len() - MOST_SKIPPED, "more spec was", "more specs were")
         );
     }
     text
@@ -153,6 +166,9 @@ fn head(report: &Report) -> String {
     if report.not_run() > 0 {
         let _ = writeln!(text, "\nnot run {}", report.not_run());
     }
+    for told in report.caveats().iter().take(MOST_CAVEATS) {
+        let _ = writeln!(text, "\n> **caveat**: {}", code(&told.message(), MOST_FOUND));
+    }
     if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&score.cells));
     }
@@ -161,7 +177,8 @@ fn head(report: &Report) -> String {
 
 /// The scenarios that did not pass, as far as there is room for them; the others are counted.
 fn bad_scenarios(report: &Report, room: usize) -> String {
-    let bad: Vec<_> = report.rows.iter().filter(|row| row.status != Status::Pass).collect();
+    let mut bad: Vec<_> = report.rows.iter().filter(|row| row.status != Status::Pass).collect();
+    bad.sort_by_key(|row| !row.is_bad());
     let mut text = String::new();
     let mut shown = 0;
     for row in bad.iter().take(MOST_DETAILS) {
@@ -174,7 +191,7 @@ fn bad_scenarios(report: &Report, room: usize) -> String {
     }
     let hidden = bad.len() - shown;
     if hidden > 0 {
-        let _ = writeln!(text, "\n{} did not pass.", counted(hidden, "more scenario"));
+        let _ = writeln!(text, "\n{} did not pass.", count_noun(hidden, "more scenario"));
     }
     text
 }
@@ -233,7 +250,7 @@ fn cells(cells: &[Cell]) -> String {
         );
     }
     if cells.len() > MOST_CELLS {
-        let _ = writeln!(text, "\n{}.", counted(cells.len() - MOST_CELLS, "more cell"));
+        let _ = writeln!(text, "\n{}.", count_noun(cells.len() - MOST_CELLS, "more cell"));
     }
     text
 }
@@ -243,9 +260,9 @@ fn details(report: &Report, row: &Row) -> String {
     let mut text = format!(
         "\n<details><summary><code>{}</code> {}, score {:.3}, {}</summary>\n\n",
         result.scenario.id,
-        row.status.word(),
+        row.standing(),
         result.composite,
-        took(result.wall_ms)
+        format_duration(result.wall_ms)
     );
     for (what, found) in row.reasons() {
         let _ = writeln!(

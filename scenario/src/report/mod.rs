@@ -4,6 +4,7 @@
 //! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)` and `render_all(&Reports)`, and take
 //! every foreign text through [`crate::untrusted`].
 
+mod caveats;
 mod github;
 mod json;
 mod junit;
@@ -15,26 +16,27 @@ mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
+pub use caveats::ReportCaveat;
 pub use github::{render as github, render_all as github_all};
 pub use json::{
     render as json, render_all as json_all, scenario as scenario_value, summary as summary_value, value as json_value,
 };
 pub use junit::{render as junit, render_all as junit_all};
-pub use markdown::{comment, drift as markdown_drift, render as markdown, render_all as markdown_all};
+pub use markdown::{comment, comparison as markdown_comparison, render as markdown, render_all as markdown_all};
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use read::{read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
-pub use terminal::{drift as terminal_drift, render as terminal, render_all as terminal_all};
+pub use terminal::{comparison as terminal_comparison, render as terminal, render_all as terminal_all};
 
-use crate::plan::{Plan, Seed, parameter_text};
+use crate::plan::{CellId, Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;
-use crate::score::{ExperimentScore, ScoreOptions, Status, score};
+use crate::score::{CellVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
 use crate::verdict::Outcome;
 
@@ -81,6 +83,8 @@ pub struct Header {
 pub struct Row {
     /// Its status beside the other replicas of its cell.
     pub status: Status,
+    /// Whether it failed in a cell that passed all the same, because its bar allows for that.
+    pub tolerated: bool,
     /// All about it.
     pub result: ScenarioResult,
 }
@@ -91,7 +95,12 @@ impl Report {
     pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
         let score = score(plan, &spec.scoring, &results, options);
         let mut last: HashMap<_, _> = results.into_iter().map(|result| (result.scenario.id.clone(), result)).collect();
-        let row = |status: &Status, result| Row { status: *status, result };
+        let passed = passed_cells(&score);
+        let row = |status: &Status, result: ScenarioResult| Row {
+            status: *status,
+            tolerated: is_tolerated(*status, &result.scenario.cell, &passed),
+            result,
+        };
         let rows = score
             .statuses
             .iter()
@@ -121,6 +130,12 @@ impl Report {
         command
     }
 
+    /// How often agents called tools, in all scenarios together.
+    #[must_use]
+    pub fn tool_calls(&self) -> u64 {
+        self.rows.iter().fold(0, |total: u64, row| total.saturating_add(row.result.tool_calls))
+    }
+
     /// How many scenarios are planned and have not ended.
     #[must_use]
     pub fn not_run(&self) -> usize {
@@ -128,7 +143,31 @@ impl Report {
     }
 }
 
+/// The cells that passed.
+fn passed_cells(score: &ExperimentScore) -> HashSet<CellId> {
+    let passed = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Pass);
+    passed.map(|cell| cell.id.clone()).collect()
+}
+
+/// Whether a scenario failed in a cell that passed all the same.
+fn is_tolerated(status: Status, cell: &CellId, passed: &HashSet<CellId>) -> bool {
+    matches!(status, Status::Fail | Status::Flaky) && passed.contains(cell)
+}
+
 impl Row {
+    /// Whether it keeps its experiment from passing: it could not be judged, or it failed in a cell that did not pass.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.status != Status::Pass && !self.tolerated
+    }
+
+    /// Its status in a few words.
+    #[must_use]
+    pub fn standing(&self) -> String {
+        let allowed = if self.tolerated { " (within its cell's bar)" } else { "" };
+        format!("{}{allowed}", self.status.word())
+    }
+
     /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
     #[must_use]
     pub fn reasons(&self) -> Vec<(String, String)> {

@@ -2,7 +2,7 @@
 //!
 //! Every line has a `type`: `scenario` for each scenario, `experiment` after those of one experiment, `skipped` for a spec
 //! that was not run, and `end` with the verdict of all of it as the last. Before them, whoever reads along while scenarios
-//! run gets `began`, `retrying` and `ended`.
+//! run gets `began`, `retrying` and `ended`, and `settled` once it is known whether a replica that failed is flaky.
 
 use std::fmt::Write as _;
 
@@ -30,8 +30,8 @@ pub fn render_all(reports: &Reports) -> String {
         line(&mut text, "skipped", json!({ "spec": skipped.spec, "reason": skipped.reason }));
     }
     let mut end = json!({ "verdict": reports.verdict(), "exit_code": reports.exit_code(), "note": reports.note });
-    if let Some(drift) = &reports.drift {
-        end["drift"] = json!({ "regressed": drift.regressed(), "summary": drift.summary() });
+    if let Some(comparison) = &reports.comparison {
+        end["drift"] = super::json::comparison(comparison);
     }
     line(&mut text, "end", end);
     text

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Header, Report, Reports, Row, Skipped};
+use super::{Header, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
 use crate::evidence::{Fired, Usage};
 use crate::forbidden::ForbiddenResult;
-use crate::plan::{CellId, Scenario, ScenarioId, Seed};
-use crate::result::{InvariantResult, RowStatus, ScenarioError, ScenarioResult};
+use crate::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
+use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use crate::score::{Cell, ExperimentScore, ExperimentVerdict, Metrics, Status};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 
@@ -57,7 +57,11 @@ struct WrittenScenario {
     scenario_id: ScenarioId,
     sandbox_id: String,
     status: Status,
+    /// Earlier versions did not write it.
+    cell_id: Option<CellId>,
     parameters: IndexMap<String, Json>,
+    #[serde(default)]
+    chaos: String,
     replica: u32,
     seed: Seed,
     wall_ms: u64,
@@ -73,6 +77,10 @@ struct WrittenScenario {
     limits: Vec<Fired>,
     offences: Vec<String>,
     notes: Vec<String>,
+    #[serde(default)]
+    caveats: Vec<Caveat>,
+    #[serde(default)]
+    ran_in: Option<RanIn>,
     error: Option<String>,
     error_kind: Option<ErrorKind>,
     cost: Option<WrittenCost>,
@@ -140,14 +148,15 @@ pub fn read_all(text: &str) -> Result<Reports, String> {
         reason: one["reason"].as_str().unwrap_or_default().to_owned(),
     });
     let note = value["note"].as_str().map(ToOwned::to_owned);
-    Ok(Reports { reports, skipped: skipped.collect(), note, drift: None })
+    Ok(Reports { reports, skipped: skipped.collect(), note, comparison: None })
 }
 
 impl Written {
     /// Refuses names that are none of ours.
     fn check(&self) -> Result<(), String> {
         let scenarios = self.scenarios.iter().map(|scenario| scenario.scenario_id.as_str());
-        let cells = self.cells.iter().map(|cell| cell.id.as_str());
+        let of_scenarios = self.scenarios.iter().filter_map(|scenario| scenario.cell_id.as_ref()).map(CellId::as_str);
+        let cells = self.cells.iter().map(|cell| cell.id.as_str()).chain(of_scenarios);
         let names = [self.spec_id.as_str(), self.experiment_id.as_str()].into_iter().chain(scenarios).chain(cells);
         for name in names {
             let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
@@ -185,7 +194,10 @@ impl From<Written> for Report {
             backend: written.settings.backend,
             server: None,
         };
-        let rows = written.scenarios.into_iter().map(Row::from).collect();
+        let passed = passed_cells(&score);
+        let tolerated =
+            |row: Row| Row { tolerated: is_tolerated(row.status, &row.result.scenario.cell, &passed), ..row };
+        let rows = written.scenarios.into_iter().map(Row::from).map(tolerated).collect();
         Self { header, spec_id: written.spec_id, seed: written.seed, score, rows }
     }
 }
@@ -197,12 +209,14 @@ impl From<WrittenScenario> for Row {
             let message = text.strip_prefix(&format!("{kind}: ")).unwrap_or(&text).to_owned();
             ScenarioError { kind, message }
         });
+        let key = CellKey { parameters: written.parameters, chaos: written.chaos };
         let scenario = Scenario {
             id: written.scenario_id,
-            cell: CellId::of(&written.parameters),
+            cell: written.cell_id.unwrap_or_else(|| CellId::of(&key)),
             replica: written.replica,
             seed: written.seed,
-            parameters: written.parameters,
+            parameters: key.parameters,
+            chaos: key.chaos,
             variants: Vec::new(),
             snapshot: None,
         };
@@ -228,8 +242,10 @@ impl From<WrittenScenario> for Row {
             tool_errors: written.tool_errors,
             usage: written.cost.map(Usage::from).unwrap_or_default(),
             notes: written.notes,
+            caveats: written.caveats,
+            ran_in: written.ran_in,
         };
-        Self { status: written.status, result }
+        Self { status: written.status, tolerated: false, result }
     }
 }
 

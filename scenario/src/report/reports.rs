@@ -1,7 +1,7 @@
 //! Several experiments, told in one document.
 
 use super::Report;
-use crate::drift::Drift;
+use crate::regression::{Change, RunComparison};
 use crate::score::{ExperimentScore, ExperimentVerdict};
 
 /// What one invocation has to tell: experiments, specs that were passed over, and a remark.
@@ -14,7 +14,7 @@ pub struct Reports {
     /// One line about all of it, such as "interrupted".
     pub note: Option<String>,
     /// What changed since a baseline.
-    pub drift: Option<Drift>,
+    pub comparison: Option<RunComparison>,
 }
 
 /// A spec that was not run.
@@ -27,11 +27,11 @@ pub struct Skipped {
 }
 
 impl Reports {
-    /// The exit code of a command that reports all of it: a failure or a regression goes before an error, and no experiment
-    /// at all is an error.
+    /// The exit code of a command that reports all of it: a failure, a regression or something that was removed goes before
+    /// an error, and no experiment at all is an error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        if self.count(1) > 0 || self.drift.as_ref().is_some_and(Drift::regressed) {
+        if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) {
             1
         } else if self.reports.is_empty() || self.count(0) < self.reports.len() {
             4
@@ -70,7 +70,7 @@ impl Reports {
     /// The only experiment, when there is nothing to tell besides.
     pub(super) fn only(&self) -> Option<&Report> {
         match self.reports.as_slice() {
-            [report] if self.skipped.is_empty() && self.note.is_none() && self.drift.is_none() => Some(report),
+            [report] if self.skipped.is_empty() && self.note.is_none() && self.comparison.is_none() => Some(report),
             _ => None,
         }
     }
@@ -80,8 +80,18 @@ impl Reports {
         let (all, passed, failed) = (self.reports.len(), self.count(0), self.count(1));
         let pending = if self.pending() > 0 { format!(", not ended {}", self.pending()) } else { String::new() };
         let (errors, skipped) = (self.errors(), self.skipped.len());
-        format!("experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}")
+        let comparison = self.comparison.as_ref().map(comparison_counts).unwrap_or_default();
+        format!(
+            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}"
+        )
     }
+}
+
+/// What a comparison adds to the reasons of a failure: `, regressed 2, removed 1`.
+fn comparison_counts(comparison: &RunComparison) -> String {
+    let removed = if comparison.fails_by_removal() { comparison.removed.len() } else { 0 };
+    let counts = [("regressed", comparison.count(Change::Regressed)), ("removed", removed)];
+    counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!(", {word} {count}")).collect()
 }
 
 #[cfg(test)]
@@ -89,8 +99,8 @@ mod tests {
     use serde_json::json;
 
     use super::{Reports, Skipped};
-    use crate::drift::Drift;
     use crate::evidence::Evidence;
+    use crate::regression::{Change, RunComparison};
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};
     use crate::report::{
         Report, comment, github_all, json, json_all, junit_all, markdown, markdown_all, ndjson_all, terminal,
@@ -114,7 +124,7 @@ mod tests {
             reports: vec![passed(), report(), errored(), report_of(&[evidence(0, "refunded", "")])],
             skipped: vec![skipped("specs/redis-cache", "needs redis"), skipped(HOSTILE, HOSTILE)],
             note: Some("interrupted".to_owned()),
-            drift: None,
+            comparison: None,
         }
     }
 
@@ -183,15 +193,16 @@ mod tests {
         insta::assert_snapshot!(text);
     }
 
-    fn drifted() -> Reports {
-        let drift = Drift::of(HOSTILE, &[passed()], &[report()]);
-        Reports { drift: Some(drift), ..of(vec![report()]) }
+    fn regressed() -> Reports {
+        let mut comparison = RunComparison::of(HOSTILE, &[passed()], &[report()]);
+        comparison.findings[0].change = Change::Regressed;
+        Reports { comparison: Some(comparison), ..of(vec![report()]) }
     }
 
     #[test]
     fn a_regression_is_a_failure_in_every_rendering() {
-        let reports = Reports { drift: drifted().drift, ..of(vec![passed()]) };
-        assert!(reports.drift.as_ref().is_some_and(Drift::regressed) && reports.exit_code() == 1);
+        let reports = Reports { comparison: regressed().comparison, ..of(vec![passed()]) };
+        assert!(reports.comparison.as_ref().is_some_and(RunComparison::regressed) && reports.exit_code() == 1);
         let (text, xml, markdown) = (terminal_all(&reports, 110), junit_all(&reports), markdown_all(&reports));
         for rendered in [&text, &xml, &markdown, &github_all(&reports), &ndjson_all(&reports), &json_all(&reports)] {
             assert!(
@@ -200,7 +211,10 @@ mod tests {
             );
         }
         assert_form(&xml);
-        insta::assert_snapshot!(format!("{text}\n{}", crate::report::markdown_drift(&drifted().drift.expect("drift"))));
+        insta::assert_snapshot!(format!(
+            "{text}\n{}",
+            crate::report::markdown_comparison(&regressed().comparison.expect("a comparison"))
+        ));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use serde_json::json;
 
 use super::{Header, Report};
 use crate::checks::testing::{files, text_file};
-use crate::evidence::{AgentRecord, Answer, Captured, CommandAnswer, Evidence, Exit, Fired, Leak, Limit, Usage};
+use crate::evidence::{
+    AgentRecord, Answer, CallTrace, CallTraceRecorder, Captured, CommandAnswer, Evidence, Exit, Fired, ImageRecord,
+    Leak, Limit, ToolProposal, ToolReport, Usage, World,
+};
 use crate::plan::{Plan, PlanOptions, expand};
 use crate::result::ScenarioResult;
 use crate::score::ScoreOptions;
@@ -73,10 +76,22 @@ pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
             ..Usage::default()
         },
         marker_key: Some("k1".to_owned()),
-        tool_calls: 4,
-        tool_errors: 1,
+        call_trace: call_trace(),
         ..Evidence::default()
     }
+}
+
+/// Four calls of a tool, of which one failed.
+fn call_trace() -> CallTrace {
+    let mut recorder = CallTraceRecorder::default();
+    for number in 0..4 {
+        let arguments = recorder.read_arguments("{}");
+        let (id, tool) = (number.to_string(), "read".to_owned());
+        let proposal = recorder.add_proposal(ToolProposal { at_ms: 1, model_call: 0, id, tool, arguments });
+        recorder
+            .add_report(proposal, ToolReport { at_ms: 2, model_call: 1, result: String::new(), is_error: number == 0 });
+    }
+    recorder.finish()
 }
 
 /// One scenario that passes, one that fails with hostile output, one that leaks, and one that could not run.
@@ -269,4 +284,77 @@ fn what_is_wrong_with_many_is_told_once() {
     let text = super::terminal(&report_of(&vec![evidence(2, "nothing", ""); 4]), 120);
     assert_eq!(text.matches("  again: ").count(), 1, "{text}");
     assert!(text.contains("  the same is wrong with 3 more scenarios: small-8b7ca09a1e75-r1, large-"), "{text}");
+}
+
+/// A report of one cell of five replicas that needs three: one failed, and one passed on an image that its agent changed.
+pub(super) fn tolerant(passes: usize) -> Report {
+    let text = SPEC
+        .replace("{pass_threshold: 0.6}", "{pass_threshold: 0.6, min_pass_rate: 0.6}")
+        .replace("{replicas: 2, matrix: {model: [small, large]}}", "{replicas: 5}");
+    let spec = load(&text, None).spec.expect("a spec");
+    let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+    let image =
+        ImageRecord { reference: "debian".to_owned(), name: "host: Debian 12".to_owned(), ..ImageRecord::default() };
+    let world = World { backend: "local".to_owned(), images: vec![image], ..World::default() };
+    let results = plan.scenarios.iter().enumerate().map(|(index, scenario)| {
+        let mut evidence =
+            Evidence { world: world.clone(), ..evidence(i32::from(index >= passes), "refunded", HOSTILE) };
+        if let (0, Some([Answer::Command(command)])) =
+            (index, evidence.answers.get_mut("tests_pass").map(Vec::as_mut_slice))
+        {
+            command.image_changes = vec!["/usr/bin/pytest".to_owned()];
+        }
+        ScenarioResult::judge(&spec, scenario, &evidence)
+    });
+    let results = results.collect();
+    Report::new(header("s.yaml"), &spec, &plan, results, ScoreOptions::default())
+}
+
+#[test]
+fn a_failed_replica_of_a_passed_cell_is_no_failure_anywhere() {
+    let report = tolerant(4);
+    assert_eq!((report.score.exit_code(), report.score.flaky, report.score.failed), (0, 1, 0));
+    let xml = super::junit(&report);
+    assert!(xml.contains("failures=\"0\"") && !xml.contains("failures=\"1\""), "{xml}");
+    assert!(
+        !xml.contains("<failure") && xml.contains("name=\"flakyFailure\"") && xml.contains("flaky in the cell"),
+        "{xml}"
+    );
+    assert_form(&xml);
+    let github = super::github(&report);
+    assert!(!github.contains("::error") && github.contains("::notice"), "{github}");
+    assert!(github.contains("flaky (within its cell's bar)"), "{github}");
+    let text = super::terminal(&report, 110);
+    assert!(text.contains("cells 1, passed 1, failed 0; scenarios 5, passed 4, failed 0, flaky 1"), "{text}");
+    assert!(text.contains("its cell passed all the same: 4 of 5 replicas passed"), "{text}");
+    assert!(super::markdown(&report).contains("flaky (within its cell's bar)"));
+    let rows = super::json_value(&report)["scenarios"].as_array().expect("rows").clone();
+    assert_eq!((&rows[4]["status"], &rows[4]["tolerated"]), (&json!("flaky"), &json!(true)));
+}
+
+#[test]
+fn a_failed_replica_of_a_failed_cell_is_a_failure_everywhere() {
+    let report = tolerant(2);
+    assert_eq!((report.score.exit_code(), report.score.flaky), (1, 3));
+    assert_eq!(super::junit(&report).matches("<failure").count(), 3);
+    assert_eq!(super::github(&report).matches("::error file=").count(), 3);
+    let text = super::terminal(&report, 110);
+    assert!(text.contains("FAILED: cells 1, passed 0, failed 1; scenarios 5, passed 2, failed 0, flaky 3"), "{text}");
+}
+
+#[test]
+fn caveats_stand_beside_the_verdict_in_every_rendering() {
+    let report = tolerant(4);
+    let modified = "`tests_pass` passed on an image that the agent changed (/usr/bin/pytest)";
+    let stood_in = "`debian` was not used: `host: Debian 12` (local) stood in for it (5 scenarios)";
+    let reports = super::Reports { reports: vec![report.clone(), super::tests::report()], ..super::Reports::default() };
+    for text in [super::terminal(&report, 110), super::terminal_all(&reports, 110), super::github(&report)] {
+        assert!(text.contains(modified) && text.contains(stood_in), "{text}");
+    }
+    for text in [super::junit(&report), super::markdown(&report), super::json(&report), super::ndjson(&report)] {
+        assert!(text.contains(modified) && text.contains(stood_in), "{text}");
+    }
+    assert_eq!(super::junit(&report).matches("caveat: ").count(), 6, "and each test case has its own");
+    let read = super::read(super::json_value(&report)).expect("a report");
+    assert_eq!(super::json(&read), super::json(&report));
 }

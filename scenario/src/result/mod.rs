@@ -1,6 +1,8 @@
 //! What judging and scoring say about one scenario.
 
+mod caveat;
 mod model;
+mod provider;
 mod shortfall;
 
 use std::fmt;
@@ -8,12 +10,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::Case;
-use crate::evidence::{Evidence, Fired, Usage};
+use crate::evidence::{Evidence, Fired, ImageRecord, Usage};
 use crate::forbidden::{self, ForbiddenResult};
 use crate::plan::{Scenario, Values};
 use crate::score;
 use crate::spec::Spec;
-use crate::verdict::{ErrorKind, Outcome, Verdict};
+use crate::verdict::{ErrorCause, ErrorKind, Outcome, Verdict};
+
+pub use caveat::Caveat;
 
 /// What judging and scoring say about one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +56,21 @@ pub struct ScenarioResult {
     pub usage: Usage,
     /// Remarks for the reader.
     pub notes: Vec<String>,
+    /// What the reader must know to see what the result is worth.
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
+    /// What made its sandbox, and from which images; `None` when that was not recorded.
+    #[serde(default)]
+    pub ran_in: Option<RanIn>,
+}
+
+/// What made a sandbox, and from which images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanIn {
+    /// What made it: `docker` or `local`.
+    pub backend: String,
+    /// The images, with the sandbox's own first.
+    pub images: Vec<ImageRecord>,
 }
 
 /// Whether a scenario passed by its own run.
@@ -64,6 +83,18 @@ pub enum RowStatus {
     Fail,
     /// It could not be judged.
     Error,
+}
+
+impl RowStatus {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// One invariant and what was found.
@@ -100,7 +131,8 @@ impl ScenarioResult {
     /// Judges a scenario by its evidence, and by nothing else.
     ///
     /// A `forbidden` violation, a fired limit or another offence fails the scenario even when a check could not be
-    /// judged, because no verdict could change that. Otherwise a check that could not be judged makes it an error.
+    /// judged, because no verdict could change that. Otherwise a check that could not be judged makes it an error, and so does
+    /// a model's provider that failed an agent which did not pass.
     #[must_use]
     pub fn judge(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Self {
         let invariants = judge_invariants(spec, scenario, evidence);
@@ -109,21 +141,27 @@ impl ScenarioResult {
         let composite = score::composite(&invariants, spec.scoring.gate, violated);
         let error = first_error(&invariants).or_else(|| missing_record(spec, evidence));
         let scripted = model::judge(spec, evidence);
-        let offended =
-            violated || !evidence.limits.is_empty() || !evidence.offences.is_empty() || !scripted.offences.is_empty();
+        let limited = evidence.limits.iter().any(|fired| !provider::excuses(evidence, fired.limit));
+        let offended = violated || limited || !evidence.offences.is_empty() || !scripted.offences.is_empty();
+        // An unmet gate fails outright, also where the threshold is 0.
+        let reached = !score::misses_gate(&invariants, spec.scoring.gate)
+            && score::reaches(composite, spec.scoring.pass_threshold.get());
+        let passed = reached && error.is_none() && evidence.limits.is_empty();
+        // Without its model, an agent cannot do what a check looks for, so that this goes before a check's own error.
+        let error = provider::error(evidence).or(error);
         let status = match (&error, offended) {
             (_, true) => RowStatus::Fail,
+            (_, false) if passed => RowStatus::Pass,
             (Some(_), false) => RowStatus::Error,
-            // An unmet gate fails outright, also where the threshold is 0.
-            (None, false) if score::misses_gate(&invariants, spec.scoring.gate) => RowStatus::Fail,
-            (None, false) if score::reaches(composite, spec.scoring.pass_threshold.get()) => RowStatus::Pass,
             (None, false) => RowStatus::Fail,
         };
         let mut result = Self::unjudged(scenario, None);
         result.observe(evidence);
         result.offences.extend(scripted.offences);
         result.notes.extend(scripted.notes);
-        Self { status, composite, invariants, forbidden, error: error.filter(|_| status == RowStatus::Error), ..result }
+        let caveats = Caveat::of(&invariants, evidence);
+        let error = error.filter(|_| status == RowStatus::Error);
+        Self { status, composite, invariants, forbidden, error, caveats, ..result }
     }
 
     /// A scenario that could not be judged at all.
@@ -157,6 +195,8 @@ impl ScenarioResult {
             tool_errors: 0,
             usage: Usage::default(),
             notes: Vec::new(),
+            caveats: Vec::new(),
+            ran_in: None,
         }
     }
 
@@ -165,12 +205,14 @@ impl ScenarioResult {
         self.limits.clone_from(&evidence.limits);
         self.offences.clone_from(&evidence.offences);
         self.notes.clone_from(&evidence.notes);
+        let world = &evidence.world;
+        let ran_in = || RanIn { backend: world.backend.clone(), images: world.images.clone() };
+        self.ran_in = (!world.backend.is_empty()).then(ran_in);
         self.wall_ms = evidence.agent.wall_ms;
         self.exit_code = evidence.agent.exit.map(crate::evidence::Exit::shell_code);
         self.agent_output = evidence.agent.stdout.text();
         self.agent_stderr = evidence.agent.stderr.text();
-        self.tool_calls = evidence.tool_calls;
-        self.tool_errors = evidence.tool_errors;
+        (self.tool_calls, self.tool_errors) = evidence.tool_counts();
         self.usage = evidence.usage.clone();
     }
 }
@@ -204,7 +246,8 @@ fn missing_record(spec: &Spec, evidence: &Evidence) -> Option<ScenarioError> {
     } else {
         return None;
     };
-    Some(ScenarioError { kind: ErrorKind::Infrastructure, message: format!("the evidence holds no {missing}") })
+    let message = format!("the evidence holds no {missing}");
+    Some(ScenarioError { kind: ErrorCause::MissingRecord.kind(), message })
 }
 
 fn first_error(invariants: &[InvariantResult]) -> Option<ScenarioError> {

@@ -3,7 +3,7 @@
 use crate::evidence::{Evidence, ModelRecord};
 use crate::spec::Spec;
 use crate::spec::sections::Model;
-use crate::{counted, counted_as};
+use crate::{count_noun, count_noun_as};
 
 /// How many misses of a recording are told in full.
 const TOLD_MISSES: usize = 3;
@@ -29,7 +29,7 @@ pub(super) fn judge(spec: &Spec, evidence: &Evidence) -> ModelJudgement {
 impl ModelJudgement {
     fn exhausted(&mut self, model: &Model, record: &ModelRecord) {
         if record.exhausted {
-            let turns = counted_as(model.turns.len(), "turn holds", "turns hold");
+            let turns = count_noun_as(model.turns.len(), "turn holds", "turns hold");
             self.offences.push(format!(
                 "script_exhausted: the agent asked the model for more than the script's {turns}; add turns, or set `on_exhausted: repeat_last`"
             ));
@@ -40,7 +40,7 @@ impl ModelJudgement {
         if record.unused_turns.is_empty() {
             return;
         }
-        let (count, turns) = (record.unused_turns.len(), counted(model.turns.len(), "turn"));
+        let (count, turns) = (record.unused_turns.len(), count_noun(model.turns.len(), "turn"));
         let numbers: Vec<_> = record.unused_turns.iter().take(20).map(ToString::to_string).collect();
         let more = if count > numbers.len() { ", …" } else { "" };
         let was = if count == 1 { "was" } else { "were" };
@@ -56,7 +56,7 @@ impl ModelJudgement {
         self.offences.extend(record.misses.iter().take(TOLD_MISSES).map(|miss| format!("replay_miss: {miss}")));
         if let Some(more) = record.misses.len().checked_sub(TOLD_MISSES).filter(|more| *more > 0) {
             self.offences
-                .push(format!("replay_miss: {} had no answer in the recording", counted(more, "more request")));
+                .push(format!("replay_miss: {} had no answer in the recording", count_noun(more, "more request")));
         }
     }
 }

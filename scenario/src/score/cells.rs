@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::composite::reaches;
 use super::statistics::{Interval, count, pass_curve, wilson};
-use crate::plan::{CellId, Plan, Scenario};
+use crate::plan::{CellId, CellKey, Plan, Scenario};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::sections::{ReplicaAggregation, Scoring};
 
@@ -41,8 +41,9 @@ impl Status {
 pub struct Cell {
     /// The cell.
     pub id: CellId,
-    /// Its parameters.
-    pub parameters: IndexMap<String, serde_json::Value>,
+    /// Its key, by which it is found again in other runs: its parameters and its chaos cell.
+    #[serde(flatten)]
+    pub key: CellKey,
     /// Whether it passed.
     pub verdict: CellVerdict,
     /// How many replicas are planned.
@@ -110,7 +111,7 @@ fn cell(group: &Group<'_>, scoring: &Scoring, floor: Option<f64>) -> Cell {
     let share = |total: f64| (judged > 0).then(|| total / count(judged));
     Cell {
         id: group.first.cell.clone(),
-        parameters: group.first.parameters.clone(),
+        key: group.first.key(),
         verdict: verdict(group.planned, rows, scoring, floor),
         planned: group.planned,
         passed,

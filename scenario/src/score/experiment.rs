@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
 use super::statistics::{Interval, count, wilson};
-use crate::counted;
+use crate::count_noun;
 use crate::plan::{CellId, Plan, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::sections::Scoring;
@@ -173,7 +173,7 @@ impl Metrics {
         match self.unpriced {
             0 => format!("${:.4}", self.total_cost_usd),
             some => {
-                format!("${:.4} and {} whose model has no price", self.total_cost_usd, counted(some, "scenario"))
+                format!("${:.4} and {} whose model has no price", self.total_cost_usd, count_noun(some, "scenario"))
             }
         }
     }

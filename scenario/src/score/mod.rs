@@ -3,7 +3,6 @@
 //! Scenarios that could not be judged enter no rate, no mean and no cost.
 
 mod cells;
-mod compare;
 mod composite;
 mod experiment;
 mod statistics;
@@ -11,7 +10,6 @@ mod statistics;
 mod tests;
 
 pub use cells::{Cell, CellVerdict, Status};
-pub use compare::{ComparedMetric, Comparison, Direction};
 pub use composite::{composite, misses_gate, reaches};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, score};
-pub use statistics::{Interval, pass_hat, wilson};
+pub use statistics::{Interval, wilson};

@@ -30,19 +30,11 @@ pub fn wilson(passed: usize, trials: usize) -> Option<Interval> {
     })
 }
 
-/// The unbiased estimate of pass^j, the chance that j repetitions all pass: C(passed, j) / C(trials, j).
-#[must_use]
-pub fn pass_hat(passed: usize, trials: usize, j: usize) -> Option<f64> {
-    if j > trials {
-        return None;
-    }
-    Some((0..j).map(|step| count(passed.saturating_sub(step)) / count(trials - step)).product())
-}
-
 /// How long a curve of pass^j is at most.
 const MOST_STEPS: usize = 100;
 
-/// pass^1, pass^2, … as far as there are trials, at most 100 of them.
+/// The unbiased estimates of pass^1, pass^2, … as far as there are trials, at most 100 of them: the chance that j repetitions
+/// all pass is C(passed, j) / C(trials, j).
 pub(super) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
     let steps = (0..trials.min(MOST_STEPS)).map(|step| count(passed.saturating_sub(step)) / count(trials - step));
     steps

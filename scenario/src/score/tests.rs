@@ -3,12 +3,11 @@
 use indexmap::IndexMap;
 use proptest::prelude::*;
 
-use super::{
-    CellVerdict, ExperimentScore, ExperimentVerdict, ScoreOptions, Status, composite, pass_hat, reaches, score, wilson,
-};
+use super::statistics::pass_curve;
+use super::{CellVerdict, ExperimentScore, ExperimentVerdict, ScoreOptions, Status, composite, reaches, score, wilson};
 use crate::checks::testing::read;
 use crate::evidence::{Fired, Limit, Usage};
-use crate::plan::{CellId, Plan, Scenario, ScenarioId, Seed};
+use crate::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
 use crate::result::{InvariantResult, RowStatus, ScenarioResult};
 use crate::spec::sections::{GateRule, Scoring};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
@@ -62,12 +61,16 @@ fn a_gate_needs_a_passed_verdict_and_a_full_score() {
 
 #[test]
 fn rates_of_few_trials_are_honest() {
-    let golden: Vec<_> = (1..=8).map(|j| pass_hat(4, 8, j).expect("a number")).collect();
+    let golden = pass_curve(4, 8);
     assert!(
-        close(golden[0], 0.5) && close(golden[1], 0.2143) && close(golden[3], 0.0143) && golden[7] == 0.0,
+        close(golden[0], 0.5)
+            && close(golden[1], 0.2143)
+            && close(golden[3], 0.0143)
+            && golden[7] == 0.0
+            && golden.len() == 8,
         "{golden:?}"
     );
-    assert_eq!((pass_hat(8, 8, 8), pass_hat(3, 8, 9), pass_hat(0, 0, 0)), (Some(1.0), None, Some(1.0)));
+    assert_eq!((pass_curve(8, 8), pass_curve(0, 0)), (vec![1.0; 8], Vec::new()));
     let interval = wilson(4, 8).expect("an interval");
     assert!(close(interval.low, 0.2152) && close(interval.high, 0.7848), "{interval:?}");
     let all = wilson(10, 10).expect("an interval");
@@ -77,13 +80,14 @@ fn rates_of_few_trials_are_honest() {
 
 fn scenario(cell: &str, replica: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("cell".to_owned(), cell.into())].into_iter().collect();
-    let cell = CellId::of(&parameters);
+    let cell = CellId::of(&CellKey::from(parameters.clone()));
     Scenario {
         id: ScenarioId::of(&cell, replica),
         cell,
         replica,
         seed: Seed::new(0),
         parameters,
+        chaos: String::new(),
         variants: Vec::new(),
         snapshot: None,
     }

@@ -7,6 +7,27 @@ pub const MAX_BUNDLE_FILES: usize = 1000;
 /// How large a spec's folder may be.
 pub const MAX_BUNDLE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// The reason why files are no bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BundleError {
+    /// More files than a spec's folder may have.
+    #[error("the spec's folder has more than {MAX_BUNDLE_FILES} files")]
+    TooManyFiles,
+    /// More bytes than a spec's folder may have.
+    #[error("the spec's folder has {bytes} bytes; at most {MAX_BUNDLE_BYTES} are taken")]
+    TooLarge {
+        /// The bytes of all files.
+        bytes: u64,
+    },
+}
+
+/// For callers whose own errors are texts.
+impl From<BundleError> for String {
+    fn from(error: BundleError) -> Self {
+        error.to_string()
+    }
+}
+
 /// The files beside a spec: their paths relative to its folder, and their sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bundle {
@@ -14,15 +35,15 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// A bundle of these files; the message when there are too many or they are too large.
-    pub fn new(files: impl IntoIterator<Item = (String, u64)>) -> Result<Self, String> {
+    /// A bundle of these files, unless there are too many or they are too large.
+    pub fn new(files: impl IntoIterator<Item = (String, u64)>) -> Result<Self, BundleError> {
         let files: BTreeMap<_, _> = files.into_iter().take(MAX_BUNDLE_FILES + 1).collect();
         if files.len() > MAX_BUNDLE_FILES {
-            return Err(format!("the spec's folder has more than {MAX_BUNDLE_FILES} files"));
+            return Err(BundleError::TooManyFiles);
         }
         let bytes: u64 = files.values().sum();
         if bytes > MAX_BUNDLE_BYTES {
-            return Err(format!("the spec's folder has {bytes} bytes; at most {MAX_BUNDLE_BYTES} are taken"));
+            return Err(BundleError::TooLarge { bytes });
         }
         Ok(Self { files })
     }

@@ -87,7 +87,8 @@ codes! {
     /// A service of another kind than the one needed: SQL needs a Postgres or MySQL container, assertions on requests
     /// need an `http_mock`.
     WrongServiceKind = "wrong-service-kind", Error;
-    /// Requests of this mock are asked for but not kept. Add `record: true` to the service.
+    /// Requests to this service are asked for but not kept. A mock keeps them with `record: true`. Those to a container are
+    /// never kept, so `http_except` must allow it, or a mock must stand for it.
     NotRecorded = "not-recorded", Error;
     /// Two things of one kind share a name.
     DuplicateName = "duplicate-name", Error;
@@ -109,6 +110,8 @@ codes! {
     InvalidBundle = "invalid-bundle", Error;
     /// The `oracle` agent runs `task.solution`, and there is none.
     MissingSolution = "missing-solution", Error;
+    /// A fault that can never fire, whatever the agent does.
+    NeverFires = "never-fires", Error;
     /// Two listeners want the same port of the sandbox.
     PortConflict = "port-conflict", Error;
     /// The spec has no `agent`: it can be validated and used for an interactive sandbox, but not run.
@@ -131,6 +134,11 @@ codes! {
     FileNotCopied = "file-not-copied", Warning;
     /// A setting that changes nothing here.
     NoEffect = "no-effect", Warning;
+    /// A check runs a command or script in the sandbox that the agent left, where the agent can have replaced what it runs:
+    /// `sh`, `python3`, a module. `verify: fresh` runs it in a new container of the original image with a copy of the
+    /// workspace, and `verify: {fresh: [/etc/nginx]}` with a copy of more. There are no services and no network there, so a
+    /// check that calls a service says `verify: sandbox`, and then nothing is recommended.
+    VerifyFresh = "verify-fresh", Advice;
 }
 
 impl fmt::Display for Code {

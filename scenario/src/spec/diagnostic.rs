@@ -16,6 +16,8 @@ pub enum Severity {
     Error,
     /// The spec works, but perhaps not as its author thinks.
     Warning,
+    /// The spec is right, and could be better.
+    Advice,
 }
 
 impl fmt::Display for Severity {
@@ -23,6 +25,7 @@ impl fmt::Display for Severity {
         formatter.write_str(match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::Advice => "advice",
         })
     }
 }

@@ -12,8 +12,10 @@ use super::validate::validate;
 use super::yaml::{Entry, Kind, Limits, Node, parse};
 use super::{Sections, Spec};
 
+use crate::hex;
+
 /// Keys that are kept for parts of the language which this version does not run.
-pub(super) const RESERVED: [&str; 6] = ["chaos", "chaos_matrix", "contract", "contracts", "extends", "workflow"];
+pub(super) const RESERVED: [&str; 4] = ["contract", "contracts", "extends", "workflow"];
 /// How many findings are reported; a text with more needs another look anyway.
 const MOST_FINDINGS: usize = 100;
 
@@ -26,6 +28,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// How many more findings there are.
     pub left_out: usize,
+    /// What could be better about a spec that has no error. It is shown to who asks what is wrong with a spec, and nobody else.
+    pub advice: Vec<Diagnostic>,
 }
 
 /// Reads a spec. `bundle` lists the files beside it; `None` when it stands alone.
@@ -40,13 +44,16 @@ pub fn load(text: &str, bundle: Option<&Bundle>) -> Loaded {
     let (root, mut diagnostics) = parse(text, Limits::default());
     let spec = root.and_then(|root| read(root, bundle, &mut diagnostics));
     let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error);
+    let (mut advice, mut diagnostics): (Vec<_>, Vec<_>) =
+        diagnostics.into_iter().partition(|diagnostic| diagnostic.severity() == Severity::Advice);
+    advice.retain(|_| !failed);
     // Errors stay when there is too much to show.
     diagnostics.sort_by_key(|diagnostic| (diagnostic.severity(), diagnostic.span.start, diagnostic.code));
     diagnostics.dedup();
     let left_out = diagnostics.len().saturating_sub(MOST_FINDINGS);
     diagnostics.truncate(MOST_FINDINGS);
     diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
-    Loaded { spec: spec.filter(|_| !failed), diagnostics, left_out }
+    Loaded { spec: spec.filter(|_| !failed), diagnostics, left_out, advice }
 }
 
 fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnostic>) -> Option<Spec> {
@@ -99,5 +106,5 @@ fn take_reserved(root: &mut Node, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 fn digest(root: &Node) -> String {
-    Sha256::digest(root.canonical().to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(root.canonical().to_string()))
 }

@@ -19,6 +19,7 @@ pub(crate) mod section;
 pub mod sections;
 pub mod shape;
 pub mod template;
+mod tool_matcher;
 pub mod types;
 pub(crate) mod validate;
 pub mod yaml;
@@ -27,15 +28,16 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
-pub use bundle::{Bundle, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
+pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
 pub use load::{Loaded, load};
 pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
-    Agent, Audit, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources, Scoring, Secret,
-    Service, Setup, Task,
+    Agent, Audit, Chaos, ChaosCell, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
+    Scoring, Secret, Service, Setup, Task,
 };
-use types::{Filled, InvariantName, Label, SpecId, Table, Whole};
+pub use tool_matcher::{ToolMatcher, is_route_glob};
+use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
 /// A spec that was read and found right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,6 +100,10 @@ section! {
         network: Network = by_default(),
         /// What is written down about the agent's doings.
         audit: Audit = by_default(),
+        /// Faults of every scenario.
+        chaos: Chaos = by_default(),
+        /// Named sets of faults: every cell of `parallelism.matrix` is run with each of them, and without what `chaos` says.
+        chaos_matrix: Option<Many<ChaosCell, 100>>,
         /// What the agent must not do, whatever it achieves.
         forbidden: Forbidden = by_default(),
         /// What is the same in every run.
@@ -166,6 +172,17 @@ impl Sections {
             self.resources.concurrency_limit.map(|limit| limit.get()),
         ];
         limits.into_iter().flatten().min().and_then(|limit| u32::try_from(limit).ok())
+    }
+
+    /// The faults of the chaos cell with this name, those of its profile included; those of `chaos` when the name is empty.
+    #[must_use]
+    pub fn chaos_of(&self, cell: &str) -> Chaos {
+        let cells = || self.chaos_matrix.iter().flat_map(|cells| cells.iter());
+        match cells().find(|one| one.own.name.as_str() == cell) {
+            Some(cell) => cell.shared.expanded(self.model.as_ref()),
+            None if cell.is_empty() && self.chaos_matrix.is_none() => self.chaos.expanded(self.model.as_ref()),
+            None => Chaos::none(),
+        }
     }
 
     /// What to record: what `audit` says, and what the `forbidden` rules need.

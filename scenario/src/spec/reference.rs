@@ -9,6 +9,7 @@ use super::diagnostic::closest;
 use super::load::RESERVED;
 use super::reader::Readable;
 use super::section::Fields as _;
+use super::sections::Profile;
 use super::shape::{Field, Section, Shape, Tagged};
 use crate::checks::Comparison;
 
@@ -39,6 +40,13 @@ pub fn topics() -> Vec<Topic> {
     let comparison = Comparison::section();
     list.add("comparison", &comparison.doc, section_text("comparison", &comparison), None);
     list.add("templates", "What `{{ … }}` becomes.", TEMPLATES.to_owned(), None);
+    for profile in Profile::ALL {
+        let name = format!("profile.{profile}");
+        let faults: String = profile.yaml().lines().map(|line| format!("  {line}\n")).collect();
+        let text = format!("# Profile `{profile}`\n\nIt stands for these faults:\n\n```yaml\nchaos:\n{faults}```\n");
+        let summary = profile.yaml().lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        list.add(&name, &summary, text, None);
+    }
     for key in RESERVED {
         let text = format!(
             "# `{key}`\n\nReserved for a later version; a spec that uses it is refused with `not-supported-yet`.\n"
@@ -252,7 +260,7 @@ const TEMPLATES: &str = "## `templates`
 | name | becomes |
 |---|---|
 | `{{ params.NAME }}` | the cell's parameter; in a comparison, a value that is exactly this keeps its type |
-| `{{ secrets.NAME }}` | the secret's value; in results it is a marker, `[redacted:NAME:…]` |
+| `{{ secrets.NAME }}` | the secret's value; in results it is a marker, `[redacted:NAME:…]`, or `[redacted:NAME/FORM:…]` where it stood encoded, which equals nothing |
 | `{{ services.NAME.host }}`, `{{ services.NAME.port }}` | where the agent reaches a service |
 | `{{ seed }}` | the scenario's seed |
 | `{{ replica }}` | which repetition this is, from 0 |

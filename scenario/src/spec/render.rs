@@ -23,6 +23,7 @@ pub fn text(diagnostic: &Diagnostic, file: &str, source: &str, style: Style) -> 
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Advice => Level::INFO,
     };
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let message = untrusted::line(&diagnostic.message, 400);
@@ -86,9 +87,14 @@ pub fn github(diagnostic: &Diagnostic, file: &str) -> String {
     if let Some(help) = &diagnostic.help {
         let _ = write!(message, ": {}", untrusted::line(help, 400));
     }
+    // Only these words are commands there.
+    let command = match diagnostic.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice => "notice",
+    };
     format!(
-        "::{} file={},line={},col={},title={}::{}",
-        diagnostic.severity(),
+        "::{command} file={},line={},col={},title={}::{}",
         property(&untrusted::line(file, 300)),
         diagnostic.span.line,
         diagnostic.span.column,

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::moment;
-use crate::evidence::{AuditEvent, Audited, Evidence, ModelCall, ModelRecord, ToolUse};
+use crate::evidence::{AuditEvent, Audited, Evidence, ModelCall, ToolUse};
 
 /// One line for each doing of the agent.
 ///
@@ -11,8 +11,9 @@ use crate::evidence::{AuditEvent, Audited, Evidence, ModelCall, ModelRecord, Too
 /// outcome was seen. Lines with a time stand in its order, the others follow.
 #[must_use]
 pub fn audit_lines(evidence: &Evidence) -> Vec<Json> {
-    let model = evidence.model.iter().flat_map(of_model);
-    let mut events: Vec<_> = evidence.audit.iter().flatten().cloned().chain(model).collect();
+    let calls = evidence.model.iter().flat_map(|model| &model.calls).map(of_call);
+    let tools = evidence.call_trace.uses().into_iter().map(of_tool);
+    let mut events: Vec<_> = evidence.audit.iter().flatten().cloned().chain(calls).chain(tools).collect();
     events.sort_by_key(|audited| audited.at_ms.unwrap_or(u64::MAX));
     events.iter().map(|audited| line(evidence, audited)).collect()
 }
@@ -28,13 +29,6 @@ fn line(evidence: &Evidence, audited: &Audited) -> Json {
     line
 }
 
-fn of_model(record: &ModelRecord) -> Vec<Audited> {
-    let calls = record.calls.iter().map(of_call);
-    let at = |tool: &ToolUse| record.calls.get(tool.call).map(|call| call.at_ms + call.duration_ms);
-    let tools = record.tools.iter().map(|tool| Audited { at_ms: at(tool), event: of_tool(tool) });
-    calls.chain(tools).collect()
-}
-
 fn of_call(call: &ModelCall) -> Audited {
     let dialect = serde_json::to_value(call.dialect).ok();
     let event = AuditEvent::ModelCall {
@@ -47,41 +41,42 @@ fn of_call(call: &ModelCall) -> Audited {
     Audited { at_ms: Some(call.at_ms), event }
 }
 
-fn of_tool(tool: &ToolUse) -> AuditEvent {
-    AuditEvent::ToolCall {
-        id: tool.id.clone(),
-        name: tool.name.clone(),
-        arguments: tool.arguments.clone(),
-        result: tool.result.as_ref().map(|result| result.content.clone()),
-    }
+fn of_tool(used: ToolUse<'_>) -> Audited {
+    let event = AuditEvent::ToolCall {
+        id: used.proposal.id.clone().unwrap_or_default(),
+        name: used.proposal.tool.clone(),
+        arguments: used.proposal.arguments_text().into_owned(),
+        result: used.result().map(ToOwned::to_owned),
+    };
+    Audited { at_ms: Some(used.proposal.at_ms), event }
 }
 
 #[cfg(test)]
 mod tests {
     use super::audit_lines;
     use crate::evidence::{
-        AgentRecord, AuditEvent, Audited, Evidence, ModelCall, ModelRecord, ToolResult, ToolUse, World,
+        AgentRecord, AuditEvent, Audited, CallTraceRecorder, Evidence, ModelCall, ModelRecord, ToolProposal,
+        ToolReport, World,
     };
 
     #[test]
     fn lines_stand_in_the_order_of_their_times_and_what_has_none_follows() {
         let written = AuditEvent::FileWrite { path: "a.txt".to_owned(), op: "added".to_owned() };
         let asked = AuditEvent::Dns { name: "mail".to_owned(), kind: "A".to_owned(), answer: None };
-        let result = ToolResult { call: 1, content: "ok".to_owned(), is_error: false };
-        let tool = ToolUse {
-            id: "call_1".to_owned(),
-            name: "read".to_owned(),
-            arguments: "{}".to_owned(),
-            call: 0,
-            result: Some(result),
-        };
+        let mut recorder = CallTraceRecorder::default();
+        let arguments = recorder.read_arguments("{}");
+        let (id, tool) = ("call_1".to_owned(), "read".to_owned());
+        let proposal = recorder.add_proposal(ToolProposal { at_ms: 25, model_call: 0, id, tool, arguments });
+        recorder
+            .add_report(proposal, ToolReport { at_ms: 30, model_call: 1, result: "ok".to_owned(), is_error: false });
         let call =
             ModelCall { at_ms: 20, duration_ms: 5, request_model: "m".to_owned(), status: 200, ..ModelCall::default() };
         let evidence = Evidence {
             world: World { sandbox: "ts-1".to_owned(), ..World::default() },
             agent: AgentRecord { started_at: Some(jiff::Timestamp::UNIX_EPOCH), ..AgentRecord::default() },
             audit: Some(vec![written.into(), Audited { at_ms: Some(40), event: asked }]),
-            model: Some(ModelRecord { calls: vec![call], tools: vec![tool], ..ModelRecord::default() }),
+            model: Some(ModelRecord { calls: vec![call], ..ModelRecord::default() }),
+            call_trace: recorder.finish(),
             ..Evidence::default()
         };
         let lines: Vec<_> = audit_lines(&evidence).iter().map(ToString::to_string).collect();

@@ -9,15 +9,17 @@ mod metrics;
 mod span;
 mod timeline;
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
 
-use crate::evidence::{Body, Dialect, Evidence, ModelCall, ModelRecord, ToolUse};
+use crate::evidence::{Body, Dialect, Evidence, ModelCall, ToolUse};
 pub use audit::audit_lines;
 pub use lookup::lookup;
 pub use metrics::metrics;
 use span::Spans;
-pub use timeline::{Kind, Moment, timeline};
+pub use timeline::{Kind, Moment, Source, TimedEvent, TimelineLine, agent_started, timeline, timeline_lines};
 
 /// The trace of what was observed.
 ///
@@ -29,10 +31,16 @@ pub fn lines(evidence: &Evidence) -> Vec<Json> {
     let mut lines = Vec::new();
     if let Some(record) = &evidence.model {
         let spans = Spans::new(&evidence.world.sandbox, started);
+        let mut tools: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+        for (number, used) in evidence.call_trace.uses().into_iter().enumerate() {
+            if let Some(call) = used.proposal.model_call {
+                tools.entry(call).or_default().push((number, used));
+            }
+        }
         for (index, call) in record.calls.iter().enumerate() {
             lines.push(call_line(&spans, started, index, call));
-            let tools = record.tools.iter().enumerate().filter(|(_, tool)| tool.call == index);
-            lines.extend(tools.map(|(number, tool)| tool_line(&spans, started, record, number, tool)));
+            let tools = tools.remove(&index).unwrap_or_default().into_iter();
+            lines.extend(tools.map(|(number, used)| tool_line(&spans, started, (index, number), used)));
         }
     }
     lines.extend(evidence.self_reported.iter().map(self_reported));
@@ -109,34 +117,32 @@ fn call_metadata(call: &ModelCall) -> Json {
 }
 
 /// A tool stands between the end of the call that proposed it and the call that brought its result.
-fn tool_line(spans: &Spans, started: Timestamp, record: &ModelRecord, number: usize, tool: &ToolUse) -> Json {
-    let proposed = record.calls.get(tool.call).map_or(0, |call| call.at_ms.saturating_add(call.duration_ms));
-    let returned = tool.result.as_ref().and_then(|result| record.calls.get(result.call)).map(|call| call.at_ms);
-    let failed = tool.result.as_ref().is_some_and(|result| result.is_error);
-    let result = tool.result.as_ref().map(|result| result.content.as_str());
+fn tool_line(spans: &Spans, started: Timestamp, (call, number): (usize, usize), used: ToolUse<'_>) -> Json {
+    let (proposal, failed, result) = (used.proposal, used.is_error(), used.result());
+    let arguments = proposal.arguments_text();
     let mut metadata = json!({
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool.name,
-        "gen_ai.tool.call.id": tool.id,
-        "gen_ai.tool.call.arguments": tool.arguments,
+        "gen_ai.tool.name": proposal.tool,
+        "gen_ai.tool.call.id": proposal.id.as_deref().unwrap_or_default(),
+        "gen_ai.tool.call.arguments": arguments,
     });
     if let Some(result) = result {
         metadata["gen_ai.tool.call.result"] = result.into();
     }
     json!({
-        "ts": moment(started, proposed),
+        "ts": moment(started, proposal.at_ms),
         "event_type": "tool_use",
-        "tool": tool.name,
+        "tool": proposal.tool,
         "phase": "invoked",
-        "duration_ms": returned.map_or(0, |returned| returned.saturating_sub(proposed)),
+        "duration_ms": used.took_ms(),
         "status": if failed { "error" } else { "ok" },
         "error_type": if failed { "tool_error" } else { "" },
         "span_id": spans.tool(number),
-        "parent_span_id": spans.call(tool.call),
+        "parent_span_id": spans.call(call),
         "root_span_id": spans.root(),
-        "input": tool.arguments,
+        "input": arguments,
         "output": result.unwrap_or_default(),
-        "input_bytes": tool.arguments.len(),
+        "input_bytes": arguments.len(),
         "output_bytes": result.map_or(0, str::len),
         "metadata": metadata,
     })
@@ -192,7 +198,8 @@ mod tests {
 
     use super::lines;
     use crate::evidence::{
-        AgentRecord, Body, Dialect, Evidence, ModelCall, ModelRecord, TokenCount, ToolResult, ToolUse,
+        AgentRecord, Body, CallTraceRecorder, Dialect, Evidence, ModelCall, ModelRecord, TokenCount, ToolProposal,
+        ToolReport,
     };
 
     fn call(at_ms: u64, request: &str) -> ModelCall {
@@ -215,21 +222,20 @@ mod tests {
     }
 
     fn evidence() -> Evidence {
-        let result = ToolResult { call: 1, content: "ok".to_owned(), is_error: true };
-        let tool = ToolUse {
-            id: "call_0_0".to_owned(),
-            name: "read".to_owned(),
-            arguments: "{}".to_owned(),
-            call: 0,
-            result: Some(result),
-        };
+        let mut recorder = CallTraceRecorder::default();
+        let arguments = recorder.read_arguments("{}");
+        let (id, tool) = ("call_0_0".to_owned(), "read".to_owned());
+        let proposal = recorder.add_proposal(ToolProposal { at_ms: 120, model_call: 0, id, tool, arguments });
+        recorder
+            .add_report(proposal, ToolReport { at_ms: 200, model_call: 1, result: "ok".to_owned(), is_error: true });
         let refused = ModelCall { status: 401, problem: Some("no key".to_owned()), ..ModelCall::default() };
         let calls = vec![call(100, "{\"a\":1}"), call(200, "{}"), refused];
-        let model = ModelRecord { calls, tools: vec![tool], ..ModelRecord::default() };
+        let model = ModelRecord { calls, ..ModelRecord::default() };
+        let call_trace = recorder.finish();
         let self_reported = vec![json!({"event_type": "tool_call"}), json!("odd")];
         let started = "2026-01-02T03:04:05Z".parse::<Timestamp>().expect("a time");
         let agent = AgentRecord { started_at: Some(started), ..AgentRecord::default() };
-        Evidence { agent, model: Some(model), self_reported, ..Evidence::default() }
+        Evidence { agent, model: Some(model), call_trace, self_reported, ..Evidence::default() }
     }
 
     fn traced() -> Vec<serde_json::Value> {

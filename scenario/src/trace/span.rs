@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::hex;
+
 /// The spans of one scenario.
 #[derive(Debug)]
 pub(super) struct Spans {
@@ -33,5 +35,5 @@ impl Spans {
 
 /// Eight bytes in hex, as OpenTelemetry has them.
 fn id(name: &str) -> String {
-    Sha256::digest(name).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(name)[..8])
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use scenario::spec::{Bundle, Loaded, load};
+use scenario::spec::{Bundle, BundleError, Loaded, load};
 
 /// A spec of the repository.
 pub(crate) struct Case {
@@ -11,7 +11,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Its text.
     pub(crate) text: String,
-    bundle: Option<Result<Bundle, String>>,
+    bundle: Option<Result<Bundle, BundleError>>,
 }
 
 impl Case {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use scenario::spec::code::Code;
+use scenario::spec::diagnostic::Severity;
 use scenario::spec::render::{Style, text};
 use scenario::spec::{Bundle, load};
 
@@ -29,7 +30,10 @@ fn every_broken_spec_is_refused_for_the_reason_that_it_states() {
 fn every_code_has_a_broken_spec() {
     let shown: BTreeSet<_> =
         invalid().iter().flat_map(|case| case.load().diagnostics).map(|finding| finding.code).collect();
-    let missing: Vec<_> = Code::ALL.iter().filter(|code| !shown.contains(code) && !MADE_HERE.contains(code)).collect();
+    // What could be better is not broken.
+    let is_fault = |code: &&Code| code.severity() != Severity::Advice;
+    let faults = Code::ALL.iter().filter(is_fault);
+    let missing: Vec<_> = faults.filter(|code| !shown.contains(code) && !MADE_HERE.contains(code)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 

@@ -1,6 +1,7 @@
 //! The pure heart, driven from outside: the examples, the broken specs, the schema.
 
 mod corpus;
+mod earlier_evidence;
 mod examples;
 mod invalid;
 mod judging;

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use scenario::checks::Check;
 use scenario::evidence::{
-    AgentRecord, Answer, AuditEvent, Blob, Body, Captured, CommandAnswer, Datum, Evidence, Exchange, Exit, FileEntry,
-    FileKind, Files, Fired, ImageRecord, Journal, JudgeAnswer, Leak, Limit, Overflow, OverflowCount, Probe,
-    SnapshotRecord, SqlAnswer, Usage, WorkspaceChanges, World,
+    AgentRecord, Answer, AuditEvent, Blob, Body, CallTrace, Captured, CommandAnswer, Datum, Evidence, Exchange, Exit,
+    FileEntry, FileKind, Files, Fired, ImageRecord, Journal, JudgeAnswer, Leak, Limit, Overflow, OverflowCount, Probe,
+    SnapshotRecord, SqlAnswer, ToolCall, ToolCallSource, Usage, WorkspaceChanges, World,
 };
 use scenario::number::Number;
 use scenario::plan::{Scenario, Values};
@@ -51,11 +51,11 @@ impl Subject {
             rarely(vec(self.text(), 1..3)),
             vec(self.text(), 0..3),
         );
-        let counted = (usage(), self.changes(), any::<u64>(), any::<u64>(), vec(self.text(), 0..2));
+        let counted = (usage(), self.changes(), rarely(vec(self.tool_call(), 1..4)), vec(self.text(), 0..2));
         let whole = |((world, agent, marker_key, answers, journals), doings, counted)| {
             let (audit, leaks, limits, offences, image_changes): (Option<Vec<AuditEvent>>, _, _, _, _) = doings;
             let audit = audit.map(|events| events.into_iter().map(Into::into).collect());
-            let (usage, workspace, tool_calls, tool_errors, notes) = counted;
+            let (usage, workspace, calls, notes) = counted;
             Evidence {
                 world,
                 agent,
@@ -69,8 +69,7 @@ impl Subject {
                 image_changes,
                 usage,
                 workspace,
-                tool_calls,
-                tool_errors,
+                call_trace: CallTrace(calls),
                 notes,
                 ..Evidence::default()
             }
@@ -205,6 +204,7 @@ impl Subject {
                 body,
                 status,
                 at_ms,
+                fault: None,
             })
             .boxed()
     }
@@ -245,6 +245,19 @@ impl Subject {
                 .prop_map(|(command, exit_code)| AuditEvent::Command { command, exit_code }),
         ]
         .boxed()
+    }
+
+    fn tool_call(&self) -> impl Strategy<Value = ToolCall> + use<> {
+        let source = select(vec![ToolCallSource::Proposed, ToolCallSource::Executed, ToolCallSource::Reported]);
+        let numbers = (any::<u64>(), any::<u64>(), option::of(any::<usize>()), option::of(any::<u64>()));
+        let texts = (option::of(self.text()), self.text(), option::of(self.text()), option::of(self.text()));
+        (numbers, texts, source, json_value(), any::<bool>()).prop_map(
+            |(numbers, texts, source, arguments, is_error)| {
+                let (seq, at_ms, model_call, proposal) = numbers;
+                let (id, tool, written, result) = texts;
+                ToolCall { seq, at_ms, id, tool, source, arguments, written, model_call, proposal, result, is_error }
+            },
+        )
     }
 
     fn leak(&self) -> impl Strategy<Value = Leak> + use<> {

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use scenario::counted_as;
+use scenario::count_noun_as;
 use serde::Serialize;
 use store::{Lane, QueueDepth, Worker};
 use utoipa::ToSchema;
@@ -29,6 +29,10 @@ pub(crate) struct CapacityBody {
     pub(crate) oldest_wait_ms: u64,
     /// What waits and is being run, by spec; the caller's own.
     pub(crate) specs: Vec<SpecQueueBody>,
+    /// What the server itself tries again because it failed, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) problems: Vec<String>,
     /// Why things wait, in words.
     #[schema(example = "nothing waits")]
     pub(crate) explanation: String,
@@ -55,6 +59,10 @@ pub(crate) struct WorkerBody {
     /// Why it takes nothing now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// What it tries again because it failed, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) problems: Vec<String>,
     /// Its version.
     pub(crate) version: String,
     /// When it started.
@@ -108,6 +116,7 @@ pub(crate) async fn capacity_of(app: &App, caller: &Caller) -> Result<CapacityBo
         queued: depth.queued,
         oldest_wait_ms: oldest_wait(&depth, now),
         specs: specs.collect(),
+        problems: app.retries.failing(),
         explanation: explain(&workers, &depth),
         workers: workers.into_iter().map(shown).collect(),
     })
@@ -119,14 +128,19 @@ pub(crate) fn oldest_wait(depth: &QueueDepth, now: Timestamp) -> u64 {
     u64::try_from(waited).unwrap_or(0)
 }
 
+/// What to do when all slots are taken.
+const MORE_ROOM: &str = "more workers, or a higher `--max-concurrent`, run more at once";
+
 /// Why things wait.
 fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
     let wait = match depth.queued {
         0 => return "nothing waits".to_owned(),
-        some => counted_as(some, "scenario waits", "scenarios wait"),
+        some => count_noun_as(some, "scenario waits", "scenarios wait"),
     };
     if workers.is_empty() {
-        return format!("{wait}: no worker is there; start one with `touchstone worker`");
+        return format!(
+            "{wait}: no worker is there; start one with `touchstone worker`, or read the log of one that should be there"
+        );
     }
     let (slots, running) = workers
         .iter()
@@ -136,15 +150,18 @@ fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
         .filter_map(|worker| Some(format!("{}: {}", worker.new.host, worker.pulse.reason.as_ref()?)))
         .collect();
     match (workers.len(), unwilling.len()) {
-        (all, some) if some == all => format!("{wait}: no worker takes anything ({})", unwilling.join("; ")),
-        (_, 0) if running >= slots && slots == 1 => format!("{wait}: the only slot is taken"),
-        (_, 0) if running >= slots => format!("{wait}: all {slots} slots are taken"),
+        (all, some) if some == all => {
+            let next = if running >= slots { MORE_ROOM } else { "the logs of the workers say more" };
+            format!("{wait}: no worker takes anything ({}); {next}", unwilling.join("; "))
+        }
+        (_, 0) if running >= slots && slots == 1 => format!("{wait}: the only slot is taken; {MORE_ROOM}"),
+        (_, 0) if running >= slots => format!("{wait}: all {slots} slots are taken; {MORE_ROOM}"),
         (_, 0) => {
             format!("{wait}: a worker takes the next one soon, unless the `concurrency_limit` of its spec is reached")
         }
         _ => format!(
             "{wait}: {running} of {} taken, and some workers take nothing ({})",
-            counted_as(slots, "slot is", "slots are"),
+            count_noun_as(slots, "slot is", "slots are"),
             unwilling.join("; ")
         ),
     }
@@ -167,6 +184,7 @@ fn shown(worker: Worker) -> WorkerBody {
         memory_bytes: new.budget.memory,
         free_disk_bytes: pulse.free_disk,
         reason: pulse.reason,
+        problems: pulse.problems,
         version: new.version,
         started_at: started_at.to_string(),
         seen_at: seen_at.to_string(),

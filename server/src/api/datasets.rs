@@ -6,18 +6,19 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::{Dataset, NewDataset, NewRecord, Page, Record};
+use store::{Dataset, Listed, NewDataset, NewRecord, Page, Record, Store, StoreError};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::owned::{self, Owned};
 use crate::app::App;
-use crate::auth::{Caller, Reader, Submitter};
+use crate::auth::{Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, JsonBody};
+use crate::extract::{At, JsonBody, QueryParams};
 use crate::fields;
 use crate::page::{Listing, PageQuery};
-use crate::whole;
+use crate::stream_array;
 
 /// How many characters a description may have.
 const DESCRIPTION: usize = 10_000;
@@ -146,7 +147,7 @@ pub(crate) async fn create(
         description: fields::text(request.description, "description", DESCRIPTION)?,
     };
     let dataset = app.store.create_dataset(&new, app.clock.now()).await?;
-    Ok((StatusCode::CREATED, Json(shown(dataset))))
+    Ok((StatusCode::CREATED, Json(dataset.shown())))
 }
 
 /// All datasets, newest first
@@ -156,10 +157,9 @@ pub(crate) async fn create(
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Listing<DatasetBody>, ApiError> {
-    let listed = app.store.datasets(caller.sees(), page.whole_list()).await?;
-    Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
+    owned::list::<Dataset>(&app, &caller, &page).await
 }
 
 /// A dataset
@@ -171,7 +171,7 @@ pub(crate) async fn one(
     Reader(caller): Reader,
     At(id): At<String>,
 ) -> Result<Json<DatasetBody>, ApiError> {
-    Ok(Json(shown(owned(&app, &caller, &id).await?)))
+    Ok(Json(owned::owned::<Dataset>(&app, &caller, &id).await?.shown()))
 }
 
 /// Remove a dataset with its records
@@ -183,9 +183,7 @@ pub(crate) async fn remove(
     Submitter(caller): Submitter,
     At(id): At<String>,
 ) -> Result<StatusCode, ApiError> {
-    owned(&app, &caller, &id).await?;
-    app.store.remove_dataset(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    owned::remove::<Dataset>(&app, &caller, &id).await
 }
 
 /// Add records to a dataset
@@ -201,7 +199,7 @@ pub(crate) async fn add_records(
     At(id): At<String>,
     JsonBody(request): JsonBody<RecordsRequest>,
 ) -> Result<(StatusCode, Json<AddedBody>), ApiError> {
-    let dataset = owned(&app, &caller, &id).await?;
+    let dataset: Dataset = owned::owned(&app, &caller, &id).await?;
     let added = request.records.len();
     if added > RECORDS {
         return Err(ApiError::too_large(format!("at most {RECORDS} records can be added at once")));
@@ -225,10 +223,10 @@ pub(crate) async fn records(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(query): Asked<RecordsQuery>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(query): QueryParams<RecordsQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Response, ApiError> {
-    owned(&app, &caller, &id).await?;
+    owned::owned::<Dataset>(&app, &caller, &id).await?;
     let tags = query.tags.unwrap_or_default();
     let tags: Vec<String> = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(Into::into).collect();
     let version = query.version;
@@ -240,20 +238,13 @@ pub(crate) async fn records(
     let part = move |after: Option<String>| {
         let (app, id, tags) = (app.clone(), id.clone(), tags.clone());
         async move {
-            let page = Page { after: after.as_deref(), most: whole::AT_ONCE };
+            let page = Page { after: after.as_deref(), most: stream_array::AT_ONCE };
             let listed = app.store.records(&id, version, &tags, page).await?;
             let items = listed.items.into_iter().map(|record| (id.clone(), record)).collect();
-            Ok(store::Listed { items, next: listed.next })
+            Ok(Listed { items, next: listed.next })
         }
     };
-    whole::array(part, shown_record).await
-}
-
-async fn owned(app: &App, caller: &Caller, id: &str) -> Result<Dataset, ApiError> {
-    let missing = || ApiError::not_found(format!("there is no dataset `{}`", scenario::untrusted::line(id, 100)));
-    let dataset = app.store.dataset(id).await?.ok_or_else(missing)?;
-    caller.owns(&dataset.new.owner, "this dataset")?;
-    Ok(dataset)
+    stream_array::array(part, shown_record).await
 }
 
 fn new_record(app: &App, record: RecordRequest) -> Result<NewRecord, ApiError> {
@@ -272,15 +263,37 @@ fn new_record(app: &App, record: RecordRequest) -> Result<NewRecord, ApiError> {
     })
 }
 
-fn shown(dataset: Dataset) -> DatasetBody {
-    let Dataset { new, version, created_at } = dataset;
-    DatasetBody {
-        id: new.id,
-        user_id: new.owner,
-        name: new.name,
-        description: new.description,
-        version,
-        created_at: created_at.to_string(),
+impl Owned for Dataset {
+    type Body = DatasetBody;
+
+    const NOUN: &'static str = "dataset";
+
+    async fn find(store: &Store, id: &str) -> Result<Option<Self>, StoreError> {
+        store.dataset(id).await
+    }
+
+    async fn list(store: &Store, owner: Option<&str>, page: Page<'_>) -> Result<Listed<Self>, StoreError> {
+        store.datasets(owner, page).await
+    }
+
+    async fn remove(store: &Store, id: &str) -> Result<bool, StoreError> {
+        store.remove_dataset(id).await
+    }
+
+    fn owner(&self) -> &str {
+        &self.new.owner
+    }
+
+    fn shown(self) -> DatasetBody {
+        let Dataset { new, version, created_at } = self;
+        DatasetBody {
+            id: new.id,
+            user_id: new.owner,
+            name: new.name,
+            description: new.description,
+            version,
+            created_at: created_at.to_string(),
+        }
     }
 }
 

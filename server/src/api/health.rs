@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use store::PROBING;
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -32,7 +33,7 @@ pub(crate) async fn healthz() -> Json<Health> {
     Json(OK)
 }
 
-/// Whether the server can work: its database answers, and it is not ending.
+/// Whether the server can work: its database answers, its artifact place can be used, and it is not ending.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Health), (status = 503, body = ErrorBody)))]
 pub(crate) async fn readyz(State(app): State<App>) -> Result<Json<Health>, ApiError> {
@@ -40,5 +41,8 @@ pub(crate) async fn readyz(State(app): State<App>) -> Result<Json<Health>, ApiEr
         return Err(ApiError::busy("the server is ending"));
     }
     app.store.setting("ready").await?;
+    if app.retries.reason_of(PROBING).is_some() {
+        return Err(ApiError::unavailable("the artifact place cannot be used; the server's log says why"));
+    }
     Ok(Json(OK))
 }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use store::{ApiKey, NewKey, Scope};
+use store::{ApiKey, Ids, NewKey, Scope};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -15,8 +15,7 @@ use super::specs::OwnerQuery;
 use crate::app::App;
 use crate::auth::{Admin, KEY_PREFIX, hash, require_owner};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, JsonBody};
-use crate::surroundings::Ids;
+use crate::extract::{At, JsonBody, QueryParams};
 
 /// How many random bytes a key has.
 const BYTES: usize = 32;
@@ -141,7 +140,7 @@ pub(crate) async fn create(
 pub(crate) async fn list(
     State(app): State<App>,
     Admin(_caller): Admin,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<Vec<KeyBody>>, ApiError> {
     let keys = app.store.keys(query.owner.as_deref()).await?;
     Ok(Json(keys.into_iter().map(shown).collect()))

@@ -10,6 +10,7 @@ pub(crate) mod datasets;
 pub(crate) mod experiments;
 pub(crate) mod health;
 pub(crate) mod keys;
+mod owned;
 pub(crate) mod runs;
 pub(crate) mod sandboxes;
 pub(crate) mod scenarios;

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use scenario::hex;
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -22,7 +23,7 @@ use crate::auth::Submitter;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::{json, media_type, read, require_media};
 use crate::submission::{
-    Given, Options, OtherAgent, ReadSpec, Upload, new_run, plan, read_spec, require_secrets, seal_given, unpack_aside,
+    AgentSchema, Given, Options, ReadSpec, Upload, new_run, plan, read_spec, require_secrets, seal_given, unpack_aside,
 };
 
 /// What makes a request the same one.
@@ -84,7 +85,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         ("replicas" = Option<u32>, Query, description = "How often each cell is repeated"),
         ("seed" = Option<u64>, Query, description = "The seed"),
         ("param" = Option<String>, Query, description = "NAME=VALUE of a parameter, instead of the matrix's"),
-        ("agent" = Option<OtherAgent>, Query, description = "Who acts instead of the spec's own agent"),
+        ("agent" = Option<AgentSchema>, Query, description = "Who acts instead of the spec's own agent"),
         ("min_pass_rate" = Option<f64>, Query, description = "A pass rate that every cell must reach"),
         ("filter" = Option<String>, Query, description = "Only scenarios that match"),
         ("owner" = Option<String>, Query, description = "Whose experiment it is, for who has the scope `admin`")),
@@ -103,7 +104,7 @@ pub(crate) async fn submit(
     let key = idempotency_key(&headers)?;
     let Query(query) = query.map_err(|error| ApiError::invalid(format!("the query: {}", error.body_text())))?;
     require_media(&headers, &KINDS)?;
-    let _room = app.uploads.try_acquire().map_err(|_| ApiError::busy("many uploads are under way; try again soon"))?;
+    let _room = app.upload_place(&caller)?;
     let bytes = read(body, app.config.upload_bytes).await?;
     let mark = app.master_key.mark(&digest(&query, &bytes));
     let submission = match media_type(&headers).as_str() {
@@ -157,16 +158,11 @@ pub(crate) async fn prepare(
     let run = new_run(app, owner, &spec, &settings, plan.scenarios).await?;
     require_secrets(app, owner, &spec, &secrets).await?;
     let id = ExperimentId(app.ids.id());
-    let experiment = NewExperiment {
-        id,
-        owner: owner.to_owned(),
-        name: options.name(spec.id.as_str())?,
-        source: format!("{}.yaml", spec.id),
-        seed: plan.seed,
-        settings,
-        secrets: seal_given(app, id, &spec, &secrets)?,
-        spec: app.store.keep_spec(owner, spec.id.as_str(), &upload.content, app.clock.now()).await?,
-    };
+    let version = app.store.keep_spec(owner, spec.id.as_str(), &upload.content, app.clock.now()).await?;
+    let experiment = NewExperiment::new(id, version, format!("{}.yaml", spec.id), plan.seed, settings)
+        .owned_by(owner)
+        .named(options.name(spec.id.as_str())?)
+        .with_secrets(seal_given(app, id, &spec, &secrets)?);
     Ok((experiment, run))
 }
 
@@ -210,7 +206,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> Result<(), ApiError> {
         "replicas" => options.replicas = Some(value.parse().map_err(|_| wrong())?),
         "seed" => options.seed = Some(value.parse().map_err(|_| wrong())?),
         "min_pass_rate" => options.min_pass_rate = Some(value.parse().map_err(|_| wrong())?),
-        "agent" => options.agent = Some(serde_json::from_value(value.into()).map_err(|_| wrong())?),
+        "agent" => options.agent = Some(value.parse().map_err(|_| wrong())?),
         "filter" => options.filter.get_or_insert_default().push(value.to_owned()),
         "param" => {
             let (name, value) = value.split_once('=').ok_or_else(wrong)?;
@@ -238,5 +234,5 @@ fn digest(query: &[(String, String)], body: &[u8]) -> String {
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(hasher.finalize())
 }

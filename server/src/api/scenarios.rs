@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use axum::Json;
 use axum::extract::State;
 use scenario::result::RowStatus;
+use scenario::score::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{ExperimentId, FoundScenario, Listed, Run, RunId, ScenarioFilter};
@@ -15,9 +16,9 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::page::{Envelope, PageQuery};
-use crate::results::status_of;
+use crate::results::ScenarioStatus;
 
 /// Which scenarios.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -30,13 +31,13 @@ pub(crate) struct ScenariosQuery {
     scenario_id: Option<String>,
     /// With this status only.
     #[param(inline)]
-    status: Option<ScenarioStatus>,
+    status: Option<EndedStatus>,
 }
 
 /// How a scenario ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ScenarioStatus {
+pub(crate) enum EndedStatus {
     /// It passed.
     Pass,
     /// It failed.
@@ -57,7 +58,8 @@ pub(crate) struct ScenarioRowBody {
     /// Which run of it.
     run: u32,
     /// `pass`, `fail`, `flaky` or `error`; `pending` before its end, `not_run` when its run was ended before.
-    status: &'static str,
+    #[schema(value_type = String)]
+    status: ScenarioStatus,
     /// The parameters of its cell.
     #[schema(value_type = Object)]
     parameters: Value,
@@ -97,8 +99,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(query): Asked<ScenariosQuery>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(query): QueryParams<ScenariosQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Json<Envelope<ScenarioRowBody>>, ApiError> {
     let wanted = |asked: &Option<String>| asked.clone().filter(|asked| !asked.is_empty());
     let Ok(experiment) = wanted(&query.experiment_id).map(|id| id.parse::<ExperimentId>()).transpose() else {
@@ -107,14 +109,14 @@ pub(crate) async fn list(
         return Ok(Json(Envelope::of(none, |row| row)));
     };
     let scenario = wanted(&query.scenario_id);
-    let status = query.status.map(ScenarioStatus::alone);
+    let status = query.status.map(EndedStatus::alone);
     let filter = ScenarioFilter { owner: caller.sees(), experiment, scenario: scenario.as_deref(), status };
     let Listed { items, next } = app.store.find_scenarios(filter, page.page()).await?;
     let runs = runs(&app, &items).await?;
     let rows = items.into_iter().filter_map(|found| {
         let run = runs.get(&found.run)?;
         let row = shown(found, run);
-        query.status.is_none_or(|wanted| wanted.word() == row.status).then_some(row)
+        query.status.is_none_or(|wanted| row.status == ScenarioStatus::Ended(wanted.status())).then_some(row)
     });
     Ok(Json(Envelope::of(Listed { items: rows.collect(), next }, |row| row)))
 }
@@ -132,7 +134,7 @@ async fn runs(app: &App, found: &[FoundScenario]) -> Result<HashMap<RunId, Run>,
 
 fn shown(found: FoundScenario, run: &Run) -> ScenarioRowBody {
     let FoundScenario { stored, ended_at, .. } = found;
-    let status = status_of(&stored, run);
+    let status = ScenarioStatus::of(&stored, run, run.score.as_ref());
     let (scenario, result) = (stored.scenario, stored.result);
     let experiment_id = run.id.experiment.to_string();
     let result = result.as_ref();
@@ -154,7 +156,7 @@ fn shown(found: FoundScenario, run: &Run) -> ScenarioRowBody {
     }
 }
 
-impl ScenarioStatus {
+impl EndedStatus {
     /// The status that it has by itself.
     fn alone(self) -> RowStatus {
         match self {
@@ -164,12 +166,12 @@ impl ScenarioStatus {
         }
     }
 
-    fn word(self) -> &'static str {
+    const fn status(self) -> Status {
         match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Flaky => "flaky",
-            Self::Error => "error",
+            Self::Pass => Status::Pass,
+            Self::Fail => Status::Fail,
+            Self::Flaky => Status::Flaky,
+            Self::Error => Status::Error,
         }
     }
 }

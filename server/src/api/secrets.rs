@@ -12,7 +12,7 @@ use super::specs::OwnerQuery;
 use crate::app::App;
 use crate::auth::{Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, JsonBody};
+use crate::extract::{At, JsonBody, QueryParams};
 use crate::submission::{require_value, seal};
 
 /// How long the name of a secret may be.
@@ -51,7 +51,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<Vec<NameBody>>, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     let names = app.store.secret_names(&owner).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn put(
     State(app): State<App>,
     Submitter(caller): Submitter,
     At(name): At<String>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
     JsonBody(body): JsonBody<SecretBody>,
 ) -> Result<Json<NameBody>, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
@@ -89,7 +89,7 @@ pub(crate) async fn remove(
     State(app): State<App>,
     Submitter(caller): Submitter,
     At(name): At<String>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<StatusCode, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     match app.store.remove_secret(&owner, &name).await? {

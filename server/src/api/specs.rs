@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::auth::{Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, require_media};
+use crate::extract::{At, QueryParams, require_media};
 use crate::page::{Listing, PageQuery};
 use crate::submission::{ReadSpec, bundle_of, read_spec, receive};
 
@@ -94,13 +94,13 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub(crate) async fn upload(
     State(app): State<App>,
     Submitter(caller): Submitter,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     require_media(&headers, &KINDS)?;
-    let upload = receive(&app, body).await?;
+    let upload = receive(&app, &caller, body).await?;
     let ReadSpec { spec, .. } = read_spec(&upload.content.text, upload.bundle.as_ref())?;
     let kept = app.store.keep_spec(&owner, spec.id.as_str(), &upload.content, app.clock.now()).await?;
     let stored = app.store.spec_version(&owner, &kept.spec_id).await?;
@@ -117,8 +117,8 @@ pub(crate) async fn upload(
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Listing<Value>, ApiError> {
     let owner = caller.looks_at(query.owner.as_deref())?;
     let listed = app.store.spec_versions(owner.as_deref(), page.whole_list()).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn one(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<Value>, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     let stored = app.store.spec_version(&owner, &id).await?.ok_or_else(|| missing(&id))?;
@@ -154,7 +154,7 @@ pub(crate) async fn remove(
     State(app): State<App>,
     Submitter(caller): Submitter,
     At(id): At<String>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<StatusCode, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     match app.store.remove_spec(&owner, &id).await? {

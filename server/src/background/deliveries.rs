@@ -26,7 +26,7 @@ pub(super) async fn turn(app: App) -> Result<Next, StoreError> {
     match sent {
         Ok(()) => app.store.delivery_arrived(&delivery, now).await?,
         Err(Failed::Later(reason)) if delivery.attempts < TRIES => {
-            tracing::info!("message {id} did not arrive, and is tried again: {reason}");
+            app.retries.observe("sending a message").failed(format_args!("{id}: {reason}"));
             app.store.retry_delivery(&delivery, &reason, now + pause(delivery.attempts)).await?
         }
         Err(Failed::Later(reason) | Failed::Never(reason)) => {
@@ -46,7 +46,7 @@ async fn deliver(app: &App, delivery: &Delivery, now: Timestamp) -> Result<Resul
     }
     let target = match target(&delivery.new.url, app.config.private_webhooks) {
         Ok(target) => target,
-        Err(reason) => return Ok(Err(Failed::Never(reason))),
+        Err(error) => return Ok(Err(Failed::Never(error.to_string()))),
     };
     let secret = app.master_key.webhook_secret(&delivery.alert);
     let signature = sign(&secret, now.as_second(), &delivery.new.body);

@@ -7,11 +7,13 @@
 //! To add one: write its `turn` in a file of its own, and start it here.
 
 mod alerts;
+mod artifact_place;
 mod deliveries;
 mod repeat;
 mod retention;
 mod sandboxes;
 
+use store::PROBING;
 use tokio::task::JoinSet;
 
 use crate::app::App;
@@ -33,6 +35,7 @@ pub(crate) fn start(app: &App) -> Background {
     }
     tasks.spawn(repeat(app.clone(), "looking for lost sandboxes", sandboxes::turn));
     tasks.spawn(repeat(app.clone(), "removing what is old", retention::turn));
+    tasks.spawn(repeat(app.clone(), PROBING, artifact_place::turn));
     Background(tasks)
 }
 

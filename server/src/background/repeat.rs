@@ -27,12 +27,12 @@ impl Next {
     }
 }
 
-/// Takes turns until the server ends. A failure is logged, and waited after: longer, the more failures there were.
+/// Takes turns until the server ends. A failure is counted, and waited after: longer, the more failures there were.
 pub(super) async fn repeat<F>(app: App, what: &'static str, turn: impl Fn(App) -> F)
 where
     F: Future<Output = Result<Next, StoreError>>,
 {
-    let mut failures = 0_u32;
+    let mut observer = app.retries.observe(what);
     while !app.ending.is_cancelled() {
         let taken = tokio::select! {
             () = app.ending.cancelled() => return,
@@ -40,19 +40,17 @@ where
         };
         let pause = match taken {
             Ok(Next::AtOnce) => {
-                failures = 0;
+                observer.succeeded();
                 continue;
             }
             Ok(Next::After(pause)) => {
-                failures = 0;
+                observer.succeeded();
                 pause
             }
             Err(error) => {
-                tracing::error!(%error, "{what} failed: {error}");
+                let failures = observer.failed(error);
                 let (first, most) = WAITS;
-                let pause = first.saturating_mul(1 << failures.min(10)).min(most);
-                failures += 1;
-                pause
+                first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(most)
             }
         };
         tokio::select! {

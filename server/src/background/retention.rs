@@ -23,7 +23,7 @@ pub(super) async fn turn(app: App) -> Result<Next, StoreError> {
         let garbage = Garbage { before, keep: 0, most_bytes: app.config.keep_bytes };
         let old = app.store.garbage(garbage).await?;
         if !old.is_empty() {
-            let removed = app.store.collect(&old).await?;
+            let removed = unless_foreign(app.store.collect(&old).await)?;
             tracing::info!("removed {} old experiments and {} specs", removed.experiments, removed.specs);
         }
     }
@@ -31,8 +31,21 @@ pub(super) async fn turn(app: App) -> Result<Next, StoreError> {
     let traces_before = app.config.keep_for.map_or(Timestamp::MIN, |age| ago(now, age));
     let prune = Prune { before: ago(now, REMEMBERED), traces_before, traces_of_owner, traces_of_sandbox };
     let pruned = app.store.prune(prune).await?;
-    tracing::debug!("removed what nobody needs any more: {pruned:?}");
+    let bundles = unless_foreign(app.store.prune_bundles(prune.before).await)?;
+    tracing::debug!("removed what nobody needs any more: {pruned:?} and {bundles} bundles");
     Ok(Next::After(OFTEN))
+}
+
+/// What was removed: nothing from a place that is not this database's own. Another try would not change that, so it is
+/// told, and looked at again next time.
+fn unless_foreign<T: Default>(removed: Result<T, StoreError>) -> Result<T, StoreError> {
+    match removed {
+        Err(error) if error.is_about_owner() => {
+            tracing::warn!("nothing was removed from the artifact place: {error}");
+            Ok(T::default())
+        }
+        removed => removed,
+    }
 }
 
 /// The time so long ago; the beginning of all times when that is longer ago than there are any.

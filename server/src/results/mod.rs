@@ -3,18 +3,20 @@
 //! Results are asked for again and again while a run goes on. So a body, and the numbers of a page, are made once for each
 //! scenario that ends, and shared by all who ask; what agents printed is read once. How much is remembered is bounded.
 
-mod form;
+mod etag;
+mod memo;
 mod outputs;
-mod remembered;
 mod report;
-mod shown;
-mod standings;
-mod tag;
+mod result_bodies;
+mod result_format;
+mod run_summaries;
+mod status;
 
-pub(crate) use form::{Form, Format};
-pub(crate) use outputs::Outputs;
-pub(crate) use remembered::{Made, oldest};
-pub(crate) use report::{report_of, status, status_of, unrun};
-pub(crate) use shown::{Shows, never_run};
-pub(crate) use standings::{Standing, Standings};
-pub(crate) use tag::Tag;
+pub(crate) use etag::Tag;
+pub(crate) use memo::{Made, oldest};
+pub(crate) use outputs::{Outputs, why_lost};
+pub(crate) use report::{is_tolerated, report_of, unrun};
+pub(crate) use result_bodies::{Shows, never_run};
+pub(crate) use result_format::{Form, ResultFormat};
+pub(crate) use run_summaries::{Standing, Standings};
+pub(crate) use status::{ExperimentStatus, ScenarioStatus};

@@ -14,6 +14,7 @@ use store::{SpecContent, SpecFile};
 use tar::{Archive, Entry, EntryType};
 
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::extract::read;
 
@@ -41,8 +42,8 @@ impl Upload {
 }
 
 /// Reads a body that is a spec or an archive with one.
-pub(crate) async fn receive(app: &App, body: Body) -> Result<Upload, ApiError> {
-    let _room = app.uploads.try_acquire().map_err(|_| ApiError::busy("many uploads are under way; try again soon"))?;
+pub(crate) async fn receive(app: &App, caller: &Caller, body: Body) -> Result<Upload, ApiError> {
+    let _room = app.upload_place(caller)?;
     let bytes = read(body, app.config.upload_bytes).await?;
     unpack_aside(bytes).await
 }
@@ -164,7 +165,7 @@ fn upload(files: BTreeMap<String, SpecFile>) -> Result<Upload, ApiError> {
         }
     }
     let sizes = files.values().map(|file| (file.path.clone(), file.content.len() as u64));
-    let bundle = Bundle::new(sizes).map_err(ApiError::invalid)?;
+    let bundle = Bundle::new(sizes).map_err(|error| ApiError::invalid(error.to_string()))?;
     let spec = files.get(SPEC_FILE).map(|file| file.content.clone()).unwrap_or_default();
     let content = SpecContent { text: text(spec)?, files: files.into_values().collect() };
     Ok(Upload { content, bundle: Some(bundle) })

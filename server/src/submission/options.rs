@@ -1,10 +1,14 @@
 //! What people change about a run.
 
-use scenario::plan::{Filter, PlanOptions};
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use scenario::plan::{AgentOverride, Filter, PlanOptions};
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use store::Settings;
-use utoipa::ToSchema;
+use store::{Settings, StoredAgent};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::ApiError;
 
@@ -34,22 +38,34 @@ pub(crate) struct Options {
     #[schema(value_type = Option<Object>)]
     pub(crate) parameters: Option<Map<String, Value>>,
     /// Who acts instead of the spec's own agent.
-    pub(crate) agent: Option<OtherAgent>,
+    #[schema(value_type = Option<AgentSchema>)]
+    pub(crate) agent: Option<AgentOverride>,
     /// A pass rate that every cell must reach, besides its own bar.
     #[schema(minimum = 0.0, maximum = 1.0)]
     pub(crate) min_pass_rate: Option<f64>,
     /// Only scenarios whose id, cell, spec, suite or tag matches one of these; `*` and `?` stand for anything.
     pub(crate) filter: Option<Vec<String>>,
+    /// Only these cells of the spec's `chaos_matrix`.
+    pub(crate) chaos: Option<Vec<String>>,
 }
 
-/// Who acts instead of a spec's own agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum OtherAgent {
-    /// Does nothing.
-    Noop,
-    /// Solves the task with `task.solution`.
-    Oracle,
+/// The schema of [`AgentOverride`] for the description of the API.
+pub(crate) struct AgentSchema;
+
+impl PartialSchema for AgentSchema {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Who acts instead of a spec's own agent."))
+            .enum_values(Some(AgentOverride::ALL.map(AgentOverride::word)))
+            .into()
+    }
+}
+
+impl ToSchema for AgentSchema {
+    fn name() -> Cow<'static, str> {
+        "OtherAgent".into()
+    }
 }
 
 impl Options {
@@ -59,6 +75,10 @@ impl Options {
         if filter.len() > MOST_FILTERS {
             return Err(ApiError::invalid(format!("`filter` has more than {MOST_FILTERS} patterns")));
         }
+        let chaos = self.chaos.clone().unwrap_or_default();
+        if chaos.len() > MOST_FILTERS {
+            return Err(ApiError::invalid(format!("`chaos` has more than {MOST_FILTERS} names")));
+        }
         let priority = self.priority.unwrap_or(0);
         if !(-MOST_PRIORITY..=MOST_PRIORITY).contains(&priority) {
             return Err(ApiError::invalid(format!("`priority` must be from -{MOST_PRIORITY} to {MOST_PRIORITY}")));
@@ -67,13 +87,14 @@ impl Options {
             return Err(ApiError::invalid("`min_pass_rate` must be from 0 to 1"));
         }
         Ok(Settings {
-            agent: self.agent.map(|agent| agent.word().to_owned()),
+            agent: self.agent.map(StoredAgent::from),
             backend: None,
             parameters: self.parameters.clone().unwrap_or_default().into_iter().collect(),
             replicas: self.replicas,
             min_pass_rate: self.min_pass_rate,
             rerun_of: None,
             filter,
+            chaos,
             priority,
         })
     }
@@ -90,22 +111,17 @@ impl Options {
     }
 }
 
-impl OtherAgent {
-    /// What the store calls it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Noop => "noop",
-            Self::Oracle => "oracle",
-        }
-    }
-}
-
 /// What a plan is made with.
 pub(super) fn plan_options(settings: &Settings, seed: Option<u64>) -> PlanOptions {
-    PlanOptions { seed, replicas: settings.replicas, parameters: settings.parameters.clone() }
+    let chaos = (!settings.chaos.is_empty()).then(|| settings.chaos.clone());
+    PlanOptions { seed, replicas: settings.replicas, parameters: settings.parameters.clone(), chaos }
 }
 
 /// The filters of an experiment.
 pub(super) fn filters(settings: &Settings) -> Result<Vec<Filter>, ApiError> {
-    settings.filter.iter().map(|pattern| Filter::new(pattern)).collect::<Result<_, _>>().map_err(ApiError::invalid)
+    settings
+        .filter
+        .iter()
+        .map(|pattern| Filter::new(pattern).map_err(|error| ApiError::invalid(error.to_string())))
+        .collect()
 }

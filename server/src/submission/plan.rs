@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use scenario::plan::{Plan, Scenario, SnapshotAgent, expand};
 use scenario::spec::Spec;
-use store::{Experiment, JobId, Lane, NewJob, NewRun, RunKind, Settings};
+use store::{Experiment, JobTerms, Lane, NewRun, RunKind, Settings};
 
 use super::options::{filters, plan_options};
 use crate::app::App;
@@ -62,15 +62,14 @@ pub(crate) async fn new_run(
     settings: &Settings,
     mut scenarios: Vec<Scenario>,
 ) -> Result<NewRun, ApiError> {
-    if let Some(reason) = app.admission.refuses(spec, settings.agent.as_deref()) {
-        return Err(ApiError::invalid(format!("this spec cannot be run here: {reason}")));
+    let refused = |reason: String| ApiError::invalid(format!("this spec cannot be run here: {reason}"));
+    let agent = settings.agent_override().map_err(|unknown| refused(unknown.to_string()))?;
+    if let Some(reason) = app.admission.refuses(spec, agent) {
+        return Err(refused(reason));
     }
-    if settings.agent.is_none() {
+    if agent.is_none() {
         pin(app, owner, spec, &mut scenarios).await?;
     }
-    let demand = app.admission.demand(spec);
-    let at_once = spec.at_once();
-    let job = |scenario| NewJob { id: JobId(app.ids.id()), scenario, demand, at_once };
-    let jobs = scenarios.into_iter().map(job).collect();
-    Ok(NewRun { lane: Lane::Shared, priority: settings.priority, jobs })
+    let terms = JobTerms { lane: Lane::Shared, priority: settings.priority, demand: app.admission.demand(spec) };
+    Ok(NewRun::new(spec, scenarios, terms, &*app.ids))
 }

@@ -29,7 +29,7 @@ pub(crate) fn read_spec(text: &str, bundle: Option<&Bundle>) -> Result<ReadSpec,
     if text.len() > MOST_BYTES {
         return Err(ApiError::too_large(format!("the text of the spec has more than {MOST_BYTES} bytes")));
     }
-    let Loaded { spec, mut diagnostics, left_out } = load(text, bundle);
+    let Loaded { spec, mut diagnostics, left_out, .. } = load(text, bundle);
     if bundle.is_none() {
         reword(&mut diagnostics);
     }

@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use super::foreign::Marks;
+use super::untrusted_html::Marks;
 
 /// How letters look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,7 +124,7 @@ fn extended(codes: &mut impl Iterator<Item = u16>) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::coloured;
-    use crate::web::foreign::Marks;
+    use crate::web::untrusted_html::Marks;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use maud::{Markup, html};
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
@@ -41,7 +42,7 @@ pub(super) fn address(name: &str) -> String {
         for (_, _, content) in FILES {
             hasher.update(content);
         }
-        hasher.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+        hex(&hasher.finalize()[..6])
     });
     format!("/assets/{name}?v={digest}")
 }

@@ -1,6 +1,9 @@
 //! Small charts, drawn by hand.
 
 use maud::{Markup, html};
+use scenario::metric::Metric;
+
+use super::numbers::measured;
 
 /// A point of a chart, the oldest first.
 #[derive(Debug, Clone)]
@@ -22,21 +25,22 @@ pub(super) fn sparkline(name: &str, values: &[f64]) -> Markup {
     let end = points.split(' ').next_back().and_then(|point| point.split_once(','));
     html! {
         svg.spark viewBox={ "0 0 " (WIDE) " " (HIGH) } width=(WIDE) height=(HIGH) role="img"
-            aria-label={ "Pass rate of " (super::foreign::line(name, 80)) ", newest " (super::numbers::percent(last)) } {
+            aria-label={ "Pass rate of " (super::untrusted_html::line(name, 80)) ", newest " (super::numbers::percent(last)) } {
             @if values.len() > 1 { polyline points=(points) {} }
             @if let Some((x, y)) = end { circle cx=(x) cy=(y) r="2.5" {} }
         }
     }
 }
 
-/// A chart with a line through its points, each of which leads somewhere.
-pub(super) fn trend(name: &str, points: &[Point], shown: fn(f64) -> String, most: Option<f64>) -> Markup {
+/// A chart of a metric with a line through its points, each of which leads somewhere.
+pub(super) fn trend(metric: Metric, points: &[Point]) -> Markup {
     const WIDE: f64 = 320.0;
     const HIGH: f64 = 96.0;
     const LEFT: f64 = 8.0;
     const TOP: f64 = 10.0;
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    let highest = most.unwrap_or_else(|| values.iter().copied().fold(0.0, f64::max));
+    let (name, shown) = (metric.label, |value| measured(metric.unit, value));
+    let highest = if metric.is_part_of_one() { 1.0 } else { values.iter().copied().fold(0.0, f64::max) };
     let places = line(&values, highest, (WIDE - 2.0 * LEFT, HIGH - 2.0 * TOP), (LEFT, TOP));
     let newest = values.last().copied().unwrap_or_default();
     html! {

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::foreign::{Marks, beginning};
 use super::numbers::bytes;
+use super::untrusted_html::{Marks, beginning};
 
 /// How many bytes of one difference stand in a page.
 const MOST: usize = 64 * 1024;

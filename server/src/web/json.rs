@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use scenario::evidence::{Blob, Body};
 use serde_json::Value;
 
-use super::foreign::{Marks, beginning};
 use super::numbers::bytes;
+use super::untrusted_html::{Marks, beginning};
 
 /// How many bytes of one body stand in a page.
 const MOST: usize = 16 * 1024;

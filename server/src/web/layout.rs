@@ -53,7 +53,7 @@ impl Frame<'_> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { (super::foreign::line(self.title, 120)) " · Touchstone" }
+                    title { (super::untrusted_html::line(self.title, 120)) " · Touchstone" }
                     link rel="icon" type="image/svg+xml" href=(address("icon.svg"));
                     link rel="stylesheet" href=(address("style.css"));
                     script src=(address("page.js")) defer {}
@@ -88,7 +88,7 @@ impl Frame<'_> {
             @if visitor.signed_in {
                 form.who method="post" action="/sign-out" {
                     input type="hidden" name="token" value=(visitor.token);
-                    span.quiet { (super::foreign::line(&visitor.caller.owner, 64)) " (" (scope(visitor.caller.scope)) ")" }
+                    span.quiet { (super::untrusted_html::line(&visitor.caller.owner, 64)) " (" (scope(visitor.caller.scope)) ")" }
                     button type="submit" { "Sign out" }
                 }
             }

@@ -4,20 +4,20 @@
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures::stream;
+use listener::Share;
 use store::{Run, RunState};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::marks::is_ending;
+use super::badges::is_ending;
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::results::oldest;
 use crate::stream::news;
 
 /// `changed` whenever there is something new about a run, or about one scenario of it, and `done` when there will be no more.
-pub(super) fn follow(app: App, run: Run, scenario: Option<String>) -> Result<Response, ApiError> {
-    let streams = app.streams.clone();
-    let place = streams.try_acquire_owned().map_err(|_| ApiError::busy("all streams are taken; try again soon"))?;
+pub(super) fn follow(app: App, caller: &Caller, run: Run, scenario: Option<String>) -> Result<Response, ApiError> {
+    let place = app.stream_place(caller)?;
     let following = Following { app, run, scenario, seen: None, again: None, _place: place };
     Ok(news(stream::unfold(following, |mut following| async move {
         let event = following.next().await?;
@@ -36,7 +36,7 @@ struct Following {
     seen: Option<Seen>,
     /// When it is told once more: what it asks for after a scenario ended may be a little older than that.
     again: Option<Instant>,
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 /// How far a run, or one scenario of it, has come.

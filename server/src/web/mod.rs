@@ -1,7 +1,7 @@
 //! The web pages: what people see of experiments in a browser.
 //!
 //! ```text
-//! request ─► who looks (`session`, by cookie or key) ─► page ─► markup (`layout`) ─► headers that browsers obey (`protect`)
+//! request ─► who looks (`session`, by cookie or key) ─► page ─► markup (`layout`) ─► headers that browsers obey (`security_headers`)
 //!                                                        └ refusals become pages too (`refusal`)
 //! ```
 //!
@@ -14,27 +14,25 @@
 
 mod ansi;
 mod assets;
+mod badges;
 mod chart;
 mod compare;
-mod conversation;
 mod diff;
+mod error_page;
 mod experiment;
-mod foreign;
 mod history;
 mod json;
 mod layout;
 mod live;
-mod marks;
 mod numbers;
-mod protect;
-mod refusal;
 mod scenario_page;
+mod security_headers;
 pub(crate) mod session;
 mod sign_in;
 mod spec;
 mod submit;
 mod tables;
-mod whole;
+mod untrusted_html;
 mod workers;
 mod yaml;
 
@@ -45,9 +43,9 @@ use axum::routing::get;
 
 use crate::app::App;
 
-pub(crate) use protect::protect;
-pub(crate) use refusal::refusals_as_pages;
+pub(crate) use error_page::refusals_as_pages;
 pub(crate) use scenario_page::Stories;
+pub(crate) use security_headers::add_security_headers;
 
 /// All pages.
 pub(crate) fn routes(app: &App) -> Router<App> {

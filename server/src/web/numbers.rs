@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
+use scenario::metric::Unit;
 
 /// `812 ms`, `1.24 s`, `3 min 05 s`, `2 h 10 min`.
 pub(super) fn duration(milliseconds: u64) -> String {
@@ -68,7 +69,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// `1 scenario`, `2 scenarios`.
-pub(super) fn counted(number: u64, unit: &str) -> String {
+pub(super) fn count_noun(number: u64, unit: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {unit}{ending}", count(number))
 }
@@ -76,6 +77,22 @@ pub(super) fn counted(number: u64, unit: &str) -> String {
 /// A score from 0 to 1, to two digits.
 pub(super) fn score(score: f64) -> String {
     format!("{score:.2}")
+}
+
+/// A value of a metric, by its unit.
+pub(super) fn measured(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => percent(value),
+        Unit::Score | Unit::Mean => score(value),
+        Unit::Count => count(whole(value)),
+        Unit::Milliseconds => duration(whole(value)),
+        Unit::Dollars => money(value),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is shown is small and not below 0")]
+fn whole(number: f64) -> u64 {
+    number.max(0.0).round() as u64
 }
 
 /// A count as a number with a fraction.
@@ -116,7 +133,7 @@ fn since(passed: SignedDuration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, count, counted, duration, money, percent};
+    use super::{bytes, count, count_noun, duration, money, percent};
 
     #[test]
     fn numbers_have_the_digits_that_say_something() {
@@ -140,7 +157,7 @@ mod tests {
             assert_eq!(money(dollars), expected);
         }
         assert_eq!((bytes(999), bytes(1500), bytes(52_428_800)), ("999 B".into(), "1.5 kB".into(), "52.4 MB".into()));
-        assert_eq!([0, 1, 2000].map(|rows| counted(rows, "row")), ["0 rows", "1 row", "2\u{202f}000 rows"]);
+        assert_eq!([0, 1, 2000].map(|rows| count_noun(rows, "row")), ["0 rows", "1 row", "2\u{202f}000 rows"]);
         assert_eq!((count(7), count(1_234_567)), ("7".into(), "1\u{202f}234\u{202f}567".into()));
     }
 }

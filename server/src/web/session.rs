@@ -23,7 +23,7 @@ use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::config::Access;
 use crate::error::ApiError;
-use crate::patience::patiently;
+use crate::retry::patiently;
 use crate::submission::seal;
 
 /// The name of the cookie.
@@ -78,7 +78,8 @@ impl FromRequestParts<App> for Visitor {
 pub(crate) async fn look(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let headers = request.headers().clone();
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let visitor = match patiently(|| visitor(&app, &headers)).await {
+    let found = patiently(&app.retries, || visitor(&app, &headers)).await;
+    let visitor = match auth::attribute(&request, found, |visitor| &visitor.caller) {
         Ok(visitor) => visitor,
         Err(refused) => return refused.into_response(),
     };

@@ -15,8 +15,8 @@ use crate::app::App;
 use crate::auth;
 use crate::config::Access;
 use crate::error::ApiError;
-use crate::extract::Asked;
-use crate::patience::patiently;
+use crate::extract::QueryParams;
+use crate::retry::patiently;
 
 /// Where to go afterwards.
 #[derive(Debug, Default, Deserialize)]
@@ -49,7 +49,7 @@ pub(super) fn keyed_routes() -> Router<App> {
     Router::new().route("/sign-out", post(sign_out))
 }
 
-async fn form(State(app): State<App>, headers: HeaderMap, Asked(query): Asked<NextQuery>) -> Response {
+async fn form(State(app): State<App>, headers: HeaderMap, QueryParams(query): QueryParams<NextQuery>) -> Response {
     if app.config.access == Access::Open {
         return Redirect::to("/experiments").into_response();
     }
@@ -70,7 +70,7 @@ async fn sign_in(
         return Ok((StatusCode::FORBIDDEN, page(&token, &form.next, Some(message))).into_response());
     }
     let hash = auth::hash(form.key.trim());
-    match patiently(|| auth::by_hash(&app, hash.clone())).await {
+    match patiently(&app.retries, || auth::by_hash(&app, hash.clone())).await {
         Ok(caller) if caller.sandbox.is_none() => {
             let mut response = Redirect::to(&own_path(&form.next)).into_response();
             response.headers_mut().insert(SET_COOKIE, cookie(&session::remember(&app, &headers, &hash)?)?);

@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, html};
 
-use super::foreign;
+use super::error_page::escaped;
 use super::history::owner;
 use super::layout::{Frame, Tab};
-use super::numbers::{ago, bytes, count, counted, duration};
-use super::refusal::escaped;
+use super::numbers::{ago, bytes, count, count_noun, duration};
 use super::session::Visitor;
 use super::tables::{Head, table};
+use super::untrusted_html;
 use crate::api::capacity::{CapacityBody, SpecQueueBody, WorkerBody, capacity_of};
 use crate::app::App;
 use crate::error::ApiError;
@@ -62,11 +62,12 @@ async fn workers(State(app): State<App>, visitor: Visitor) -> Result<Markup, Api
 
 /// Why things wait. That all slots are busy is no outage.
 fn lead(capacity: &CapacityBody) -> Markup {
-    let is_busy = !capacity.workers.is_empty() && capacity.workers.iter().all(is_full);
+    let well = capacity.workers.iter().all(|worker| is_full(worker) && worker.problems.is_empty());
+    let is_busy = !capacity.workers.is_empty() && well;
     match (is_busy && capacity.queued > 0, capacity.slots) {
         (true, 1) => html! { "The only slot is busy; " (count(capacity.queued)) " wait." },
         (true, slots) => html! { "All " (count(slots)) " slots are busy; " (count(capacity.queued)) " wait." },
-        (false, _) => html! { "Now " (foreign::prose(&capacity.explanation)) "." },
+        (false, _) => html! { "Now " (untrusted_html::prose(&capacity.explanation)) "." },
     }
 }
 
@@ -79,7 +80,7 @@ fn tiles(capacity: &CapacityBody) -> Markup {
     let wait = if capacity.queued == 0 { "–".to_owned() } else { duration(capacity.oldest_wait_ms) };
     html! {
         dl.tiles {
-            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (counted(capacity.slots, "slot")) } } }
+            div { dt { "Running" } dd { (capacity.running) span.quiet { " of " (count_noun(capacity.slots, "slot")) } } }
             div { dt { "Waiting" } dd { (capacity.queued) } }
             div { dt { "Longest wait" } dd { (wait) } }
             div { dt { "Workers" } dd { (capacity.workers.len()) } }
@@ -95,18 +96,19 @@ fn row(worker: &WorkerBody, now: jiff::Timestamp) -> Markup {
     let memory = if worker.memory_bytes >= UNBOUNDED { "any".to_owned() } else { bytes(worker.memory_bytes) };
     html! {
         tr {
-            th scope="row" { (foreign::line(&worker.host, 60)) " " span.quiet { (foreign::line(&worker.id, 100)) } }
+            th scope="row" { (untrusted_html::line(&worker.host, 60)) " " span.quiet { (untrusted_html::line(&worker.id, 100)) } }
             td.number { (worker.running) }
             td.number { (worker.slots) }
             td.number { (cores) }
             td.number { (memory) }
             td.number { (bytes(worker.free_disk_bytes)) }
             td { @match &worker.reason {
-                Some(_) if is_full(worker) => "when a slot is free",
-                Some(reason) => { "no: " (foreign::short_prose(reason, 200)) },
+                Some(_) if is_full(worker) && worker.problems.is_empty() => "when a slot is free",
+                Some(reason) => { "no: " (untrusted_html::short_prose(reason, 200)) },
                 None => "yes",
-            } }
-            td { (foreign::line(&worker.version, 30)) }
+            }
+            @for problem in &worker.problems { p.quiet { (untrusted_html::short_prose(problem, 300)) } } }
+            td { (untrusted_html::line(&worker.version, 30)) }
             td.number { @if let Ok(seen) = worker.seen_at.parse() { (ago(seen, now)) } }
         }
     }
@@ -116,7 +118,7 @@ fn waiting(spec: &SpecQueueBody) -> Markup {
     html! {
         tr {
             th scope="row" {
-                a href={ "/experiments?status=running&spec=" (escaped(&spec.spec_id)) } { (foreign::line(&spec.spec_id, 80)) }
+                a href={ "/experiments?status=running&spec=" (escaped(&spec.spec_id)) } { (untrusted_html::line(&spec.spec_id, 80)) }
             }
             td { (owner(&spec.owner)) }
             td.number { (spec.queued) }

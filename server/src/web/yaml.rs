@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use scenario::untrusted;
 
-use super::foreign::short_prose;
+use super::untrusted_html::short_prose;
 use crate::error::Finding;
 
 /// The text, each line with an address of its own (`#L12`), and beneath a line what was found there.

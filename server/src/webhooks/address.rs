@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -49,28 +50,54 @@ impl Names for SystemNames {
     }
 }
 
+/// The reason why a URL cannot be that of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum WebhookUrlError {
+    /// It is too long.
+    #[error("it has more than {LONGEST} characters")]
+    TooLong,
+    /// It cannot be read.
+    #[error("it is no URL: {0}")]
+    NoUrl(#[source] <Url as FromStr>::Err),
+    /// It is not of the web.
+    #[error("only http and https are possible")]
+    Scheme,
+    /// It holds what nobody should read.
+    #[error("it has a user or a password; messages are signed instead")]
+    UserInfo,
+    /// There is nobody to send to.
+    #[error("it names no host")]
+    NoHost,
+    /// There is nowhere to send to.
+    #[error("it has no port")]
+    NoPort,
+    /// It leads to this machine or to a private network.
+    #[error("it leads to {0}, where webhooks may not lead")]
+    Inside(&'static str),
+}
+
 /// Reads the URL of a webhook, and refuses one that leads to this machine or to a private network, unless those are
 /// allowed. Names are only looked at.
-pub(crate) fn target(text: &str, private: bool) -> Result<Target, String> {
+pub(crate) fn target(text: &str, private: bool) -> Result<Target, WebhookUrlError> {
     if text.len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} characters"));
+        return Err(WebhookUrlError::TooLong);
     }
-    let url = Url::parse(text).map_err(|error| format!("it is no URL: {error}"))?;
+    let url = Url::parse(text).map_err(WebhookUrlError::NoUrl)?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("only http and https are possible".to_owned());
+        return Err(WebhookUrlError::Scheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has a user or a password; messages are signed instead".to_owned());
+        return Err(WebhookUrlError::UserInfo);
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| "it names no host".to_owned())?;
-    let port = url.port_or_known_default().filter(|port| *port != 0).ok_or_else(|| "it has no port".to_owned())?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(WebhookUrlError::NoHost)?;
+    let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(WebhookUrlError::NoPort)?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let host = bare.parse().map_or_else(|_| Host::Name(bare.trim_end_matches('.').to_ascii_lowercase()), Host::Address);
     match &host {
         _ if private => {}
         Host::Address(address) => outside(*address)?,
         Host::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
-            return Err("it leads to this machine, where webhooks may not lead".to_owned());
+            return Err(WebhookUrlError::Inside("this machine"));
         }
         Host::Name(_) => {}
     }
@@ -113,16 +140,13 @@ impl Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unreachable {
     /// It may not be connected to.
-    Refused(String),
+    Refused(WebhookUrlError),
     /// It is not known now.
     Unknown(String),
 }
 
-fn outside(address: IpAddr) -> Result<(), String> {
-    match refusal(address) {
-        Some(reason) => Err(format!("it leads to {reason}, where webhooks may not lead")),
-        None => Ok(()),
-    }
+fn outside(address: IpAddr) -> Result<(), WebhookUrlError> {
+    refusal(address).map_or(Ok(()), |inside| Err(WebhookUrlError::Inside(inside)))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub(crate) enum Failed {
 /// Sends a message to where a webhook leads: only to addresses that it may lead to, without following redirects.
 pub(crate) async fn send(target: &Target, names: &dyn Names, message: Message<'_>) -> Result<(), Failed> {
     let addresses = target.addresses(names).await.map_err(|unreachable| match unreachable {
-        Unreachable::Refused(reason) => Failed::Never(reason),
+        Unreachable::Refused(error) => Failed::Never(error.to_string()),
         Unreachable::Unknown(reason) => Failed::Later(reason),
     })?;
     // Whoever was first has chosen it already.

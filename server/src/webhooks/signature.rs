@@ -1,6 +1,7 @@
 //! By what a receiver knows that a message is ours.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use scenario::hex;
 use sha2::Sha256;
 
 /// The header with the signature.
@@ -11,7 +12,7 @@ pub(crate) fn sign(secret: &str, seconds: i64, body: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else { return String::new() };
     mac.update(format!("{seconds}.{body}").as_bytes());
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(mac.finalize().into_bytes());
     format!("t={seconds},v1={hex}")
 }
 

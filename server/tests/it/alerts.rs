@@ -1,5 +1,6 @@
 //! Alerts: what they may say, and that they fire once.
 
+use http::Method;
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ async fn firings(app: &TestApp, id: &str) -> Vec<Value> {
 
 /// Waits until all ended runs were looked at.
 async fn looked_at(app: &TestApp) {
-    let now = server::Clock::now(&*app.clock);
+    let now = store::Clock::now(&*app.clock);
     let far = now + std::time::Duration::from_secs(3600);
     // Whatever is held is seen too, and can be taken again at once: what fires twice would be noticed.
     until("the alerts", || async {
@@ -185,7 +186,6 @@ async fn alerts_of_others_do_not_fire() {
 async fn a_run_is_compared_with_the_one_before_it_in_its_window() {
     let app = TestApp::new().await;
     let drop = alert(&app, "drop in pass_rate > 5%", json!({})).await;
-    let regressed = alert(&app, "regressed", json!({})).await;
     let recent = alert(&app, "drop in pass_rate > 5%", json!({"window": "24h"})).await;
     let last = alert(&app, "drop in pass_rate > 5%", json!({"window": "1 runs"})).await;
     let serving = Serving::start(&app, |_| {}).await;
@@ -197,28 +197,92 @@ async fn a_run_is_compared_with_the_one_before_it_in_its_window() {
     };
     let counts = async || {
         let mut counts = Vec::new();
-        for alert in [&drop, &regressed, &recent, &last] {
+        for alert in [&drop, &recent, &last] {
             counts.push(firings(&app, alert).await.len());
         }
         counts
     };
     run(RowStatus::Fail).await;
-    assert_eq!(counts().await, [0, 0, 0, 0], "there is nothing to compare with");
+    assert_eq!(counts().await, [0, 0, 0], "there is nothing to compare with");
     run(RowStatus::Pass).await;
-    assert_eq!(counts().await, [0, 0, 0, 0], "it is better than before");
+    assert_eq!(counts().await, [0, 0, 0], "it is better than before");
     run(RowStatus::Fail).await;
-    assert_eq!(counts().await, [1, 1, 1, 1]);
+    assert_eq!(counts().await, [1, 1, 1]);
     run(RowStatus::Fail).await;
-    assert_eq!(counts().await, [1, 1, 1, 1], "it is as bad as before");
+    assert_eq!(counts().await, [1, 1, 1], "it is as bad as before");
     run(RowStatus::Pass).await;
     app.clock.pass(2 * 86_400);
     run(RowStatus::Fail).await;
-    assert_eq!(counts().await, [2, 2, 1, 2], "two days are more than 24 hours");
+    assert_eq!(counts().await, [2, 1, 2], "two days are more than 24 hours");
     run(RowStatus::Pass).await;
     run(RowStatus::Error).await;
     run(RowStatus::Fail).await;
     // A run of which nothing was judged has a pass rate of 0: it is a drop itself, and nothing is compared with it.
-    assert_eq!(counts().await, [4, 4, 3, 3], "one run back, nothing was judged");
+    assert_eq!(counts().await, [4, 3, 3], "one run back, nothing was judged");
+    serving.end().await;
+}
+
+#[tokio::test]
+async fn a_window_ignores_filtered_runs_and_reruns_of_failures() {
+    let app = TestApp::new().await;
+    let drop = alert(&app, "drop in pass_rate > 5%", json!({"window": "last_1_runs"})).await;
+    let serving = Serving::start(&app, |_| {}).await;
+    let ends = async |statuses: &[RowStatus]| {
+        app.clock.pass(10);
+        for status in statuses {
+            app.finish_one(*status).await;
+        }
+        looked_at(&app).await;
+        firings(&app, &drop).await.len()
+    };
+    let rerun = async |id: &str| {
+        let path = format!("/v1/experiments/{id}/rerun");
+        app.post(ADA, &path, json!({"failed_only": true})).await.expect(202);
+    };
+    let filtered = async || {
+        let yaml = [("content-type", "application/x-yaml")];
+        app.call(Method::POST, ADA, "/v1/runs?filter=*-r1", &yaml, replicas(4)).await.expect(202);
+    };
+    let half = [RowStatus::Pass, RowStatus::Fail, RowStatus::Pass, RowStatus::Fail];
+    let first = app.running(&replicas(4)).await;
+    assert_eq!(ends(&half).await, 0, "there is nothing to compare with");
+    rerun(&first).await;
+    assert_eq!(ends(&[RowStatus::Pass; 2]).await, 0);
+    filtered().await;
+    assert_eq!(ends(&[RowStatus::Pass]).await, 0);
+    let second = app.running(&replicas(4)).await;
+    assert_eq!(ends(&half).await, 0, "one run back, half passed: runs of a part do not count");
+    rerun(&second).await;
+    assert_eq!(ends(&[RowStatus::Fail; 2]).await, 0, "those that failed and fail again are no drop");
+    filtered().await;
+    assert_eq!(ends(&[RowStatus::Fail]).await, 0, "nor is a scenario that a filter chose");
+    app.running(&replicas(4)).await;
+    assert_eq!(ends(&[RowStatus::Fail; 4]).await, 1);
+    assert_eq!(firings(&app, &drop).await[0]["reason"], "pass_rate is 0 and was 0.5 (drop > 5%)");
+    serving.end().await;
+}
+
+#[tokio::test]
+async fn a_regression_needs_more_than_an_unlucky_run() {
+    let app = TestApp::new().await;
+    let regressed = alert(&app, "regressed", json!({})).await;
+    let serving = Serving::start(&app, |_| {}).await;
+    let run = async |passes: usize| {
+        app.clock.pass(10);
+        app.running(&replicas(6)).await;
+        for _ in 0..passes {
+            app.finish_one(RowStatus::Pass).await;
+        }
+        app.finish(RowStatus::Fail).await;
+        looked_at(&app).await;
+        firings(&app, &regressed).await.len()
+    };
+    assert_eq!(run(6).await, 0);
+    assert_eq!(run(5).await, 0, "a bar was missed, and chance can explain it");
+    assert_eq!(run(6).await, 0);
+    assert_eq!(run(0).await, 1);
+    let reason = firings(&app, &regressed).await[0]["reason"].to_string();
+    assert!(reason.contains("it regressed: hello/default: 6/6 → 0/6; chance alone"), "{reason}");
     serving.end().await;
 }
 
@@ -230,7 +294,7 @@ async fn a_run_that_was_cancelled_fires_nothing() {
     let run = store::RunId { experiment: id.parse().unwrap(), number: 1 };
     let serving = Serving::start(&app, |_| {}).await;
     let numbers = store::Numbers::of(&app.store, run).await.unwrap();
-    app.store.cancel(run, "enough", server::Clock::now(&*app.clock), &|results| numbers.score(results)).await.unwrap();
+    app.store.cancel(run, "enough", store::Clock::now(&*app.clock), &|results| numbers.score(results)).await.unwrap();
     app.finished(HELLO).await;
     until("a firing of the other run", || async { firings(&app, &any).await.pop() }).await;
     looked_at(&app).await;

@@ -1,7 +1,6 @@
 //! Who works, what waits, and what Prometheus is told.
 
-use server::Clock as _;
-use store::{Demand, NewWorker, Pulse, WorkerId};
+use store::{Clock as _, Demand, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;
 
 use crate::test_app::{ADA, ADA_READS, BOB, HELLO, SANDBOX, TestApp, replicas};
@@ -15,7 +14,7 @@ async fn worker(app: &TestApp, number: u128, running: u32, reason: Option<&str>)
         budget: Demand { cpu_milli: 2000, memory: 1 << 30 },
         version: "1".to_owned(),
     };
-    let pulse = Pulse { running, free_disk: 1 << 30, reason: reason.map(ToOwned::to_owned) };
+    let pulse = Pulse { running, free_disk: 1 << 30, reason: reason.map(ToOwned::to_owned), problems: Vec::new() };
     app.store.register_worker(&new, &pulse, app.clock.now()).await.expect("registered");
 }
 
@@ -29,13 +28,27 @@ async fn why_things_wait_is_said_in_words() {
     let app = TestApp::new().await;
     assert_eq!(explanation(&app).await, "nothing waits");
     app.running(&replicas(3)).await;
-    assert_eq!(explanation(&app).await, "3 scenarios wait: no worker is there; start one with `touchstone worker`");
+    assert_eq!(
+        explanation(&app).await,
+        "3 scenarios wait: no worker is there; start one with `touchstone worker`, or read the log of one that should be there"
+    );
     worker(&app, 1, 0, None).await;
     assert!(explanation(&app).await.contains("takes the next one soon"));
     worker(&app, 1, 2, None).await;
-    assert_eq!(explanation(&app).await, "3 scenarios wait: all 2 slots are taken");
+    assert_eq!(
+        explanation(&app).await,
+        "3 scenarios wait: all 2 slots are taken; more workers, or a higher `--max-concurrent`, run more at once"
+    );
+    worker(&app, 1, 2, Some("no room: 2 of 2 slots are busy")).await;
+    assert_eq!(
+        explanation(&app).await,
+        "3 scenarios wait: no worker takes anything (host1: no room: 2 of 2 slots are busy); more workers, or a higher `--max-concurrent`, run more at once"
+    );
     worker(&app, 1, 0, Some("its disk is full")).await;
-    assert_eq!(explanation(&app).await, "3 scenarios wait: no worker takes anything (host1: its disk is full)");
+    assert_eq!(
+        explanation(&app).await,
+        "3 scenarios wait: no worker takes anything (host1: its disk is full); the logs of the workers say more"
+    );
     worker(&app, 2, 1, None).await;
     assert!(
         explanation(&app)

@@ -10,22 +10,44 @@ use crate::test_app::{ADA, BOB, HELLO, TestApp, replicas};
 #[tokio::test]
 async fn what_got_worse_is_said() {
     let app = TestApp::new().await;
+    let good = app.finished(&replicas(6)).await;
+    let bad = app.running(&replicas(6)).await;
+    app.finish_one(RowStatus::Pass).await;
+    app.finish(RowStatus::Fail).await;
+    let body = json!({"baseline_id": good, "candidate_id": bad});
+    let compared = app.post(ADA, "/v1/experiments/compare", body).await.expect(200);
+    assert_eq!((&compared["baseline_id"], &compared["candidate_id"]), (&json!(good), &json!(bad)));
+    assert_eq!(compared["regressed"], true);
+    let rate = compared["metrics"].as_array().expect("metrics").iter().find(|metric| metric["name"] == "pass_rate");
+    let expected = json!({"name": "pass_rate", "baseline": 1.0, "direction": "worse"});
+    let rate = rate.expect("a pass rate");
+    assert_eq!(json!({"name": rate["name"], "baseline": rate["baseline"], "direction": rate["direction"]}), expected);
+    let lines: Vec<_> = compared["regressions"].as_array().expect("lines").iter().filter_map(Value::as_str).collect();
+    let line = "hello/default: 6/6 → 1/6; chance alone would do this in less than 1 of 100 comparisons";
+    assert!(lines.contains(&line), "{lines:?}");
+    assert_eq!(compared["summary"], "1 cell compared: 2 regressed, 0 insufficient evidence, 0 improved");
+    assert_eq!(compared["findings"][0]["change"], "regressed");
+    let other = json!({"baseline_id": bad, "candidate_id": good});
+    assert_eq!(app.post(ADA, "/v1/experiments/compare", other).await.expect(200)["regressed"], false);
+}
+
+#[tokio::test]
+async fn a_missed_bar_and_a_slower_agent_are_no_regression() {
+    let app = TestApp::new().await;
     let good = app.finished(&replicas(2)).await;
     let bad = app.running(&replicas(2)).await;
     app.finish_one(RowStatus::Pass).await;
     app.finish_one(RowStatus::Fail).await;
     let body = json!({"baseline_id": good, "candidate_id": bad});
     let compared = app.post(ADA, "/v1/experiments/compare", body).await.expect(200);
-    assert_eq!((&compared["baseline_id"], &compared["candidate_id"]), (&json!(good), &json!(bad)));
-    assert_eq!(compared["regressed"], true);
-    let rate = compared["metrics"].as_array().expect("metrics").iter().find(|metric| metric["name"] == "pass_rate");
-    let expected = json!({"name": "pass_rate", "baseline": 1.0, "candidate": 0.5, "delta": -0.5, "direction": "worse"});
-    assert_eq!(rate.expect("a pass rate"), &expected);
-    let lines: Vec<_> = compared["regressions"].as_array().expect("lines").iter().filter_map(Value::as_str).collect();
-    assert!(lines.contains(&"scenario default-r1: pass → flaky"), "{lines:?}");
-    assert!(compared["summary"].as_str().is_some_and(|summary| summary.contains("pass rate 1.000")));
-    let other = json!({"baseline_id": bad, "candidate_id": good});
-    assert_eq!(app.post(ADA, "/v1/experiments/compare", other).await.expect(200)["regressed"], false);
+    assert_eq!((&compared["regressed"], &compared["regressions"]), (&json!(false), &json!([])));
+    let finding = &compared["findings"][0];
+    assert_eq!(
+        (&finding["change"], &finding["before"]),
+        (&json!("insufficient_evidence"), &json!({"passed": 2, "judged": 2}))
+    );
+    assert!(finding["replicas_to_tell"].as_u64().is_some_and(|needed| needed > 2), "{finding}");
+    assert!(finding["why"].as_str().is_some_and(|why| why.contains("which fails the run")), "{finding}");
 }
 
 #[tokio::test]

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
-use server::Clock as _;
 use sha2::Sha256;
-use store::{Delivery, DeliveryState};
+use store::{Clock as _, Delivery, DeliveryState};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 

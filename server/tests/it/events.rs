@@ -1,10 +1,10 @@
 //! What happens, as it happens.
 
 use http::Method;
+use scenario::event::Event;
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
-use server::Clock as _;
-use store::{NewEvent, RunId};
+use store::{Clock as _, NewEvent, RunId};
 
 use crate::test_app::{ADA, BOB, HELLO, TestApp};
 
@@ -30,8 +30,7 @@ async fn note(app: &TestApp, id: &str, kind: &str) {
         scenario: "default-r0".to_owned(),
         attempt: 1,
         at: app.clock.now(),
-        kind: kind.to_owned(),
-        body: json!({"worker": "w"}),
+        happened: Event::read(kind, json!({"worker": "w"})),
     };
     app.store.note(&[event]).await.expect("noted");
 }

@@ -2,12 +2,15 @@
 
 mod agents;
 mod alerts;
+mod artifact_place;
 mod auth;
 mod bodies;
 mod bundles;
 mod capacity;
+mod caveats;
 mod compare;
 mod conformance;
+mod connections;
 mod datasets;
 mod deliveries;
 mod events;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::Method;
 use serde_json::json;
 use store::{ExperimentId, StoreError};
 
@@ -56,20 +57,18 @@ async fn the_oldest_experiments_go_when_there_is_too_much_evidence() {
 async fn without_a_setting_nothing_of_an_experiment_goes() {
     let app = TestApp::new().await;
     let old = app.finished(HELLO).await;
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let body = json!({"spec": HELLO}).to_string();
+    app.call(Method::POST, ADA, "/v1/runs", &headers, body).await.expect(202);
+    let once = store::Once { owner: "ada", key: "k", fingerprint: "another" };
+    assert!(app.store.submitted(once).await.unwrap().is_some());
     app.clock.pass(1000 * 86_400);
     let serving = Serving::start(&app, |_| {}).await;
-    // The server ends only after each task had its turn, or none.
-    let key = store::Once { owner: "ada", key: "k", fingerprint: "f" };
-    let then = jiff::Timestamp::from_second(1_700_000_000).unwrap();
-    app.store.begin_idempotent(key, then, then).await.unwrap();
-    serving.end().await;
-    let again = Serving::start(&app, |_| {}).await;
+    // Old requests are forgotten in the same turn, after the experiments.
     until("an old request to be forgotten", || async {
-        let begun = app.store.begin_idempotent(key, then, then + Duration::from_secs(1)).await.unwrap();
-        app.store.abandon_idempotent(key).await.unwrap();
-        (begun == store::Begun::Fresh).then_some(())
+        app.store.submitted(once).await.unwrap().is_none().then_some(())
     })
     .await;
     assert!(is_there(&app, &old).await);
-    again.end().await;
+    serving.end().await;
 }

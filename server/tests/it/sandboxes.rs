@@ -10,8 +10,7 @@ use scenario::interactive::{
     Ask, CommandReply, DiffReply, FileBytes, FileState, ProcessState, Refusal, RefusalKind, Reply, StateReply,
 };
 use serde_json::{Value, json};
-use server::Clock as _;
-use store::{Demand, NewWorker, Pulse, SandboxClaim, SandboxLease, Store, WorkerId};
+use store::{Clock as _, Demand, NewWorker, Pulse, SandboxClaim, SandboxLease, Store, WorkerId};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 

@@ -62,7 +62,7 @@ async fn a_run_that_has_ended_is_queued_for_scoring() {
     app.finish(scenario::result::RowStatus::Pass).await;
     let queued = app.post(ADA, &path, body.clone()).await.expect(202);
     assert_eq!((&queued["status"], &queued["run"]), (&json!("queued"), &json!(1)));
-    let now = server::Clock::now(&*app.clock);
+    let now = store::Clock::now(&*app.clock);
     let request = app.store.claim_score_request(now, now).await.unwrap().unwrap();
     assert_eq!((request.run.experiment.to_string(), request.rules), (id.clone(), vec![rule]));
     for wrong in [json!({"rule_ids": []}), json!({}), json!({"rule_ids": vec!["x"; 51]})] {
@@ -91,7 +91,7 @@ async fn scores_are_shown_as_clients_read_them() {
         passed: number == 0,
         message: "why".to_owned(),
     };
-    let now = server::Clock::now(&*app.clock);
+    let now = store::Clock::now(&*app.clock);
     app.store.keep_scores(&[score(0), score(1), score(2)], now).await.unwrap();
     let all = app.get(ADA, &format!("/v1/experiments/{id}/scores")).await.expect(200);
     assert_eq!(all.as_array().unwrap().len(), 3);

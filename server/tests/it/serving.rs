@@ -1,10 +1,12 @@
 //! A server with all that it does beside answering, on the store of a [`TestApp`].
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use server::{Clock, Config, Parts, Workers};
+use server::{Config, Parts, Workers};
+use store::Clock;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -17,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server that serves until it is ended.
 pub(crate) struct Serving {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     task: JoinHandle<std::io::Result<()>>,
     ended: oneshot::Sender<()>,
 }
@@ -36,11 +40,21 @@ impl Serving {
             workers: Arc::clone(&app.workers) as Arc<dyn Workers>,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
         let (ended, end) = oneshot::channel::<()>();
         let task = tokio::spawn(server::serve(listener, parts, async move {
             let _ = end.await;
         }));
-        Self { task, ended }
+        Self { address, task, ended }
+    }
+
+    /// The status and the body of an answer.
+    pub(crate) async fn get(&self, key: &str, path: &str) -> (u16, String) {
+        // Whoever was first has chosen it already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let request = reqwest::Client::new().get(format!("http://{}{path}", self.address)).bearer_auth(key);
+        let answer = request.send().await.expect("an answer");
+        (answer.status().as_u16(), answer.text().await.expect("a body"))
     }
 
     /// Ends it, and waits for that.

@@ -13,12 +13,15 @@ use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use scenario::evidence::{AgentRecord, Captured, Evidence};
 use scenario::interactive::{Ask, Refusal, RefusalKind, Reply};
+use scenario::plan::AgentOverride;
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::spec::Spec;
 use scenario::verdict::{ErrorKind, Verdict};
 use serde_json::Value;
-use server::{Access, Admission, Clock, Config, Ids, Parts, Workers, auth};
-use store::{ClaimRequest, Completion, Demand, Held, Kept, Lane, MasterKey, NewKey, Numbers, Scope, Store, WorkerId};
+use server::{Access, Admission, Config, Parts, Workers, auth};
+use store::{
+    ClaimRequest, Clock, Completion, Demand, Held, Ids, Kept, Lane, MasterKey, NewKey, Numbers, Scope, Store, WorkerId,
+};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 use uuid::Uuid;
@@ -111,7 +114,7 @@ impl Admission for FakeAdmission {
         Demand { cpu_milli: 1000, memory: 1 << 20 }
     }
 
-    fn refuses(&self, spec: &Spec, agent: Option<&str>) -> Option<String> {
+    fn refuses(&self, spec: &Spec, agent: Option<AgentOverride>) -> Option<String> {
         let is_refused = spec.tags.iter().any(|tag| tag.as_str() == "refused");
         let has_agent = spec.agent.is_some() || agent.is_some();
         (is_refused || !has_agent).then(|| "no worker can run it".to_owned())
@@ -349,7 +352,11 @@ impl TestApp {
     }
 
     pub(crate) async fn complete(&self, held: &Held, status: RowStatus) -> Kept {
-        let result = result(held, status);
+        self.complete_with(held, result(held, status)).await
+    }
+
+    /// Ends a job with this result.
+    pub(crate) async fn complete_with(&self, held: &Held, result: ScenarioResult) -> Kept {
         let evidence = evidence(&held.scenario.id.to_string());
         let completion = Completion { evidence: Some(&evidence), result: &result, traces: &[], at: self.clock.now() };
         let numbers = Numbers::of(&self.store, held.run).await.expect("numbers");

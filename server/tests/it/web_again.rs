@@ -6,8 +6,7 @@ use flate2::read::GzDecoder;
 use http::Method;
 use scenario::result::RowStatus;
 use serde_json::json;
-use server::Clock as _;
-use store::{JobId, Lane, NewExperiment, NewJob, NewRun};
+use store::{Clock as _, JobId, Lane, NewExperiment, NewJob, NewRun};
 use uuid::Uuid;
 
 use crate::bundles::{Tar, WITH_FILE};

@@ -1,9 +1,7 @@
 //! Scenarios of an experiment, chosen by how they stand, in parts.
 
 use scenario::result::RowStatus;
-use store::{Completion, Numbers, RunId};
-
-use server::Clock as _;
+use store::{Clock as _, Completion, Numbers, RunId};
 
 use crate::test_app::{ADA, TestApp, replicas, result};
 use crate::web_session::Browser;

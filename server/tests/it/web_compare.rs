@@ -1,7 +1,8 @@
 //! Two experiments side by side in a browser: the verdict is that of `touchstone compare`.
 
-use scenario::drift::Drift;
+use scenario::regression::RunComparison;
 use scenario::result::RowStatus::{self, Fail, Pass};
+use serde_json::{Value, json};
 use store::RunId;
 
 use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas};
@@ -18,7 +19,7 @@ async fn ended(app: &TestApp, statuses: [RowStatus; 8]) -> String {
 }
 
 /// What the command line says of two experiments.
-async fn drift(app: &TestApp, before: &str, now: &str) -> Drift {
+async fn comparison(app: &TestApp, before: &str, now: &str) -> RunComparison {
     let mut reports = Vec::new();
     for id in [before, now] {
         let experiment = id.parse().expect("an id");
@@ -26,11 +27,11 @@ async fn drift(app: &TestApp, before: &str, now: &str) -> Drift {
         let experiment = app.store.experiment(experiment).await.expect("an experiment");
         reports.push(store::report(&app.store, &experiment, &run).await.expect("a report"));
     }
-    Drift::of(before, &reports[..1], &reports[1..])
+    RunComparison::of(before, &reports[..1], &reports[1..])
 }
 
 #[tokio::test]
-async fn a_page_says_the_sentence_of_the_command_line_in_the_colour_of_its_verdict() {
+async fn a_page_and_the_api_say_the_sentence_of_the_command_line() {
     let app = TestApp::new().await;
     let five = ended(&app, [Pass, Fail, Pass, Fail, Pass, Fail, Pass, Pass]).await;
     let six = ended(&app, [Fail, Pass, Pass, Fail, Pass, Pass, Pass, Pass]).await;
@@ -43,7 +44,15 @@ async fn a_page_says_the_sentence_of_the_command_line_in_the_colour_of_its_verdi
         (&none, &six, "good", "improved"),
     ] {
         let page = browser.get(&format!("/compare?a={before}&b={now}")).await.text();
-        let sentence = drift(&app, before, now).await.summary();
+        let comparison = comparison(&app, before, now).await;
+        let sentence = comparison.summary();
+        let body = json!({"baseline_id": before, "candidate_id": now});
+        let answer = app.post(ADA, "/v1/experiments/compare", body).await.expect(200);
+        assert_eq!((&answer["summary"], &answer["regressed"]), (&json!(sentence), &json!(comparison.regressed())));
+        let changes = |findings: &Value| {
+            findings.as_array().expect("findings").iter().map(|one| one["change"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(&answer["findings"]), changes(&json!(comparison.findings)));
         let notice = format!("<p class=\"notice {class}\" role=\"status\"><strong>{sentence}</strong>");
         assert!(page.contains(&notice), "{notice} is not in {page}");
         assert!(page.contains(row), "{row} is not in {page}");

@@ -1,5 +1,6 @@
 //! Hostile text in every place where somebody can write or name something: nothing of it becomes markup, or hides.
 
+use scenario::event::Event;
 use scenario::evidence::{
     AgentRecord, Answer as ProbeAnswer, AuditEvent, Audited, Captured, CommandAnswer, DatabaseChanges, Evidence,
     Exchange, Exit, FileDiff, ImageRecord, Journal, ModelCall, ModelRecord, ProcessUse, SnapshotRecord, TableChange,
@@ -7,8 +8,8 @@ use scenario::evidence::{
 };
 use scenario::result::{RowStatus, ScenarioResult};
 use serde_json::json;
-use server::{Clock as _, auth};
-use store::{Completion, Demand, Held, NewEvent, NewKey, NewWorker, Numbers, Pulse, Scope, WorkerId};
+use server::auth;
+use store::{Clock as _, Completion, Demand, Held, NewEvent, NewKey, NewWorker, Numbers, Pulse, Scope, WorkerId};
 use uuid::Uuid;
 
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, result};
@@ -45,6 +46,7 @@ pub(crate) fn exchange(path: &str, at_ms: u64) -> Exchange {
         body: scenario::evidence::Body::Kept(format!("{{\"note\": \"{}\"}}", "<svg onload=alert(1)>").as_str().into()),
         status: 500,
         at_ms,
+        fault: None,
     }
 }
 
@@ -122,7 +124,7 @@ async fn register_worker(app: &TestApp) {
         budget: Demand { cpu_milli: 2000, memory: 1 << 30 },
         version: HOSTILE.to_owned(),
     };
-    let pulse = Pulse { running: 0, free_disk: 1 << 30, reason: Some(HOSTILE.to_owned()) };
+    let pulse = Pulse { running: 0, free_disk: 1 << 30, reason: Some(HOSTILE.to_owned()), problems: Vec::new() };
     app.store.register_worker(&new, &pulse, app.clock.now()).await.expect("registered");
 }
 
@@ -150,7 +152,8 @@ async fn what_people_and_machines_are_called_stays_text_on_every_page() {
     let id = id.as_str().expect("an id");
     let held = end(&app, RowStatus::Fail, &hostile()).await;
     let (run, scenario, at) = (held.run, held.scenario.id.to_string(), app.clock.now());
-    let event = NewEvent { run, scenario, attempt: 1, at, kind: HOSTILE.to_owned(), body: json!({HOSTILE: HOSTILE}) };
+    let happened = Event::read(HOSTILE, json!({HOSTILE: HOSTILE}));
+    let event = NewEvent { run, scenario, attempt: 1, at, happened };
     app.store.note(&[event]).await.expect("noted");
     end(&app, RowStatus::Error, &hostile()).await;
     let other = app.post(KEY, "/v1/runs", body).await.expect(202)["experiment_id"].clone();

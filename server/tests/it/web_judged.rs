@@ -4,8 +4,7 @@ use scenario::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
 use scenario::forbidden::ForbiddenResult;
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::verdict::Verdict;
-use server::Clock as _;
-use store::{Completion, Numbers};
+use store::{Clock as _, Completion, Numbers};
 
 use crate::test_app::{ADA, HELLO, TestApp, result};
 use crate::web_session::Browser;

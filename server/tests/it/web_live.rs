@@ -2,10 +2,10 @@
 
 use axum::body::Body;
 use http_body_util::BodyExt as _;
+use scenario::event::Event;
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
-use server::Clock as _;
-use store::{Completion, Held, NewEvent, Numbers, RunId};
+use store::{Clock as _, Completion, Held, NewEvent, Numbers, RunId};
 
 use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas, result};
 use crate::web_session::Browser;
@@ -17,8 +17,7 @@ async fn note(app: &TestApp, held: &Held, kind: &str, body: Value) {
         scenario: held.scenario.id.to_string(),
         attempt: held.lease.epoch,
         at: app.clock.now(),
-        kind: kind.to_owned(),
-        body,
+        happened: Event::read(kind, body),
     };
     app.store.note(&[event]).await.expect("noted");
 }

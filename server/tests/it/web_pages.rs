@@ -1,10 +1,10 @@
 //! The pages, as a browser without scripts gets them.
 
+use scenario::event::Event;
 use scenario::evidence::{AuditEvent, Audited, Captured, Evidence, Journal};
 use scenario::result::RowStatus;
 use serde_json::json;
-use server::Clock as _;
-use store::{Demand, NewEvent, NewWorker, Pulse, WorkerId};
+use store::{Clock as _, Demand, NewEvent, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;
 
 use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp, replicas};
@@ -131,7 +131,7 @@ async fn a_story_says_in_words_what_happened() {
         ("judged", json!({"status": "fail", "composite": 0.0})),
     ] {
         let (run, scenario, at) = (held.run, held.scenario.id.to_string(), app.clock.now());
-        let event = NewEvent { run, scenario, attempt: 1, at, kind: kind.to_owned(), body };
+        let event = NewEvent { run, scenario, attempt: 1, at, happened: Event::read(kind, body) };
         app.store.note(&[event]).await.expect("noted");
     }
     let browser = Browser::signed_in(&app, ADA).await;
@@ -216,7 +216,7 @@ async fn workers_and_what_waits_are_shown() {
             budget: Demand::default(),
             version: "1".to_owned(),
         };
-        let pulse = Pulse { running, free_disk: 1 << 30, reason: Some(reason.to_owned()) };
+        let pulse = Pulse { running, free_disk: 1 << 30, reason: Some(reason.to_owned()), problems: Vec::new() };
         app.store.register_worker(&new, &pulse, app.clock.now()).await.expect("registered");
         let page = browser.get("/workers").await.text();
         assert!(page.contains(lead) && page.contains(takes), "{lead}: {page}");
@@ -235,7 +235,22 @@ async fn evidence_that_is_gone_leaves_the_verdicts() {
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get(&format!("/experiments/{id}/scenarios/{}", held.scenario.id)).await;
     assert_eq!(page.status, 200);
-    assert!(page.text().contains("cannot be read") && page.text().contains("greeted"), "{}", page.text());
+    assert!(page.text().contains("cannot be read: it is gone") && page.text().contains("greeted"), "{}", page.text());
+    let scenario = format!("/v1/experiments/{id}/scenarios/{}", held.scenario.id);
+    for place in [format!("{scenario}/evidence"), format!("{scenario}/artifacts/1/evidence.json")] {
+        let answer = app.get(ADA, &place).await;
+        assert_eq!(answer.status, 410, "{}", answer.text());
+        assert!(answer.text().contains("is gone: it was removed"), "{}", answer.text());
+    }
+    // The verdicts stay, and the loss is named.
+    let results = app.get(ADA, &format!("/v1/experiments/{id}")).await.expect(200);
+    let whole = app.get(ADA, &scenario).await.expect(200);
+    assert_eq!(results["caveats"][0]["kind"], "lost_evidence");
+    for caveat in [&results["scenarios"][0]["caveats"][0], &whole["result"]["caveats"][0]] {
+        let (kind, scenario, why) = (&caveat["kind"], &caveat["scenario"], &caveat["why"]);
+        assert_eq!((kind, scenario), (&json!("lost_evidence"), &json!(held.scenario.id)));
+        assert_eq!(why, "it is gone from where it was kept", "and not where that is");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 //! Specs in a browser: how each went last, and what changed between versions.
 
 use scenario::result::RowStatus::{Fail, Pass};
-use server::Clock as _;
-use store::{SpecContent, SpecFile};
+use store::{Clock as _, SpecContent, SpecFile};
 
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
 use crate::web_hostile::require_harmless;

@@ -1,10 +1,10 @@
 //! The story of a scenario: which moments are shown, and in which words.
 
+use scenario::event::Event;
 use scenario::evidence::{AuditEvent, Audited, Blob, Body, Evidence, Exchange, Journal, Overflow, OverflowCount};
 use scenario::result::RowStatus;
 use serde_json::{Value, json};
-use server::Clock as _;
-use store::{Demand, Held, NewEvent, NewWorker, Pulse, WorkerId};
+use store::{Clock as _, Demand, Held, NewEvent, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;
 
 use crate::test_app::{ADA, HELLO, TestApp};
@@ -15,7 +15,7 @@ use crate::web_session::Browser;
 async fn tell(app: &TestApp, held: &Held, told: &[(&str, Value)]) {
     for (kind, body) in told {
         let (run, scenario, at) = (held.run, held.scenario.id.to_string(), app.clock.now());
-        let event = NewEvent { run, scenario, attempt: 1, at, kind: (*kind).to_owned(), body: body.clone() };
+        let event = NewEvent { run, scenario, attempt: 1, at, happened: Event::read(*kind, body.clone()) };
         app.store.note(&[event]).await.expect("noted");
         app.clock.pass(1);
     }

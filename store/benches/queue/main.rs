@@ -12,7 +12,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::{CellId, Plan, Scenario, ScenarioId, Seed};
+use scenario::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};
@@ -213,13 +213,14 @@ impl Queue {
 
 fn planned(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
-    let cell = CellId::of(&parameters);
+    let cell = CellId::of(&CellKey::from(parameters.clone()));
     Scenario {
         id: ScenarioId::of(&cell, 0),
         cell,
         replica: 0,
         seed: Seed::new(7),
         parameters,
+        chaos: String::new(),
         variants: Vec::new(),
         snapshot: None,
     }

@@ -1,27 +1,15 @@
 //! Rules that are looked at when a run ends.
 
 use jiff::Timestamp;
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::Expr;
 
 use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
+use crate::owned::Owned;
 use crate::page::{Listed, Page};
 use crate::tables::Alerts;
-use crate::time::{millis, timestamp};
-
-const COLUMNS: [Alerts; 10] = [
-    Alerts::Id,
-    Alerts::Owner,
-    Alerts::Name,
-    Alerts::EvalId,
-    Alerts::Condition,
-    Alerts::Timeframe,
-    Alerts::Notify,
-    Alerts::WebhookUrl,
-    Alerts::SlackChannel,
-    Alerts::CreatedAt,
-];
+use crate::time::timestamp;
 
 /// A rule that is to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +45,7 @@ pub struct Alert {
 
 row! {
     /// A rule.
-    AlertRow {
+    pub(crate) AlertRow {
         id: String,
         owner: String,
         name: String,
@@ -71,77 +59,83 @@ row! {
     }
 }
 
-impl AlertRow {
-    fn read(self) -> Result<Alert, StoreError> {
+impl Owned for Alert {
+    type New = NewAlert;
+    type Row = AlertRow;
+    type Column = Alerts;
+
+    const TABLE: Alerts = Alerts::Table;
+    const ID: Alerts = Alerts::Id;
+    const OWNER: Alerts = Alerts::Owner;
+    const CREATED_AT: Alerts = Alerts::CreatedAt;
+    const COLUMNS: &'static [Alerts] = &[
+        Alerts::Id,
+        Alerts::Owner,
+        Alerts::Name,
+        Alerts::EvalId,
+        Alerts::Condition,
+        Alerts::Timeframe,
+        Alerts::Notify,
+        Alerts::WebhookUrl,
+        Alerts::SlackChannel,
+    ];
+
+    fn values(new: &NewAlert) -> Result<Vec<Expr>, StoreError> {
+        Ok(vec![
+            new.id.as_str().into(),
+            new.owner.as_str().into(),
+            new.name.as_str().into(),
+            new.eval_id.clone().into(),
+            new.condition.as_str().into(),
+            new.window.clone().into(),
+            new.notify.as_str().into(),
+            new.webhook_url.clone().into(),
+            new.slack_channel.clone().into(),
+        ])
+    }
+
+    fn made(new: &NewAlert, created_at: Timestamp) -> Self {
+        Self { new: new.clone(), created_at }
+    }
+
+    fn read(row: AlertRow) -> Result<Self, StoreError> {
         let new = NewAlert {
-            id: self.id,
-            owner: self.owner,
-            name: self.name,
-            eval_id: self.eval_id,
-            condition: self.condition,
-            window: self.timeframe,
-            notify: self.notify,
-            webhook_url: self.webhook_url,
-            slack_channel: self.slack_channel,
+            id: row.id,
+            owner: row.owner,
+            name: row.name,
+            eval_id: row.eval_id,
+            condition: row.condition,
+            window: row.timeframe,
+            notify: row.notify,
+            webhook_url: row.webhook_url,
+            slack_channel: row.slack_channel,
         };
-        Ok(Alert { new, created_at: timestamp(self.created_at)? })
+        Ok(Self { new, created_at: timestamp(row.created_at)? })
+    }
+
+    fn place(&self) -> (Timestamp, &str) {
+        (self.created_at, &self.new.id)
     }
 }
 
 impl Store {
     /// Keeps a rule.
     pub async fn create_alert(&self, new: &NewAlert, now: Timestamp) -> Result<Alert, StoreError> {
-        let insert = Query::insert()
-            .into_table(Alerts::Table)
-            .columns(COLUMNS)
-            .values_panic([
-                new.id.as_str().into(),
-                new.owner.as_str().into(),
-                new.name.as_str().into(),
-                new.eval_id.clone().into(),
-                new.condition.as_str().into(),
-                new.window.clone().into(),
-                new.notify.as_str().into(),
-                new.webhook_url.clone().into(),
-                new.slack_channel.clone().into(),
-                millis(now).into(),
-            ])
-            .to_owned();
-        self.db.execute(&insert).await?;
-        Ok(Alert { new: new.clone(), created_at: timestamp(millis(now))? })
+        self.make_owned(new, now).await
     }
 
     /// The rule with this id.
     pub async fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
-        let select = select().and_where(Expr::col(Alerts::Id).eq(id)).to_owned();
-        self.db.fetch_optional::<AlertRow>(&select).await?.map(AlertRow::read).transpose()
+        self.owned(id).await
     }
 
     /// Rules, newest first; of one owner only, if one is named.
     pub async fn alerts(&self, owner: Option<&str>, page: Page<'_>) -> Result<Listed<Alert>, StoreError> {
-        let after = page.key::<(i64, String)>()?.map(|(created_at, id)| {
-            Expr::tuple([Expr::col(Alerts::CreatedAt), Expr::col(Alerts::Id)])
-                .lt(Expr::tuple([created_at.into(), id.into()]))
-        });
-        let select = select()
-            .and_where_option(owner.map(|owner| Expr::col(Alerts::Owner).eq(owner)))
-            .and_where_option(after)
-            .order_by(Alerts::CreatedAt, Order::Desc)
-            .order_by(Alerts::Id, Order::Desc)
-            .limit(page.limit())
-            .to_owned();
-        let rows: Vec<AlertRow> = self.db.fetch_all(&select).await?;
-        let alerts = rows.into_iter().map(AlertRow::read).collect::<Result<_, _>>()?;
-        page.listed(alerts, |one: &Alert| (millis(one.created_at), one.new.id.clone()))
+        self.list_owned(owner, page).await
     }
 
     /// Removes a rule with its firings; whether there was one.
     pub async fn remove_alert(&self, id: &str) -> Result<bool, StoreError> {
-        let delete = Query::delete().from_table(Alerts::Table).and_where(Expr::col(Alerts::Id).eq(id)).to_owned();
-        Ok(self.db.execute(&delete).await? > 0)
+        self.remove_owned::<Alert>(id).await
     }
-}
-
-fn select() -> SelectStatement {
-    Query::select().columns(COLUMNS).from(Alerts::Table).to_owned()
 }

@@ -1,6 +1,7 @@
 //! The one place that knows which database it is: an arm for each, and a folder of migrations.
 
 mod begin;
+mod identity;
 mod listener;
 mod postgres;
 mod sqlite;

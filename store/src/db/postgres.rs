@@ -15,6 +15,7 @@ use super::text::{Column, escape};
 use super::{Db, Row};
 use crate::error::StoreError;
 use crate::migrate;
+use crate::retries::Retries;
 
 /// How many connections a process has at most, one of which may listen. A server with its usual 100 serves nine processes.
 const CONNECTIONS: u32 = 10;
@@ -84,10 +85,15 @@ pub(super) async fn open(url: &str) -> Result<Db, StoreError> {
 /// The first connection, which says why there is none. A pool would only say that it took too long.
 async fn first(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
     let deadline = Instant::now() + START;
+    let retries = Retries::logged();
+    let mut observer = retries.observe("connecting to the database");
     loop {
         let connecting = tokio::time::timeout_at(deadline, PgConnection::connect_with(options));
         match connecting.await.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
-            Err(error) if may_start(&error) && Instant::now() + PAUSE < deadline => tokio::time::sleep(PAUSE).await,
+            Err(error) if may_start(&error) && Instant::now() + PAUSE < deadline => {
+                observer.failed(error);
+                tokio::time::sleep(PAUSE).await;
+            }
             Err(sqlx::Error::PoolTimedOut) => {
                 let late = format!("it does not answer within {} s", START.as_secs());
                 return Err(sqlx::Error::Io(std::io::Error::other(late)));

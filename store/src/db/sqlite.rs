@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::{Db, Row};
 use crate::error::StoreError;
 use crate::migrate;
+use crate::retries::Retries;
 
 /// How long a process waits for another one that is writing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -94,9 +95,17 @@ async fn connect(options: &SqliteConnectOptions, most: u32) -> Result<SqlitePool
     let pool = pool.before_acquire(move |connection, _| Box::pin(future::ready(Ok(is_usable(connection)))));
     let pool = pool.idle_timeout(None).max_lifetime(None);
     let deadline = Instant::now() + PATIENCE;
+    // That another process opens the file at the same time is worth a word only when it takes long.
+    let (retries, patient) = (Retries::logged(), Instant::now() + PATIENCE / 10);
+    let mut observer = retries.observe("opening the database");
     loop {
         match pool.clone().connect_with(options.clone()).await {
-            Err(error) if is_busy(&error) && Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                if patient < Instant::now() {
+                    observer.failed(error);
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
             connected => return connected,
         }
     }

@@ -24,9 +24,10 @@ const ESCAPE: char = '\\';
 
 row! {
     /// The numbers of a run.
-    NumbersRow {
+    pub(super) NumbersRow {
         experiment: String,
         number: i64,
+        kind: String,
         state: String,
         total: i64,
         ended: i64,
@@ -54,11 +55,12 @@ row! {
 }
 
 impl NumbersRow {
-    fn read(self) -> Result<RunNumbers, StoreError> {
+    pub(super) fn read(self) -> Result<RunNumbers, StoreError> {
         let count = |number: Option<i64>| number::read::<u64>(number.unwrap_or(0));
         let experiment = self.experiment.parse().map_err(StoreError::damaged)?;
         Ok(RunNumbers {
             id: RunId { experiment, number: number::read(self.number)? },
+            kind: self.kind.parse()?,
             state: self.state.parse()?,
             total: number::read(self.total)?,
             ended: number::read(self.ended)?,
@@ -149,7 +151,7 @@ fn newest_of(specs: &[(&str, &str)]) -> SelectStatement {
 }
 
 /// What finds a part of the list.
-fn wanted(filter: HistoryFilter<'_>, page: Page<'_>) -> Result<SelectStatement, StoreError> {
+pub(super) fn wanted(filter: HistoryFilter<'_>, page: Page<'_>) -> Result<SelectStatement, StoreError> {
     let column = |column: Experiments| Expr::col((Experiments::Table, column));
     let after = page.key::<(i64, String)>()?.map(|(created_at, id)| {
         Expr::tuple([column(Experiments::CreatedAt), column(Experiments::Id)])
@@ -265,12 +267,18 @@ fn last_of(experiment: impl sea_query::IntoColumnRef) -> Expr {
     Expr::SubQuery(None, Box::new(newest.into()))
 }
 
-/// The numbers of the newest runs of these experiments.
+/// What finds the numbers of the newest runs of these experiments.
 fn numbers(experiments: &[String]) -> SelectStatement {
+    numbers_of(experiments).and_where(Expr::col(Runs::Number).eq(last_of((Runs::Table, Runs::Experiment)))).to_owned()
+}
+
+/// What finds the numbers of all runs of these experiments.
+pub(super) fn numbers_of(experiments: &[String]) -> SelectStatement {
     Query::select()
         .columns([
             Runs::Experiment,
             Runs::Number,
+            Runs::Kind,
             Runs::State,
             Runs::Total,
             Runs::Ended,
@@ -287,7 +295,6 @@ fn numbers(experiments: &[String]) -> SelectStatement {
         ])
         .from(Runs::Table)
         .and_where(Expr::col(Runs::Experiment).is_in(experiments.iter().map(String::as_str)))
-        .and_where(Expr::col(Runs::Number).eq(last_of((Runs::Table, Runs::Experiment))))
         .to_owned()
 }
 

@@ -1,5 +1,6 @@
 //! The history of experiments, as pages show it: each with the numbers of its newest run, without reading whole scores.
 
+mod comparable;
 mod find;
 mod invariants;
 
@@ -10,8 +11,9 @@ use scenario::score::ExperimentVerdict;
 
 use crate::experiments::Experiment;
 use crate::ids::RunId;
-use crate::runs::RunState;
+use crate::runs::{RunKind, RunState};
 
+pub use comparable::{ComparableFilter, ComparableRun};
 pub use invariants::InvariantCount;
 
 /// Which experiments are wanted; `None` means any.
@@ -68,6 +70,8 @@ pub struct Past {
 pub struct RunNumbers {
     /// Which run.
     pub id: RunId,
+    /// How it came to be.
+    pub kind: RunKind,
     /// Where it stands.
     pub state: RunState,
     /// How many scenarios are planned.

@@ -8,10 +8,10 @@ use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
 use crate::ids::RunId;
-use crate::runs::Demand;
 use crate::tables::{Attempts, Jobs, Scenarios};
 use crate::time::{millis, timestamp};
 use crate::{json, number};
+use scenario::Demand;
 
 row! {
     /// A job that was claimed.
@@ -191,7 +191,7 @@ mod tests {
     use crate::db::plan;
     use crate::queue::busy::{Busy, running};
     use crate::queue::{ClaimRequest, Limits, WorkerId};
-    use crate::runs::Demand;
+    use scenario::Demand;
 
     fn request() -> ClaimRequest {
         ClaimRequest {

@@ -61,7 +61,7 @@ impl Store {
     ) -> Result<Kept, StoreError> {
         let place = (run, completion.result.scenario.id.as_str(), lease.epoch);
         let body = match completion.evidence {
-            Some(evidence) => Some(Body::prepare(&self.artifacts, lease, place, json::text(evidence)?).await?),
+            Some(evidence) => Some(Body::prepare(self, lease, place, json::text(evidence)?).await?),
             None => None,
         };
         let kept = self.complete_with(lease, place, &completion, body.as_ref(), summarise).await;

@@ -8,11 +8,11 @@ use crate::Store;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::ids::RunId;
-use crate::runs::Demand;
 use crate::tables::{Attempts, Jobs, Scenarios};
 use crate::time::millis;
 use crate::wakeups::Wakeup;
 use crate::{json, number};
+use scenario::Demand;
 
 row! {
     /// Whether a job is not wanted any more.
@@ -112,6 +112,7 @@ impl Store {
             .to_owned();
         let outcome = match failure {
             Failure::Infrastructure => "infrastructure",
+            Failure::Provider => "provider",
             Failure::Lost => "lost",
         };
         self.put_back(lease, again, outcome, message, now).await

@@ -34,9 +34,9 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::ids::{JobId, Lane, RunId};
-use crate::runs::Demand;
 use crate::tables::Jobs;
 use crate::traces::NewTrace;
+use scenario::Demand;
 
 /// Who asks for a job, and what there is room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,12 +143,12 @@ pub enum Kept {
     Stale,
 }
 
-/// What renewing a lease says.
+/// The answer to renewing the lease of a job or a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beat {
     /// It still holds.
     Held,
-    /// It still holds, and the job is not wanted any more.
+    /// It still holds, and the job or sandbox is not wanted any more, or the sandbox's time is over.
     Cancelled,
     /// It does not hold any more.
     Lost,
@@ -159,6 +159,8 @@ pub enum Beat {
 pub enum Failure {
     /// Our infrastructure failed.
     Infrastructure,
+    /// The provider of the agent's model failed.
+    Provider,
     /// Its worker was not heard of any more.
     Lost,
 }

@@ -1,10 +1,12 @@
 //! What is kept, read as the domain knows it: specs, numbers and reports.
 
 mod numbers;
+mod printed;
 mod report;
 
 pub use numbers::Numbers;
-pub use report::{header, report, spec_of, with_output};
+pub use printed::{Printed, with_output};
+pub use report::{ReportParts, header, report, report_without_output, spec_of};
 
 use scenario::spec::{Bundle, Spec, load};
 

@@ -43,18 +43,6 @@ impl Numbers {
         Ok(Self { plan, scoring, options })
     }
 
-    /// The plan, as it was kept.
-    #[must_use]
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// What the caller asks of the run besides the spec.
-    #[must_use]
-    pub fn options(&self) -> ScoreOptions {
-        self.options
-    }
-
     /// The numbers.
     #[must_use]
     pub fn score(&self, results: &[ScenarioResult]) -> ExperimentScore {

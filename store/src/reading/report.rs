@@ -1,25 +1,65 @@
-//! The report of a run that is kept.
+//! The report of a run that is kept, finished or not. Whoever shows a run builds its report here.
 
+use scenario::plan::Plan;
 use scenario::report::{Header, Report};
-use scenario::result::ScenarioResult;
+use scenario::score::ScoreOptions;
 use scenario::spec::Spec;
 
-use super::{Numbers, read_spec};
+use super::{Printed, read_spec};
 use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
 use crate::results::StoredScenario;
 use crate::runs::Run;
 
-/// The report of a run, with what its agents printed.
+/// The report of a run, with what its agents printed. Evidence that cannot be read is named by a caveat of its scenario.
 pub async fn report(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, StoreError> {
-    let spec = spec_of(store, run).await?;
-    let numbers = Numbers::of(store, run.id).await?;
-    let mut results = Vec::new();
-    for stored in store.scenarios(run.id).await? {
-        results.extend(with_output(store, stored).await?);
+    let mut parts = ReportParts::read(store, experiment, run).await?;
+    for stored in &mut parts.scenarios {
+        let printed = Printed::read(store, stored, ToString::to_string).await?;
+        stored.result.iter_mut().for_each(|result| printed.put_into(result));
     }
-    Ok(Report::new(header(experiment, run), &spec, numbers.plan(), results, numbers.options()))
+    Ok(parts.report())
+}
+
+/// The report of a run, without what its agents printed.
+pub async fn report_without_output(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, StoreError> {
+    Ok(ReportParts::read(store, experiment, run).await?.report())
+}
+
+/// What the report of a run is made of.
+#[derive(Debug)]
+pub struct ReportParts<'a> {
+    experiment: &'a Experiment,
+    run: &'a Run,
+    spec: Spec,
+    /// The scenarios, in the order of the plan. Their results are without what agents printed.
+    pub scenarios: Vec<StoredScenario>,
+}
+
+impl<'a> ReportParts<'a> {
+    /// Reads what is kept of a run.
+    pub async fn read(store: &Store, experiment: &'a Experiment, run: &'a Run) -> Result<Self, StoreError> {
+        let (spec, scenarios) = (spec_of(store, run).await?, store.scenarios(run.id).await?);
+        Ok(Self::of(experiment, run, spec, scenarios))
+    }
+
+    /// The parts of the report of a run that is judged by this spec.
+    pub(crate) fn of(experiment: &'a Experiment, run: &'a Run, spec: Spec, scenarios: Vec<StoredScenario>) -> Self {
+        Self { experiment, run, spec, scenarios }
+    }
+
+    /// Puts the report together, of all scenarios that have a result.
+    #[must_use]
+    pub fn report(self) -> Report {
+        let Self { experiment, run, spec, scenarios } = self;
+        let (scenarios, results): (Vec<_>, Vec<_>) =
+            scenarios.into_iter().map(|stored| (stored.scenario, stored.result)).unzip();
+        let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
+        let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
+        let results = results.into_iter().flatten().collect();
+        Report::new(header(experiment, run), &spec, &plan, results, options)
+    }
 }
 
 /// The spec by which a run was judged.
@@ -37,27 +77,8 @@ pub fn header(experiment: &Experiment, run: &Run) -> Header {
         ran_at: run.created_at,
         parameters: experiment.settings.parameters.clone(),
         replicas: experiment.settings.replicas,
-        agent: experiment.settings.agent.clone(),
+        agent: experiment.settings.agent.as_ref().map(ToString::to_string),
         backend: experiment.settings.backend.clone(),
         server: None,
     }
-}
-
-/// The result of a scenario with what its agent printed, which is in its evidence.
-pub async fn with_output(store: &Store, stored: StoredScenario) -> Result<Option<ScenarioResult>, StoreError> {
-    let Some(mut result) = stored.result else { return Ok(None) };
-    let Some((job, attempt)) = stored.source else { return Ok(Some(result)) };
-    match store.evidence(job, attempt).await {
-        Ok(Some(evidence)) => {
-            result.agent_output = evidence.agent.stdout.text();
-            result.agent_stderr = evidence.agent.stderr.text();
-        }
-        Ok(None) => {}
-        // The verdicts are there all the same.
-        Err(error @ (StoreError::Evidence { .. } | StoreError::Files { .. })) => {
-            result.notes.push(format!("what the agent printed is not here: {error}"));
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(Some(result))
 }

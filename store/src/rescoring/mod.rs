@@ -2,17 +2,15 @@
 
 mod answers;
 
-use scenario::plan::Plan;
 use scenario::report::Report;
 use scenario::result::ScenarioResult;
-use scenario::score::ScoreOptions;
 use scenario::spec::Spec;
 
 use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
 use crate::ids::RunId;
-use crate::reading::{header, read_spec, with_output};
+use crate::reading::{ReportParts, read_spec, with_output};
 use crate::rescored::Rescored;
 use crate::results::StoredScenario;
 use crate::runs::{Run, RunKind, RunState};
@@ -121,9 +119,7 @@ fn require_same_id(spec: &Spec, experiment: &Experiment) -> Result<(), StoreErro
 }
 
 fn report(experiment: &Experiment, run: &Run, spec: &Spec, now: &[Rescored]) -> Report {
-    let scenarios = now.iter().map(|one| one.scenario.clone()).collect();
-    let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
-    let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
-    let results = now.iter().filter_map(|one| one.result.clone()).collect();
-    Report::new(header(experiment, run), spec, &plan, results, options)
+    let stored =
+        now.iter().cloned().map(|Rescored { scenario, result, source }| StoredScenario { scenario, result, source });
+    ReportParts::of(experiment, run, spec.clone(), stored.collect()).report()
 }

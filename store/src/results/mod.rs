@@ -1,5 +1,6 @@
 //! What judging said about scenarios, and the verdicts on their invariants.
 
+mod caveats;
 mod find;
 mod read;
 mod write;

@@ -37,6 +37,8 @@ row! {
         limits: Option<String>,
         offences: Option<String>,
         notes: Option<String>,
+        caveats: Option<String>,
+        ran_in: Option<String>,
         tool_calls: Option<i64>,
         tool_errors: Option<i64>,
         model: Option<String>,
@@ -226,6 +228,8 @@ impl ScenarioRow {
                 cost_usd: self.cost_usd,
             },
             notes: list(self.notes.as_deref())?,
+            caveats: list(self.caveats.as_deref())?,
+            ran_in: self.ran_in.as_deref().map(json::read).transpose()?,
         })
     }
 }
@@ -278,6 +282,8 @@ pub(super) fn select() -> SelectStatement {
             Scenarios::Limits,
             Scenarios::Offences,
             Scenarios::Notes,
+            Scenarios::Caveats,
+            Scenarios::RanIn,
             Scenarios::ToolCalls,
             Scenarios::ToolErrors,
             Scenarios::Model,

@@ -39,6 +39,8 @@ pub(crate) async fn write(
             (Scenarios::Limits, json::text(&result.limits)?.into()),
             (Scenarios::Offences, json::text(&result.offences)?.into()),
             (Scenarios::Notes, json::text(&result.notes)?.into()),
+            (Scenarios::Caveats, json::text(&result.caveats)?.into()),
+            (Scenarios::RanIn, result.ran_in.as_ref().map(json::text).transpose()?.into()),
             (Scenarios::ToolCalls, number::kept(result.tool_calls).into()),
             (Scenarios::ToolErrors, number::kept(result.tool_errors).into()),
             (Scenarios::Model, usage.model.as_str().into()),

@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use scenario::Demand;
 use scenario::plan::Scenario;
 use scenario::score::{ExperimentScore, ExperimentVerdict};
 
@@ -37,15 +38,6 @@ pub struct NewJob {
     pub demand: Demand,
     /// How many jobs of its run may be done at once.
     pub at_once: Option<u32>,
-}
-
-/// What a job takes from a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Demand {
-    /// Thousandths of a processor core.
-    pub cpu_milli: u64,
-    /// Bytes of memory.
-    pub memory: u64,
 }
 
 /// A run that is kept.

@@ -5,10 +5,11 @@ use sea_query::{Cond, Expr, ExprTrait as _, LockBehavior, LockType, Order, Query
 use serde_json::Value as Json;
 
 use super::write::{end, end_unwanted, ending};
-use super::{HeldSandbox, SandboxBeat, SandboxClaim, SandboxLease, SandboxState};
+use super::{HeldSandbox, SandboxClaim, SandboxLease, SandboxState};
 use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
+use crate::queue::Beat;
 use crate::tables::Sandboxes;
 use crate::time::millis;
 use crate::wakeups::Wakeup;
@@ -65,7 +66,7 @@ impl Store {
         lease: &SandboxLease,
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<SandboxBeat, StoreError> {
+    ) -> Result<Beat, StoreError> {
         let update = Query::update()
             .table(Sandboxes::Table)
             .value(Sandboxes::LeaseUntil, millis(until))
@@ -76,9 +77,9 @@ impl Store {
         let row: Option<BeatRow> = tx.fetch_optional(&update).await?;
         tx.commit().await?;
         Ok(match row {
-            Some(row) if row.wanted && row.expires_at > millis(now) => SandboxBeat::Held,
-            Some(_) => SandboxBeat::Unwanted,
-            None => SandboxBeat::Lost,
+            Some(row) if row.wanted && row.expires_at > millis(now) => Beat::Held,
+            Some(_) => Beat::Cancelled,
+            None => Beat::Lost,
         })
     }
 

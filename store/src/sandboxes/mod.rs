@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::queue::WorkerId;
-use crate::runs::Demand;
+use scenario::Demand;
 
 /// A sandbox that somebody wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,17 +142,6 @@ pub struct HeldSandbox {
     pub lease: SandboxLease,
     /// The sandbox, with its sealed secrets.
     pub sandbox: Sandbox,
-}
-
-/// What renewing a lease says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SandboxBeat {
-    /// It still holds.
-    Held,
-    /// It still holds, and nobody wants the sandbox any more, or its time is over.
-    Unwanted,
-    /// It does not hold any more.
-    Lost,
 }
 
 /// Which sandboxes are wanted; `None` means any.

@@ -9,10 +9,10 @@ use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
 use crate::page::{Listed, Page};
-use crate::runs::Demand;
 use crate::tables::Sandboxes;
 use crate::time::{millis, timestamp};
 use crate::{json, number};
+use scenario::Demand;
 
 /// What is read of a sandbox.
 pub(super) const COLUMNS: [Sandboxes; 16] = [

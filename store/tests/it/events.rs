@@ -1,5 +1,10 @@
 //! What happened.
 
+use std::time::Duration;
+
+use scenario::event::{Event, Phase};
+use scenario::evidence::{Exit, Fired, Limit};
+use scenario::result::RowStatus;
 use serde_json::json;
 use store::{NewEvent, RunId};
 
@@ -10,6 +15,7 @@ databases![
     pages_follow_each_other_without_gaps,
     events_are_noted_all_or_none,
     the_last_event_of_a_run_and_of_each_scenario_is_known,
+    events_are_read_as_what_they_are,
 ];
 
 fn event(run: RunId, number: u32) -> NewEvent {
@@ -18,8 +24,7 @@ fn event(run: RunId, number: u32) -> NewEvent {
         scenario: "default-r0".to_owned(),
         attempt: 1,
         at: at(5),
-        kind: "phase".to_owned(),
-        body: json!({"number": number, "share": 0.1}),
+        happened: Event::read("phase", json!({"number": number, "share": 0.1})),
     }
 }
 
@@ -70,4 +75,22 @@ async fn the_last_event_of_a_run_and_of_each_scenario_is_known(world: World) {
     assert_eq!(world.store.last_event(run, Some("default-r0")).await.expect("a number"), numbers[0]);
     assert_eq!(world.store.last_event(run, Some("default-r1")).await.expect("a number"), numbers[1]);
     assert_eq!(world.store.last_event(run, Some("none")).await.expect("a number"), 0);
+}
+
+async fn events_are_read_as_what_they_are(world: World) {
+    let run = world.submitted(1).await;
+    let (ms, why) = (Duration::from_millis(12), "no \u{0} engine".to_owned());
+    let written = [
+        Event::Claimed { worker: "a/b".to_owned() },
+        Event::PhaseEnded(Phase::Act, ms),
+        Event::AgentEnded { exit: Some(Exit::Signal(9)), after: ms },
+        Event::LimitFired(Fired { limit: Limit::Memory, detail: "too much".to_owned() }),
+        Event::Judged { status: RowStatus::Fail, composite: 0.1, wall_ms: Some(7) },
+        Event::Retrying { why, after: ms },
+        Event::Unknown { kind: "levitated".to_owned(), body: json!({"height": 3}) },
+    ];
+    let noted = written.clone().map(|happened| NewEvent { happened, ..event(run, 0) });
+    world.store.note(&noted).await.expect("noted");
+    let read = world.store.events(run, 0, 100).await.expect("events");
+    assert_eq!(read.into_iter().map(|stored| stored.event.happened).collect::<Vec<_>>(), written);
 }

@@ -62,6 +62,7 @@ async fn damaged_evidence_is_noticed(world: World) {
     assert_eq!(world.store.evidence(job, 1).await.expect("readable"), Some(evidence(LARGE)));
     fs::remove_file(&file).expect("removed");
     let error = world.store.evidence(job, 1).await.expect_err("gone");
+    assert!(matches!(&error, StoreError::EvidenceGone { what, .. } if what.contains("attempt 1")), "{error:?}");
     assert!(error.to_string().contains(&file), "{error}");
 }
 

@@ -118,6 +118,10 @@ impl Respond for Objects {
                 ok.set_body_string(format!("<DeleteResult>{removed}</DeleteResult>"))
             }
             ("PUT", None) => {
+                let is_first = request.headers.get("if-none-match").is_some_and(|name| name == "*");
+                if is_first && objects.contains_key(&name) {
+                    return ResponseTemplate::new(412);
+                }
                 let content = match request.headers.get("x-amz-copy-source") {
                     Some(from) => {
                         let from = from.to_str().expect("a name").trim_start_matches("bucket/");

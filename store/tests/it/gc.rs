@@ -1,7 +1,11 @@
 //! Removing what is old.
 
 use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
+use scenario::event::Event;
 use store::{ExperimentId, Garbage, NewEvent, NewExperiment, Removed, RunId, SpecContent, SpecFile, StoreError};
 use uuid::Uuid;
 
@@ -11,7 +15,8 @@ databases![
     the_newest_and_those_that_have_not_ended_stay,
     all_that_belongs_to_an_experiment_goes_with_it,
     an_experiment_that_was_begun_again_meanwhile_stays,
-    folders_without_a_row_are_removed_and_nothing_else,
+    folders_without_a_row_go_by_their_age_and_only_when_asked_for,
+    files_of_an_interrupted_removal_go_with_the_next_one,
 ];
 
 /// An experiment with a spec of its own and large evidence, which has ended.
@@ -31,8 +36,7 @@ async fn ended(world: &World, created: i64) -> RunId {
         scenario: held.scenario.id.to_string(),
         attempt: 1,
         at: at(created),
-        kind: "phase".to_owned(),
-        body: serde_json::Value::Null,
+        happened: Event::read("phase", serde_json::Value::Null),
     };
     world.store.note(&[event]).await.expect("noted");
     run
@@ -107,16 +111,65 @@ async fn an_experiment_that_was_begun_again_meanwhile_stays(world: World) {
     assert_eq!(world.store.runs(run.experiment).await.expect("runs").len(), 2);
 }
 
-async fn folders_without_a_row_are_removed_and_nothing_else(world: World) {
+/// A folder of an experiment that has no row, last written to so many days ago.
+fn orphan(world: &World, number: u128, days: u64) -> String {
+    let folder = world.folder().join("evidence").join(Uuid::from_u128(number).to_string());
+    fs::create_dir_all(folder.join("1")).expect("a folder");
+    let then = now() - Duration::from_secs(days * 86_400);
+    for path in [folder.join("1"), folder.clone()] {
+        fs::File::open(path).expect("the folder").set_modified(then).expect("a time");
+    }
+    folder.display().to_string()
+}
+
+/// The time so many days ago.
+fn days_ago(days: u64) -> Timestamp {
+    Timestamp::try_from(now()).expect("a time") - Duration::from_secs(days * 86_400)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the file system writes the machine's own time down")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+async fn folders_without_a_row_go_by_their_age_and_only_when_asked_for(world: World) {
     let kept = ended(&world, 1).await;
     let files = world.files();
-    let evidence = world.folder().join("evidence");
-    fs::create_dir_all(evidence.join(Uuid::from_u128(77).to_string()).join("1")).expect("a folder");
+    let (old, young) = (orphan(&world, 77, 9), orphan(&world, 78, 2));
+    fs::create_dir(world.folder().join("evidence/notes")).expect("a folder of somebody else");
+    let is_there = |folder: &String| fs::exists(folder).expect("a folder");
     world.store.collect(&[]).await.expect("collected");
-    assert_eq!(world.files(), files);
-    fs::create_dir(evidence.join("notes")).expect("a folder of somebody else");
+    assert!(is_there(&old) && is_there(&young), "not without being asked");
+    assert_eq!(world.store.orphans(days_ago(10)).await.expect("orphans"), []);
+    assert_eq!(world.store.orphans(days_ago(7)).await.expect("orphans").len(), 1);
+    // What is deep in a folder was written to, though the folder itself is old.
+    let file = Path::new(&old).join("1/evidence.json.0123456789abcdef");
+    fs::write(&file, "half").expect("written");
+    assert_eq!(world.store.remove_orphans(days_ago(7)).await.expect("removed"), 0, "it is being written to");
+    fs::remove_file(&file).expect("removed");
+    orphan(&world, 77, 9);
+    assert_eq!(world.store.remove_orphans(days_ago(7)).await.expect("removed"), 1);
+    assert!(!is_there(&old) && is_there(&young));
+    assert_eq!(world.store.remove_orphans(days_ago(1)).await.expect("removed"), 1);
     world.store.collect(&[kept.experiment]).await.expect("collected");
-    assert_eq!(world.files(), [evidence.join("notes").display().to_string()]);
+    assert!(!files.is_empty());
+    assert_eq!(world.files(), [world.folder().join("evidence/notes").display().to_string()]);
+}
+
+async fn files_of_an_interrupted_removal_go_with_the_next_one(world: World) {
+    let run = ended(&world, 1).await;
+    let stays = ended(&world, 2).await;
+    let before = world.files().len();
+    // As a process leaves it that was killed between the rows and the files.
+    let mark = format!("removed/{}", run.experiment);
+    world.store.set_setting(&mark, "").await.expect("noted");
+    world.execute("DELETE FROM experiments WHERE created_at = (SELECT min(created_at) FROM experiments)").await;
+    world.store.collect(&[]).await.expect("collected");
+    assert!(
+        world.files().len() < before && world.files().iter().all(|file| !file.contains(&run.experiment.to_string()))
+    );
+    assert!(world.files().iter().any(|file| file.contains(&stays.experiment.to_string())));
+    assert_eq!(world.store.setting(&mark).await.expect("read"), None);
 }
 
 /// A server gives room back by itself, so this is about files only.
@@ -124,8 +177,8 @@ async fn folders_without_a_row_are_removed_and_nothing_else(world: World) {
 async fn the_file_shrinks() {
     let world = World::sqlite().await;
     let run = world.submitted(1).await;
-    let body = serde_json::Value::String("x".repeat(4000));
-    let event = NewEvent { run, scenario: String::new(), attempt: 1, at: at(0), kind: "large".to_owned(), body };
+    let happened = Event::read("large", serde_json::Value::String("x".repeat(4000)));
+    let event = NewEvent { run, scenario: String::new(), attempt: 1, at: at(0), happened };
     world.store.note(&vec![event; 2500]).await.expect("noted");
     world.finish_one(0).await;
     let size = || fs::metadata(world.folder().join("touchstone.db")).expect("the file").len();

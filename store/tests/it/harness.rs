@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::{CellId, Plan, Scenario, ScenarioId, Seed};
+use scenario::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};
@@ -72,6 +72,10 @@ impl World {
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    pub(crate) fn is_postgres(&self) -> bool {
+        self.postgres.is_some()
     }
 
     /// Another process's store in the same database.
@@ -178,6 +182,7 @@ impl World {
     pub(crate) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         list(&self.folder().join("evidence"), &mut found);
+        found.retain(|file| !file.ends_with("evidence/touchstone.json"));
         found
     }
 }
@@ -198,13 +203,14 @@ fn list(folder: &Path, found: &mut Vec<String>) {
 /// The scenario with this number.
 pub(crate) fn scenario(number: u32) -> Scenario {
     let parameters: IndexMap<_, _> = [("number".to_owned(), number.into())].into_iter().collect();
-    let cell = CellId::of(&parameters);
+    let cell = CellId::of(&CellKey::from(parameters.clone()));
     Scenario {
         id: ScenarioId::of(&cell, 0),
         cell,
         replica: 0,
         seed: Seed::new(u64::from(number)),
         parameters,
+        chaos: String::new(),
         variants: Vec::new(),
         snapshot: None,
     }

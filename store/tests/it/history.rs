@@ -1,9 +1,13 @@
 //! Finding experiments as the history shows them.
 
 use jiff::Timestamp;
+use scenario::event::Event;
 use scenario::result::RowStatus;
 use scenario::score::ExperimentVerdict;
-use store::{Completion, HistoryFilter, NewEvent, NewExperiment, Page, Past, PastStatus, RunId, SpecContent};
+use store::{
+    ComparableFilter, Completion, HistoryFilter, NewEvent, NewExperiment, Page, Past, PastStatus, Rescored, RunId,
+    SpecContent, SpecVersion,
+};
 
 use crate::harness::{World, at, passed, summary};
 
@@ -12,6 +16,8 @@ databases![
     the_numbers_are_those_of_the_newest_run,
     parts_of_the_history_follow_each_other,
     the_newest_experiment_of_each_spec_is_found,
+    comparable_runs_had_all_of_their_plan,
+    comparable_runs_are_found_by_their_ends_and_their_newest_judgements,
     invariants_are_counted_by_run_and_outcome,
     a_part_of_a_run_begins_at_its_place,
     scenarios_are_read_by_their_ids_or_because_they_have_no_result,
@@ -137,6 +143,94 @@ async fn parts_of_the_history_follow_each_other(world: World) {
     assert_eq!(seen, expected);
 }
 
+/// A spec with a plan of two scenarios.
+async fn twice(world: &World) -> SpecVersion {
+    let text = TAGGED.replace("id: tagged", "id: twice\nparallelism: {replicas: 2}");
+    let content = SpecContent { text, files: Vec::new() };
+    world.store.keep_spec("", "twice", &content, at(0)).await.expect("a spec")
+}
+
+/// A run that has ended.
+async fn ended(world: &World, change: impl FnOnce(&mut NewExperiment), jobs: u32) -> RunId {
+    let run = submit(world, change, jobs, at(1)).await;
+    for _ in 0..jobs {
+        end_next(world, run, RowStatus::Pass).await;
+    }
+    run
+}
+
+const TWICE: ComparableFilter<'_> =
+    ComparableFilter { owner: None, spec_id: "twice", before: None, since: None, most: 10 };
+
+async fn comparable(world: &World, filter: ComparableFilter<'_>) -> Vec<RunId> {
+    let runs = world.store.comparable_runs(filter).await.expect("runs");
+    let mut ids: Vec<_> = runs.iter().map(|one| one.run.id).collect();
+    ids.sort();
+    ids
+}
+
+async fn comparable_runs_had_all_of_their_plan(world: World) {
+    let spec = twice(&world).await;
+    let whole = ended(&world, |new| new.spec = spec.clone(), 2).await;
+    let chosen = |filter: &str| {
+        let (spec, filter) = (spec.clone(), vec![filter.to_owned()]);
+        move |new: &mut NewExperiment| (new.spec, new.settings.filter) = (spec, filter)
+    };
+    ended(&world, chosen("*-r1"), 1).await;
+    let all_chosen = ended(&world, chosen("twice"), 2).await;
+    let repeats = |new: &mut NewExperiment| {
+        (new.spec, new.settings.rerun_of) = (spec.clone(), Some("another".to_owned()));
+    };
+    ended(&world, repeats, 1).await;
+    let all_again = ended(&world, repeats, 2).await;
+    ended(&world, |_| {}, 1).await;
+    let again = world.store.submit_again(whole.experiment, &spec.digest, &world.run(2), at(1)).await.expect("again");
+    let mut expected = vec![whole, all_chosen, all_again];
+    expected.sort();
+    assert_eq!(comparable(&world, TWICE).await, expected, "what has not ended does not count");
+    end_next(&world, again, RowStatus::Fail).await;
+    end_next(&world, again, RowStatus::Fail).await;
+    expected.push(again);
+    expected.sort();
+    assert_eq!(comparable(&world, TWICE).await, expected, "each run of an experiment counts");
+    assert_eq!(comparable(&world, ComparableFilter { most: 1, ..TWICE }).await.len(), 1);
+    assert_eq!(comparable(&world, ComparableFilter { owner: Some("ann"), ..TWICE }).await, []);
+}
+
+async fn comparable_runs_are_found_by_their_ends_and_their_newest_judgements(world: World) {
+    let spec = twice(&world).await;
+    let run = ended(&world, |new| new.spec = spec.clone(), 2).await;
+    for (before, since, found) in [
+        (Some((at(31), run)), None, true),
+        (Some((at(30), run)), None, false),
+        (Some((at(29), run)), None, false),
+        (None, Some(at(30)), true),
+        (None, Some(at(31)), false),
+    ] {
+        let found = if found { vec![run] } else { vec![] };
+        assert_eq!(
+            comparable(&world, ComparableFilter { before, since, ..TWICE }).await,
+            found,
+            "{before:?} {since:?}"
+        );
+    }
+    let mut judged = Vec::new();
+    for stored in world.store.scenarios(run).await.expect("scenarios") {
+        let mut result = stored.result.clone().expect("a result");
+        result.status = RowStatus::Fail;
+        judged.push(Rescored { scenario: stored.scenario.clone(), result: Some(result), source: stored.source });
+    }
+    let results: Vec<_> = judged.iter().filter_map(|one| one.result.clone()).collect();
+    let mut newest = run;
+    for _ in 0..2 {
+        let score = summary(&results);
+        newest = world.store.keep_rescored(newest, &spec.digest, &judged, &score, at(50)).await.expect("kept");
+    }
+    let runs = world.store.comparable_runs(TWICE).await.expect("runs");
+    let ends: Vec<_> = runs.iter().map(|one| (one.run.id, one.ended_at, one.run.pass_rate())).collect();
+    assert_eq!(ends, [(newest, at(30), Some(0.0))], "one run, when its agents ended, as it was judged last");
+}
+
 async fn invariants_are_counted_by_run_and_outcome(world: World) {
     let run = submit(&world, |_| {}, 2, at(0)).await;
     end_next(&world, run, RowStatus::Pass).await;
@@ -178,12 +272,11 @@ async fn what_happened_in_one_scenario_is_read_alone(world: World) {
         scenario: scenario.to_owned(),
         attempt: 1,
         at: at(1),
-        kind: kind.to_owned(),
-        body: serde_json::Value::Null,
+        happened: Event::read(kind, serde_json::Value::Null),
     };
     world.store.note(&[event("a", "one"), event("b", "two"), event("a", "three")]).await.expect("noted");
     let events = world.store.scenario_events(run, "a", 10).await.expect("events");
-    assert_eq!(events.iter().map(|one| one.event.kind.as_str()).collect::<Vec<_>>(), ["one", "three"]);
+    assert_eq!(events.iter().map(|one| one.event.happened.kind()).collect::<Vec<_>>(), ["one", "three"]);
     assert_eq!(world.store.scenario_events(run, "a", 1).await.expect("events").len(), 1);
 }
 

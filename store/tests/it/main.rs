@@ -4,6 +4,7 @@
 mod databases;
 
 mod alerts;
+mod artifact_owner;
 mod artifacts;
 mod at_once;
 mod cancel;
@@ -26,6 +27,7 @@ mod owners;
 mod parity;
 mod prune;
 mod races;
+mod reading;
 mod rescored;
 mod results;
 mod run_ends;

@@ -165,8 +165,13 @@ async fn a_file_belongs_to_one_machine() {
     world.store.require_same_machine("first").await.expect("the first one");
     world.other().await.require_same_machine("first").await.expect("another process of it");
     let error = world.store.require_same_machine("second").await.expect_err("another machine");
-    assert!(error.to_string().contains("more machines need Postgres (`--database-url postgres://…`)"), "{error}");
-    world.store.move_to_machine("second").await.expect("moved");
+    let file = world.folder().join("touchstone.db");
+    for part in
+        [file.to_str().expect("a path"), "`first`", "`second`", "--database-url postgres://", "gc --adopt-database"]
+    {
+        assert!(error.to_string().contains(part), "{part}: {error}");
+    }
+    assert_eq!(world.store.move_to_machine("second").await.expect("moved").as_deref(), Some("first"));
     world.store.require_same_machine("second").await.expect("its own now");
     world.store.require_same_machine("first").await.expect_err("not its own any more");
 }
@@ -177,4 +182,5 @@ async fn a_server_is_for_all_machines() {
     for machine in ["first", "second"] {
         world.store.require_same_machine(machine).await.expect("any machine");
     }
+    world.store.move_to_machine("second").await.expect_err("nothing to adopt");
 }

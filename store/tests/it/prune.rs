@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use store::{
     Demand, Garbage, NewAlert, NewDelivery, NewExperiment, NewFiring, NewKey, NewSandbox, NewSnapshot, NewTrace,
-    NewWorker, Once, Prune, Pruned, Pulse, RunId, SandboxClaim, Scope, SpecContent, StoreError, TraceFilter, Usage,
-    WorkerId, bundle_key,
+    NewWorker, Once, Prune, Pruned, Pulse, RunId, SandboxClaim, Scope, SpecContent, StoreError, Submitted, TraceFilter,
+    Usage, WorkerId, bundle_key,
 };
 use uuid::Uuid;
 
@@ -33,13 +33,15 @@ fn nothing() -> Prune {
 async fn something(world: &World, name: &str, second: i64) {
     let store = &world.store;
     let once = Once { owner: "ann", key: name, fingerprint: "f" };
-    store.begin_idempotent(once, at(second), at(second + 1)).await.expect("begun");
+    let new = world.experiment().await;
+    let Ok(Submitted::Now(run)) = store.submit_once(once, &new, &world.run(1), at(second)).await else {
+        panic!("submitted")
+    };
     let id = WorkerId { data_dir: Uuid::nil(), owner: world.uuid() };
     let (host, control, version) = (String::new(), String::new(), String::new());
     let worker = NewWorker { id, host, control, slots: 1, budget: Demand::default(), version };
     store.register_worker(&worker, &Pulse::default(), at(second)).await.expect("registered");
     ended_sandbox(world, name, id, second).await;
-    let run = world.submitted(1).await;
     let alert = format!("alert of {name}");
     let rule = NewAlert {
         id: alert.clone(),
@@ -91,7 +93,7 @@ async fn what_is_old_and_ended_goes(world: World) {
     something(&world, "old", 1).await;
     something(&world, "new", 50).await;
     let pruned = world.store.prune(Prune { before: at(10), ..nothing() }).await.expect("pruned");
-    assert_eq!(pruned, Pruned { replies: 1, deliveries: 1, sandboxes: 1, workers: 1, traces: 0, bundles: 0 });
+    assert_eq!(pruned, Pruned { replies: 1, deliveries: 1, sandboxes: 1, workers: 1, traces: 0 });
     assert_eq!(world.store.sandbox("old").await.expect("read"), None);
     assert!(world.store.sandbox("new").await.expect("read").is_some());
     assert!(world.store.delivery("new").await.expect("read").is_some());
@@ -100,8 +102,6 @@ async fn what_is_old_and_ended_goes(world: World) {
 }
 
 async fn what_is_young_or_under_way_stays(world: World) {
-    let once = Once { owner: "ann", key: "k", fingerprint: "f" };
-    world.store.begin_idempotent(once, at(1), at(100)).await.expect("begun");
     something(&world, "s", 50).await;
     let pruned = world.store.prune(Prune { before: at(50), ..nothing() }).await.expect("pruned");
     assert_eq!(pruned, Pruned::default());
@@ -171,6 +171,7 @@ fn snapshot(id: &str, digest: &str) -> NewSnapshot {
 
 async fn bundles_go_when_nothing_uses_them(world: World) {
     let artifacts = world.store.artifacts().clone();
+    world.store.claim_artifacts().await.expect("its own place");
     for digest in ["sha256:aa", "sha256:bb"] {
         artifacts.put(&bundle_key(digest), "foo").await.expect("a bundle");
     }
@@ -181,11 +182,9 @@ async fn bundles_go_when_nothing_uses_them(world: World) {
     for id in ["s1", "s3"] {
         world.store.remove_snapshot(id).await.expect("removed");
     }
-    let young = world.store.prune(nothing()).await.expect("pruned");
-    assert_eq!(young.bundles, 0, "somebody may be about to use it");
-    let later = Timestamp::MAX;
-    let prune = Prune { before: later, traces_before: later, ..nothing() };
-    assert_eq!(world.store.prune(prune).await.expect("pruned").bundles, 1);
+    let young = world.store.prune_bundles(nothing().before).await.expect("pruned");
+    assert_eq!(young, 0, "somebody may be about to use it");
+    assert_eq!(world.store.prune_bundles(Timestamp::MAX).await.expect("pruned"), 1);
     assert_eq!(artifacts.size(&bundle_key("sha256:aa")).await.expect("found"), Some(3), "s2 uses it");
     let gone = world.store.add_snapshot(&snapshot("s4", "sha256:bb"), at(0)).await;
     assert!(matches!(gone, Err(StoreError::NotFound(_))), "{gone:?}");

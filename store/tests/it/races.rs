@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
+use scenario::event::Event;
 use store::{
     Beat, Kept, Lane, NewEvent, NewExperiment, Rescored, RunId, RunState, SpecContent, SpecFile, Store, StoreError,
+    StoredEvent,
 };
 
 use crate::harness::{World, at, passed, request, scenario, summary};
@@ -164,8 +166,8 @@ async fn an_experiment_is_begun_again_or_removed_but_never_both(world: World) {
 }
 
 fn event(run: RunId, number: usize) -> NewEvent {
-    let (kind, body) = (number.to_string(), serde_json::Value::Null);
-    NewEvent { run, scenario: "default-r0".to_owned(), attempt: 1, at: at(5), kind, body }
+    let happened = Event::read(number.to_string(), serde_json::Value::Null);
+    NewEvent { run, scenario: "default-r0".to_owned(), attempt: 1, at: at(5), happened }
 }
 
 /// Goes on after the last number that it saw, until it has seen so many.
@@ -174,11 +176,12 @@ async fn read(store: Store, run: RunId, many: usize) -> BTreeSet<String> {
     while seen.len() < many {
         let page = store.events(run, after, 7).await.expect("a page");
         after = page.last().map_or(after, |last| last.number);
-        seen.extend(page.into_iter().map(|stored| stored.event.kind));
+        seen.extend(page.into_iter().map(|stored| stored.event.happened.kind().to_owned()));
         // Whatever is not seen after all have been written is missed for good.
         if seen.len() < many && store.events(run, after, 1).await.expect("a page").is_empty() {
             let all = store.events(run, 0, u64::MAX).await.expect("events");
-            let passed_by = all.iter().filter(|stored| stored.number <= after && !seen.contains(&stored.event.kind));
+            let is_seen = |stored: &StoredEvent| seen.contains(stored.event.happened.kind());
+            let passed_by = all.iter().filter(|stored| stored.number <= after && !is_seen(stored));
             assert_eq!(passed_by.count(), 0, "events became visible behind the reader");
         }
     }

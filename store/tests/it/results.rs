@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use scenario::evidence::{Fired, Limit, Usage};
+use scenario::evidence::{Fired, ImageRecord, Limit, Usage};
 use scenario::forbidden::ForbiddenResult;
-use scenario::plan::{CellId, Scenario, ScenarioId, Seed};
-use scenario::result::{InvariantResult, RowStatus, ScenarioError, ScenarioResult};
+use scenario::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
+use scenario::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use scenario::verdict::{ErrorKind, Outcome, Verdict};
 use serde_json::Value as Json;
 use store::{Completion, Demand, JobId, Lane, NewJob, NewRun};
@@ -54,13 +54,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     (prop::collection::vec((text(), json()), 0..4), any::<u32>(), any::<u64>()).prop_map(
         |(parameters, replica, seed)| {
             let parameters: IndexMap<_, _> = parameters.into_iter().collect();
-            let cell = CellId::of(&parameters);
+            let cell = CellId::of(&CellKey::from(parameters.clone()));
             Scenario {
                 id: ScenarioId::of(&cell, replica),
                 cell,
                 replica,
                 seed: Seed::new(seed),
                 parameters,
+                chaos: String::new(),
                 variants: Vec::new(),
                 snapshot: (seed % 2 == 0).then(|| "snap_1".to_owned()),
             }
@@ -69,7 +70,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
 }
 
 fn kind() -> impl Strategy<Value = ErrorKind> {
-    prop_oneof![Just(ErrorKind::Infrastructure), Just(ErrorKind::Spec), Just(ErrorKind::Check), Just(ErrorKind::Judge)]
+    prop_oneof![
+        Just(ErrorKind::Infrastructure),
+        Just(ErrorKind::Provider),
+        Just(ErrorKind::ProviderConfig),
+        Just(ErrorKind::Spec),
+        Just(ErrorKind::Check),
+        Just(ErrorKind::Judge),
+    ]
 }
 
 fn invariant() -> impl Strategy<Value = InvariantResult> {
@@ -110,11 +118,13 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
         prop::collection::vec(fired, 0..3),
         prop::collection::vec(text(), 0..3),
         prop::collection::vec(text(), 0..3),
+        prop::collection::vec(caveat(), 0..3),
+        prop::option::of(ran_in()),
     );
     let numbers = (count(), prop::option::of(any::<i32>()), count(), count(), text());
     (judged, lists, numbers).prop_map(|(judged, lists, numbers)| {
         let (scenario, status, composite, invariants, error, usage) = judged;
-        let (forbidden, limits, offences, notes) = lists;
+        let (forbidden, limits, offences, notes, caveats, ran_in) = lists;
         let (wall_ms, exit_code, tool_calls, tool_errors, sandbox_id) = numbers;
         let (agent_output, agent_stderr) = (String::new(), String::new());
         ScenarioResult {
@@ -135,8 +145,22 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
             tool_errors,
             usage,
             notes,
+            caveats,
+            ran_in,
         }
     })
+}
+
+fn caveat() -> impl Strategy<Value = Caveat> {
+    let modified = (text(), prop::collection::vec(text(), 0..3), 0..9_usize);
+    let modified = modified.prop_map(|(invariant, changes, total)| Caveat::ModifiedImage { invariant, changes, total });
+    let stood_in = (text(), text(), text()).prop_map(|(image, used, backend)| Caveat::StandIn { image, used, backend });
+    prop_oneof![modified, stood_in]
+}
+
+fn ran_in() -> impl Strategy<Value = RanIn> {
+    let image = (text(), text(), text()).prop_map(|(reference, name, digest)| ImageRecord { reference, name, digest });
+    (text(), prop::collection::vec(image, 0..3)).prop_map(|(backend, images)| RanIn { backend, images })
 }
 
 async fn comes_back(world: &World, result: ScenarioResult) -> Result<(), TestCaseError> {
@@ -151,6 +175,7 @@ async fn comes_back(world: &World, result: ScenarioResult) -> Result<(), TestCas
     let completion = Completion { evidence: None, result: &written, traces: &[], at: at(1) };
     world.store.complete(&held.lease, run, completion, &summary).await.expect("a completion");
     let read = world.store.scenarios(run).await.expect("scenarios").remove(0).result.expect("a result");
+    prop_assert_eq!(&world.store.caveats(run).await.expect("caveats"), &result.caveats);
     prop_assert_eq!(serde_json::to_string(&read).expect("JSON"), serde_json::to_string(&result).expect("JSON"));
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use store::{
-    Demand, HeldSandbox, NewKey, NewSandbox, Page, SandboxBeat, SandboxClaim, SandboxFilter, SandboxState, Scope,
-    StoreError, WorkerId,
+    Beat, Demand, HeldSandbox, NewKey, NewSandbox, Page, SandboxClaim, SandboxFilter, SandboxState, Scope, StoreError,
+    WorkerId,
 };
 use uuid::Uuid;
 
@@ -89,7 +89,7 @@ async fn a_sandbox_lives_in_a_worker_until_it_ends(world: World) {
     assert!(world.store.sandbox_ready(&held.lease, &json!({"db": {"port": 5432}})).await.expect("ready"));
     let ready = world.store.sandbox("sb-1").await.expect("read").expect("a sandbox");
     assert_eq!((ready.state, ready.services), (SandboxState::Ready, json!({"db": {"port": 5432}})));
-    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(9), at(19)).await.expect("a beat"), SandboxBeat::Held);
+    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(9), at(19)).await.expect("a beat"), Beat::Held);
     assert!(!world.store.release_sandbox(&held.lease, at(9)).await.expect("it was made"));
     assert!(has_key(&world, "sb-1").await);
     assert!(world.store.end_sandbox(&held.lease, None, at(10)).await.expect("ended"));
@@ -145,7 +145,7 @@ async fn a_sandbox_that_nobody_wants_ends(world: World) {
     assert_eq!(state(&world, "sb-1").await, (SandboxState::Creating, None), "its worker ends it");
     assert!(!has_key(&world, "sb-2").await && has_key(&world, "sb-1").await);
     assert_eq!(claim(&world, 5).await, None);
-    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(5), at(15)).await.expect("a beat"), SandboxBeat::Unwanted);
+    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(5), at(15)).await.expect("a beat"), Beat::Cancelled);
     assert!(world.store.release_sandbox(&held.lease, at(6)).await.expect("given back"));
     assert_eq!(state(&world, "sb-1").await, (SandboxState::Stopped, None), "nobody else makes it");
     for id in ["sb-1", "sb-2", "sb-3"] {
@@ -158,9 +158,9 @@ async fn a_sandbox_ends_with_its_time(world: World) {
     ask(&world, "sb-2", 1, 0).await;
     let held = claim(&world, 2).await.expect("a sandbox");
     let beat = async |now| world.store.heartbeat_sandbox(&held.lease, at(now), at(now + 10)).await.expect("a beat");
-    assert_eq!(beat(100).await, SandboxBeat::Held);
+    assert_eq!(beat(100).await, Beat::Held);
     assert_eq!(world.store.lose_sandboxes(at(100)).await.expect("lost"), Vec::<String>::new());
-    assert_eq!(beat(101).await, SandboxBeat::Unwanted);
+    assert_eq!(beat(101).await, Beat::Cancelled);
     assert_eq!(claim(&world, 101).await, None, "it is too late");
     assert_eq!(world.store.lose_sandboxes(at(101)).await.expect("lost"), ["sb-2"]);
     let (state, error) = state(&world, "sb-2").await;
@@ -188,7 +188,7 @@ async fn a_lease_that_was_lost_changes_nothing(world: World) {
     world.store.lose_sandboxes(at(50)).await.expect("lost");
     assert!(!world.store.sandbox_ready(&held.lease, &json!({})).await.expect("too late"));
     assert!(!world.store.end_sandbox(&held.lease, None, at(51)).await.expect("too late"));
-    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(51), at(61)).await.expect("a beat"), SandboxBeat::Lost);
+    assert_eq!(world.store.heartbeat_sandbox(&held.lease, at(51), at(61)).await.expect("a beat"), Beat::Lost);
     assert_eq!(state(&world, "sb-1").await.0, SandboxState::Error);
 }
 

@@ -1,6 +1,7 @@
 //! Submitting experiments, and finding them again.
 
-use scenario::plan::Seed;
+use scenario::event::Event;
+use scenario::plan::{AgentOverride, Seed, UnknownAgent};
 use serde_json::json;
 use store::{
     ExperimentId, Lane, NewEvent, NewExperiment, RunId, RunKind, RunState, Settings, SpecContent, SpecFile, StoreError,
@@ -20,13 +21,14 @@ databases![
 
 async fn what_was_submitted_is_read_back(world: World) {
     let settings = Settings {
-        agent: Some("noop".to_owned()),
+        agent: Some(AgentOverride::Noop.into()),
         backend: Some("local".to_owned()),
         parameters: vec![("rate".to_owned(), json!(0.1)), ("deep".to_owned(), json!({"a": [1, null]}))],
         replicas: Some(3),
         min_pass_rate: Some(0.3),
         rerun_of: Some("default-r1".to_owned()),
         filter: vec!["rate=0.1".to_owned()],
+        chaos: vec!["down".to_owned()],
         priority: -3,
     };
     let new = NewExperiment { settings, ..world.experiment().await };
@@ -151,10 +153,26 @@ async fn texts_with_any_character_come_back(world: World) {
     let held = world.claim(0).await.expect("a job");
     world.store.release(&held.lease, odd, at(1)).await.expect("released");
     assert_eq!(world.store.attempts(run).await.expect("attempts")[0].message.as_deref(), Some(odd));
-    let body = json!({ odd: odd });
-    let event = NewEvent { run, scenario: odd.to_owned(), attempt: 1, at: at(1), kind: odd.to_owned(), body };
+    let happened = Event::read(odd, json!({ odd: odd }));
+    let event = NewEvent { run, scenario: odd.to_owned(), attempt: 1, at: at(1), happened };
     world.store.note(std::slice::from_ref(&event)).await.expect("noted");
     assert_eq!(world.store.events(run, 0, 9).await.expect("events")[0].event, event);
     world.store.cancel(run, odd, at(2), &summary).await.expect("cancelled");
     assert_eq!(world.store.run(run).await.expect("the run").reason.as_deref(), Some(odd));
+}
+
+#[test]
+fn settings_of_older_and_newer_versions_are_read() {
+    let kept = json!({
+        "agent": "oracle", "backend": "local", "parameters": [["rate", 0.5]], "replicas": 2, "min_pass_rate": null,
+        "rerun_of": null, "filter": [], "priority": 0,
+    });
+    let settings: Settings = serde_json::from_value(kept.clone()).expect("settings");
+    assert_eq!(settings.agent_override(), Ok(Some(AgentOverride::Oracle)));
+    assert_eq!(serde_json::to_value(&settings).expect("JSON"), kept, "they are written as they were");
+    let settings: Settings = serde_json::from_value(json!({})).expect("settings");
+    assert_eq!(settings.agent_override(), Ok(None));
+    let settings: Settings = serde_json::from_value(json!({"agent": "sorcerer"})).expect("settings");
+    assert_eq!(settings.agent_override(), Err(UnknownAgent("sorcerer".to_owned())));
+    assert_eq!(serde_json::to_value(&settings).expect("JSON")["agent"], "sorcerer");
 }

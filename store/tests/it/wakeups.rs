@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scenario::event::Event;
 use store::{Demand, Failure, Lane, NewEvent, NewRun, NewSandbox, SandboxClaim, Wakeup, Wakeups};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -54,7 +55,7 @@ async fn other_processes_are_told_what_there_is_to_look_at() {
     let held = world.claim(2).await.expect("a job");
     complete(&world.store, &held, &evidence(1), 3).await;
     let scenario = held.scenario.id.to_string();
-    let event = NewEvent { run, scenario, attempt: 1, at: at(3), kind: "phase".to_owned(), body: 1.into() };
+    let event = NewEvent { run, scenario, attempt: 1, at: at(3), happened: Event::read("phase", 1.into()) };
     world.store.note(&[event.clone(), event]).await.expect("noted");
     assert_eq!(told(&world, &mut wakeups).await, [experiment, experiment]);
 

@@ -22,13 +22,20 @@ fn worker(number: u128) -> NewWorker {
 
 async fn workers_come_say_something_and_go(world: World) {
     let store = &world.store;
-    let busy = Pulse { running: 3, free_disk: 1 << 40, reason: Some("the disk is full".to_owned()) };
+    let busy =
+        Pulse { running: 3, free_disk: 1 << 40, reason: Some("the disk is full".to_owned()), problems: Vec::new() };
     assert!(!store.worker_seen(worker(1).id, &busy, at(0)).await.expect("seen"), "nobody knows it");
     store.register_worker(&worker(1), &Pulse::default(), at(1)).await.expect("registered");
     store.register_worker(&worker(2), &Pulse::default(), at(5)).await.expect("registered");
     assert!(store.worker_seen(worker(1).id, &busy, at(8)).await.expect("seen"));
     let found = store.worker(worker(1).id).await.expect("read").expect("a worker");
     assert_eq!((found.new, found.pulse, found.started_at, found.seen_at), (worker(1), busy, at(1), at(8)));
+    for reason in [None, Some("draining".to_owned())] {
+        let problems = vec!["writing failed 3 times: full".to_owned(), "listening failed once: cut".to_owned()];
+        let told = Pulse { reason, problems, ..Pulse::default() };
+        assert!(store.worker_seen(worker(1).id, &told, at(8)).await.expect("seen"));
+        assert_eq!(store.worker(worker(1).id).await.expect("read").expect("a worker").pulse, told);
+    }
     let ids = |workers: Vec<store::Worker>| workers.into_iter().map(|one| one.new.id).collect::<Vec<_>>();
     let live = store.live_workers(at(20), Duration::from_secs(12)).await.expect("workers");
     assert_eq!(ids(live), [worker(1).id], "the other one was not heard of");

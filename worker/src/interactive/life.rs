@@ -13,15 +13,18 @@ use store::{HeldSandbox, StoreError};
 use tokio::time::Instant;
 
 use super::Interactive;
-use super::heartbeat::Heartbeat;
 use crate::Shared;
 use crate::execute::words_of;
+use crate::heartbeat::Heartbeat;
 use crate::notice::Notice;
 use crate::sandboxes::LiveSandbox;
 use crate::stop::{Stop, Why};
 
 /// The longest time between two tries to write something down.
 const LONGEST: Duration = Duration::from_secs(2);
+/// Removing a sandbox, and writing down how it is, as things that are tried again.
+const REMOVING: &str = "removing a sandbox";
+const WRITING: &str = "writing down the state of a sandbox";
 /// How often a sandbox is tried to be removed.
 const TRIES: u32 = 5;
 
@@ -121,12 +124,14 @@ impl Life {
     async fn remove(&self, live: &dyn LiveSandbox) {
         // Nobody asks any more, also when removing takes a while.
         self.stop.ask(Why::Released);
+        let mut observer = self.shared.retries.observe(REMOVING);
         for tries in 1..=TRIES {
-            let Err(error) = live.destroy().await else { return };
+            let Err(error) = live.destroy().await else { return observer.succeeded() };
             if tries == TRIES {
                 let message = format!("the sandbox {} is still there: {error}", self.held.lease.sandbox);
                 self.shared.observer.tell(Notice::Problem(message));
             } else {
+                observer.failed(error);
                 tokio::time::sleep(pause(tries)).await;
             }
         }
@@ -158,13 +163,17 @@ impl Life {
     where
         T: Future<Output = Result<bool, StoreError>>,
     {
+        let mut observer = self.shared.retries.observe(WRITING);
         let mut tries = 0;
         loop {
             match write().await {
-                Ok(held) => return held,
+                Ok(held) => {
+                    observer.succeeded();
+                    return held;
+                }
                 Err(_) if self.stop.why() == Some(Why::LeaseLost) => return false,
-                Err(error) => tracing::warn!(sandbox = %self.held.lease.sandbox, %error, "trying again"),
-            }
+                Err(error) => observer.failed(format_args!("{}: {error}", self.held.lease.sandbox)),
+            };
             tries += 1;
             tokio::time::sleep(pause(tries)).await;
         }

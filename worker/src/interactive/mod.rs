@@ -8,7 +8,6 @@
 //!
 //! [`Interactive`] is how they are asked, from the same process and from a control port.
 
-mod heartbeat;
 mod life;
 
 use std::collections::HashMap;

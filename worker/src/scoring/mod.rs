@@ -18,6 +18,9 @@ use crate::heartbeat::later;
 use crate::notice::Notice;
 use rule::{Judged, Rule};
 
+/// Looking for requests, and computing scores, as things that are tried again.
+const CLAIMING: &str = "looking for requests for scores";
+const SCORING: &str = "scoring a run";
 /// How long a request belongs to whoever took it.
 const LEASE: Duration = Duration::from_secs(30 * 60);
 /// How often a request is tried.
@@ -58,13 +61,19 @@ impl Drop for Scoring {
 }
 
 async fn work(shared: Arc<Shared>, cancel: CancellationToken) {
+    let mut observer = shared.retries.observe(CLAIMING);
     loop {
         let now = shared.clock.now();
         let claimed = shared.store.claim_score_request(now, later(now, LEASE)).await;
         match claimed {
-            Ok(Some(request)) => answer(&shared, &request, &cancel).await,
-            Ok(None) => {}
-            Err(error) => tracing::debug!(%error, "nobody says what is to be scored"),
+            Ok(Some(request)) => {
+                observer.succeeded();
+                answer(&shared, &request, &cancel).await;
+            }
+            Ok(None) => observer.succeeded(),
+            Err(error) => {
+                observer.failed(error);
+            }
         }
         let pause = tokio::time::sleep(shared.config.poll * 5);
         if cancel.run_until_cancelled(pause).await.is_none() {
@@ -81,6 +90,7 @@ async fn answer(shared: &Shared, request: &ScoreRequest, cancel: &CancellationTo
         None => shared.store.retry_score_request(request, "the worker ended", now).await,
         Some(Ok(())) => shared.store.end_score_request(request, None).await,
         Some(Err(error)) if request.attempts < ATTEMPTS => {
+            shared.retries.observe(SCORING).failed(format_args!("{}: {error}", request.run));
             shared.store.retry_score_request(request, &error.to_string(), later(now, PAUSE)).await
         }
         Some(Err(error)) => {

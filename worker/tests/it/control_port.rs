@@ -139,3 +139,20 @@ async fn what_is_no_question_is_refused() {
     assert_eq!(&answer, b"HTTP/1.1 413");
     port.close().await;
 }
+
+#[tokio::test]
+async fn whoever_does_not_know_the_token_shuts_nobody_out() {
+    let port = Port::open(Interactive::default()).await;
+    let mut held = Vec::new();
+    for beginning in ["", "GET /heal", "POST /v1/ask HTTP/1.1\r\nContent-Length: 9\r\n\r\n"] {
+        for _ in 0..150 {
+            let mut stream = TcpStream::connect(port.address).await.unwrap();
+            let _ = stream.write_all(beginning.as_bytes()).await;
+            held.push(stream);
+        }
+        assert_eq!(port.send("GET /healthz HTTP/1.1", b"").await.0, 200, "after {beginning:?}");
+        let Answer::Refused(refusal) = port.ask(&Ask::State { sandbox: "sb-2".to_owned() }).await else { panic!("no") };
+        assert_eq!(refusal.kind, RefusalKind::NotFound);
+    }
+    port.close().await;
+}

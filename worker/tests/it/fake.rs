@@ -11,7 +11,9 @@ use engine::attempt::{Attempt, Keep};
 use engine::backend::{Identity, Space, Swept};
 use engine::error::EngineError;
 use engine::event::{Event, Events, Phase};
-use scenario::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
+use scenario::evidence::{
+    Answer, Captured, CommandAnswer, Evidence, Exit, ModelRecord, ProviderFailure, ProviderFailureKind,
+};
 use scenario::interactive::{Ask, CommandReply, Refusal, RefusalKind, Reply, ServiceState};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +30,12 @@ pub(crate) enum Act {
     PassEventfully,
     /// The agent fails.
     Fail,
+    /// The provider of the agent's model is down, and the agent fails.
+    Outage,
+    /// The provider is down, and the agent succeeds all the same.
+    PassInOutage,
+    /// The provider of the agent's model refuses our key.
+    Misconfigured,
     /// We fail, and another attempt could go better.
     Break,
     /// We fail, and another attempt would not go better.
@@ -260,6 +268,9 @@ impl Fake {
             Act::Pass | Act::PassEventfully => Ok(evidence(0, 0)),
             Act::PassLoudly => Ok(evidence(0, 100_000)),
             Act::Fail => Ok(evidence(1, 0)),
+            Act::Outage => Ok(with_provider(ProviderFailureKind::Unavailable, 1)),
+            Act::PassInOutage => Ok(with_provider(ProviderFailureKind::Unavailable, 0)),
+            Act::Misconfigured => Ok(with_provider(ProviderFailureKind::Refused, 1)),
             Act::Break => Err(broken()),
             Act::BreakForGood => Err(EngineError::UnfitEngine("the engine is unfit".to_owned())),
             Act::Panic => panic!("the sandbox panics as it was told to"),
@@ -351,6 +362,13 @@ impl Sandboxes for Fake {
 
 fn broken() -> EngineError {
     EngineError::Files { operation: "write a file".to_owned(), cause: io::Error::other("the disk is broken") }
+}
+
+/// What is observed when the provider of the agent's model failed too.
+fn with_provider(kind: ProviderFailureKind, code: i32) -> Evidence {
+    let failure = ProviderFailure { kind, message: "the upstream answered 503".to_owned() };
+    let record = ModelRecord { provider_failures: vec![failure], ..ModelRecord::default() };
+    Evidence { model: Some(record), ..evidence(code, 0) }
 }
 
 /// What is observed when the check's command ends with this code, and the agent printed so many bytes.

@@ -1,5 +1,6 @@
 //! A store in a folder of its own, and everything that workers on it are given.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,19 +10,17 @@ use scenario::result::ScenarioResult;
 use scenario::spec::load;
 use store::testing::TestDatabase;
 use store::{
-    Demand, ExperimentId, JobId, Lane, NewExperiment, NewJob, NewRun, NewSandbox, Numbers, Run, RunId, Sandbox,
-    SandboxState, Settings, SpecContent, SpecFile, Store, StoredAttempt, WorkerId,
+    Clock as _, Demand, ExperimentId, Ids as _, JobId, Lane, NewExperiment, NewJob, NewRun, NewSandbox, Numbers, Run,
+    RunId, Sandbox, SandboxState, Settings, SpecContent, SpecFile, Store, StoredAttempt, WorkerId,
 };
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
-use worker::{
-    Clock as _, Config, Control, Ids as _, Interactive, Notice, Observer, Parts, Service, StoredSnapshots, Worker,
-};
+use worker::{Config, Control, Interactive, Notice, Observer, Parts, Service, StoredSnapshots, Worker};
 
+use crate::dependencies::{CountingIds, FixedSecrets, KnownPeers, ManualClock};
 use crate::fake::Fake;
-use crate::surroundings::{CountingIds, FixedSecrets, KnownPeers, ManualClock};
 
 /// How long a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -126,6 +125,14 @@ impl World {
             fake: Arc::new(Fake::new()),
             notices: Arc::default(),
         }
+    }
+
+    /// Lets the artifact place be a file, in which nothing can be kept; which one.
+    pub(crate) fn break_place(&self) -> PathBuf {
+        let place = self.folder.path().join("evidence");
+        std::fs::remove_dir_all(&place).unwrap();
+        std::fs::write(&place, "no folder can be made here").unwrap();
+        place
     }
 
     /// Submits one cell with so many replicas, for all workers.
@@ -264,7 +271,10 @@ impl World {
     pub(crate) async fn events(&self, run: RunId) -> Vec<String> {
         let events = self.store.events(run, 0, 100_000).await.unwrap();
         let word = |phase: &serde_json::Value| phase.as_str().map(|phase| format!(" {phase}")).unwrap_or_default();
-        events.into_iter().map(|stored| format!("{}{}", stored.event.kind, word(&stored.event.body["phase"]))).collect()
+        events
+            .into_iter()
+            .map(|stored| format!("{}{}", stored.event.happened.kind(), word(&stored.event.happened.body()["phase"])))
+            .collect()
     }
 
     /// Cancels a run, as another process would.

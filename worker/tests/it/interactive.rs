@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scenario::interactive::{Ask, Refusal, RefusalKind, Reply};
-use store::{RunState, SandboxClaim, SandboxState};
-use worker::{Clock as _, Interactive, Notice};
+use store::{Clock as _, RunState, SandboxClaim, SandboxState};
+use worker::{Interactive, Notice};
 
 use crate::fake::Act;
 use crate::harness::{World, scenario, serve, until, worker_id};

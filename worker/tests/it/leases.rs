@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use scenario::result::RowStatus;
-use store::{AttemptOutcome, RunState};
-use worker::{Clock as _, Notice};
+use store::{AttemptOutcome, Clock as _, RunState};
+use worker::Notice;
 
 use crate::fake::Act;
 use crate::harness::{World, scenario, start, until, worker_id};

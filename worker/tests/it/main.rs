@@ -5,9 +5,11 @@
 #[macro_use]
 mod databases;
 
+mod artifact_place;
 mod chance;
 mod control_port;
 mod crashes;
+mod dependencies;
 mod fake;
 mod harness;
 mod interactive;
@@ -20,6 +22,5 @@ mod room;
 mod runs;
 mod scoring;
 mod services;
-mod surroundings;
 mod uploads;
 mod wakeups;

@@ -51,7 +51,7 @@ async fn a_cancelled_job_is_held_until_its_sandbox_is_gone(world: World) {
     world.cancel(run).await;
     for _ in 0..4 {
         world.clock.advance(lease * 9 / 10);
-        let renewed = worker::Clock::now(&*world.clock) + lease * 8 / 10;
+        let renewed = store::Clock::now(&*world.clock) + lease * 8 / 10;
         until("it is renewed", async || world.store.expired(renewed).await.unwrap().is_empty()).await;
     }
     world.fake.open_gate();

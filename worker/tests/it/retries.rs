@@ -15,6 +15,9 @@ databases![
     a_failure_of_ours_is_a_new_attempt_after_some_time,
     a_job_that_fails_too_often_ends_as_an_error_of_ours,
     what_another_attempt_would_not_change_is_not_tried_again,
+    a_provider_that_fails_is_a_new_attempt_and_then_an_error_with_its_evidence,
+    a_provider_that_refuses_us_is_not_tried_again,
+    an_agent_that_passes_without_its_provider_has_passed,
     a_panic_is_a_failure_of_ours,
     a_panic_outside_the_sandbox_is_one_too,
     a_sandbox_that_ends_itself_is_no_job_that_nobody_wants,
@@ -69,6 +72,42 @@ async fn what_another_attempt_would_not_change_is_not_tried_again(world: World) 
     assert_eq!(world.results(run).await[0].status, RowStatus::Error);
 }
 
+async fn a_provider_that_fails_is_a_new_attempt_and_then_an_error_with_its_evidence(world: World) {
+    let run = world.submit(2).await;
+    world.fake.script(&scenario(0), [Act::Outage, Act::Pass]);
+    world.fake.script(&scenario(1), [Act::Outage, Act::Outage, Act::Outage]);
+    world.work(world.worker(1)).await;
+    let results = world.results(run).await;
+    assert_eq!((results[0].status, results[1].status), (RowStatus::Pass, RowStatus::Error));
+    let error = results[1].error.as_ref().expect("it says why");
+    assert_eq!(error.kind, ErrorKind::Provider);
+    assert!(error.message.contains("503"), "{error}");
+    let attempts = world.attempts(run).await;
+    let failed = attempts.iter().filter(|attempt| attempt.outcome == AttemptOutcome::Provider).count();
+    let judged: Vec<_> = attempts.iter().filter(|attempt| attempt.outcome == AttemptOutcome::Judged).collect();
+    assert_eq!((failed, judged.len()), (3, 2));
+    for attempt in judged {
+        assert!(world.store.evidence(attempt.job, attempt.number).await.unwrap().is_some());
+    }
+}
+
+async fn a_provider_that_refuses_us_is_not_tried_again(world: World) {
+    let run = world.submit(1).await;
+    world.fake.script(&scenario(0), [Act::Misconfigured, Act::Pass]);
+    world.work(world.worker(1)).await;
+    assert_eq!(world.fake.attempts_of(&scenario(0)), [1]);
+    let results = world.results(run).await;
+    assert_eq!(results[0].error.as_ref().map(|error| error.kind), Some(ErrorKind::ProviderConfig));
+}
+
+async fn an_agent_that_passes_without_its_provider_has_passed(world: World) {
+    let run = world.submit(1).await;
+    world.fake.script(&scenario(0), [Act::PassInOutage]);
+    world.work(world.worker(1)).await;
+    assert_eq!(world.fake.attempts_of(&scenario(0)), [1]);
+    assert_eq!(world.results(run).await[0].status, RowStatus::Pass);
+}
+
 async fn a_panic_is_a_failure_of_ours(world: World) {
     let run = world.submit(2).await;
     world.fake.script(&scenario(0), [Act::Panic, Act::Pass]);
@@ -97,11 +136,11 @@ async fn a_sandbox_that_ends_itself_is_no_job_that_nobody_wants(world: World) {
 
 async fn what_was_observed_outlives_a_disk_that_is_full_for_a_moment(world: World) {
     let run = world.submit(1).await;
-    world.fake.script(&scenario(0), [Act::PassLoudly]);
-    let evidence = world.folder.path().join("evidence");
-    fs::remove_dir_all(&evidence).unwrap();
-    fs::write(&evidence, "no folder can be made here").unwrap();
+    world.fake.script(&scenario(0), [Act::WaitStubbornly]);
     let working = start(world.worker(1));
+    until("it runs", async || world.fake.running() == 1).await;
+    let evidence = world.break_place();
+    world.fake.open_gate();
     until("it is judged", async || world.events(run).await.iter().any(|kind| kind == "judged")).await;
     fs::remove_file(&evidence).unwrap();
     working.ended().await;
@@ -113,13 +152,14 @@ async fn what_was_observed_outlives_a_disk_that_is_full_for_a_moment(world: Worl
 
 async fn what_cannot_be_kept_is_run_again_and_not_forgotten(world: World) {
     let run = world.submit(1).await;
-    world.fake.script(&scenario(0), [Act::PassLoudly, Act::Pass]);
-    let evidence = world.folder.path().join("evidence");
-    fs::remove_dir_all(&evidence).unwrap();
-    fs::write(&evidence, "no folder can be made here").unwrap();
+    world.fake.script(&scenario(0), [Act::WaitStubbornly, Act::Pass]);
     let working = start(world.worker(1));
+    until("it runs", async || world.fake.running() == 1).await;
+    let evidence = world.break_place();
+    world.fake.open_gate();
     until("it is told", async || world.has_problem("could not be kept")).await;
     assert!(!working.has_ended(), "the job is still there");
+    fs::remove_file(&evidence).unwrap();
     world.clock.advance(Duration::from_secs(31));
     working.ended().await;
     let outcomes: Vec<_> = world.attempts(run).await.iter().map(|one| one.outcome).collect();

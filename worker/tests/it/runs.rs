@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use scenario::result::RowStatus;
 use scenario::verdict::ErrorKind;
-use store::{RunId, RunState, Settings, SpecFile};
+use store::{RunId, RunState, Settings, SpecFile, StoredAgent};
 
 use crate::fake::Act;
 use crate::harness::{Submission, World, start};
@@ -120,7 +120,7 @@ async fn missing_secrets_are_errors_of_their_own_run_only() {
 #[tokio::test]
 async fn an_agent_that_this_version_does_not_know_is_an_error() {
     let world = World::sqlite().await;
-    let settings = Settings { agent: Some("sorcerer".to_owned()), ..Settings::default() };
+    let settings = Settings { agent: Some(StoredAgent::Unknown("sorcerer".to_owned())), ..Settings::default() };
     let run = world.submit_with(Submission { settings, ..Submission::default() }).await;
     world.work(world.worker(1)).await;
     assert_errors(&world, run, "knows no agent `sorcerer`").await;

@@ -1,8 +1,7 @@
 //! Scores that somebody asks for after a run.
 
 use serde_json::{Value as Json, json};
-use store::{NewScoreRule, Page, RunId, RunState, ScoreFilter};
-use worker::Clock as _;
+use store::{Clock as _, NewScoreRule, Page, RunId, RunState, ScoreFilter};
 
 use crate::fake::Act;
 use crate::harness::{World, scenario, serve, until};

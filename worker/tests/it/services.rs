@@ -129,7 +129,10 @@ async fn jobs_wait_for_an_engine_that_is_away_and_none_of_them_fails(world: Worl
     world.fake.is_away.store(false, Ordering::SeqCst);
     until("the run ends", async || world.run(run).await.state == RunState::Finished).await;
     assert!(world.results(run).await.iter().all(|result| result.status == RowStatus::Pass));
-    assert!(world.has_problem("nothing is taken until it does") && world.has_problem("answers again"));
+    assert!(
+        world.has_problem("asking the engine that makes sandboxes failed, and is tried again")
+            && world.has_problem("works again")
+    );
     until("it swept once more", async || world.fake.sweeps.load(Ordering::SeqCst) > sweeps).await;
     serving.control.drain();
     serving.ended().await;
@@ -176,9 +179,9 @@ async fn a_store_that_does_not_answer_is_asked_again_and_told_of_once() {
     let serving = serve(world.service_with(1, |_| ()));
     until_reason(&world, 1, None).await;
     world.store.close().await;
-    until("it is told", async || world.has_problem("trying again for as long as it takes")).await;
+    until("it is told", async || world.has_problem("looking for something to do failed")).await;
     serving.control.drain();
     serving.ended().await;
-    let told = |notice: &&Notice| matches!(notice, Notice::Problem(text) if text.contains("trying again for as long"));
+    let told = |notice: &&Notice| matches!(notice, Notice::Problem(text) if text.contains("looking for something to do failed"));
     assert_eq!(world.notices().iter().filter(told).count(), 1);
 }

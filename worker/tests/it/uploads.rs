@@ -1,11 +1,11 @@
 //! Agents that were uploaded.
 
-use scenario::plan::SnapshotAgent;
+use scenario::plan::{AgentOverride, SnapshotAgent};
 use scenario::result::RowStatus;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use store::{NewSnapshot, Settings, bundle_key};
-use worker::{Clock as _, Lack, Snapshots as _, StoredSnapshots};
+use store::{Clock as _, NewSnapshot, Settings, bundle_key};
+use worker::{Snapshots as _, StoredSnapshots, Unavailable};
 
 use crate::harness::{Submission, World};
 
@@ -50,10 +50,10 @@ async fn an_agent_is_found_by_what_its_owner_calls_it(world: World) {
     assert_eq!(found(named("greeter", None, Some("stable"))).await, Ok(1));
     assert_eq!(found(named(&first, None, None)).await, Ok(1));
     for missing in [named("greeter", Some(7), None), named("greeter", None, Some("x")), named("other", None, None)] {
-        assert!(matches!(found(missing).await, Err(Lack::Missing(_))));
+        assert!(matches!(found(missing).await, Err(Unavailable::Missing(_))));
     }
     let stolen = snapshots.find("bert", &named(&first, None, None)).await;
-    assert!(matches!(stolen, Err(Lack::Missing(_))), "{stolen:?}");
+    assert!(matches!(stolen, Err(Unavailable::Missing(_))), "{stolen:?}");
     let whole = snapshots.find("anna", &named(&first, None, None)).await.unwrap();
     assert_eq!((&*whole.archive, whole.entrypoint.len()), (b"one".as_slice(), 2));
     assert_eq!(
@@ -75,7 +75,7 @@ async fn a_job_has_its_uploaded_agent(world: World) {
     world.submit_with(Submission { snapshot: Some(first), ..submission() }).await;
     world.work(world.worker(1)).await;
     // Somebody else acts.
-    let settings = Settings { agent: Some("noop".to_owned()), ..Settings::default() };
+    let settings = Settings { agent: Some(AgentOverride::Noop.into()), ..Settings::default() };
     world.submit_with(Submission { settings, ..submission() }).await;
     world.work(world.worker(1)).await;
     let used: Vec<_> = world.fake.seen().into_iter().map(|seen| seen.snapshot).collect();

@@ -4,7 +4,7 @@ use engine::data_dir::DataDir;
 use rustix::fs::statvfs;
 
 use super::Finding;
-use crate::home::StoreOption;
+use crate::data_dir::StoreOption;
 use crate::times::size;
 
 /// With less room than this, no scenario is started.

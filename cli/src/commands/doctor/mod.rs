@@ -9,14 +9,14 @@ mod server;
 mod services;
 
 use clap::{Args, ValueEnum};
-use scenario::counted;
+use scenario::count_noun;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::backend::BackendOptions;
 use crate::client::ServerOptions;
+use crate::data_dir::{ANOTHER_DATA_DIR, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::{ANOTHER_DATA_DIR, StoreOption};
 use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
 use finding::{Finding, State};
@@ -30,8 +30,8 @@ use finding::{Finding, State};
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// How to show it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
+    format: DoctorFormat,
     #[command(flatten)]
     backend: BackendOptions,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DoctorFormat {
     /// For people.
     Text,
     /// One JSON object.
@@ -54,8 +54,8 @@ impl Doctor {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let findings = Runtime::new()?.block_on(self.findings());
         match self.format {
-            Format::Text => text(&findings, output)?,
-            Format::Json => output.json(&json!({
+            DoctorFormat::Text => text(&findings, output)?,
+            DoctorFormat::Json => output.json(&json!({
                 "ok": worst(&findings) != State::Fail,
                 "findings": findings.iter().map(Finding::object).collect::<Vec<_>>(),
             }))?,
@@ -95,7 +95,7 @@ fn text(findings: &[Finding], output: &mut Output) -> Result<(), CommandError> {
         }
     }
     let of = |state: State| findings.iter().filter(|finding| finding.state == state).count();
-    let notes = counted(of(State::Note), "note");
-    let (warnings, failures) = (counted(of(State::Warn), "warning"), counted(of(State::Fail), "failure"));
+    let notes = count_noun(of(State::Note), "note");
+    let (warnings, failures) = (count_noun(of(State::Warn), "warning"), count_noun(of(State::Fail), "failure"));
     output.line(format!("{} ok, {notes}, {warnings}, {failures}", of(State::Ok)))
 }

@@ -1,8 +1,8 @@
 //! The server, when one is named: whether it answers, takes the key, has workers, and has the same time.
 
 use jiff::Timestamp;
-use scenario::counted;
-use worker::Clock as _;
+use scenario::count_noun;
+use store::Clock as _;
 
 use super::Finding;
 use crate::client::{Server, ServerOptions};
@@ -48,8 +48,8 @@ async fn workers(server: &Server) -> Finding {
         let fix = "start one with `touchstone worker`, or let `touchstone serve` work itself";
         return Finding::warn("key", "is taken, but no worker is there: nothing that is submitted will be run", fix);
     }
-    let workers = counted(workers, "worker");
-    let slots = counted(capacity["slots"].as_u64().unwrap_or(0), "slot");
+    let workers = count_noun(workers, "worker");
+    let slots = count_noun(capacity["slots"].as_u64().unwrap_or(0), "slot");
     Finding::ok("key", format!("is taken; {workers} with {slots}; {explanation}"))
 }
 

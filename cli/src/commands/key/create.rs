@@ -5,9 +5,9 @@ use serde_json::json;
 use store::Scope;
 use tokio::runtime::Runtime;
 
-use super::Format;
+use super::KeyFormat;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::keys::{self, owner};
 use crate::output::{CommandError, Output};
 
@@ -27,8 +27,8 @@ pub(crate) struct Create {
     #[arg(long, value_name = "TEXT", default_value = "")]
     name: String,
     /// How to show it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = KeyFormat::Text)]
+    format: KeyFormat,
     #[command(flatten)]
     store: StoreOption,
 }
@@ -58,7 +58,7 @@ impl Create {
         let store = self.store.open_shared().await?.store;
         let made = keys::make(&store, scope, &self.owner, &self.name).await?;
         match self.format {
-            Format::Text => {
+            KeyFormat::Text => {
                 output.line(&made.text)?;
                 let (id, owner, scope) = (&made.id, &self.owner, scope.word());
                 output.note(format!("{id} of `{owner}` ({scope}) is above, and will not be shown again"));
@@ -68,7 +68,7 @@ impl Create {
                     ));
                 }
             }
-            Format::Json => output.json(&json!({
+            KeyFormat::Json => output.json(&json!({
                 "id": made.id,
                 "key": made.text,
                 "owner": self.owner,

@@ -5,14 +5,13 @@ use comfy_table::Table;
 use jiff::Timestamp;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
-use store::{ApiKey, Scope};
+use store::{ApiKey, Clock as _, Scope};
 use tokio::runtime::Runtime;
-use worker::Clock as _;
 
-use super::Format;
+use super::KeyFormat;
 use crate::clock::SystemClock;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::table::table;
 use crate::times::{age, second};
@@ -27,8 +26,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     /// How to show them.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = KeyFormat::Text)]
+    format: KeyFormat,
     #[command(flatten)]
     store: StoreOption,
 }
@@ -37,9 +36,9 @@ impl List {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let keys = Runtime::new()?.block_on(self.keys())?;
         match self.format {
-            Format::Json => output.json(&keys.iter().map(object).collect())?,
-            Format::Text if keys.is_empty() => output.line("no keys; `touchstone key create` makes one")?,
-            Format::Text => output.line(listing(&keys, SystemClock.now()).to_string())?,
+            KeyFormat::Json => output.json(&keys.iter().map(object).collect())?,
+            KeyFormat::Text if keys.is_empty() => output.line("no keys; `touchstone key create` makes one")?,
+            KeyFormat::Text => output.line(listing(&keys, SystemClock.now()).to_string())?,
         }
         Ok(Exit::Passed)
     }

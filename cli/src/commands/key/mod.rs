@@ -27,7 +27,7 @@ enum Action {
 
 /// How a key is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum KeyFormat {
     /// For people.
     Text,
     /// JSON.

@@ -1,12 +1,12 @@
 //! `touchstone key revoke`: ends a key.
 
 use clap::Args;
+use store::Clock as _;
 use tokio::runtime::Runtime;
-use worker::Clock as _;
 
 use crate::clock::SystemClock;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 
 /// Revoke a key: nothing can be done with it any more, from a few seconds on.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scenario::counted;
+use scenario::count_noun;
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::verdict::Outcome;
 use store::Rescored;
@@ -43,16 +43,16 @@ impl Changes {
 
 impl fmt::Display for Changes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let judged = counted(self.scenarios - self.unjudged, "scenario");
+        let judged = count_noun(self.scenarios - self.unjudged, "scenario");
         match (self.changed, self.verdicts.len()) {
             (0, _) => write!(formatter, "nothing changed: {judged} judged again")?,
             (changed, 0) => {
-                write!(formatter, "no verdict changed, but what is said about {}", counted(changed, "scenario"))?
+                write!(formatter, "no verdict changed, but what is said about {}", count_noun(changed, "scenario"))?
             }
             (changed, verdicts) => {
                 let named: Vec<_> = self.verdicts.iter().take(NAMED).map(String::as_str).collect();
-                write!(formatter, "{} changed", counted(verdicts, "verdict"))?;
-                write!(formatter, " in {changed} of {}: {}", counted(self.scenarios, "scenario"), named.join("; "))?;
+                write!(formatter, "{} changed", count_noun(verdicts, "verdict"))?;
+                write!(formatter, " in {changed} of {}: {}", count_noun(self.scenarios, "scenario"), named.join("; "))?;
                 if verdicts > NAMED {
                     write!(formatter, "; and {} more", verdicts - NAMED)?;
                 }
@@ -60,7 +60,7 @@ impl fmt::Display for Changes {
         }
         match self.unjudged {
             0 => Ok(()),
-            unjudged => write!(formatter, "; as before, for want of evidence: {}", counted(unjudged, "scenario")),
+            unjudged => write!(formatter, "; as before, for want of evidence: {}", count_noun(unjudged, "scenario")),
         }
     }
 }

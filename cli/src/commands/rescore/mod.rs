@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use scenario::spec::render;
-use store::{Judged, Version, header};
+use store::{Clock as _, Judged, Version, header};
 use tokio::runtime::Runtime;
-use worker::Clock as _;
 
 use crate::clock::SystemClock;
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::report_format::ReportFormat;

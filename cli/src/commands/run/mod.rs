@@ -6,21 +6,18 @@ mod recording;
 use std::path::PathBuf;
 
 use clap::Args;
-use scenario::counted;
+use scenario::count_noun;
 use scenario::report::{Report, Reports};
-use store::{NewExperiment, RunId, Settings};
-use worker::{Clock as _, Ids as _, RandomIds};
+use store::{RunId, Settings, StoredAgent, spec_of};
 
 use crate::choices::Choices;
-use crate::clock::SystemClock;
 use crate::documents::DocumentOptions;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
-use crate::session::{Finish, Keeping, LAST, Session, WorkOptions, new_run};
+use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
 use plan::Planned;
 pub(crate) use plan::read as read_specs;
-use store::spec_of;
 
 /// How many experiments that were left unfinished are told of.
 const MOST_LEFT: usize = 3;
@@ -73,7 +70,7 @@ impl Run {
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
-        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, drift: None })))
+        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, comparison: None })))
     }
 
     async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
@@ -104,28 +101,25 @@ impl Run {
     async fn submit(&self, session: &Session, planned: &[Planned]) -> Result<Vec<RunId>, CommandError> {
         let mut runs = Vec::new();
         for one in planned {
-            let now = SystemClock.now();
-            let spec = session.store.keep_spec("", one.spec.id.as_str(), &one.content, now).await?;
-            let experiment = NewExperiment {
-                id: store::ExperimentId(RandomIds.id()),
-                spec,
-                source: one.source.clone(),
-                seed: one.plan.seed,
-                owner: String::new(),
-                name: String::new(),
-                secrets: None,
-                settings: Settings {
-                    agent: self.choices.agent.map(|agent| agent.word().to_owned()),
-                    backend: self.work.backend.insisted().map(ToOwned::to_owned),
-                    parameters: one.parameters.clone(),
-                    replicas: self.choices.replicas,
-                    min_pass_rate: self.choices.min_pass_rate,
-                    filter: self.choices.filter.clone(),
-                    ..Settings::default()
-                },
+            let settings = Settings {
+                agent: self.choices.agent.map(StoredAgent::from),
+                backend: self.work.backend.insisted().map(ToOwned::to_owned),
+                parameters: one.parameters.clone(),
+                replicas: self.choices.replicas,
+                min_pass_rate: self.choices.min_pass_rate,
+                filter: self.choices.filter.clone(),
+                chaos: self.choices.chaos.clone(),
+                ..Settings::default()
             };
-            let run = new_run(session.lane, &one.spec, one.plan.scenarios.clone());
-            runs.push(session.store.submit(&experiment, &run, now).await?);
+            let submission = Submission {
+                spec: &one.spec,
+                content: &one.content,
+                source: &one.source,
+                seed: one.plan.seed,
+                scenarios: one.plan.scenarios.clone(),
+                settings,
+            };
+            runs.push(session.submit(submission).await?);
         }
         Ok(runs)
     }
@@ -149,13 +143,13 @@ async fn resume(session: &Session, reference: &Reference) -> Result<RunId, Comma
 async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<(), CommandError> {
     let left = session.left_behind().await?;
     for run in left.iter().take(MOST_LEFT) {
-        let (id, ended, total) = (run.id, run.ended, counted(run.total, "scenario"));
+        let (id, ended, total) = (run.id, run.ended, count_noun(run.total, "scenario"));
         output.note(format!(
             "the experiment {id} was left unfinished ({ended} of {total} ended): finish it with `touchstone run --resume {id}`, or end it with `touchstone cancel {id}`"
         ));
     }
     if left.len() > MOST_LEFT {
-        let more = counted(left.len() - MOST_LEFT, "more experiment");
+        let more = count_noun(left.len() - MOST_LEFT, "more experiment");
         output.note(format!("and {more}; `touchstone list` shows them as interrupted"));
     }
     Ok(())

@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use engine::attempt::Permissions;
-use scenario::plan::{Filter, Plan, expand};
+use scenario::plan::{AgentOverride, Filter, Plan, expand};
 use scenario::report::Skipped;
 use scenario::spec::{Spec, render};
 use serde_json::Value as Json;
 use store::SpecContent;
 
 use super::Run;
-use crate::acting::OtherAgent;
 use crate::output::{CommandError, Output};
 use crate::secrets;
-use crate::source::{Found, Source, content, has_error, same_id, sources};
+use crate::source::{FoundBy, Source, content, has_error, same_id, sources};
 
 /// What is to be run, and what is not.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ impl Plans {
         for planned in std::mem::take(&mut self.planned) {
             match misfit(&planned.spec) {
                 None => self.planned.push(planned),
-                Some(reason) if planned.found == Found::Searched => {
+                Some(reason) if planned.found == FoundBy::Searched => {
                     self.skipped.push(Skipped { spec: planned.source, reason });
                 }
                 Some(reason) => {
@@ -48,7 +47,7 @@ pub(super) struct Planned {
     /// What messages call it.
     pub(super) source: String,
     /// How it was found.
-    found: Found,
+    found: FoundBy,
     /// The folder that it is in.
     pub(super) folder: Option<PathBuf>,
     /// The spec.
@@ -75,7 +74,7 @@ pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, Com
             Ok(Some(planned)) => plans.planned.push(planned),
             // Not asked for.
             Ok(None) => {}
-            Err(Refused::Unsupported(reason)) if source.found == Found::Searched => {
+            Err(Refused::Unsupported(reason)) if source.found == FoundBy::Searched => {
                 plans.skipped.push(Skipped { spec: source.name.clone(), reason });
             }
             Err(Refused::Unsupported(reason)) => {
@@ -112,17 +111,15 @@ fn plan(
     let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
     let whole = expand(&spec, run.choices.plan_options(&parameters)).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
-    if run.choices.agent == Some(OtherAgent::Oracle) && spec.task.solution.is_none() {
+    if run.choices.agent == Some(AgentOverride::Oracle) && spec.task.solution.is_none() {
         let reason = "there is no `task.solution`, which is what `--agent oracle` does".to_owned();
-        return Err(if source.found == Found::Searched {
+        return Err(if source.found == FoundBy::Searched {
             Refused::Unsupported(reason)
         } else {
             Refused::Wrong(reason)
         });
     }
-    if let Some(reason) =
-        engine::unsupported(&spec, run.choices.agent.map(OtherAgent::choice), permissions, engine::Uploads::None)
-    {
+    if let Some(reason) = engine::unsupported(&spec, run.choices.agent, permissions, engine::Uploads::None) {
         return Err(Refused::Unsupported(reason));
     }
     if let Some(reason) = missing_judge(run, &spec).map_err(|error| wrong(&error))? {

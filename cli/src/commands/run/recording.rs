@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scenario::cassette::Cassette;
-use scenario::counted;
+use scenario::count_noun;
 use scenario::spec::Spec;
 use scenario::spec::sections::ModelMode;
 use store::RunId;
@@ -44,7 +44,7 @@ pub(super) async fn keep(
             write(&path, &cassette.text())?;
             output.note(format!(
                 "recorded {} in {}; `mode: replay` uses it",
-                counted(kept, "scenario"),
+                count_noun(kept, "scenario"),
                 path.display()
             ));
         }

@@ -35,7 +35,7 @@ pub(super) fn line(attempt: &StoredAttempt) -> String {
     let message = attempt.message.iter().map(|message| format!(": {}", untrusted::line(message, MOST_LINE)));
     let outcome = match outcome {
         // What it was is in the message: the machine, or the spec.
-        AttemptOutcome::Infrastructure => "not judged",
+        AttemptOutcome::Infrastructure | AttemptOutcome::Provider => "not judged",
         other => other.word(),
     };
     let line = format!("attempt {number}: {outcome}, {}{took}", second(*started_at));

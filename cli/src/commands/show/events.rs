@@ -34,10 +34,10 @@ pub(super) async fn print(
 
 fn line(event: &NewEvent, first: Timestamp) -> String {
     let seconds = event.at.duration_since(first).as_secs_f64();
-    let body = match &event.body {
+    let body = match event.happened.body() {
         serde_json::Value::Object(fields) if fields.is_empty() => String::new(),
         body => format!(" {}", untrusted::line(&body.to_string(), MOST_LINE)),
     };
-    let NewEvent { scenario, attempt, kind, .. } = event;
-    format!("{seconds:>9.3} s  {scenario}  attempt {attempt}  {}{body}", untrusted::line(kind, MOST_LINE))
+    let NewEvent { scenario, attempt, happened, .. } = event;
+    format!("{seconds:>9.3} s  {scenario}  attempt {attempt}  {}{body}", untrusted::line(happened.kind(), MOST_LINE))
 }

@@ -1,6 +1,6 @@
 //! An experiment: what was run and how, its runs, and the report of one of them.
 
-use scenario::counted_as;
+use scenario::count_noun_as;
 use scenario::plan::parameter_text;
 use scenario::score::ExperimentVerdict;
 use scenario::untrusted;
@@ -9,7 +9,7 @@ use store::{Run, RunKind, Settings};
 use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
 use crate::report_format::ReportFormat;
-use crate::standing::Standing;
+use crate::run_status::Standing;
 use crate::times::second;
 use crate::verdict_lines::MOST_LINE;
 use store::report;
@@ -97,7 +97,7 @@ fn run_line(shown: &Shown, run: &Run) -> String {
 
 /// One line that says how far the run is.
 fn standing(shown: &Shown) -> String {
-    let (total, ended) = (counted_as(shown.run.total, "scenario has", "scenarios have"), shown.run.ended);
+    let (total, ended) = (count_noun_as(shown.run.total, "scenario has", "scenarios have"), shown.run.ended);
     match Standing::of(&shown.run, &shown.home.data_dir) {
         Standing::Open => format!("open: {ended} of {total} ended so far"),
         Standing::Interrupted => format!(

@@ -13,8 +13,8 @@ use store::{Experiment, Run, StoredScenario};
 use tokio::runtime::Runtime;
 
 use crate::ci_commands::Form;
+use crate::data_dir::{Home, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::{Home, StoreOption};
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::report_format::ReportFormat;

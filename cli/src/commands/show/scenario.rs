@@ -3,14 +3,15 @@
 use scenario::evidence::{Evidence, ImageRecord, ProcessUse, WorkspaceChanges};
 use scenario::plan::parameter_text;
 use scenario::result::RowStatus;
+use scenario::score::Status;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
-use store::{RunState, StoredScenario};
+use store::{RunState, StoreError, StoredScenario};
 
 use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
 use crate::times::size;
-use crate::verdict_lines::{MOST_LINE, lines};
+use crate::verdict_lines::{MOST_LINE, lines, own_status};
 use store::with_output;
 
 /// How many changed paths are shown.
@@ -27,7 +28,9 @@ pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut 
             for note in &result.notes {
                 output.line(format!("note: {}", untrusted::line(note, MOST_LINE)))?;
             }
-            for line in lines(&result).into_iter().chain(flaky(shown, scenario)) {
+            let flaky = flaky(shown, scenario);
+            let status = if flaky.is_some() { Status::Flaky } else { own_status(&result) };
+            for line in lines(&result, status).into_iter().chain(flaky) {
                 output.line(line)?;
             }
         }
@@ -39,7 +42,7 @@ pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut 
         output.line(attempts::line(attempt))?;
     }
     if let Some((job, attempt)) = scenario.source
-        && let Some(evidence) = store.evidence(job, attempt).await?
+        && let Some(evidence) = as_far_as_readable(store.evidence(job, attempt).await)?
     {
         for line in provenance(&evidence) {
             output.line(line)?;
@@ -54,14 +57,26 @@ pub(super) async fn json(shown: &Shown, scenario: &StoredScenario, output: &mut 
     let attempts = attempts::of(store, &shown.run).await?;
     let attempts: Vec<_> = attempts.iter().filter(|one| is_of(one, scenario)).map(attempts::object).collect();
     let evidence = match scenario.source {
-        Some((job, attempt)) => store.evidence_text(job, attempt).await?,
+        Some((job, attempt)) => as_far_as_readable(store.evidence_text(job, attempt).await)?,
         None => None,
     };
     let evidence: Option<Json> = evidence.as_deref().map(serde_json::from_str).transpose().map_err(|error| {
         CommandError::Infrastructure(format!("the evidence of `{}` is no JSON: {error}", shown.name(scenario)))
     })?;
     let result = with_output(store, scenario.clone()).await?;
-    output.json(&json!({ "result": result, "attempts": attempts, "evidence": evidence }))
+    let status = result.as_ref().map(|result| match flaky(shown, scenario) {
+        Some(_) => Status::Flaky.word(),
+        None => own_status(result).word(),
+    });
+    output.json(&json!({ "status": status, "result": result, "attempts": attempts, "evidence": evidence }))
+}
+
+/// Nothing instead of evidence that cannot be read: the result says so already.
+fn as_far_as_readable<T>(read: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Err(error) if error.is_about_evidence() => Ok(None),
+        read => read,
+    }
 }
 
 /// How a scenario that failed stands beside the others of its cell, when some of them passed.
@@ -89,6 +104,9 @@ fn head(shown: &Shown, stored: &StoredScenario) -> Vec<String> {
         scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value))).collect();
     if !parameters.is_empty() {
         lines.push(format!("parameters  {}", untrusted::line(&parameters.join(" "), MOST_LINE)));
+    }
+    if !scenario.chaos.is_empty() {
+        lines.push(format!("chaos       {}", scenario.chaos));
     }
     lines.push(format!("replica     {}", scenario.replica));
     lines.push(format!("seed        {}", scenario.seed));

@@ -1,6 +1,6 @@
 //! A timeline as lines with bars.
 
-use scenario::trace::{Kind, Moment};
+use scenario::trace::{Kind, TimelineLine};
 use scenario::untrusted;
 
 /// How wide the bars are.
@@ -9,7 +9,7 @@ const BAR: usize = 32;
 const BEFORE: usize = BAR + 34;
 
 /// The timeline as lines, at most so many.
-pub(super) fn lines(name: &str, moments: &[Moment], limit: usize, width: u16) -> Vec<String> {
+pub(super) fn lines(name: &str, moments: &[TimelineLine], limit: usize, width: u16) -> Vec<String> {
     let end = moments.iter().map(|moment| moment.at_ms + moment.duration_ms).max().unwrap_or(0);
     let room = usize::from(width).saturating_sub(BEFORE).max(20);
     let mut lines = vec![format!("{name}: {}", seconds(end))];
@@ -20,7 +20,7 @@ pub(super) fn lines(name: &str, moments: &[Moment], limit: usize, width: u16) ->
     lines
 }
 
-fn line(moment: &Moment, end: u64, room: usize) -> String {
+fn line(moment: &TimelineLine, end: u64, room: usize) -> String {
     let took = if moment.duration_ms > 0 { seconds(moment.duration_ms) } else { String::new() };
     let mark = if moment.failed { "!" } else { " " };
     let indent = if moment.kind == Kind::Phase { "" } else { "  " };
@@ -32,7 +32,7 @@ fn line(moment: &Moment, end: u64, room: usize) -> String {
 }
 
 /// Where it stands in the whole time.
-fn bar(moment: &Moment, end: u64) -> String {
+fn bar(moment: &TimelineLine, end: u64) -> String {
     let whole = end.max(1);
     let place = |at: u64| usize::try_from(at.saturating_mul(BAR as u64) / whole).unwrap_or(BAR).min(BAR);
     let from = place(moment.at_ms).min(BAR - 1);
@@ -51,12 +51,12 @@ fn seconds(milliseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use scenario::trace::{Kind, Moment};
+    use scenario::trace::{Kind, TimelineLine};
 
     use super::lines;
 
-    fn moment(at_ms: u64, duration_ms: u64, kind: Kind, what: &str) -> Moment {
-        Moment { at_ms, duration_ms, kind, what: what.to_owned(), failed: what.contains("500") }
+    fn moment(at_ms: u64, duration_ms: u64, kind: Kind, what: &str) -> TimelineLine {
+        TimelineLine { at_ms, duration_ms, kind, what: what.to_owned(), failed: what.contains("500") }
     }
 
     #[test]

@@ -5,17 +5,17 @@ mod happened;
 
 use clap::{Args, ValueEnum};
 use scenario::evidence::Evidence;
-use scenario::trace::timeline;
+use scenario::trace::timeline_lines;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::client::{MaybeServer, Server, Stream};
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
-use crate::home::StoreOption;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::whole_number::whole_number;
-use happened::Phases;
+use happened::AttemptEvents;
 
 /// Show what happened in a scenario as a timeline: phases, model calls, tools, requests, lookups
 /// of names and probes.
@@ -27,8 +27,8 @@ pub(crate) struct Trace {
     #[arg(value_name = "SCENARIO")]
     reference: Reference,
     /// How to show it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
+    format: TraceFormat,
     /// How many lines to show at most.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = whole_number::<usize>)]
     limit: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Trace {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum TraceFormat {
     /// For people: with bars.
     Text,
     /// One JSON object.
@@ -50,22 +50,22 @@ enum Format {
 struct Traced {
     name: String,
     evidence: Evidence,
-    phases: Phases,
+    events: AttemptEvents,
 }
 
 impl Trace {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let Traced { name, evidence, phases } = Runtime::new()?.block_on(async {
+        let Traced { name, evidence, events } = Runtime::new()?.block_on(async {
             match self.server.named()? {
                 Some(server) => self.traced_at(&server).await,
                 None => self.traced_here().await,
             }
         })?;
-        let moments = phases.with(timeline(&evidence));
+        let timeline = timeline_lines(Some(&evidence), &events.timed());
         match self.format {
-            Format::Json => output.json(&json!({ "scenario": name, "timeline": moments }))?,
-            Format::Text => {
-                for line in draw::lines(&name, &moments, self.limit, output.width()) {
+            TraceFormat::Json => output.json(&json!({ "scenario": name, "timeline": timeline }))?,
+            TraceFormat::Text => {
+                for line in draw::lines(&name, &timeline, self.limit, output.width()) {
                     output.line(line)?;
                 }
             }
@@ -83,8 +83,8 @@ impl Trace {
         let Some((job, attempt)) = stored.source else { return Err(no_evidence(&name)) };
         let evidence = home.store.evidence(job, attempt).await?.ok_or_else(|| no_evidence(&name))?;
         let acted = super::show::acted(&home.store, &run).await?;
-        let phases = happened::stored(&home.store, acted.id, id, attempt).await?;
-        Ok(Traced { name, evidence, phases })
+        let events = happened::stored(&home.store, acted.id, id, attempt).await?;
+        Ok(Traced { name, evidence, events })
     }
 
     async fn traced_at(&self, server: &Server) -> Result<Traced, CommandError> {
@@ -104,9 +104,9 @@ impl Trace {
         let evidence = serde_json::from_str(&server.evidence(&run, &id).await?).map_err(|error| {
             CommandError::Infrastructure(format!("the evidence of `{name}` cannot be read: {error}"))
         })?;
-        let attempt = said["attempt"].as_u64().unwrap_or(1);
-        let phases = happened::streamed(&mut Stream::of(server, run), &id, attempt).await?;
-        Ok(Traced { name, evidence, phases })
+        let attempt = said["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1);
+        let events = happened::streamed(&mut Stream::of(server, run), &id, attempt).await?;
+        Ok(Traced { name, evidence, events })
     }
 }
 

@@ -1,44 +1,32 @@
-//! `touchstone try`: one scenario, run for real, and nothing kept.
+//! `touchstone try`: one scenario of a spec, in a session like that of `run --ephemeral`, shown in full.
 
 mod show;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use engine::attempt::{Attempt, Keep};
-use engine::backend::docker::DockerSettings;
-use engine::backend::{Identity, Reach};
-use engine::bundle::BundleFolder;
-use engine::data_dir::DataDir;
-use engine::entropy;
-use engine::error::EngineError;
-use engine::event::{Event, Events};
-use engine::run_scenario;
 use scenario::evidence::Evidence;
-use scenario::plan::{PlanOptions, Scenario, expand};
+use scenario::plan::{AgentOverride, Plan, PlanOptions, Scenario, expand};
 use scenario::result::{RowStatus, ScenarioResult};
 use scenario::spec::{Spec, render};
 use scenario::untrusted;
 use scenario::verdict::ErrorKind;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use worker::Clock as _;
+use store::{RunId, Settings, StoredAgent};
+use tokio::runtime::Runtime;
 
-use crate::acting::{OtherAgent, permissions};
+use crate::agent_override::agent_parser;
 use crate::backend::BackendOptions;
-use crate::clock::SystemClock;
+use crate::data_dir::{DataDirOption, StoreOption};
 use crate::exit_code::Exit;
-use crate::home::DataDirOption;
 use crate::machine::ModelOptions;
 use crate::output::{CommandError, Output};
 use crate::secrets::{self, SecretOptions};
-use crate::signals::{Asked, Signals};
-use crate::source::{Source, has_error, sources};
-use crate::verdict_lines::{MOST_LINE, lines};
+use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
+use crate::source::{Source, content, has_error, sources};
+use crate::verdict_lines::{MOST_LINE, lines, own_status};
 use crate::whole_number::whole_number;
-use show::tell;
+use show::Steps;
 
 /// Run one scenario of a spec in a sandbox, show what came of it, and keep nothing.
 #[derive(Debug, Args)]
@@ -52,11 +40,11 @@ pub(crate) struct Try {
     #[arg(long, value_parser = whole_number::<u64>)]
     seed: Option<u64>,
     /// Who acts instead of the spec's own agent.
-    #[arg(long, value_enum)]
-    agent: Option<OtherAgent>,
+    #[arg(long, value_parser = agent_parser())]
+    agent: Option<AgentOverride>,
     /// How to show the result.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = TryFormat::Text)]
+    format: TryFormat,
     /// Let `custom` checks with `runs_in: host` run on this machine.
     #[arg(long)]
     allow_host_checks: bool,
@@ -77,14 +65,14 @@ pub(crate) struct Try {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum TryFormat {
     /// For people.
     Text,
     /// The result and the evidence as one JSON object.
     Json,
 }
 
-/// What came of it; `None` when it was cancelled.
+/// What came of it; `None` when it was interrupted.
 type Tried = Option<(ScenarioResult, Evidence)>;
 
 impl Try {
@@ -95,30 +83,14 @@ impl Try {
             return Err(CommandError::Usage(format!("`{}` holds more than one spec; name one", self.spec.display())));
         };
         let Some(spec) = load(source, output)? else { return Ok(Exit::InvalidSpec) };
-        let scenario = self.choose(&spec)?;
-        let secrets = secrets::resolve(&spec, &self.secrets.read()?).map_err(CommandError::Usage)?;
-        let data_dir = self.data_dir.resolve()?;
-        let machine = self.models.machine(&data_dir)?;
-        machine.providers.warnings().iter().for_each(|warning| output.note(warning));
-        let runtime = tokio::runtime::Runtime::new()?;
-        let bundle = source.folder.clone().map_or_else(BundleFolder::none, BundleFolder::at);
-        let attempt = Attempt {
-            spec: &spec,
-            scenario: &scenario,
-            bundle: &bundle,
-            secrets: &secrets,
-            identity: identity(&scenario),
-            permissions: permissions(self.allow_host_checks)?,
-            agent: self.agent.map(OtherAgent::choice),
-            machine: &machine,
-            started_at: SystemClock.now(),
-            keep: Keep::Never,
-            snapshot: None,
-            sandbox_id: None,
-        };
-        let tried = runtime.block_on(self.try_it(&attempt, data_dir, output))?;
+        let plan = self.plan(&spec)?;
+        secrets::resolve(&spec, &self.secrets.read()?).map_err(CommandError::Usage)?;
+        // Mistakes are told before anything is made.
+        self.models.machine(&self.data_dir.resolve()?)?;
+        let runtime = Runtime::new()?;
+        let tried = runtime.block_on(self.try_it(source, &spec, plan, output))?;
         // Whatever still runs in the background has no say any more.
-        runtime.shutdown_timeout(Duration::from_secs(5));
+        runtime.shutdown_timeout(LAST);
         let Some((result, evidence)) = tried else { return Ok(Exit::Interrupted) };
         self.show(&result, &evidence, output)?;
         Ok(match result.status {
@@ -128,102 +100,87 @@ impl Try {
         })
     }
 
-    fn choose(&self, spec: &Spec) -> Result<Scenario, CommandError> {
+    /// A plan with the scenario that was chosen, and no other.
+    fn plan(&self, spec: &Spec) -> Result<Plan, CommandError> {
         let options = PlanOptions { seed: self.seed, ..PlanOptions::default() };
-        let plan = expand(spec, options).map_err(|error| CommandError::Usage(error.to_string()))?;
-        let wanted = |scenario: &&Scenario| self.scenario.as_ref().is_none_or(|id| scenario.id.as_str() == id);
-        plan.scenarios.iter().find(wanted).cloned().ok_or_else(|| {
+        let mut plan = expand(spec, options).map_err(|error| CommandError::Usage(error.to_string()))?;
+        let is_chosen = |scenario: &Scenario| self.scenario.as_ref().is_none_or(|id| scenario.id.as_str() == id);
+        let Some(index) = plan.scenarios.iter().position(is_chosen) else {
             let ids: Vec<_> = plan.scenarios.iter().map(|scenario| scenario.id.as_str()).collect();
-            let wanted = self.scenario.as_deref().unwrap_or_default();
-            CommandError::Usage(format!("the spec has no scenario `{wanted}`; it has {}", ids.join(", ")))
-        })
+            let chosen = self.scenario.as_deref().unwrap_or_default();
+            return Err(CommandError::Usage(format!("the spec has no scenario `{chosen}`; it has {}", ids.join(", "))));
+        };
+        plan.scenarios = vec![plan.scenarios.swap_remove(index)];
+        Ok(plan)
     }
 
-    /// Runs the scenario, telling of its progress; Ctrl-C ends it, and cleans up.
+    /// Runs the scenario in a session of its own. When there can be no session, that is what came of it.
     async fn try_it(
         &self,
-        attempt: &Attempt<'_>,
-        data_dir: DataDir,
+        source: &Source,
+        spec: &Spec,
+        plan: Plan,
         output: &mut Output,
     ) -> Result<Tried, CommandError> {
-        let started = tokio::time::Instant::now();
-        let cancel = CancellationToken::new();
-        let (sender, mut receiver) = mpsc::unbounded_channel();
-        let events = Events::to(move |event| {
-            let _ = sender.send(event);
-        });
-        let running = self.attempt_it(attempt, data_dir, &events, &cancel);
-        tokio::pin!(running);
-        let mut signals = Signals::listen()?;
-        let ran = loop {
-            tokio::select! {
-                ran = &mut running => break ran,
-                Some(event) = receiver.recv() => tell(&event, output),
-                asked = signals.next() => match asked {
-                    Asked::Once => {
-                        output.note("interrupted: cleaning up");
-                        cancel.cancel();
-                    }
-                    Asked::Again => {
-                        output.note("interrupted again: the next run cleans up");
-                        return Ok(None);
-                    }
-                },
+        let options = self.work_options();
+        let permissions = options.permissions()?;
+        let session = match Session::begin(options, Keeping::Nothing, permissions, &[spec]).await {
+            Ok(session) => session,
+            Err(error) => return Ok(plan.scenarios.first().map(|scenario| not_run(scenario, &error))),
+        };
+        session.warn(output);
+        let run = self.submit(&session, source, spec, plan).await?;
+        let mut steps = Steps::default();
+        let finish = session.work_telling(&[run], &mut steps, output).await?;
+        let tried = match steps.result {
+            Some(result) => Some((result, evidence(&session, run).await?)),
+            None if matches!(finish, Finish::Interrupted | Finish::Abandoned) => None,
+            None => {
+                let reason = finish.note().unwrap_or("the scenario ended without a result");
+                return Err(CommandError::Infrastructure(reason.to_owned()));
             }
         };
-        while let Ok(event) = receiver.try_recv() {
-            tell(&event, output);
-        }
-        let wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(match ran {
-            Ok(Some(evidence)) => {
-                let result = ScenarioResult::judge(attempt.spec, attempt.scenario, &evidence);
-                Some((ScenarioResult { wall_ms, ..result }, evidence))
-            }
-            Ok(None) => None,
-            Err(problem) => {
-                let (kind, message) = problem;
-                let result = ScenarioResult::failed_to_run(attempt.scenario, kind, message);
-                Some((ScenarioResult { wall_ms, ..result }, Evidence::default()))
-            }
-        })
+        session.end().await;
+        Ok(tried)
     }
 
-    /// What was found; nothing when it was cancelled, and whose mistake it is with words for people when it could not be run.
-    async fn attempt_it(
-        &self,
-        attempt: &Attempt<'_>,
-        data_dir: DataDir,
-        events: &Events,
-        cancel: &CancellationToken,
-    ) -> Result<Option<Evidence>, (ErrorKind, String)> {
-        let settings =
-            DockerSettings { runtime: self.runtime.clone(), pull: !self.no_pull, ..DockerSettings::default() };
-        let connected = self.backend.connect(&data_dir, settings, &[attempt.spec]).await;
-        let connected = connected.map_err(|error| (ErrorKind::Infrastructure, error.to_string()))?;
-        if let Some(notice) = connected.notice {
-            events.tell(Event::Note(format!("touchstone: {notice}")));
-        }
-        let backend = connected.backend;
-        // What an earlier try left behind, because it was killed, goes first. If it cannot, that is no reason not to run.
-        if let Err(error) = backend.sweep(Reach::Gone).await {
-            events.tell(Event::Note(format!("what an earlier run left behind is still there: {error}")));
-        }
-        match run_scenario(backend.as_ref(), attempt, events, cancel).await {
-            Err(EngineError::Cancelled) => Ok(None),
-            ran => ran.map(Some).map_err(|error| (error.kind(), error.to_string())),
+    async fn submit(&self, session: &Session, source: &Source, spec: &Spec, plan: Plan) -> Result<RunId, CommandError> {
+        let settings = Settings {
+            agent: self.agent.map(StoredAgent::from),
+            backend: self.backend.insisted().map(ToOwned::to_owned),
+            ..Settings::default()
+        };
+        let (content, source, Plan { seed, scenarios, .. }) = (&content(source)?, &source.name, plan);
+        session.submit(Submission { spec, content, source, seed, scenarios, settings }).await
+    }
+
+    /// How a session works that runs one scenario.
+    fn work_options(&self) -> WorkOptions {
+        WorkOptions {
+            max_concurrent: None,
+            timeout: None,
+            fail_fast: false,
+            keep_sandbox: None,
+            backend: self.backend.clone(),
+            allow_host_checks: self.allow_host_checks,
+            no_pull: self.no_pull,
+            runtime: self.runtime.clone(),
+            verbose: false,
+            models: self.models.clone(),
+            secrets: self.secrets.clone(),
+            store: StoreOption::beside(self.data_dir.clone()),
         }
     }
 
     fn show(&self, result: &ScenarioResult, evidence: &Evidence, output: &mut Output) -> Result<(), CommandError> {
-        if self.format == Format::Json {
+        if self.format == TryFormat::Json {
             let both = serde_json::json!({ "result": result, "evidence": evidence });
             return output.json(&both);
         }
         for note in &result.notes {
             output.line(format!("note: {}", untrusted::line(note, MOST_LINE)))?;
         }
-        for line in lines(result) {
+        for line in lines(result, own_status(result)) {
             output.line(line)?;
         }
         Ok(())
@@ -238,6 +195,15 @@ fn load(source: &Source, output: &mut Output) -> Result<Option<Spec>, CommandErr
     Ok(loaded.spec)
 }
 
-fn identity(scenario: &Scenario) -> Identity {
-    Identity { experiment: "try".to_owned(), scenario: scenario.id.to_string(), job: entropy::uuid(), attempt: 1 }
+/// The result of a scenario for which there could be no session.
+fn not_run(scenario: &Scenario, error: &CommandError) -> (ScenarioResult, Evidence) {
+    let result = ScenarioResult::failed_to_run(scenario, ErrorKind::Infrastructure, error.to_string());
+    (result, Evidence::default())
+}
+
+/// The evidence of the only scenario of a run; empty when it could not be run.
+async fn evidence(session: &Session, run: RunId) -> Result<Evidence, CommandError> {
+    let stored = session.store.scenarios(run).await?;
+    let Some((job, attempt)) = stored.first().and_then(|one| one.source) else { return Ok(Evidence::default()) };
+    Ok(session.store.evidence(job, attempt).await?.unwrap_or_default())
 }

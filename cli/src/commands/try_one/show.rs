@@ -1,15 +1,46 @@
-//! What a person sees of a try while it runs.
+//! Tells a person of the steps of a try while it runs.
 
 use std::time::Duration;
 
 use engine::event::{Event, Phase};
+use scenario::result::ScenarioResult;
 use scenario::untrusted;
+use worker::Notice;
 
 use crate::output::Output;
+use crate::session::Teller;
 use crate::verdict_lines::MOST_LINE;
 
-/// What a person wants to know while it runs.
-pub(super) fn tell(event: &Event, output: &mut Output) {
+/// Tells of each step, and remembers the result.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// The result of the scenario, once it has one.
+    pub(super) result: Option<ScenarioResult>,
+}
+
+impl Teller for Steps {
+    fn tell(&mut self, notice: &Notice, output: &mut Output) {
+        match notice {
+            Notice::Happened { event, .. } => tell(event, output),
+            Notice::Retrying { job, message, after } => output.note(format!(
+                "attempt {} failed, again in {:.0} s: {}",
+                job.attempt,
+                after.as_secs_f64(),
+                untrusted::line(message, MOST_LINE)
+            )),
+            Notice::Ended { result, .. } => self.result = Some((**result).clone()),
+            Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
+            Notice::Claimed { .. }
+            | Notice::GivenUp { .. }
+            | Notice::RunEnded { .. }
+            | Notice::SandboxReady { .. }
+            | Notice::SandboxEnded { .. } => {}
+        }
+    }
+}
+
+/// Tells of a step that a person wants to know of.
+fn tell(event: &Event, output: &mut Output) {
     let seconds = |duration: &Duration| format!("{:.2} s", duration.as_secs_f64());
     match event {
         Event::PhaseEnded(phase @ (Phase::Prepare | Phase::Probe | Phase::Destroy), after) => {
@@ -33,6 +64,14 @@ pub(super) fn tell(event: &Event, output: &mut Output) {
         | Event::FixtureApplied { .. }
         | Event::AgentStarted
         | Event::Probed { .. }
-        | Event::SandboxDestroyed { .. } => {}
+        | Event::SandboxDestroyed { .. }
+        // Those of a worker; here is none.
+        | Event::Claimed { .. }
+        | Event::Judged { .. }
+        | Event::Retrying { .. }
+        | Event::Released { .. }
+        | Event::GivenUp { .. }
+        | Event::Lost { .. }
+        | Event::Unknown { .. } => {}
     }
 }

@@ -21,6 +21,9 @@ use super::{LONGEST_PATH, file_type};
 /// How many bytes are copied at once.
 const PIECE: usize = 128 * 1024;
 
+/// How deep folders may be: each on the way is open three times.
+const DEEPEST: usize = 300;
+
 /// How many files with several names are remembered; later ones become separate files.
 const MOST_LINKS: usize = 10_000;
 
@@ -130,7 +133,7 @@ impl Copy {
         }
         let Some(folder) = self.folders.last() else { return Ok(()) };
         let path = [folder.path.as_slice(), b"/", name].concat();
-        if path.len() > LONGEST_PATH {
+        if path.len() > LONGEST_PATH || self.folders.len() > DEEPEST {
             return Err((Errno::NAMETOOLONG, path));
         }
         let stat = match statat(&folder.from, name, AtFlags::SYMLINK_NOFOLLOW) {

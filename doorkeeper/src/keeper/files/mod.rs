@@ -1,6 +1,7 @@
-//! Files of the sandbox: found within a root, read, listed, written, copied and removed.
+//! Files of the sandbox: found within a root, read, listed, compared, written, copied and removed.
 
 mod copy;
+mod fingerprint;
 mod job;
 mod put;
 mod read;
@@ -10,9 +11,10 @@ mod walk;
 mod write;
 
 pub(crate) use copy::Copy;
-pub(crate) use job::{Job, Progress};
+pub(crate) use fingerprint::Fingerprinting;
+pub(crate) use job::{Job, Progress, Task};
 pub(crate) use put::put;
-pub(crate) use read::Read;
+pub(crate) use read::{Read, read_link};
 pub(crate) use remove::Remove;
 pub(crate) use walk::Walk;
 pub(crate) use write::write;
@@ -34,6 +36,6 @@ fn kind(stat: &Stat) -> EntryKind {
 }
 
 /// What a file is, as the kernel sees it.
-fn file_type(stat: &Stat) -> FileType {
+pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

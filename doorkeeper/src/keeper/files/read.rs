@@ -1,14 +1,27 @@
 //! Reading a file.
 
+use std::ffi::CString;
 use std::os::fd::OwnedFd;
 
 use doorkeeper::protocol::{CHUNK, Event, Failure, Stream, WINDOW};
-use rustix::io::retry_on_intr;
+use rustix::fs::{FileType, readlinkat};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::super::failure::{failed, show};
 use super::super::outbox::Outbox;
+use super::file_type;
 use super::job::Progress;
 use super::root::{Last, open_root};
+
+/// Where a link leads, as it is written.
+pub(crate) fn read_link(root: &[u8], path: &[u8]) -> Result<Vec<u8>, Failure> {
+    let root = open_root(root)?;
+    let target = root.find(path, Last::Keep).and_then(|found| match file_type(&found.stat) {
+        FileType::Symlink => readlinkat(&found.descriptor, "", Vec::new()),
+        _ => Err(Errno::INVAL),
+    });
+    target.map(CString::into_bytes).map_err(|errno| root.failure("read the link", path, errno))
+}
 
 /// A file that is being read.
 pub(crate) struct Read {

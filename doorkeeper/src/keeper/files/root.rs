@@ -1,7 +1,8 @@
 //! Finding a path that stays within a folder.
 //!
 //! The path is walked one name at a time, each opened relative to the folder before it and without following links.
-//! So a link is followed here and not by the kernel, and one that leads out is seen.
+//! So a link is followed here and not by the kernel, and one that leads out is seen. An agent decides how far links lead, so
+//! the steps are counted, and each takes the same time, however deep it is.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,6 +15,8 @@ use doorkeeper::protocol::Failure;
 
 /// How many links are followed on the way, as in the kernel.
 const MOST_LINKS: usize = 40;
+/// How many names are walked for one path, those in links included: more than twice as many as fit into the longest path.
+pub(super) const MOST_STEPS: usize = 4096;
 
 /// Whether a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub(super) struct Root {
 }
 
 /// A file that was found. It is not open for reading: opening a pipe or a device can have effects.
-pub(super) struct Found {
+pub(super) struct FoundFile {
     /// Refers to the file.
     pub(super) descriptor: OwnedFd,
     /// What is known about it.
@@ -46,12 +49,31 @@ pub(super) struct Found {
 struct Position {
     /// The folder, or at the end the file.
     current: OwnedFd,
-    /// The names from the root to there, none of which is a link.
-    names: Vec<Vec<u8>>,
+    /// The folders from the root to the one above it, by which each is known again.
+    above: Vec<FolderId>,
     /// The names that are still to be walked, the next one last.
     pending: Vec<Vec<u8>>,
     /// How many links were followed.
     links: usize,
+}
+
+/// What a folder is known by: its file system, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FolderId(u64, u64);
+
+impl FolderId {
+    /// That of a folder that is open.
+    pub(super) fn of(folder: &OwnedFd) -> Result<Self, Errno> {
+        let stat = fstat(folder)?;
+        Ok(Self(stat.st_dev, stat.st_ino))
+    }
+}
+
+/// Opens the folder above one, which must be the one that is known. Somebody can have moved the folder elsewhere meanwhile, and
+/// then what is above it may be outside of the root.
+pub(super) fn open_above(folder: &OwnedFd, known: FolderId, access: OFlags) -> Result<OwnedFd, Errno> {
+    let above = openat(folder, "..", access | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    if FolderId::of(&above)? == known { Ok(above) } else { Err(Errno::NOENT) }
 }
 
 impl Root {
@@ -63,19 +85,24 @@ impl Root {
     }
 
     /// Finds what a path below the folder names. What leads out is [`Errno::XDEV`].
-    pub(super) fn find(&self, path: &[u8], last: Last) -> Result<Found, Errno> {
-        let current = self.directory.try_clone().map_err(|_| Errno::MFILE)?;
-        let mut position = Position { current, names: Vec::new(), pending: Vec::new(), links: 0 };
+    pub(super) fn find(&self, path: &[u8], last: Last) -> Result<FoundFile, Errno> {
+        self.find_within(path, last, &mut { MOST_STEPS })
+    }
+
+    /// Finds what a path names with no more than so many steps, and takes those that it needed. Too many are [`Errno::LOOP`].
+    pub(super) fn find_within(&self, path: &[u8], last: Last, steps: &mut usize) -> Result<FoundFile, Errno> {
+        let mut position = Position { current: self.reopen()?, above: Vec::new(), pending: Vec::new(), links: 0 };
         self.turn_to(path, &mut position)?;
         while let Some(name) = position.pending.pop() {
+            *steps = steps.checked_sub(1).ok_or(Errno::LOOP)?;
             match name.as_slice() {
                 b"." => {}
                 b".." => self.go_up(&mut position)?,
-                _ => self.go_down(name, last, &mut position)?,
+                name => self.go_down(name, last, &mut position)?,
             }
         }
         let stat = fstat(&position.current)?;
-        Ok(Found { descriptor: position.current, stat })
+        Ok(FoundFile { descriptor: position.current, stat })
     }
 
     /// Puts a path before what is still to be walked. An absolute one starts at the root again, if it begins with it.
@@ -83,12 +110,15 @@ impl Root {
         let mut names = names(path);
         if path.starts_with(b"/") {
             names = self.below(names).ok_or(Errno::XDEV)?;
-            position.names.clear();
-            position.current = self.reopen(&[])?;
+            position.above.clear();
+            position.current = self.reopen()?;
         }
         if path.ends_with(b"/") || path.ends_with(b"/.") {
             // Whatever ends in a slash is a folder, and a link there is followed.
             names.push(b".".to_vec());
+        }
+        if position.pending.len() + names.len() > MOST_STEPS {
+            return Err(Errno::LOOP);
         }
         position.pending.extend(names.into_iter().rev());
         Ok(())
@@ -108,17 +138,19 @@ impl Root {
 
     /// Goes to the folder above.
     fn go_up(&self, position: &mut Position) -> Result<(), Errno> {
-        if position.names.pop().is_none() && !self.names.is_empty() {
-            return Err(Errno::XDEV);
+        match position.above.pop() {
+            Some(above) => position.current = open_above(&position.current, above, OFlags::PATH)?,
+            None if !self.names.is_empty() => return Err(Errno::XDEV),
+            // Above the root of the sandbox is the root.
+            None => {}
         }
-        position.current = self.reopen(&position.names)?;
         Ok(())
     }
 
     /// Goes to what a name in the folder stands for.
-    fn go_down(&self, name: Vec<u8>, last: Last, position: &mut Position) -> Result<(), Errno> {
+    fn go_down(&self, name: &[u8], last: Last, position: &mut Position) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let next = openat(&position.current, name.as_slice(), flags, Mode::empty())?;
+        let next = openat(&position.current, name, flags, Mode::empty())?;
         let file_type = file_type(&fstat(&next)?);
         let is_last = position.pending.is_empty();
         if file_type == FileType::Symlink && (!is_last || last == Last::Follow) {
@@ -131,19 +163,15 @@ impl Root {
         if !is_last && file_type != FileType::Directory {
             return Err(Errno::NOTDIR);
         }
-        position.names.push(name);
+        position.above.push(FolderId::of(&position.current)?);
         position.current = next;
         Ok(())
     }
 
-    /// Opens a folder below the root by names that are no links.
-    fn reopen(&self, names: &[Vec<u8>]) -> Result<OwnedFd, Errno> {
+    /// The folder once more.
+    fn reopen(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut current = openat(&self.directory, ".", flags, Mode::empty())?;
-        for name in names {
-            current = openat(&current, name.as_slice(), flags, Mode::empty())?;
-        }
-        Ok(current)
+        openat(&self.directory, ".", flags, Mode::empty())
     }
 
     /// Says why a path could not be found or used.
@@ -157,7 +185,7 @@ impl Root {
     }
 }
 
-impl Found {
+impl FoundFile {
     /// Opens a regular file for reading. Anything else is refused: it could block, or do something.
     pub(super) fn open_file(&self) -> Result<OwnedFd, Errno> {
         match file_type(&self.stat) {

@@ -13,13 +13,15 @@ use rustix::io::Errno;
 use super::super::clock::Turn;
 use super::super::outbox::Outbox;
 use super::job::Progress;
-use super::root::{Last, Root, open_root};
+use super::root::{FolderId, Last, MOST_STEPS, Root, open_above, open_root};
 use super::{LONGEST_PATH, kind};
 
 /// How many folders are kept open, of those that are listed in part. Others are found again.
 const KEPT_OPEN: usize = 64;
 /// What an entry takes in a frame besides its path, at most.
 const ENTRY_SIZE: usize = 64;
+/// How many steps the links of one listing may lead together. It takes about a second to go so many.
+const MOST_LINK_STEPS: usize = 500_000;
 
 /// A folder that is being listed.
 pub(crate) struct Walk {
@@ -31,6 +33,8 @@ pub(crate) struct Walk {
     recursive: bool,
     /// How many entries may be listed yet.
     left: u64,
+    /// How many steps links may lead yet.
+    link_steps: usize,
     /// Whether something was left out.
     incomplete: bool,
     /// Entries that wait to be sent.
@@ -47,6 +51,8 @@ struct Folder {
     prefix: Vec<u8>,
     /// The folder; `None` when it was closed in the meantime.
     directory: Option<OwnedFd>,
+    /// What it is known by.
+    id: FolderId,
     /// The names as they are being read.
     reading: Option<(Dir, BinaryHeap<Vec<u8>>)>,
     /// The names that are to be listed, the next one last.
@@ -62,6 +68,7 @@ impl Walk {
             folders: Vec::new(),
             recursive,
             left: most,
+            link_steps: MOST_LINK_STEPS,
             incomplete: false,
             batch: Vec::new(),
             batch_size: 0,
@@ -137,12 +144,22 @@ impl Walk {
             return;
         }
         match folder.names.pop() {
-            None => drop(self.folders.pop()),
+            None => self.leave(),
             Some(_) if self.left == 0 => {
                 self.incomplete = true;
                 self.folders.clear();
             }
             Some(name) => self.visit(&name),
+        }
+    }
+
+    /// Leaves the innermost folder. The one above it is opened again from there, when it was closed: that takes one step,
+    /// where finding it by its path takes as many as it is deep.
+    fn leave(&mut self) {
+        let left = self.folders.pop();
+        let (Some(left), Some(above)) = (left.and_then(|left| left.directory), self.folders.last_mut()) else { return };
+        if above.directory.is_none() {
+            above.directory = open_above(&left, above.id, OFlags::RDONLY).ok();
         }
     }
 
@@ -198,10 +215,10 @@ impl Walk {
     }
 
     /// Describes an entry.
-    fn describe(&self, path: Vec<u8>, stat: &Stat) -> Entry {
+    fn describe(&mut self, path: Vec<u8>, stat: &Stat) -> Entry {
         let kind_here = kind(stat);
         let target = match kind_here {
-            EntryKind::Link => self.root.find(&path, Last::Follow).ok().map(|found| found.stat),
+            EntryKind::Link => self.follow(&path),
             _ => Some(*stat),
         };
         let nanoseconds = |seconds: i64, part: u64| {
@@ -222,11 +239,24 @@ impl Walk {
     }
 }
 
+impl Walk {
+    /// What a link leads to. When the links of this listing have led too far, nobody knows, and the listing is incomplete.
+    fn follow(&mut self, path: &[u8]) -> Option<Stat> {
+        let allowed = self.link_steps.min(MOST_STEPS);
+        let mut left = allowed;
+        let found = self.root.find_within(path, Last::Follow, &mut left);
+        self.link_steps -= allowed - left;
+        self.incomplete |= self.link_steps == 0;
+        found.ok().map(|found| found.stat)
+    }
+}
+
 impl Folder {
     /// Starts with a folder.
     fn open(prefix: Vec<u8>, directory: OwnedFd) -> Result<Self, Errno> {
         let reading = Some((Dir::read_from(&directory)?, BinaryHeap::new()));
-        Ok(Self { prefix, directory: Some(directory), reading, names: Vec::new() })
+        let id = FolderId::of(&directory)?;
+        Ok(Self { prefix, directory: Some(directory), id, reading, names: Vec::new() })
     }
 
     /// The folder, found again when it was closed.

@@ -23,7 +23,11 @@ pub(crate) fn write(file: &WriteFile, identity: &Identity) -> Result<(), Failure
     let result = if file.kind == EntryKind::Directory {
         write_directory(file, identity)
     } else {
-        identity.as_owner(file.uid, file.gid, || write_entry(file))
+        match identity.as_owner(file.uid, file.gid, || write_entry(file)) {
+            // What its owner may not write any more is not finished yet.
+            Err(Errno::ACCESS) if file.append => write_entry(file),
+            result => result,
+        }
     };
     result.map_err(|errno| failed(errno, format!("write {}", show(&file.path))))
 }
@@ -47,7 +51,8 @@ fn write_directory(file: &WriteFile, identity: &Identity) -> Result<(), Errno> {
 /// Makes a file or a link, or adds to a file.
 fn write_entry(file: &WriteFile) -> Result<(), Errno> {
     if file.append {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOCTTY;
+        // A pipe that nobody reads would keep the doorkeeper waiting.
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let opened = openat(CWD, file.path.as_slice(), flags, Mode::empty())?;
         return write_all(&opened, &file.content);
     }

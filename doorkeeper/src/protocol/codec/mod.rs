@@ -86,6 +86,10 @@ kinds! {
     15 => Request::Put { id, root, file }
     16 => Request::Remove { id, root, path, uid, gid }
     17 => Request::Used { id }
+    18 => Request::Fingerprint { id, root, paths, most_bytes }
+    19 => Request::ReadLink { id, root, path }
+    20 => Request::Input { id, command, bytes }
+    21 => Request::Resize { id, command, size }
     128 => Event::Done { id }
     129 => Event::Failed { id, failure }
     130 => Event::Started { id, pid }
@@ -97,6 +101,8 @@ kinds! {
     136 => Event::Copied { id, copied }
     137 => Event::Space { id, space }
     138 => Event::Used { id, used }
+    139 => Event::Fingerprints { id, fingerprints, bytes }
+    140 => Event::Working { id }
 }
 
 /// Makes a frame of a message, with its length in front.

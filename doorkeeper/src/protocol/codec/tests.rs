@@ -5,7 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::super::messages::{
-    Copied, Entry, EntryKind, Exited, Failure, Listed, Space, Spawn, Status, Stream, Transport, Used, WriteFile,
+    Copied, Entry, EntryKind, Exited, Failure, Fingerprint, Listed, Space, Spawn, Status, Stream, Transport, Used,
+    WindowSize, WriteFile,
 };
 use super::*;
 
@@ -31,8 +32,9 @@ fn address() -> impl Strategy<Value = SocketAddr> {
 
 fn spawn() -> impl Strategy<Value = Spawn> {
     let ids = (any::<u32>(), any::<u32>(), vec(any::<u32>(), 0..5));
-    (vec(bytes(), 0..5), vec((bytes(), bytes()), 0..5), bytes(), ids, bytes()).prop_map(
-        |(arguments, environment, directory, (uid, gid, groups), stdin)| Spawn {
+    let terminal = (any::<bool>(), option::of(window_size()));
+    (vec(bytes(), 0..5), vec((bytes(), bytes()), 0..5), bytes(), ids, bytes(), terminal).prop_map(
+        |(arguments, environment, directory, (uid, gid, groups), stdin, (more_input, terminal))| Spawn {
             arguments,
             environment,
             directory,
@@ -40,8 +42,14 @@ fn spawn() -> impl Strategy<Value = Spawn> {
             gid,
             groups,
             stdin,
+            more_input,
+            terminal,
         },
     )
+}
+
+fn window_size() -> impl Strategy<Value = WindowSize> {
+    any::<(u16, u16)>().prop_map(|(rows, columns)| WindowSize { rows, columns })
 }
 
 fn write_file() -> impl Strategy<Value = WriteFile> {
@@ -67,6 +75,10 @@ fn entry() -> impl Strategy<Value = Entry> {
     )
 }
 
+fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+    any::<([u8; 32], bool)>().prop_map(|(digest, whole)| Fingerprint { digest, whole })
+}
+
 fn exited() -> impl Strategy<Value = Exited> {
     let status = prop_oneof![any::<i32>().prop_map(Status::Code), any::<i32>().prop_map(Status::Signal)];
     (status, any::<(u64, u64, u64, u64)>()).prop_map(|(status, (wall_us, user_us, system_us, max_rss_kib))| Exited {
@@ -85,6 +97,8 @@ fn request() -> impl Strategy<Value = Request> {
         (id(), spawn()).prop_map(|(id, spawn)| Request::Spawn { id, spawn }),
         (id(), id(), any::<i32>()).prop_map(|(id, command, signal)| Request::Signal { id, command, signal }),
         id().prop_map(|id| Request::KillAll { id }),
+        (id(), id(), bytes()).prop_map(|(id, command, bytes)| Request::Input { id, command, bytes }),
+        (id(), id(), window_size()).prop_map(|(id, command, size)| Request::Resize { id, command, size }),
         (id(), transport, address()).prop_map(|(id, transport, address)| Request::Listen { id, transport, address }),
         (id(), address()).prop_map(|(id, address)| Request::Connect { id, address }),
         (id(), bytes(), bytes(), any::<u64>()).prop_map(|(id, root, path, limit)| Request::Read {
@@ -104,6 +118,9 @@ fn request() -> impl Strategy<Value = Request> {
         }),
         (id(), bytes(), bytes(), any::<u64>(), any::<bool>())
             .prop_map(|(id, root, path, most, recursive)| { Request::Walk { id, root, path, most, recursive } }),
+        (id(), bytes(), vec(bytes(), 0..5), any::<u64>())
+            .prop_map(|(id, root, paths, most_bytes)| { Request::Fingerprint { id, root, paths, most_bytes } }),
+        (id(), bytes(), bytes()).prop_map(|(id, root, path)| Request::ReadLink { id, root, path }),
         (id(), bytes(), bytes()).prop_map(|(id, from, to)| Request::Copy { id, from, to }),
         (id(), bytes()).prop_map(|(id, path)| Request::Space { id, path }),
         id().prop_map(|id| Request::Used { id }),
@@ -118,6 +135,7 @@ fn event() -> impl Strategy<Value = Event> {
     let id = any::<u32>;
     prop_oneof![
         id().prop_map(|id| Event::Done { id }),
+        id().prop_map(|id| Event::Working { id }),
         (id(), any::<i32>(), ".*")
             .prop_map(|(id, errno, message)| Event::Failed { id, failure: Failure { errno, message } }),
         (id(), id()).prop_map(|(id, pid)| Event::Started { id, pid }),
@@ -126,6 +144,8 @@ fn event() -> impl Strategy<Value = Event> {
         id().prop_map(|id| Event::Descriptor { id }),
         (id(), vec(entry(), 0..5)).prop_map(|(id, entries)| Event::Entries { id, entries }),
         (id(), any::<bool>()).prop_map(|(id, incomplete)| Event::Listed { id, listed: Listed { incomplete } }),
+        (id(), vec(option::of(fingerprint()), 0..5), any::<u64>())
+            .prop_map(|(id, fingerprints, bytes)| Event::Fingerprints { id, fingerprints, bytes }),
         (id(), any::<(u64, u64, u64)>()).prop_map(|(id, (entries, bytes, skipped))| Event::Copied {
             id,
             copied: Copied { entries, bytes, skipped }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bollard::query_parameters::{BuildImageOptionsBuilder, BuilderVersion};
 use futures::StreamExt as _;
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::DockerBackend;
-use super::cached;
+use super::baked_images;
 use super::call::refused;
 use crate::backend::Image;
 use crate::error::EngineError;
@@ -42,13 +43,13 @@ impl DockerBackend {
         let reference = &image.record.reference;
         let _alone = self.0.baking.lock().await;
         // Before it is looked for: whoever makes room then leaves it where it is.
-        cached::touch(self.0.owner.data_dir(), &name);
+        baked_images::touch(self.0.owner.data_dir(), &name);
         if let Some(found) = self.inspect(reference, &name).await? {
             return Ok(as_before(image, found));
         }
         events.tell(Event::Baking { packages: packages.to_vec() });
         self.install(image, packages, &name).await?;
-        cached::touch(self.0.owner.data_dir(), &name);
+        baked_images::touch(self.0.owner.data_dir(), &name);
         let made = self.inspect(reference, &name).await?;
         made.map(|made| as_before(image, made)).ok_or_else(|| failed("the image was made, and is not here"))
     }
@@ -107,7 +108,7 @@ fn cache_name(image: &Image, packages: &[String]) -> String {
     sorted.sort_unstable();
     sorted.dedup();
     let digest = Sha256::digest(format!("{}\n{}\n{INSTALL}", image.id, sorted.join("\n")));
-    let tag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let tag = hex(&digest[..16]);
     format!("{CACHE}:{tag}")
 }
 

@@ -8,6 +8,7 @@ use bollard::models::{
     MountVolumeOptionsDriverConfig,
 };
 
+use super::seccomp;
 use crate::backend::names::{HOSTNAME, NAME_FILES};
 use crate::backend::{DOOR, DOORKEEPER, Image, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, WORKSPACE};
 
@@ -153,12 +154,12 @@ impl ServiceBox<'_> {
     }
 }
 
-/// What every container has in common: no capability, no way to more privileges, bounded logs.
+/// What every container has in common: no capability, no way to more privileges, our filter of system calls, bounded logs.
 fn hardened() -> HostConfig {
     let logs = HashMap::from([("max-size".to_owned(), LOG_SIZE.to_owned()), ("max-file".to_owned(), "1".to_owned())]);
     HostConfig {
         cap_drop: Some(vec!["ALL".to_owned()]),
-        security_opt: Some(vec!["no-new-privileges".to_owned()]),
+        security_opt: Some(vec!["no-new-privileges".to_owned(), seccomp::option()]),
         log_config: Some(HostConfigLogConfig { typ: Some("json-file".to_owned()), config: Some(logs) }),
         privileged: Some(false),
         ..HostConfig::default()
@@ -258,12 +259,17 @@ mod tests {
                 )
             })
             .collect();
+        // The profile itself has a test of its own.
+        let ours = super::seccomp::option();
+        let security = host.security_opt.iter().flatten();
+        let security: Vec<_> =
+            security.map(|option| if *option == ours { "our seccomp profile" } else { option.as_str() }).collect();
         format!(
             "network {:?}\nadded {:?}\ndropped {:?}\nsecurity {:?}\nprivileged {:?}\npids {:?}\nswap is memory {}\nuser {:?}\n{}",
             host.network_mode,
             host.cap_add,
             host.cap_drop,
-            host.security_opt,
+            security,
             host.privileged,
             host.pids_limit,
             host.memory == host.memory_swap,

@@ -13,6 +13,7 @@ use super::DockerBackend;
 use super::call::{call_if_there, refused};
 use crate::advice::with_advice;
 use crate::backend::Image;
+use crate::backend::stand_in::suggestion;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::images::Aliases;
@@ -43,27 +44,39 @@ impl DockerBackend {
             events.tell(Event::Note(format!("`{reference}` is neither here nor can it be pulled: `{name}` stands in")));
             return Ok(image);
         }
-        Err(EngineError::NoImage { reference: reference.to_owned(), reason })
+        let meant = suggestion(reference).map(|meant| format!("; {meant}")).unwrap_or_default();
+        Err(EngineError::NoImage { reference: reference.to_owned(), reason: format!("{reason}{meant}") })
     }
 
-    /// The first of some images that is neither here nor can be had, and has no stand-in.
-    pub async fn lacks(&self, references: &BTreeSet<String>) -> Result<Option<String>, EngineError> {
+    /// The first of some images that is not here, has no stand-in and is not offered; and what was said about it.
+    pub async fn lacks(&self, references: &BTreeSet<String>) -> Result<Option<(String, Offer)>, EngineError> {
+        let mut unreachable = None;
         for reference in references {
-            if self.inspect(reference, reference).await?.is_none()
-                && self.stand_in(reference).await?.is_none()
-                && !self.is_offered(reference).await
-            {
-                return Ok(Some(reference.clone()));
+            if self.inspect(reference, reference).await?.is_some() || self.stand_in(reference).await?.is_some() {
+                continue;
+            }
+            match self.offer(reference).await {
+                Offer::Offered => {}
+                Offer::Refused => return Ok(Some((reference.clone(), Offer::Refused))),
+                Offer::Unreachable => {
+                    unreachable = unreachable.or_else(|| Some((reference.clone(), Offer::Unreachable)))
+                }
             }
         }
-        Ok(None)
+        Ok(unreachable)
     }
 
-    /// Whether a registry offers an image to this machine.
-    async fn is_offered(&self, reference: &str) -> bool {
+    /// Asks a registry whether it offers an image to this machine.
+    async fn offer(&self, reference: &str) -> Offer {
+        if !self.0.settings.pull {
+            return Offer::Unreachable;
+        }
         let name = with_tag(reference);
-        let asked = self.0.docker.inspect_registry_image(&name, None);
-        self.0.settings.pull && tokio::time::timeout(ANSWER, asked).await.is_ok_and(|answer| answer.is_ok())
+        match tokio::time::timeout(ANSWER, self.0.docker.inspect_registry_image(&name, None)).await {
+            Ok(Ok(_)) => Offer::Offered,
+            Ok(Err(error)) => Offer::of(&reason(&error)),
+            Err(_) => Offer::Unreachable,
+        }
     }
 
     async fn stand_in(&self, reference: &str) -> Result<Option<Image>, EngineError> {
@@ -117,6 +130,37 @@ impl DockerBackend {
     }
 }
 
+/// What is known about an image that is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// A registry has it for this machine.
+    Offered,
+    /// A registry answered, and does not.
+    Refused,
+    /// No registry can be reached, or none may be asked.
+    Unreachable,
+}
+
+impl Offer {
+    /// What an engine's words mean. It has one status for everything; that no registry was reached is said by the network's own
+    /// words. What is not known for that counts as an answer.
+    fn of(said: &str) -> Self {
+        const UNREACHED: [&str; 9] = [
+            "no such host",
+            "server misbehaving",
+            "connection refused",
+            "connection reset by peer",
+            "network is unreachable",
+            "no route to host",
+            "i/o timeout",
+            "tls handshake timeout",
+            "client.timeout exceeded",
+        ];
+        let said = said.to_lowercase();
+        if UNREACHED.iter().any(|words| said.contains(words)) { Self::Unreachable } else { Self::Refused }
+    }
+}
+
 fn reason(error: &bollard::errors::Error) -> String {
     match refused("pull", error) {
         EngineError::Docker { reason, .. } => reason,
@@ -152,7 +196,29 @@ fn image(reference: &str, name: &str, found: ImageInspect) -> Image {
 
 #[cfg(test)]
 mod tests {
-    use super::with_tag;
+    use super::{Offer, with_tag};
+
+    #[test]
+    fn only_words_of_the_network_say_that_no_registry_was_reached() {
+        for (said, expected) in [
+            (
+                "Get \"https://registry.example/v2/\": dial tcp: lookup registry.example on 10.0.0.1:53: no such host",
+                Offer::Unreachable,
+            ),
+            (
+                "Get \"http://localhost:5001/v2/\": dial tcp 127.0.0.1:5001: connect: connection refused",
+                Offer::Unreachable,
+            ),
+            ("net/http: TLS handshake timeout", Offer::Unreachable),
+            ("manifest unknown: manifest unknown", Offer::Refused),
+            ("pull access denied for debain, repository does not exist or may require 'docker login'", Offer::Refused),
+            ("unauthorized: authentication required", Offer::Refused),
+            ("toomanyrequests: You have reached your pull rate limit", Offer::Refused),
+            ("something new", Offer::Refused),
+        ] {
+            assert_eq!(Offer::of(said), expected, "{said}");
+        }
+    }
 
     #[test]
     fn a_reference_without_a_tag_means_the_latest() {

@@ -203,32 +203,40 @@ fn remove_folder(path: &PathBuf) -> Result<(), EngineError> {
     }
 }
 
+/// Tries a removal again while the engine is busy with the thing: another caller removes it (409), or its file system is
+/// still in use for a moment (500).
+async fn remove_patiently<F: Future<Output = Result<(), Error>>>(
+    operation: &str,
+    remove: impl Fn() -> F,
+) -> Result<(), EngineError> {
+    for tries in 1..=TRIES {
+        let removing = async {
+            match remove().await {
+                Err(Error::DockerResponseServerError { status_code: 409 | 500, .. }) if tries < TRIES => Ok(false),
+                other => other.map(|()| true),
+            }
+        };
+        match call_if_there(operation, removing).await? {
+            Some(false) => tokio::time::sleep(PAUSE).await,
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
 impl DockerBackend {
     /// Removes a container with its volumes; it is fine when there is none.
     pub(super) async fn remove_container(&self, name: &str) -> Result<(), EngineError> {
-        let operation = format!("remove the container `{name}`");
-        for tries in 1..=TRIES {
-            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-            let removing = async {
-                match self.0.docker.remove_container(name, Some(options)).await {
-                    // Somebody else is removing it.
-                    Err(Error::DockerResponseServerError { status_code: 409, .. }) if tries < TRIES => Ok(false),
-                    other => other.map(|()| true),
-                }
-            };
-            match call_if_there(&operation, removing).await? {
-                Some(false) => tokio::time::sleep(PAUSE).await,
-                _ => return Ok(()),
-            }
-        }
-        Ok(())
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        let remove = || self.0.docker.remove_container(name, Some(options.clone()));
+        remove_patiently(&format!("remove the container `{name}`"), remove).await
     }
 
     /// Removes a volume; it is fine when there is none.
     pub(super) async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
-        let operation = format!("remove the volume `{name}`");
         let options = RemoveVolumeOptionsBuilder::default().force(true).build();
-        call_if_there(&operation, self.0.docker.remove_volume(name, Some(options))).await.map(|_| ())
+        let remove = || self.0.docker.remove_volume(name, Some(options.clone()));
+        remove_patiently(&format!("remove the volume `{name}`"), remove).await
     }
 
     /// Changes how much memory a running container may use.

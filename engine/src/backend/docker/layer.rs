@@ -3,25 +3,26 @@
 //! The layer is a folder of the engine. Where it can be read (as root, on the engine's machine) it is looked at directly,
 //! which takes as long as there are changes; otherwise the engine is asked, which compares the whole image.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bollard::query_parameters::InspectContainerOptionsBuilder;
 
 use super::DockerBackend;
 use super::call::call;
+use crate::backend::ImageChanges;
 use crate::backend::layer::{Layer, is_ours, read};
 use crate::error::EngineError;
 
 impl DockerBackend {
     /// The paths that were changed, each with a number that changes with it.
-    pub(super) async fn layer_changes(&self, name: &str) -> Result<BTreeMap<String, i64>, EngineError> {
-        if let Some(layer) = self.read_layer(name).await? {
-            return Ok(layer.changes);
+    pub(super) async fn layer_changes(&self, name: &str) -> Result<ImageChanges, EngineError> {
+        if let Some(Layer { changes: paths, incomplete, times_tell, .. }) = self.read_layer(name).await? {
+            return Ok(ImageChanges { paths, incomplete, times_tell });
         }
         let changes = call("list what changed in a container", self.0.docker.container_changes(name)).await?;
         let paths = changes.unwrap_or_default().into_iter().map(|change| change.path);
-        Ok(paths.filter(|path| !is_ours(path)).map(|path| (path, 0)).collect())
+        let paths = paths.filter(|path| !is_ours(path)).map(|path| (path.into_bytes(), 0)).collect();
+        Ok(ImageChanges { paths, ..ImageChanges::default() })
     }
 
     /// How many bytes were written. Only when it is to be thorough the engine is asked, which is slow.
@@ -39,6 +40,9 @@ impl DockerBackend {
 
     /// The layer, when this process may read it.
     async fn read_layer(&self, name: &str) -> Result<Option<Layer>, EngineError> {
+        if !self.0.settings.reads_layers {
+            return Ok(None);
+        }
         let inspected = call("look at a container", self.0.docker.inspect_container(name, None)).await?;
         let folder = inspected.graph_driver.and_then(|driver| driver.data.get("UpperDir").map(PathBuf::from));
         let Some(folder) = folder else { return Ok(None) };

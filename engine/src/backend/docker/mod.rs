@@ -1,27 +1,25 @@
 //! Sandboxes as Docker containers. The only folder that knows bollard.
 
 mod bake;
+mod baked_images;
 mod bootstrapping;
 pub mod build;
-mod cached;
 mod call;
 mod container;
+mod disk_space;
 mod host_paths;
 mod image;
 mod inventory;
 mod label;
 mod layer;
 mod post_mortem;
-mod room;
 mod sandbox;
+mod seccomp;
 mod service;
+pub mod socket;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +32,8 @@ use scenario::spec::sections::BackendName;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio::time::Instant;
 
+pub use image::Offer;
+
 use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
@@ -42,9 +42,6 @@ use crate::owner::Owner;
 use call::call;
 use host_paths::HostPaths;
 use inventory::Undone;
-
-/// Where an engine listens when nobody says otherwise.
-const SOCKET: &str = "/var/run/docker.sock";
 
 /// How a Docker engine is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,11 +54,14 @@ pub struct DockerSettings {
     pub creating: usize,
     /// How many sandboxes are removed at once.
     pub destroying: usize,
+    /// Whether what was written over images is read where the engine keeps it, as far as this user may. Otherwise the engine
+    /// is asked, which takes longer and tells less.
+    pub reads_layers: bool,
 }
 
 impl Default for DockerSettings {
     fn default() -> Self {
-        Self { runtime: None, pull: true, creating: 4, destroying: 4 }
+        Self { runtime: None, pull: true, creating: 4, destroying: 4, reads_layers: true }
     }
 }
 
@@ -94,10 +94,7 @@ impl DockerBackend {
     /// Connects to the engine that the environment names, and finds out whether it can be used.
     pub async fn connect(owner: Owner, settings: DockerSettings) -> Result<Self, EngineError> {
         let address = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "the default socket".to_owned());
-        let unreachable = |reason: String| {
-            let shut = shut_socket(&address).map(EngineError::ShutEngine);
-            shut.unwrap_or_else(|| EngineError::NoEngine { address: address.clone(), reason })
-        };
+        let unreachable = |reason: String| socket::unreachable(&address, reason);
         if is_remote(&address) {
             return Err(other_kernel(&address, "another machine"));
         }
@@ -138,18 +135,6 @@ fn same_kernel(address: &str, info: &SystemInfo) -> Result<(), EngineError> {
     let here = here.release().to_string_lossy();
     let there = info.kernel_version.as_deref().unwrap_or("unknown");
     if here == there { Ok(()) } else { Err(other_kernel(address, &format!("here {here}, there {there}"))) }
-}
-
-/// What to do when the engine's socket is there, and not open to this user.
-fn shut_socket(address: &str) -> Option<String> {
-    let path = if address.contains("://") { address.strip_prefix("unix://")? } else { SOCKET };
-    let refused = UnixStream::connect(path).err()?;
-    let group = fs::metadata(path).ok()?.gid();
-    (refused.kind() == io::ErrorKind::PermissionDenied).then(|| {
-        format!(
-            "the socket of the Docker engine, `{path}`, is not open to this user; it belongs to the group {group}: join it (in a container: `--group-add {group}`, and DOCKER_GID={group} for docker-compose.yml)"
-        )
-    })
 }
 
 /// Whether an address leads over a network.

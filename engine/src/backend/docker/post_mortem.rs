@@ -57,7 +57,8 @@ impl DockerBackend {
 fn post_mortem(state: &ContainerState, output: &str) -> PostMortem {
     let out_of_memory = state.oom_killed == Some(true);
     let (end, mut description) = match (state.running, state.exit_code) {
-        (Some(true), _) => (End::Unknown, "the container is running".to_owned()),
+        (Some(true), _) if state.paused == Some(true) => (End::Unknown, "somebody paused the container".to_owned()),
+        (Some(true), _) => (End::Running, "the container is running".to_owned()),
         (_, Some(code)) if out_of_memory => (End::OutOfMemory, format!("the container ended with exit code {code}")),
         (_, Some(KILLED | TERMINATED)) => (End::Unknown, "somebody outside ended the container".to_owned()),
         (_, Some(code)) => (End::Ended, format!("the container ended with exit code {code}")),
@@ -92,7 +93,9 @@ mod tests {
         };
         assert_eq!(post_mortem(&state(false, 137, true), "").end, End::OutOfMemory);
         assert_eq!(post_mortem(&state(false, 1, false), "").end, End::Ended);
-        assert_eq!(post_mortem(&state(true, 0, true), "").end, End::Unknown);
+        assert_eq!(post_mortem(&state(true, 0, true), "").end, End::Running);
+        let paused = ContainerState { paused: Some(true), ..state(true, 0, false) };
+        assert_eq!(post_mortem(&paused, "").end, End::Unknown, "nobody inside can pause it");
         assert_eq!(post_mortem(&state(false, 137, false), "").end, End::Unknown, "nobody inside can kill PID 1");
         assert_eq!(post_mortem(&state(false, 143, false), "").end, End::Unknown, "nor ask it to end");
         let said = post_mortem(&state(false, 1, false), "boo").description;

@@ -1,6 +1,5 @@
 //! A sandbox as a container, its workspace as a volume in memory, and what is beside it.
 
-use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -25,12 +24,12 @@ use super::label::labels;
 use super::service::DockerService;
 use crate::backend::names::{write_hosts, write_name_files};
 use crate::backend::{
-    End, HOLDER, Image, Limits, PostMortem, RunningService, SOURCE, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE,
+    End, HOLDER, Image, ImageChanges, Limits, PostMortem, RunningService, SOURCE, Sandbox, SandboxRequest,
+    ServiceRequest, WORKSPACE,
 };
 use crate::door::{Door, DoorError, DoorListener};
-use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::kept;
+use crate::kept::{self, Entrance, Visitor};
 
 /// How long a doorkeeper may take to connect once its container was started.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -229,15 +228,17 @@ impl DockerSandbox {
 
 impl DockerSandbox {
     /// Ends what runs in it, marks it as kept, and lets its doorkeepers stay.
-    async fn let_stay(&self, environment: &Environment) -> Result<(), EngineError> {
+    async fn let_stay(&self, visitor: &Visitor) -> Result<(), EngineError> {
         let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
         self.door.kill_all().await.map_err(operation())?;
         let data_dir = self.backend.0.owner.data_dir();
         let marking = || EngineError::files(format!("mark the sandbox `{}` as kept", self.name));
         // Whoever served its names is about to go.
-        write_hosts(&self.backend.0.owner.doors().join(&self.name), &self.request.hosts).map_err(marking())?;
+        let folder = self.backend.0.owner.doors().join(&self.name);
+        write_hosts(&folder, &self.request.hosts).map_err(marking())?;
+        let entrance = Entrance { door: folder.join("door"), doorkeeper: self.door.peer(), visitor: visitor.clone() };
         // Before its worker can have gone: from then on only the mark spares it.
-        kept::mark(data_dir, &self.name, &self.entrance(), environment).map_err(marking())?;
+        kept::mark(data_dir, &self.name, &entrance).map_err(marking())?;
         let doors = self.inventory.doors();
         let stayed = try_join_all(doors.iter().chain([&self.door]).map(Door::stay)).await;
         if stayed.is_err() {
@@ -295,7 +296,7 @@ impl Sandbox for DockerSandbox {
         Ok(Box::new(fresh))
     }
 
-    async fn image_changes(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+    async fn image_changes(&self) -> Result<ImageChanges, EngineError> {
         self.backend.layer_changes(&self.name).await
     }
 
@@ -316,16 +317,12 @@ impl Sandbox for DockerSandbox {
         self.backend.0.owner.scratch()
     }
 
-    fn entrance(&self) -> String {
-        format!("docker exec -it {} sh", self.name)
-    }
-
     fn keeps_services(&self) -> bool {
         true
     }
 
-    async fn keep(&self, environment: &Environment) -> Result<(), EngineError> {
-        self.inventory.give_away(&self.backend, self.let_stay(environment)).await
+    async fn keep(&self, visitor: &Visitor) -> Result<(), EngineError> {
+        self.inventory.give_away(&self.backend, self.let_stay(visitor)).await
     }
 
     async fn destroy(&self) -> Result<(), EngineError> {

@@ -124,10 +124,14 @@ impl RunningService for DockerService {
     }
 
     async fn processes(&self) -> Result<Vec<Process>, EngineError> {
-        let options = TopOptionsBuilder::default().ps_args("-eo pid,comm,args").build();
+        let options = TopOptionsBuilder::default().ps_args("-eo pid,ppid,comm,args").build();
         let listed = self.backend.docker().top_processes(&self.name, Some(options));
-        let listed = call("list the processes of a service (with `ps`, where the engine runs)", listed).await?;
-        Ok(listed.processes.unwrap_or_default().iter().filter_map(|row| process(row)).collect())
+        match call("list the processes of a service (with `ps`, where the engine runs)", listed).await {
+            Ok(listed) => Ok(listed.processes.unwrap_or_default().iter().filter_map(|row| process(row)).collect()),
+            // With the first process of a container all others end.
+            Err(_) if !self.is_running().await? => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn stop(&self) -> Result<(), EngineError> {
@@ -148,6 +152,7 @@ impl RunningService for DockerService {
 
 /// One line of the engine's list of processes.
 fn process(row: &[String]) -> Option<Process> {
-    let [pid, program, arguments] = row else { return None };
-    Some(Process { pid: pid.parse().ok()?, program: program.clone(), arguments: arguments.clone() })
+    let [pid, parent, program, arguments] = row else { return None };
+    let (program, arguments) = (program.clone(), arguments.clone());
+    Some(Process { pid: pid.parse().ok()?, parent: parent.parse().ok()?, program, arguments })
 }

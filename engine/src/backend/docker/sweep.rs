@@ -14,13 +14,13 @@ use crate::kept;
 use crate::owner::{self, Life};
 
 /// Something of this data directory, with what it is labelled with.
-struct Found {
+struct LabelledResource {
     /// What the engine knows it by.
     name: String,
     labels: HashMap<String, String>,
 }
 
-impl Found {
+impl LabelledResource {
     fn label(&self, name: &str) -> &str {
         self.labels.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl DockerBackend {
         &self,
         reach: Reach,
         kept: &BTreeSet<String>,
-        containers: Vec<Found>,
+        containers: Vec<LabelledResource>,
         progress: &mut Progress,
     ) {
         let doomed = self.within(reach, kept, containers, progress);
@@ -121,21 +121,21 @@ impl DockerBackend {
         results.into_iter().filter_map(|result| progress.done(result)).count()
     }
 
-    async fn containers(&self) -> Result<Vec<Found>, EngineError> {
+    async fn containers(&self) -> Result<Vec<LabelledResource>, EngineError> {
         let filters = self.filters();
         let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
         let listed = call("list containers", self.0.docker.list_containers(Some(options))).await?;
         let found = |container: bollard::models::ContainerSummary| {
-            Some(Found { name: container.id?, labels: container.labels.unwrap_or_default() })
+            Some(LabelledResource { name: container.id?, labels: container.labels.unwrap_or_default() })
         };
         Ok(listed.into_iter().filter_map(found).collect())
     }
 
-    async fn volumes(&self) -> Result<Vec<Found>, EngineError> {
+    async fn volumes(&self) -> Result<Vec<LabelledResource>, EngineError> {
         let filters = self.filters();
         let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
         let listed = call("list volumes", self.0.docker.list_volumes(Some(options))).await?;
-        let found = |volume: bollard::models::Volume| Found { name: volume.name, labels: volume.labels };
+        let found = |volume: bollard::models::Volume| LabelledResource { name: volume.name, labels: volume.labels };
         Ok(listed.volumes.unwrap_or_default().into_iter().map(found).collect())
     }
 
@@ -145,12 +145,18 @@ impl DockerBackend {
     }
 
     /// What of all that was found is to be removed.
-    fn within(&self, reach: Reach, kept: &BTreeSet<String>, found: Vec<Found>, progress: &mut Progress) -> Vec<Found> {
+    fn within(
+        &self,
+        reach: Reach,
+        kept: &BTreeSet<String>,
+        found: Vec<LabelledResource>,
+        progress: &mut Progress,
+    ) -> Vec<LabelledResource> {
         found.into_iter().filter(|found| progress.done(self.is_within(reach, kept, found)).unwrap_or(false)).collect()
     }
 
     /// Whether something is to be removed: a kept sandbox when those are within reach, else what a gone owner left.
-    fn is_within(&self, reach: Reach, kept: &BTreeSet<String>, found: &Found) -> Result<bool, EngineError> {
+    fn is_within(&self, reach: Reach, kept: &BTreeSet<String>, found: &LabelledResource) -> Result<bool, EngineError> {
         let data_dir = self.0.owner.data_dir();
         let sandbox = found.label(label::SANDBOX);
         if kept.contains(sandbox) {

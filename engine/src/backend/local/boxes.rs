@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 
 use super::LocalBackend;
 use super::cgroups::Group;
-use super::process::{Watcher, give};
+use super::process::{BoxError, Watcher, give};
 use super::userland::Userland;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_name_files};
 use crate::backend::{DOOR, DOORKEEPER, Limits, WORKSPACE};
@@ -70,7 +70,7 @@ impl LocalBackend {
     pub(super) async fn try_out(&self) -> Result<(), EngineError> {
         let limits = Limits { cpus: 1.0, memory: 64 << 20, disk: 1 << 20, pids: 16 };
         let name = format!("trial-{}", crate::entropy::hex(8));
-        let trial = self.open(&name, &Wanted::of(limits)).await;
+        let trial = self.open(&name, &BoxRequest::of(limits)).await;
         let made = trial.map_err(|error| {
             let reason = match error {
                 EngineError::NoBox { reason, .. } => reason,
@@ -82,7 +82,7 @@ impl LocalBackend {
     }
 
     /// Makes a box, and waits for its doorkeeper. Whatever was made is removed again when that fails.
-    pub(super) async fn open(&self, name: &str, wanted: &Wanted) -> Result<Arc<Made>, EngineError> {
+    pub(super) async fn open(&self, name: &str, wanted: &BoxRequest) -> Result<Arc<Made>, EngineError> {
         let _slot = self.0.creating.acquire().await.map_err(|_| EngineError::Cancelled)?;
         let folder = self.0.owner.doors().join(name);
         let listener =
@@ -114,7 +114,7 @@ impl LocalBackend {
     }
 
     /// The control groups of a box, and the process that waits in them to make it, if there is one.
-    fn group(&self, name: &str, wanted: &Wanted) -> io::Result<(Option<Child>, Group)> {
+    fn group(&self, name: &str, wanted: &BoxRequest) -> io::Result<(Option<Child>, Group)> {
         let spare = if wanted.is_plain() { self.0.spares.take() } else { None };
         let (waiting, group) = match spare {
             Some(spare) => spare.into_parts(),
@@ -133,7 +133,7 @@ impl LocalBackend {
     async fn start(
         &self,
         folder: &Path,
-        wanted: &Wanted,
+        wanted: &BoxRequest,
         listener: DoorListener,
         waiting: Option<Child>,
         group: &Group,
@@ -156,7 +156,7 @@ impl LocalBackend {
                 Ok(door) => Ok((door, watcher)),
                 Err(cause) => {
                     watcher.end().await;
-                    Err(cause.to_string())
+                    Err(BoxError::from(cause))
                 }
             },
             Err(reason) => Err(reason),
@@ -164,15 +164,15 @@ impl LocalBackend {
         if opened.is_err() {
             let _ = group.remove();
         }
-        opened.map_err(|reason| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason })
+        opened.map_err(|error| EngineError::NoBox { operation: "make a sandbox".to_owned(), reason: error.to_string() })
     }
 
-    async fn make(&self, plan: &Plan) -> Result<Watcher, String> {
-        let child = Watcher::start(&self.0.doorkeeper, plan).await.map_err(|error| error.to_string())?;
+    async fn make(&self, plan: &Plan) -> Result<Watcher, BoxError> {
+        let child = Watcher::start(&self.0.doorkeeper, plan).await?;
         Watcher::hear(child, plan).await
     }
 
-    fn plan(&self, folder: &Path, wanted: &Wanted, group: &Group) -> Plan {
+    fn plan(&self, folder: &Path, wanted: &BoxRequest, group: &Group) -> Plan {
         let text = |path: &Path| path.display().to_string();
         let memory = |target: &str, bytes, mode| Step::Memory { target: target.to_owned(), bytes, mode };
         let bind = |target: String, source: PathBuf| Step::Bind { target, source: text(&source), writable: false };
@@ -227,8 +227,8 @@ impl LocalBackend {
 }
 
 /// Gives a plan to a process that waits for it.
-async fn tell(mut waiting: Child, plan: &Plan) -> Result<Watcher, String> {
-    give(&mut waiting, &plan.encode()).await.map_err(|error| error.to_string())?;
+async fn tell(mut waiting: Child, plan: &Plan) -> Result<Watcher, BoxError> {
+    give(&mut waiting, &plan.encode()).await?;
     Watcher::hear(waiting, plan).await
 }
 
@@ -241,7 +241,7 @@ fn ceilings(limits: Limits) -> Ceilings {
 
 /// A box to make.
 #[derive(Debug, Clone)]
-pub(super) struct Wanted {
+pub(super) struct BoxRequest {
     pub(super) limits: Limits,
     pub(super) name_server: Option<Ipv4Addr>,
     pub(super) read_only: bool,
@@ -259,7 +259,7 @@ pub(super) struct Wanted {
     pub(super) steps: Vec<Step>,
 }
 
-impl Wanted {
+impl BoxRequest {
     /// Whether it is like any other at its beginning.
     fn is_plain(&self) -> bool {
         self.source.is_none() && self.user.is_none() && self.beside.is_none()
@@ -274,7 +274,7 @@ impl Wanted {
 }
 
 /// Makes the folder for a door, and listens in it.
-fn listen(folder: &Path, wanted: &Wanted) -> io::Result<DoorListener> {
+fn listen(folder: &Path, wanted: &BoxRequest) -> io::Result<DoorListener> {
     DirBuilder::new().mode(0o700).recursive(true).create(folder)?;
     DirBuilder::new().mode(0o700).create(folder.join("stage"))?;
     write_name_files(folder, wanted.name_server)?;

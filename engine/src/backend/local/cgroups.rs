@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::backend::Limits;
 use crate::entropy;
+use crate::memory_events::{Files, MemoryEvents, OutOfMemory};
 
 /// Where control groups are.
 const MOUNTED: &str = "/sys/fs/cgroup";
@@ -193,17 +194,16 @@ impl Group {
             .try_for_each(|(folder, _)| fs::write(folder.join(file), value))
     }
 
-    /// Whether the kernel ended something because the memory was used up.
-    pub(super) fn ran_out_of_memory(&self) -> bool {
-        self.folders.iter().any(|(folder, kind)| {
-            let file = match kind {
-                Kind::Unified => "memory.events",
-                Kind::Memory => "memory.oom_control",
-                _ => return false,
+    /// Whether the kernel ended something in it for want of memory, and whose memory was used up.
+    pub(super) fn out_of_memory(&self) -> Option<OutOfMemory> {
+        self.folders.iter().find_map(|(folder, kind)| {
+            let names = match kind {
+                Kind::Unified => Files::V2,
+                Kind::Memory => Files::V1,
+                Kind::Pids | Kind::Cpu => return None,
             };
-            let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-            let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-            count.is_some_and(|count| count.trim() != "0")
+            let events = MemoryEvents::of(names, |file| fs::read_to_string(folder.join(file)).ok())?;
+            MemoryEvents::default().ended_since(events)
         })
     }
 
@@ -245,9 +245,9 @@ fn delegate(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a group, which the kernel allows a moment after its last process has ended.
+/// Removes a group, which the kernel allows a moment after its last process has ended. On a busy machine that moment is long.
 fn remove(folder: &Path) -> io::Result<()> {
-    for _ in 0..100 {
+    for _ in 0..1000 {
         match fs::remove_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(2));

@@ -13,11 +13,11 @@ mod rights;
 mod roots;
 mod sandbox;
 mod service;
-mod spares;
 mod sweep;
 mod templates;
 mod userland;
 mod versions;
+mod warm_pool;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ use self::cgroups::Cgroups;
 use self::programs::missing_program;
 use self::rights::Rights;
 use self::sandbox::LocalSandbox;
-use self::spares::Spares;
 pub(super) use self::sweep::is_local;
 use self::userland::Userland;
 use self::versions::Versions;
 pub use self::versions::{Installed, clock_library, installed};
+use self::warm_pool::Spares;
 use super::{Backend, BackendRecord, Image, Reach, Sandbox, SandboxRequest, Space, Swept, fit};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
@@ -238,6 +238,10 @@ impl Backend for LocalBackend {
 
     fn misfit(&self, spec: &Spec) -> Option<String> {
         misfit(spec)
+    }
+
+    fn is_in_own_group(&self) -> bool {
+        true
     }
 
     fn record(&self) -> BackendRecord {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::programs::Found;
-use super::service::Said;
+use super::programs::InstalledProgram;
+use super::service::ProgramOutput;
 use crate::backend::ServiceRequest;
 use crate::database::{CONNECT_LIMIT, Client, Credentials, Database, DatabaseError, ThroughDoor};
 use crate::door::Door;
@@ -38,7 +38,7 @@ pub(super) struct Quick {
 
 impl Quick {
     /// How it is started; `None` when something is asked for that only the script does.
-    pub(super) fn of(found: &Found, service: &ServiceRequest) -> Option<Self> {
+    pub(super) fn of(found: &InstalledProgram, service: &ServiceRequest) -> Option<Self> {
         let words = service.command.clone().unwrap_or_else(|| vec![found.program.program.to_owned()]);
         let is_special = |name: &String| {
             (name.starts_with("POSTGRES_") || name.starts_with("PG")) && !UNDERSTOOD.contains(&name.as_str())
@@ -57,7 +57,7 @@ impl Quick {
         name: &str,
         network: &Door,
         password: String,
-        said: &Said,
+        said: &ProgramOutput,
     ) -> Result<(), EngineError> {
         let not_ready = |reason: String| EngineError::ServiceNotReady {
             service: name.to_owned(),
@@ -77,7 +77,7 @@ impl Quick {
 }
 
 /// Connects as the first user; `None` when the server has ended.
-async fn connect(network: &Door, password: String, said: &Said) -> Result<Option<Client>, DatabaseError> {
+async fn connect(network: &Door, password: String, said: &ProgramOutput) -> Result<Option<Client>, DatabaseError> {
     let credentials = Credentials {
         user: FIRST_USER.to_owned(),
         password: Some(password),

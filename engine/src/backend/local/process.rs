@@ -12,6 +12,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::door::DoorError;
+
 /// How much of what it says is kept.
 const SAID: u64 = 8 * 1024;
 /// How long a box may take to end once its doorkeeper was asked to.
@@ -41,6 +43,23 @@ pub(super) struct Ended {
     pub(super) said: String,
 }
 
+/// The reason why a box was not made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BoxError {
+    /// The process that makes it could not be started, or told what to make.
+    #[error(transparent)]
+    Process(#[from] io::Error),
+    /// The process that makes it gave up, with these words.
+    #[error("{0}")]
+    Said(String),
+    /// The process that makes it ended without a word.
+    #[error("it ended")]
+    Ended,
+    /// The doorkeeper in it did not call.
+    #[error(transparent)]
+    Door(#[from] DoorError),
+}
+
 impl Watcher {
     /// Starts one, and gives it its plan. It speaks once the box is there.
     pub(super) async fn start(doorkeeper: &Path, plan: &Plan) -> io::Result<Child> {
@@ -62,7 +81,7 @@ impl Watcher {
     }
 
     /// Waits until it tells of its box. Without one, it says why not.
-    pub(super) async fn hear(mut child: Child, plan: &Plan) -> Result<Self, String> {
+    pub(super) async fn hear(mut child: Child, plan: &Plan) -> Result<Self, BoxError> {
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::new(output.take(SAID));
@@ -71,7 +90,7 @@ impl Watcher {
         let mut words = line.split_whitespace();
         let (Some(pid), Some(first)) = (child.id(), words.next().and_then(|word| word.parse().ok())) else {
             let ended = end_of(&mut child).await;
-            return Err(if ended.said.is_empty() { "it ended".to_owned() } else { ended.said });
+            return Err(if ended.said.is_empty() { BoxError::Ended } else { BoxError::Said(ended.said) });
         };
         let targets = plan.steps.iter().filter_map(|step| match step {
             doorkeeper::plan::Step::Layer { target, .. } => Some(target.clone()),

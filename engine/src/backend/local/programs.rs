@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use doorkeeper::plan::Step;
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::EngineError;
@@ -144,14 +145,14 @@ pub(super) const PROGRAMS: [Program; 4] = [
 
 /// A program that is here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct InstalledProgram {
     pub(super) program: Program,
     /// The folder that it is in.
     pub(super) folder: PathBuf,
 }
 
 /// Finds what stands in for an image: `None` when no program does, an error when it is not installed.
-pub(super) fn find(reference: &str) -> Option<Result<Found, EngineError>> {
+pub(super) fn find(reference: &str) -> Option<Result<InstalledProgram, EngineError>> {
     let name = repository(reference);
     let fitting: Vec<&Program> = PROGRAMS.iter().filter(|program| program.images.contains(&name)).collect();
     // The program with the image's own name comes first, when it is here.
@@ -187,7 +188,7 @@ pub(super) fn repository(reference: &str) -> &str {
 }
 
 /// The program, when it is installed.
-pub(super) fn here(program: &Program) -> Option<Found> {
+pub(super) fn here(program: &Program) -> Option<InstalledProgram> {
     let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
     // The newest version first; what is outside of `/usr` is not in a sandbox.
     let mut folders: Vec<PathBuf> = program.folders.iter().flat_map(|pattern| versions(pattern)).collect();
@@ -202,7 +203,7 @@ pub(super) fn here(program: &Program) -> Option<Found> {
         path.is_ok_and(|path| path.is_file() && !is_another(&path))
     };
     let folder = folders.into_iter().chain(usual).find(is_there)?;
-    Some(Found { program: *program, folder })
+    Some(InstalledProgram { program: *program, folder })
 }
 
 fn versions(pattern: &str) -> Vec<PathBuf> {
@@ -219,7 +220,7 @@ fn version(folder: &Path) -> u64 {
     digits.parse().unwrap_or(0)
 }
 
-impl Found {
+impl InstalledProgram {
     /// What tells one version from another.
     pub(super) fn mark(&self) -> String {
         let program = self.folder.join(self.program.program);
@@ -275,7 +276,7 @@ impl Found {
     /// What tells these files from others.
     pub(super) fn digest(&self) -> String {
         let all: String = self.written().iter().map(|(path, content)| format!("{path}\n{content}\n")).collect();
-        Sha256::digest(all).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(all)[..8])
     }
 
     /// Its environment, before that of the spec.

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
@@ -26,7 +27,7 @@ pub(super) fn folder(data_dir: &DataDir, path: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     let mark = format!("{} {} {} {}", path.display(), found.len(), found.mtime(), found.mtime_nsec());
-    let mark: String = Sha256::digest(mark).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let mark = hex(&Sha256::digest(mark)[..8]);
     let all = data_dir.path().join(UNPACKED);
     let folder = all.join(mark);
     if !folder.exists() {

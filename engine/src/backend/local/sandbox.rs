@@ -1,6 +1,5 @@
 //! A sandbox: a box with the workspace in memory.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -13,16 +12,16 @@ use doorkeeper::plan::FIRST_OPEN;
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard};
 
 use super::LocalBackend;
-use super::boxes::{Made, Wanted};
+use super::boxes::{BoxRequest, Made};
 use super::service::Prepared;
 use crate::backend::names::write_hosts;
 use crate::backend::{
-    End, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE, layer,
+    End, ImageChanges, Limits, PostMortem, RunningService, Sandbox, SandboxRequest, ServiceRequest, WORKSPACE, layer,
 };
 use crate::door::Door;
-use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::kept;
+use crate::kept::{self, Entrance, Visitor};
+use crate::memory_events::OutOfMemory;
 
 /// How long an end may take to be known.
 const SETTLING: Duration = Duration::from_secs(2);
@@ -85,13 +84,13 @@ impl LocalSandbox {
     ) -> Result<Self, EngineError> {
         let (name_server, read_only) = (request.name_server, request.read_only);
         let userland = Some(backend.userland_of(&request.image)?);
-        let wanted = Wanted { name_server, read_only, source, userland, ..Wanted::of(request.limits) };
+        let wanted = BoxRequest { name_server, read_only, source, userland, ..BoxRequest::of(request.limits) };
         let made = backend.open(&name, &wanted).await?;
         let (backend, door, family) = (backend.clone(), made.door.clone(), Arc::default());
         Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), family })
     }
 
-    async fn let_stay(&self, environment: &Environment) -> Result<(), EngineError> {
+    async fn let_stay(&self, visitor: &Visitor) -> Result<(), EngineError> {
         let operation = || EngineError::door(format!("keep the sandbox `{}`", self.name));
         self.door.kill_all().await.map_err(operation())?;
         let data_dir = self.backend.0.owner.data_dir();
@@ -99,7 +98,9 @@ impl LocalSandbox {
         write_hosts(&self.made.folder, &self.request.hosts).map_err(marking())?;
         let watcher = format!("{} {}", self.made.watcher.pid(), self.made.watcher.first());
         fs::write(self.made.folder.join(WATCHER), watcher).map_err(marking())?;
-        kept::mark(data_dir, &self.name, &self.entrance(), environment).map_err(marking())?;
+        let (door, doorkeeper) = (self.made.folder.join("door"), self.door.peer());
+        let entrance = Entrance { door, doorkeeper, visitor: visitor.clone() };
+        kept::mark(data_dir, &self.name, &entrance).map_err(marking())?;
         let stayed = self.door.stay().await;
         if stayed.is_err() {
             kept::unmark(data_dir, &self.name).map_err(marking())?;
@@ -159,11 +160,13 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(fresh))
     }
 
-    async fn image_changes(&self) -> Result<BTreeMap<String, i64>, EngineError> {
-        let mut changes = BTreeMap::new();
+    async fn image_changes(&self) -> Result<ImageChanges, EngineError> {
+        let mut changes = ImageChanges { times_tell: true, ..ImageChanges::default() };
         for (target, layer) in self.layers().await? {
-            let below = target.trim_end_matches('/');
-            changes.extend(layer.changes.into_iter().map(|(path, number)| (format!("{below}{path}"), number)));
+            let below = target.trim_end_matches('/').as_bytes();
+            changes.paths.extend(layer.changes.into_iter().map(|(path, number)| ([below, &path].concat(), number)));
+            changes.incomplete |= layer.incomplete;
+            changes.times_tell &= layer.times_tell;
         }
         Ok(changes)
     }
@@ -179,16 +182,18 @@ impl Sandbox for LocalSandbox {
 
     async fn post_mortem(&self) -> PostMortem {
         let Some(ended) = self.made.watcher.ended(SETTLING).await else {
-            return PostMortem { end: End::Unknown, description: "the sandbox is running".to_owned() };
+            return PostMortem { end: End::Running, description: "the sandbox is running".to_owned() };
         };
-        let out_of_memory = self.made.group.ran_out_of_memory();
-        let (end, mut description) = match ended.code {
-            Some(KILLED) if out_of_memory => {
+        let (end, mut description) = match (ended.code, self.made.group.out_of_memory()) {
+            (Some(KILLED), Some(OutOfMemory::Own)) => {
                 (End::OutOfMemory, "the sandbox ended because its memory was used up".to_owned())
             }
-            Some(KILLED | TERMINATED) => (End::Unknown, "somebody outside ended the sandbox".to_owned()),
-            Some(code) => (End::Ended, format!("the sandbox ended with exit code {code}")),
-            None => (End::Unknown, "the sandbox is gone".to_owned()),
+            (Some(KILLED), Some(OutOfMemory::Outside)) => {
+                (End::Unknown, "the sandbox ended because there was no memory outside of it".to_owned())
+            }
+            (Some(KILLED | TERMINATED), _) => (End::Unknown, "somebody outside ended the sandbox".to_owned()),
+            (Some(code), _) => (End::Ended, format!("the sandbox ended with exit code {code}")),
+            (None, _) => (End::Unknown, "the sandbox is gone".to_owned()),
         };
         if !ended.said.is_empty() {
             description.push_str(&format!("; it printed: {}", ended.said));
@@ -200,20 +205,12 @@ impl Sandbox for LocalSandbox {
         self.backend.0.owner.scratch()
     }
 
-    fn entrance(&self) -> String {
-        // Of a process that hides what it has, only its watcher can tell.
-        let kinds =
-            [("user", "user"), ("mount", "mnt"), ("pid", "pid"), ("net", "net"), ("ipc", "ipc"), ("uts", "uts")];
-        let places = kinds.map(|(option, name)| format!("--{option}={}", self.made.watcher.namespace(name)));
-        format!("nsenter --preserve-credentials {} sh", places.join(" "))
-    }
-
     fn keeps_services(&self) -> bool {
         false
     }
 
-    async fn keep(&self, environment: &Environment) -> Result<(), EngineError> {
-        self.let_stay(environment).await?;
+    async fn keep(&self, visitor: &Visitor) -> Result<(), EngineError> {
+        self.let_stay(visitor).await?;
         self.made.gone.store(true, Ordering::Release);
         Ok(())
     }

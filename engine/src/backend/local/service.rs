@@ -1,6 +1,6 @@
 //! A service beside a sandbox: a program of this machine in a box of its own, in the network of the sandbox.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,15 @@ use doorkeeper::plan::{Beside, Step};
 use doorkeeper::protocol::{Spawn, Status};
 
 use super::LocalBackend;
-use super::boxes::{Made, Wanted};
+use super::boxes::{BoxRequest, Made};
 use super::postgres::Quick;
-use super::programs::{ENTRYPOINT, Found, find, missing_program};
+use super::programs::{ENTRYPOINT, InstalledProgram, find, missing_program};
 use super::templates::Kept;
 use crate::backend::{Limits, Process, RunningService, SERVICE_CPUS, SERVICE_MEMORY, ServiceRequest, Shim};
 use crate::door::{Command, CommandEvent, Door};
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
+use crate::memory_events::OutOfMemory;
 
 /// What a service may use. Its data is memory, and a part of it.
 pub(super) const LIMITS: Limits = Limits { cpus: SERVICE_CPUS, memory: SERVICE_MEMORY, disk: 512 << 20, pids: 1024 };
@@ -34,19 +35,19 @@ pub(super) struct LocalService {
     made: Arc<Made>,
     /// The doorkeeper of the network that it is in.
     network: Door,
-    found: Found,
+    found: InstalledProgram,
     environment: BTreeMap<String, String>,
-    said: Arc<Said>,
+    said: Arc<ProgramOutput>,
 }
 
 /// What a program printed last, and whether it has ended.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ProgramOutput {
     output: Mutex<VecDeque<u8>>,
     ended: AtomicBool,
 }
 
-impl Said {
+impl ProgramOutput {
     fn add(&self, bytes: &[u8]) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         output.extend(bytes);
@@ -83,7 +84,7 @@ impl Said {
     }
 }
 
-fn program_of(service: &ServiceRequest) -> Result<Found, EngineError> {
+fn program_of(service: &ServiceRequest) -> Result<InstalledProgram, EngineError> {
     let reference = &service.image.record.reference;
     match find(reference) {
         Some(found) => found,
@@ -94,7 +95,7 @@ fn program_of(service: &ServiceRequest) -> Result<Found, EngineError> {
 /// What a service is made of, once it is known how it is started.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    found: Found,
+    found: InstalledProgram,
     service: ServiceRequest,
     /// How Postgres is started without its script, and the password that its first user has until then.
     quick: Option<(Quick, String)>,
@@ -127,7 +128,8 @@ impl Prepared {
         let (_, number) = self.found.program.user;
         let steps = self.steps.clone();
         let userland = Some(backend.0.host.clone());
-        let wanted = Wanted { workspace: false, userland, user: Some(number), beside, steps, ..Wanted::of(LIMITS) };
+        let wanted =
+            BoxRequest { workspace: false, userland, user: Some(number), beside, steps, ..BoxRequest::of(LIMITS) };
         backend.open(name, &wanted).await
     }
 
@@ -150,7 +152,7 @@ impl Prepared {
         let operation = format!("start the service `{}`", service.name);
         let command = made.door.spawn(spawn(&found, words, &environment)).await;
         let command = command.map_err(EngineError::door(operation))?;
-        let said: Arc<Said> = Arc::default();
+        let said: Arc<ProgramOutput> = Arc::default();
         let listening = Arc::clone(&said);
         tokio::spawn(async move { listening.listen(command).await });
         let network = network.unwrap_or_else(|| made.door.clone());
@@ -174,7 +176,7 @@ fn shims(backend: &LocalBackend, shim: Option<Shim>) -> Result<Vec<Step>, Engine
     Ok(programs.iter().map(bind).collect())
 }
 
-pub(super) fn spawn(found: &Found, words: Vec<String>, environment: &BTreeMap<String, String>) -> Spawn {
+pub(super) fn spawn(found: &InstalledProgram, words: Vec<String>, environment: &BTreeMap<String, String>) -> Spawn {
     let (_, number) = found.program.user;
     Spawn {
         arguments: words.into_iter().map(String::into_bytes).collect(),
@@ -188,7 +190,7 @@ pub(super) fn spawn(found: &Found, words: Vec<String>, environment: &BTreeMap<St
 
 impl LocalBackend {
     /// The folder with our files for a program.
-    pub(super) fn files_of(&self, found: &Found) -> Result<PathBuf, EngineError> {
+    pub(super) fn files_of(&self, found: &InstalledProgram) -> Result<PathBuf, EngineError> {
         let folder = self.0.owner.data_dir().path().join("services").join(found.digest());
         if !folder.exists() {
             let operation = || EngineError::files("write the files of a service");
@@ -216,7 +218,7 @@ impl RunningService for LocalService {
             Err(error) if error.is_closed() => return Err(EngineError::door("run a command in a service")(error)),
             Err(error) => return Ok((127, error.to_string())),
         };
-        let said = Said::default();
+        let said = ProgramOutput::default();
         match tokio::time::timeout(patience, said.listen(started)).await {
             Ok(code) => Ok((code.unwrap_or(-1), said.text())),
             Err(_) => Ok((-1, "it did not end in time".to_owned())),
@@ -229,6 +231,10 @@ impl RunningService for LocalService {
 
     async fn is_running(&self) -> Result<bool, EngineError> {
         Ok(!self.said.has_ended() && !self.made.door.is_closed())
+    }
+
+    async fn lacked_memory_outside(&self) -> bool {
+        self.made.group.out_of_memory() == Some(OutOfMemory::Outside)
     }
 
     async fn written_over_image(&self) -> Option<u64> {
@@ -246,6 +252,10 @@ impl RunningService for LocalService {
     }
 
     async fn processes(&self) -> Result<Vec<Process>, EngineError> {
+        // With the first process of a box all others end.
+        if self.made.door.is_closed() {
+            return Ok(Vec::new());
+        }
         let (first, namespace) = (self.made.watcher.first(), self.made.watcher.namespace("pid"));
         let listed = tokio::task::spawn_blocking(move || processes(first, &namespace))
             .await
@@ -261,24 +271,44 @@ impl RunningService for LocalService {
     }
 }
 
-/// The processes in the box of a first process, but for that one.
+/// The processes in the box of a first process, but for that one: all that descend from it, also in namespaces of their own,
+/// and all in its namespace.
 fn processes(first: u32, namespace: &str) -> std::io::Result<Vec<Process>> {
     let namespace = fs::read_link(namespace)?;
-    let mut found = Vec::new();
+    let mut inside = BTreeSet::from([first]);
+    let mut all = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else { continue };
         // One that has ended in the meantime is not there.
-        let is_inside = fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|other| other == namespace);
-        if pid == first || !is_inside {
-            continue;
+        let Some(process) = process(pid) else { continue };
+        if fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|other| other == namespace) {
+            inside.insert(pid);
         }
-        let (Ok(program), Ok(arguments)) =
-            (fs::read_to_string(format!("/proc/{pid}/comm")), fs::read(format!("/proc/{pid}/cmdline")))
-        else {
-            continue;
-        };
-        let arguments = String::from_utf8_lossy(&arguments).trim_end_matches('\0').replace('\0', " ");
-        found.push(Process { pid, program: program.trim().to_owned(), arguments });
+        all.insert(pid, process);
     }
-    Ok(found)
+    loop {
+        let children: Vec<_> =
+            all.values().filter(|process| inside.contains(&process.parent)).map(|process| process.pid).collect();
+        let count = inside.len();
+        inside.extend(children);
+        if inside.len() == count {
+            break;
+        }
+    }
+    Ok(all.into_values().filter(|process| process.pid != first && inside.contains(&process.pid)).collect())
+}
+
+/// A process by its number. Its name and its arguments are bytes of its own choice.
+fn process(pid: u32) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The number of the parent is the second word behind the name, which ends with the last bracket.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let parent = std::str::from_utf8(&stat[end + 1..]).ok()?.split_whitespace().nth(1)?.parse().ok()?;
+    let program = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let program = String::from_utf8_lossy(&program).trim_end().to_owned();
+    let arguments = String::from_utf8_lossy(&arguments).trim_end_matches('\0').replace('\0', " ");
+    // A process of the kernel's, or one that has ended, has none.
+    let arguments = if arguments.is_empty() { format!("[{program}]") } else { arguments };
+    Some(Process { pid, parent, program, arguments })
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 use doorkeeper::plan::Step;
 
 use super::LocalBackend;
-use super::boxes::{Made, Wanted};
-use super::programs::{Found, Template};
+use super::boxes::{BoxRequest, Made};
+use super::programs::{InstalledProgram, Template};
 use super::rights::Rights;
-use super::service::{LIMITS, Said, spawn};
+use super::service::{LIMITS, ProgramOutput, spawn};
 use crate::entropy;
 use crate::error::EngineError;
 
@@ -47,7 +47,7 @@ impl Kept {
 
 impl LocalBackend {
     /// What a program begins with, which is made when it is not there yet; `None` when it begins with nothing.
-    pub(super) async fn template_of(&self, found: &Found) -> Result<Option<Kept>, EngineError> {
+    pub(super) async fn template_of(&self, found: &InstalledProgram) -> Result<Option<Kept>, EngineError> {
         let Some(template) = found.program.template else { return Ok(None) };
         let all = self.0.owner.data_dir().path().join(TEMPLATES);
         let folder = all.join(format!("{}-{}", found.mark(), found.digest()));
@@ -64,7 +64,12 @@ impl LocalBackend {
         Ok(Some(Kept { folder, template }))
     }
 
-    async fn make_template(&self, found: &Found, template: Template, folder: &Path) -> Result<(), EngineError> {
+    async fn make_template(
+        &self,
+        found: &InstalledProgram,
+        template: Template,
+        folder: &Path,
+    ) -> Result<(), EngineError> {
         let password = entropy::hex(32);
         let data = prepare(folder, found, &password, self.0.rights)
             .map_err(EngineError::files("make a folder for what a database begins with"))?;
@@ -73,7 +78,7 @@ impl LocalBackend {
         steps.push(Step::Bind { target: template.folder.to_owned(), source, writable: true });
         let (_, number) = found.program.user;
         let userland = Some(self.0.host.clone());
-        let wanted = Wanted { workspace: false, userland, user: Some(number), steps, ..Wanted::of(LIMITS) };
+        let wanted = BoxRequest { workspace: false, userland, user: Some(number), steps, ..BoxRequest::of(LIMITS) };
         let made = self.open(&format!("template-{}", entropy::hex(8)), &wanted).await?;
         let filled = fill(&made, found, template.script, password).await;
         made.remove().await?;
@@ -82,7 +87,7 @@ impl LocalBackend {
 }
 
 /// Makes the folder of one; where its data goes.
-fn prepare(folder: &Path, found: &Found, password: &str, rights: Rights) -> io::Result<PathBuf> {
+fn prepare(folder: &Path, found: &InstalledProgram, password: &str, rights: Rights) -> io::Result<PathBuf> {
     let data = folder.join(DATA);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&data)?;
     fs::write(folder.join(PASSWORD), password)?;
@@ -93,14 +98,14 @@ fn prepare(folder: &Path, found: &Found, password: &str, rights: Rights) -> io::
     Ok(data)
 }
 
-async fn fill(made: &Made, found: &Found, script: &str, password: String) -> Result<(), EngineError> {
+async fn fill(made: &Made, found: &InstalledProgram, script: &str, password: String) -> Result<(), EngineError> {
     let words = ["bash", "-c", &format!("set -e\numask 077\n{script}")].map(ToOwned::to_owned).to_vec();
     let operation = format!("make what `{}` begins with", found.program.program);
     let mut environment = found.environment();
     environment.insert("PASSWORD".to_owned(), password);
     let command = made.door.spawn(spawn(found, words, &environment)).await;
     let command = command.map_err(EngineError::door(operation.clone()))?;
-    let said = Said::default();
+    let said = ProgramOutput::default();
     match tokio::time::timeout(PATIENCE, said.listen(command)).await {
         Ok(Some(0)) => Ok(()),
         Ok(code) => {

@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use doorkeeper::plan::Step;
+use scenario::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::{HOST, roots};
@@ -179,7 +180,7 @@ fn host_name() -> String {
 }
 
 fn digest(lines: &[String]) -> String {
-    Sha256::digest(lines.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(lines.join("\n")))
 }
 
 /// The files of `/etc` that are allowed, with what changes when they do.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use scenario::spec::Spec;
 
 use super::LocalBackend;
-use super::programs::{Found, PROGRAMS, find, here, repository};
+use super::programs::{InstalledProgram, PROGRAMS, find, here, repository};
 use crate::backend::fit;
 
 /// A program that can be a service where there is no Docker, and whether it is installed.
@@ -45,7 +45,7 @@ pub fn clock_library() -> Option<PathBuf> {
 pub(super) struct Versions(Mutex<BTreeMap<String, Option<String>>>);
 
 impl Versions {
-    fn of(&self, found: &Found) -> Option<String> {
+    fn of(&self, found: &InstalledProgram) -> Option<String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(found.mark()).or_insert_with(|| found.version()).clone()
     }
@@ -76,7 +76,7 @@ impl LocalBackend {
     }
 }
 
-impl Found {
+impl InstalledProgram {
     /// Its version, as it says itself: `15.18`.
     fn version(&self) -> Option<String> {
         let said = Command::new(self.folder.join(self.program.program)).arg("--version").output().ok()?;

@@ -4,6 +4,7 @@ mod split;
 
 use std::time::Duration;
 
+pub use split::ClientInstruction;
 use split::{Statement, line_at, split};
 
 use super::{Client, DatabaseError, Refusal, within};
@@ -36,8 +37,8 @@ impl ScriptError {
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptFault {
     /// The script holds something that is not SQL, but an instruction to a client program.
-    #[error("{0}")]
-    Unsupported(String),
+    #[error(transparent)]
+    Unsupported(ClientInstruction),
     /// The server refused a statement.
     #[error("{refusal}{hint}")]
     Refused {
@@ -54,7 +55,7 @@ pub enum ScriptFault {
 /// Runs a script. Nothing of it runs when any part of it is not understood.
 pub(super) async fn execute(client: &mut Client, script: &str, limit: Duration) -> Result<(), ScriptError> {
     let statements = split(client.database, script)
-        .map_err(|(offset, message)| error_at(script, offset, "", ScriptFault::Unsupported(message)))?;
+        .map_err(|error| error_at(script, error.offset, "", ScriptFault::Unsupported(error.instruction)))?;
     let mut current = None;
     let run = within(limit, async {
         let mut connection = client.take().await?;

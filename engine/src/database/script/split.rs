@@ -11,13 +11,46 @@ pub(super) struct Statement<'a> {
     pub(super) text: &'a str,
 }
 
+/// Something in a script that is meant for a client program, and is no SQL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientInstruction {
+    /// An instruction to `psql`, or to the `mysql` client.
+    #[error("`{0}` is an instruction to a client program, not SQL")]
+    Backslash(String),
+    /// The `mysql` client is to read a file.
+    #[error("`{0}` reads a file of a client program")]
+    Source(String),
+    /// The `mysql` client is to take another delimiter, which is not there.
+    #[error("`DELIMITER` is not followed by a delimiter")]
+    Delimiter,
+    /// `psql` is to send or to print rows.
+    #[error("`COPY … {direction} {stream}` needs a client program; write INSERT instead")]
+    Copy {
+        /// `FROM` or `TO`, as it was written.
+        direction: String,
+        /// `stdin` or `stdout`.
+        stream: String,
+    },
+}
+
+/// A script that is not only SQL.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{instruction}")]
+pub(super) struct SplitError {
+    /// Where it is not, in bytes.
+    pub(super) offset: usize,
+    /// What is there instead.
+    #[source]
+    pub(super) instruction: ClientInstruction,
+}
+
 /// The line of a byte of the script, from 1.
 pub(super) fn line_at(script: &str, offset: usize) -> usize {
     1 + script.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count()
 }
 
-/// The statements of a script, or the place and nature of something that is no SQL.
-pub(super) fn split(database: Database, script: &str) -> Result<Vec<Statement<'_>>, (usize, String)> {
+/// The statements of a script.
+pub(super) fn split(database: Database, script: &str) -> Result<Vec<Statement<'_>>, SplitError> {
     let mut splitter = Splitter { database, script, at: 0, delimiter: ";", begun: None };
     let mut statements = Vec::new();
     while let Some(statement) = splitter.next_statement()? {
@@ -47,7 +80,7 @@ struct Begun<'a> {
 
 impl<'a> Splitter<'a> {
     /// The next statement that is not empty.
-    fn next_statement(&mut self) -> Result<Option<Statement<'a>>, (usize, String)> {
+    fn next_statement(&mut self) -> Result<Option<Statement<'a>>, SplitError> {
         while self.at < self.script.len() {
             if self.at_delimiter() {
                 let end = self.at;
@@ -77,7 +110,7 @@ impl<'a> Splitter<'a> {
     }
 
     /// Passes over one blank, comment, quoted text, word or sign.
-    fn take_token(&mut self) -> Result<(), (usize, String)> {
+    fn take_token(&mut self) -> Result<(), SplitError> {
         let rest = self.rest();
         let first = rest.chars().next().unwrap_or_default();
         if first.is_whitespace() || first == '\u{feff}' {
@@ -85,7 +118,7 @@ impl<'a> Splitter<'a> {
         } else if let Some(length) = comment(self.database, rest) {
             self.at += length;
         } else if first == '\\' {
-            return Err((self.at, format!("`{}` is an instruction to a client program, not SQL", first_line(rest))));
+            return Err(self.refuse(ClientInstruction::Backslash(first_line(rest).to_owned())));
         } else if let Some(length) = quoted(self.database, rest) {
             self.begin();
             self.at += length;
@@ -95,6 +128,10 @@ impl<'a> Splitter<'a> {
             self.take_sign(first);
         }
         Ok(())
+    }
+
+    fn refuse(&self, instruction: ClientInstruction) -> SplitError {
+        SplitError { offset: self.at, instruction }
     }
 
     fn begin(&mut self) -> &mut Begun<'a> {
@@ -112,20 +149,20 @@ impl<'a> Splitter<'a> {
         self.at += sign.len_utf8();
     }
 
-    fn take_word(&mut self) -> Result<(), (usize, String)> {
+    fn take_word(&mut self) -> Result<(), SplitError> {
         let rest = self.rest();
         let word = word(rest, self.delimiter);
         if self.database == Database::MySql && self.begun.is_none() {
             match word.to_ascii_lowercase().as_str() {
                 "delimiter" => return self.take_delimiter(),
-                "source" => return Err((self.at, format!("`{}` reads a file of a client program", first_line(rest)))),
+                "source" => return Err(self.refuse(ClientInstruction::Source(first_line(rest).to_owned()))),
                 _ => {}
             }
         }
         let database = self.database;
         let begun = self.begin();
         if database == Database::Postgres {
-            begun.notice(word).map_err(|message| (begun.offset, message))?;
+            begun.notice(word).map_err(|instruction| SplitError { offset: begun.offset, instruction })?;
         }
         begun.last_word = word;
         self.at += word.len();
@@ -133,10 +170,10 @@ impl<'a> Splitter<'a> {
     }
 
     /// `DELIMITER //`: an instruction to the `mysql` client that scripts with stored programs cannot do without.
-    fn take_delimiter(&mut self) -> Result<(), (usize, String)> {
+    fn take_delimiter(&mut self) -> Result<(), SplitError> {
         let line = self.rest().lines().next().unwrap_or_default();
         let Some(delimiter) = line.split_whitespace().nth(1) else {
-            return Err((self.at, "`DELIMITER` is not followed by a delimiter".to_owned()));
+            return Err(self.refuse(ClientInstruction::Delimiter));
         };
         self.delimiter = delimiter;
         self.at += line.len();
@@ -146,11 +183,11 @@ impl<'a> Splitter<'a> {
 
 impl Begun<'_> {
     /// Follows `COPY … FROM stdin` and `BEGIN ATOMIC` bodies of Postgres.
-    fn notice(&mut self, word: &str) -> Result<(), String> {
+    fn notice(&mut self, word: &str) -> Result<(), ClientInstruction> {
         let lower = word.to_ascii_lowercase();
         let copies = self.words.first().is_some_and(|first| first == "copy");
         if copies && matches!(&*lower, "stdin" | "stdout") && matches_any(self.last_word, &["from", "to"]) {
-            return Err(format!("`COPY … {} {lower}` needs a client program; write INSERT instead", self.last_word));
+            return Err(ClientInstruction::Copy { direction: self.last_word.to_owned(), stream: lower });
         }
         match &*lower {
             "begin" if self.makes_routine() => self.blocks += 1,
@@ -283,8 +320,8 @@ mod tests {
     }
 
     fn refusal(database: Database, script: &str) -> (usize, String) {
-        let (offset, message) = split(database, script).unwrap_err();
-        (line_at(script, offset), message)
+        let error = split(database, script).unwrap_err();
+        (line_at(script, error.offset), error.to_string())
     }
 
     #[test]

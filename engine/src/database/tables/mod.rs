@@ -5,7 +5,7 @@
 
 mod compare;
 mod mysql;
-mod others;
+mod objects;
 mod postgres;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +15,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(crate) use compare::{compare, differing_rows};
-pub(crate) use others::end_others;
+use objects::Object;
+pub(crate) use objects::{ObjectChange, object_changes, replaced};
 
-use super::{CONNECT_LIMIT, Connection, Credentials, Database, DatabaseError, Dial, read_only, within};
+use super::{
+    CONNECT_LIMIT, Connection, Credentials, Database, DatabaseError, Dial, SessionSettings, read_only, within,
+};
 
 /// How many tables are looked at.
 const MOST_TABLES: usize = 500;
@@ -43,6 +46,8 @@ pub(crate) struct Tables {
     pub(crate) incomplete: bool,
     /// What the server's own answers depend on, such as its casts and functions.
     pub(crate) foundations: BTreeSet<String>,
+    /// What stands between a question and the tables.
+    pub(crate) objects: BTreeSet<Object>,
 }
 
 /// What one table held.
@@ -80,10 +85,11 @@ impl Tables {
     pub(crate) async fn take(
         database: Database,
         credentials: &Credentials,
+        session: Option<&SessionSettings>,
         dial: Arc<dyn Dial>,
     ) -> Result<Self, DatabaseError> {
         within(LIMIT + CONNECT_LIMIT, async {
-            let mut connection = Connection::open(database, credentials, &*dial, CONNECT_LIMIT).await?;
+            let mut connection = Connection::open(database, credentials, session, &*dial, CONNECT_LIMIT).await?;
             connection.bound(MAX_ANSWER_BYTES, LIMIT);
             for sql in settings(database).into_iter().chain(read_only(database, LIMIT)) {
                 connection.execute(&sql).await?;
@@ -117,7 +123,11 @@ async fn look(connection: &mut Connection, deadline: Instant) -> Result<Tables, 
         Database::Postgres => postgres::foundations(connection).await?,
         Database::MySql => BTreeSet::new(),
     };
-    let mut found = Tables { incomplete: listed.len() > MOST_TABLES, foundations, ..Tables::default() };
+    let objects = match connection.database() {
+        Database::Postgres => postgres::objects(connection).await?,
+        Database::MySql => mysql::objects(connection).await?,
+    };
+    let mut found = Tables { incomplete: listed.len() > MOST_TABLES, foundations, objects, ..Tables::default() };
     listed.truncate(MOST_TABLES);
     let mut room = MOST_BYTES_IN_ALL;
     for one in listed {

@@ -1,28 +1,34 @@
 //! Passes connections on to databases, and writes down what they write.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use async_trait::async_trait;
+use gateways::Gateway;
+use gateways::dial::Dial;
+use gateways::forward::FORWARD_IDLE;
+use gateways::listener::{Connection as Accepted, DRAIN, IdleTimeout, Listener, ListenerLimits};
+use gateways::tls::Duplex;
+use scenario::evidence::Evidence;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::Database;
+use super::super::{Database, ThroughDoor};
 use super::ledger::{Ledger, Writes};
 use super::mysql::MySql;
 use super::postgres::Postgres;
 use super::{Conversation, Passed, Unfollowable};
 use crate::door::Door;
 
-/// How many connections one service gets at once; more wait. It is what the databases themselves allow, and bounds what is
-/// kept of messages.
-const MOST_CONNECTIONS: usize = 128;
-/// The pause after a connection that could not be accepted, so that a lack of descriptors is no busy loop.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The bounds of connections to one port of a service. So many are what the databases themselves allow, and bound what is kept
+/// of messages.
+const LIMITS: ListenerLimits =
+    ListenerLimits { connections: 128, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
 /// How much is read at once.
 const CHUNK: usize = 32 << 10;
 /// How long statements that still run when the agent has ended are waited for.
@@ -36,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     services: Vec<Recorded>,
-    guards: Vec<DropGuard>,
+    listeners: Vec<Listener>,
 }
 
 /// A service whose connections are recorded.
@@ -118,23 +124,8 @@ impl Recorded {
 
 impl Recorder {
     /// Passes what comes to a listener of the sandbox on to a database's port behind its own door.
-    pub(crate) fn add(
-        &mut self,
-        listener: StdListener,
-        door: Door,
-        port: u16,
-        recorded: Recorded,
-    ) -> std::io::Result<()> {
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
-        let stop = CancellationToken::new();
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let dial = move || {
-            let door = door.clone();
-            async move { door.connect(address).await.ok() }
-        };
-        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(listener, dial, recorded.clone())));
-        self.guards.push(stop.drop_guard());
+    pub(crate) fn add(&mut self, listener: TcpListener, door: Door, port: u16, recorded: Recorded) -> io::Result<()> {
+        self.listeners.push(serve(listener, Arc::new(ThroughDoor(door)), port, recorded.clone())?);
         // All ports of a service are one.
         if self.services.iter().all(|known| known.service != recorded.service) {
             self.services.push(recorded);
@@ -146,14 +137,17 @@ impl Recorder {
     pub(crate) fn services(&self) -> &[Recorded] {
         &self.services
     }
+}
 
+#[async_trait]
+impl Gateway for Recorder {
     /// Forgets what was before the agent.
-    pub(crate) fn begin(&self) {
+    async fn begin(&self) {
         self.services.iter().for_each(|service| service.ledger.begin());
     }
 
-    /// The agent has ended: waits for what it asked last, and records nothing more. Connections are still passed on, for checks.
-    pub(crate) async fn seal(&self) {
+    /// Waits for what the agent asked last, and records nothing more. Connections are still passed on, for checks.
+    async fn seal(&self) {
         let deadline = Instant::now() + PATIENCE;
         while self.services.iter().any(Recorded::is_busy) && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
@@ -167,42 +161,37 @@ impl Recorder {
             service.ledger.seal();
         }
     }
+
+    /// Adds nothing: writes become evidence together with the tables that they were made to.
+    fn record(&self, _: &mut Evidence) {}
 }
 
-async fn serve<Dialled>(listener: TcpListener, dial: impl Fn() -> Dialled, recorded: Recorded)
-where
-    Dialled: Future<Output = Option<TcpStream>> + Send + 'static,
-{
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        while connections.try_join_next().is_some() {}
-        // Too many open files pass; an end of the listener does not come while we hold it.
-        let Ok((client, _)) = listener.accept().await else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        };
-        let (dialled, recorded) = (dial(), recorded.clone());
-        let connection = recorded.open();
-        connections.spawn(async move {
-            let _place = place;
-            let Some(server) = dialled.await else { return };
-            if let Err(problem) = connection.follow(client, server).await {
-                let service = &recorded.service;
-                recorded.ledger.note(format!("a connection to `{service}` could not be followed: {}", problem.0));
-            }
-            locked(&connection.conversation).end();
-        });
+/// Records what comes to a listener, and passes it on to a port behind a dial.
+fn serve(listener: TcpListener, dial: Arc<dyn Dial>, port: u16, recorded: Recorded) -> io::Result<Listener> {
+    let accepting = Listener::new("a recorded database", LIMITS);
+    accepting.serve(listener, None, move |client| {
+        let (dial, recorded) = (Arc::clone(&dial), recorded.clone());
+        async move { record(client, &*dial, port, &recorded).await }
+    })?;
+    Ok(accepting)
+}
+
+async fn record(client: Accepted, dial: &dyn Dial, port: u16, recorded: &Recorded) {
+    let connection = recorded.open();
+    let Ok(server) = dial.dial(port).await else { return };
+    if let Err(problem) = connection.follow(client.stream, server).await {
+        let service = &recorded.service;
+        recorded.ledger.note(format!("a connection to `{service}` could not be followed: {}", problem.0));
     }
+    locked(&connection.conversation).end();
 }
 
 impl Connection {
     /// Passes on both ways until the server ends, or the connection cannot be followed. When the client has gone, the server
     /// still does what it was told: so its answers are read to the end.
-    async fn follow(&self, client: TcpStream, server: TcpStream) -> Result<(), Unfollowable> {
-        let _ = (client.set_nodelay(true), server.set_nodelay(true));
-        let (from_client, to_client) = client.into_split();
+    async fn follow(&self, client: Box<dyn Duplex>, server: TcpStream) -> Result<(), Unfollowable> {
+        let _ = server.set_nodelay(true);
+        let (from_client, to_client) = split(client);
         let (from_server, to_server) = server.into_split();
         let to_client = AsyncMutex::new(to_client);
         let up = async {
@@ -217,9 +206,9 @@ impl Connection {
 
     async fn up(
         &self,
-        mut from: OwnedReadHalf,
+        mut from: ReadHalf<Box<dyn Duplex>>,
         mut to: OwnedWriteHalf,
-        to_client: &AsyncMutex<OwnedWriteHalf>,
+        to_client: &AsyncMutex<WriteHalf<Box<dyn Duplex>>>,
     ) -> Result<(), Unfollowable> {
         let mut chunk = vec![0; CHUNK];
         while let Ok(length @ 1..) = from.read(&mut chunk).await {
@@ -235,7 +224,11 @@ impl Connection {
         Ok(())
     }
 
-    async fn down(&self, mut from: OwnedReadHalf, to: &AsyncMutex<OwnedWriteHalf>) -> Result<(), Unfollowable> {
+    async fn down(
+        &self,
+        mut from: OwnedReadHalf,
+        to: &AsyncMutex<WriteHalf<Box<dyn Duplex>>>,
+    ) -> Result<(), Unfollowable> {
         let mut chunk = vec![0; CHUNK];
         let mut is_there = true;
         while let Ok(length @ 1..) = from.read(&mut chunk).await {
@@ -261,6 +254,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     const LOGIN: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0app\0\0";
@@ -268,16 +263,25 @@ mod tests {
     const INSERT: &[u8] = b"Q\0\0\0\x1dINSERT INTO a VALUES (1)\0";
     const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0Z\0\0\0\x05I";
 
+    /// Connects to this machine.
+    #[derive(Debug)]
+    struct Here;
+
+    #[async_trait]
+    impl Dial for Here {
+        async fn dial(&self, port: u16) -> io::Result<TcpStream> {
+            TcpStream::connect(("127.0.0.1", port)).await
+        }
+    }
+
     /// A recorder before a server that the test plays, and where clients go.
-    async fn recorder() -> (Recorder, TcpListener, SocketAddr) {
-        let server = TcpListener::bind("127.0.0.1:0").await.expect("a server");
-        let front = TcpListener::bind("127.0.0.1:0").await.expect("a front");
+    async fn recorder() -> (Recorder, tokio::net::TcpListener, SocketAddr) {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a server");
+        let front = TcpListener::bind("127.0.0.1:0").expect("a front");
         let (to, from) = (server.local_addr().expect("an address"), front.local_addr().expect("an address"));
         let recorded = Recorded::new("db", Database::Postgres, Some("app".to_owned()));
-        let stop = CancellationToken::new();
-        let dial = move || async move { TcpStream::connect(to).await.ok() };
-        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(front, dial, recorded.clone())));
-        (Recorder { services: vec![recorded], guards: vec![stop.drop_guard()] }, server, from)
+        let listener = serve(front, Arc::new(Here), to.port(), recorded.clone()).expect("a recorder");
+        (Recorder { services: vec![recorded], listeners: vec![listener] }, server, from)
     }
 
     async fn expect(stream: &mut TcpStream, bytes: &[u8]) {
@@ -289,7 +293,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_client_asked_before_it_left_is_waited_for() {
         let (recorder, server, front) = recorder().await;
-        recorder.begin();
+        recorder.begin().await;
         let mut client = TcpStream::connect(front).await.expect("a connection");
         client.write_all(LOGIN).await.expect("a login");
         let (mut behind, _) = server.accept().await.expect("a connection");
@@ -311,7 +315,7 @@ mod tests {
     #[tokio::test]
     async fn a_statement_that_does_not_end_is_noted() {
         let (recorder, server, front) = recorder().await;
-        recorder.begin();
+        recorder.begin().await;
         let mut client = TcpStream::connect(front).await.expect("a connection");
         client.write_all(LOGIN).await.expect("a login");
         let (mut behind, _) = server.accept().await.expect("a connection");
@@ -327,7 +331,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_cannot_be_followed_is_closed_and_noted() {
         let (recorder, _server, front) = recorder().await;
-        recorder.begin();
+        recorder.begin().await;
         let mut client = TcpStream::connect(front).await.expect("a connection");
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("a request");
         let mut answer = Vec::new();

@@ -7,22 +7,25 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use doorkeeper::protocol::Transport;
-use scenario::evidence::{Audited, Evidence, Fired, Limit};
+use gateways::Gateway;
+use gateways::addresses::{DNS, EGRESS};
+use gateways::clock::Clock;
+use gateways::dns::{Dns, Zone};
+use gateways::egress::{Egress, Entrance, Gate, Policy, WhileActing};
+use gateways::forward::Target;
+use gateways::ingress::Ingress;
+use gateways::redact::Redactor;
+use gateways::tls::{Authority, Inside, Terminator};
+use scenario::evidence::Evidence;
 use scenario::spec::Spec;
 use scenario::spec::sections::Dns as Lookup;
 
 use crate::attempt::Attempt;
+use crate::database::ThroughDoor;
 use crate::door::Door;
 use crate::error::EngineError;
 use crate::event::{Event, Events};
-use crate::gateways::clock::Clock;
-use crate::gateways::dns::{Dns, Zone};
-use crate::gateways::egress::{Egress, Entrance, Gate, Policy};
-use crate::gateways::ingress::Ingress;
-use crate::gateways::tls::{Authority, Inside, Terminator};
-use crate::redact::Redactor;
 use crate::services::Addresses;
-use crate::services::addresses::{DNS, EGRESS};
 use variables::needs_authority;
 pub(crate) use variables::variables;
 
@@ -34,13 +37,9 @@ const ENTRANCES: [(u16, Entrance); 3] = [(80, Entrance::Plain), (443, Entrance::
 const PROXY_PORT: u16 = 3128;
 /// The network of one attempt.
 #[derive(Debug)]
-pub(crate) struct Network {
-    dns: Dns,
+pub(super) struct Network {
+    dns: Arc<Dns>,
     egress: Option<Arc<Egress>>,
-    /// What may go out while the agent acts.
-    policy: Policy,
-    /// Whether names may lead to the egress gateway while the agent acts.
-    is_kept: bool,
     authority: Option<Arc<Authority>>,
 }
 
@@ -57,19 +56,21 @@ impl Network {
         let names = addresses.names(spec);
         let policy = Policy::of(&spec.network.egress);
         let asks_outside = spec.determinism.dns == Lookup::System;
-        let is_kept = policy.lets_anything_out() || asks_outside;
+        // Names may lead there while the agent acts.
+        let listens = policy.lets_anything_out() || asks_outside;
         let mut zone = Zone::new(names.clone());
         let mut egress = None;
-        if is_kept || !spec.setup.commands.is_empty() {
+        if listens || !spec.setup.commands.is_empty() {
             let inside = names.into_iter().map(|(name, _)| name);
             let gate =
                 Gate::new(Arc::clone(&attempt.machine.outside), inside, redactor.at("egress"), Arc::clone(clock));
             zone = zone.with_gate(Arc::clone(&gate), asks_outside);
-            egress = Some(listen(Egress::new(gate), door).await?);
+            let opened = Egress::new(gate, WhileActing { policy, listens });
+            egress = Some(Arc::new(listen(opened, door).await?));
         }
         let dns = serve_names(door, zone, redactor.at("dns"), Arc::clone(clock)).await?;
         let authority = if needs_authority(spec) { Some(authority(spec)?) } else { None };
-        Ok(Self { dns, egress, policy, is_kept, authority })
+        Ok(Self { dns: Arc::new(dns), egress, authority })
     }
 
     /// What takes TLS off connections, where the sandbox has an authority.
@@ -86,56 +87,15 @@ impl Network {
         }
     }
 
-    /// Lets out what the spec says and no more, and forgets what was seen: from now on the agent acts.
-    pub(crate) async fn close_up(&self) {
-        if let Some(egress) = &self.egress {
-            egress.apply(self.policy.clone()).await;
-            if !self.is_kept {
-                egress.leave().await;
-            }
-        }
-        self.dns.clear();
-    }
-
-    /// Ends the records, and goes on serving.
-    pub(super) async fn seal(&self) {
-        if let Some(egress) = &self.egress {
-            egress.seal().await;
-        }
-        self.dns.seal();
-    }
-
-    /// What was seen: lookups, and then what went out or did not.
-    pub(super) fn journal(&self) -> Vec<Audited> {
-        let mut events = self.dns.questions();
-        events.extend(self.egress.iter().flat_map(|egress| egress.seen()));
-        events
-    }
-
-    /// How many connections were counted and not kept.
-    pub(super) fn uncollected(&self) -> u64 {
-        self.egress.as_ref().map_or(0, |egress| egress.counted())
-    }
-
-    /// Adds what was seen to the evidence, also when the spec asks for no audit.
-    pub(super) fn record(&self, evidence: &mut Evidence) {
-        let events = self.journal();
-        if !events.is_empty() {
-            evidence.audit.get_or_insert_default().extend(events);
-        }
-        if self.dns.counted() > 0 {
-            evidence.notes.push(format!("{} lookups of names more than are kept", self.dns.counted()));
-        }
-        // Connections that were only counted could be to anybody.
-        if self.uncollected() > 0 {
-            let detail = format!("{} connections to the outside more than the audit keeps", self.uncollected());
-            evidence.limits.push(Fired { limit: Limit::Requests, detail });
-        }
+    /// Its gateways.
+    pub(super) fn gateways(&self) -> Vec<Arc<dyn Gateway>> {
+        let egress = self.egress.iter().map(|egress| Arc::<Egress>::clone(egress) as Arc<dyn Gateway>);
+        std::iter::once(Arc::<Dns>::clone(&self.dns) as Arc<dyn Gateway>).chain(egress).collect()
     }
 }
 
 /// Opens the ports of this machine that lead into the sandbox, and tells where they are. They close when dropped.
-pub(crate) async fn let_in(
+pub(crate) fn let_in(
     attempt: &Attempt<'_>,
     door: &Door,
     evidence: &mut Evidence,
@@ -145,7 +105,8 @@ pub(crate) async fn let_in(
     for rule in attempt.spec.network.ingress.iter().flat_map(|ingress| &ingress.allow) {
         let Ok(port) = u16::try_from(rule.to_port.get()) else { continue };
         let operation = EngineError::files(format!("open a way in to port {port} of the sandbox"));
-        let ingress = Ingress::open(door.clone(), port).await.map_err(operation)?;
+        let target = Target { dial: Arc::new(ThroughDoor(door.clone())), port };
+        let ingress = Ingress::open(target).map_err(operation)?;
         let note = format!("port {port} of the sandbox is at {}", ingress.at);
         events.tell(Event::Note(note.clone()));
         evidence.notes.push(note);
@@ -160,7 +121,7 @@ fn authority(spec: &Spec) -> Result<Arc<Authority>, EngineError> {
     Authority::new(names.collect()).map_err(EngineError::files("make the sandbox's certificate authority"))
 }
 
-async fn listen(egress: Arc<Egress>, door: &Door) -> Result<Arc<Egress>, EngineError> {
+async fn listen(egress: Egress, door: &Door) -> Result<Egress, EngineError> {
     for (port, entrance) in ENTRANCES {
         let operation = format!("listen for the egress gateway on port {port}");
         let listener = door.listen(Transport::Tcp, at(EGRESS, port)).await;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use gateways::addresses::DOMAIN;
+use gateways::egress::Policy;
 use scenario::spec::Spec;
 
 use super::PROXY_PORT;
 use super::trust::{BUNDLE, CERTIFICATE};
-use crate::gateways::egress::Policy;
 use crate::services::HTTPS;
-use crate::services::addresses::DOMAIN;
 
 /// What commands in the sandbox are told about its network.
 pub(crate) fn variables(spec: &Spec) -> BTreeMap<String, String> {

@@ -184,7 +184,6 @@ pub(super) fn spawn(words: &[&str]) -> Spawn {
         directory: b"/".to_vec(),
         uid: 0,
         gid: 0,
-        groups: Vec::new(),
-        stdin: Vec::new(),
+        ..Spawn::default()
     }
 }

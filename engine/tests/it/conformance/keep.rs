@@ -1,6 +1,5 @@
 //! Sandboxes that are kept for a person to look into.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use engine::attempt::Keep;
 use engine::backend::{Reach, Sandbox, ServiceRequest, Swept};
 use engine::error::EngineError;
 use engine::event::{Event, Events};
+use engine::kept::Visitor;
 use scenario::evidence::{Evidence, Exit};
 use tokio_util::sync::CancellationToken;
 
@@ -163,7 +163,7 @@ async fn a_cancelled_scenario_is_never_kept(harness: &mut Harness) {
 
 async fn the_kept_are_swept_while_their_owner_lives_and_the_others_are_not(harness: &mut Harness) {
     let (kept, living) = (harness.sandbox(DEBIAN, small()).await, harness.sandbox(DEBIAN, small()).await);
-    kept.keep(&BTreeMap::new()).await.expect("kept");
+    kept.keep(&Visitor::default()).await.expect("kept");
     let other = connect(&harness.data_dir).await;
     let spared = engine::backend::Backend::sweep(&other, Reach::Gone).await.expect("swept");
     assert_eq!(spared, Swept { kept: 1, ..Swept::default() });
@@ -179,7 +179,7 @@ async fn the_kept_are_swept_while_their_owner_lives_and_the_others_are_not(harne
 
 async fn a_kept_sandbox_that_somebody_removed_is_forgotten(harness: &mut Harness) {
     let sandbox = harness.sandbox(DEBIAN, small()).await;
-    sandbox.keep(&BTreeMap::new()).await.expect("kept");
+    sandbox.keep(&Visitor::default()).await.expect("kept");
     output("docker", &["rm", "--force", sandbox.name()]);
     drop(sandbox);
     change_owner(harness).await;
@@ -191,10 +191,10 @@ async fn a_kept_sandbox_that_somebody_removed_is_forgotten(harness: &mut Harness
 async fn what_was_made_beside_a_sandbox_is_not_kept(harness: &mut Harness) {
     let sandbox = harness.sandbox(DEBIAN, small()).await;
     let fresh = sandbox.fresh().await.expect("another");
-    sandbox.keep(&BTreeMap::new()).await.expect("kept");
+    sandbox.keep(&Visitor::default()).await.expect("kept");
     let containers = harness.left().iter().filter(|thing| thing.starts_with("container")).count();
     assert_eq!(containers, 1, "{:?}", harness.left());
-    assert!(sandbox.keep(&BTreeMap::new()).await.is_err(), "once is enough");
+    assert!(sandbox.keep(&Visitor::default()).await.is_err(), "once is enough");
     assert!(late_service(harness, &*sandbox).await.is_err(), "a kept sandbox starts nothing");
     drop(fresh);
     assert_eq!(sweep(harness, Reach::GoneAndKept).await.containers, 1);
@@ -218,7 +218,7 @@ async fn a_sandbox_without_its_doorkeeper_is_not_kept(harness: &mut Harness) {
     let killed = Command::new("docker").args(["kill", sandbox.name()]).output().expect("docker");
     assert!(killed.status.success(), "{killed:?}");
     until("the door is closed", || sandbox.door().is_closed()).await;
-    sandbox.keep(&BTreeMap::new()).await.expect_err("nobody can look inside");
+    sandbox.keep(&Visitor::default()).await.expect_err("nobody can look inside");
     assert_eq!(sweep(harness, Reach::Gone).await.kept, 0);
     sandbox.destroy().await.expect("removed like any other");
     harness.assert_nothing_is_left();

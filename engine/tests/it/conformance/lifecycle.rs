@@ -1,9 +1,9 @@
 //! A sandbox from its making to its end: what the agent is given, and how it is started.
 
-use engine::attempt::AgentChoice;
 use engine::error::EngineError;
 use engine::event::{Event, Phase};
 use scenario::evidence::{Answer, Exit, redacted};
+use scenario::plan::AgentOverride;
 use scenario::result::RowStatus;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -354,10 +354,10 @@ async fn the_oracle_runs_every_line_of_the_solution_and_nobody_does_nothing(harn
     let sketch = Sketch::acting("touch wrong")
         .with("task: {prompt: do it, solution: ['echo one > a; echo first', 'false', 'echo two >> a; echo last']}")
         .must("done", json!({"type": "file_content", "path": "a", "pattern": "^one\ntwo\n$"}));
-    harness.agent = Some(AgentChoice::Oracle);
+    harness.agent = Some(AgentOverride::Oracle);
     let (result, evidence) = sketch.run(harness).await;
     assert_eq!((result.status, evidence.agent.stdout.head.as_str()), (RowStatus::Pass, "first\nlast\n"), "{result:#?}");
-    harness.agent = Some(AgentChoice::Noop);
+    harness.agent = Some(AgentOverride::Noop);
     let (result, evidence) = sketch.run(harness).await;
     assert_eq!((result.status, evidence.agent.exit), (RowStatus::Fail, None));
     assert_eq!(evidence.workspace.added, Vec::<String>::new());

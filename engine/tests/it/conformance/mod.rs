@@ -9,6 +9,7 @@ mod lifecycle;
 mod limits;
 mod room;
 mod services;
+mod task_file;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -43,19 +44,19 @@ macro_rules! suite_on {
 pub(crate) use suite_on;
 
 /// Runs each body that is also one of the suite on namespaces once more, as somebody without any rights.
-macro_rules! suite_as_somebody {
+macro_rules! suite_unprivileged {
     ($($body:ident),+ $(,)?) => {
-        mod somebody {
+        mod unprivileged {
             $(
                 #[test]
                 fn $body() {
-                    crate::somebody::run(module_path!(), stringify!($body));
+                    crate::unprivileged::run(module_path!(), stringify!($body));
                 }
             )+
         }
     };
 }
-pub(crate) use suite_as_somebody;
+pub(crate) use suite_unprivileged;
 
 /// Runs each body on Docker; those of a second list, which need no image of their own, also without it, as root and as
 /// somebody without any rights; and those of a third only as root, because they are about what only root has.
@@ -63,12 +64,12 @@ macro_rules! suite {
     ($($body:ident),+ $(,)?; also on local: $($also:ident),+ $(,)?; on local as root: $($root:ident),+ $(,)?) => {
         crate::conformance::suite_on! { docker: $($body),+ }
         crate::conformance::suite_on! { local: $($also,)+ $($root),+ }
-        crate::conformance::suite_as_somebody! { $($also),+ }
+        crate::conformance::suite_unprivileged! { $($also),+ }
     };
     ($($body:ident),+ $(,)?; also on local: $($also:ident),+ $(,)?) => {
         crate::conformance::suite_on! { docker: $($body),+ }
         crate::conformance::suite_on! { local: $($also),+ }
-        crate::conformance::suite_as_somebody! { $($also),+ }
+        crate::conformance::suite_unprivileged! { $($also),+ }
     };
     ($($body:ident),+ $(,)?) => {
         crate::conformance::suite_on! { docker: $($body),+ }

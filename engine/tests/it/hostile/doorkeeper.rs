@@ -122,7 +122,7 @@ for group in ["memory", "pids", "cpu", "freezer", "devices", ""]:
     folder = os.path.join("/sys/fs/cgroup", group)
     if os.path.isdir(folder):
         attempt("cgroup make " + group, lambda: os.mkdir(folder + "/mine"))
-        for name in ["memory.limit_in_bytes", "memory.max", "pids.max", "cgroup.procs", "freezer.state", "cgroup.kill", "release_agent"]:
+        for name in ["memory.limit_in_bytes", "memory.max", "memory.max_usage_in_bytes", "memory.events", "memory.oom_control", "pids.max", "cgroup.procs", "freezer.state", "cgroup.kill", "release_agent"]:
             if os.path.exists(folder + "/" + name):
                 attempt("cgroup write " + group + " " + name, lambda: write(folder + "/" + name, "1"))
 for path in ["/.touchstone/doorkeeper", "/.touchstone/door/socket", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"]:
@@ -147,9 +147,8 @@ print(json.dumps(report))
 open("/workspace/alive", "w").close()
 "#;
 
-/// What may succeed: a queue of requests to the kernel is bound by the same rights as the requests themselves, and a group is
-/// nothing that the doorkeeper's files are open to.
-const ALLOWED: [&str; 2] = ["io_uring", "setgid"];
+/// What may succeed: a group is nothing that the doorkeeper's files are open to.
+const ALLOWED: [&str; 1] = ["setgid"];
 
 async fn try_system_calls(harness: &Harness, user: &str) {
     let attack = Attack::new(SYSTEM_CALLS)

@@ -3,12 +3,21 @@
 //! Whatever it can provoke is a failure that names its cause, or does no harm. It never makes an error of ours, a verdict of
 //! its own, or leaves anything behind; the last is looked at by every run of the harness.
 
+mod calls;
+mod databases;
 mod doorkeeper;
+mod errors;
 mod exfiltration;
 mod files;
+mod fresh;
+mod lookups;
 mod processes;
+mod services;
 mod streams;
+mod submissions;
 mod verdicts;
+mod visits;
+mod writes;
 
 use scenario::evidence::{Evidence, Limit};
 use scenario::result::{RowStatus, ScenarioResult};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::error::EngineError;
 use scenario::evidence::Limit;
-use scenario::result::RowStatus;
+use scenario::result::{Caveat, RowStatus, ScenarioResult};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -70,10 +70,23 @@ async fn replaced_programs_are_named_and_do_not_count_in_a_fresh_sandbox(harness
     let sandbox = verdict(&result, "sandbox");
     assert!(sandbox.is_passed(), "what runs in the sandbox is as good as the sandbox: {sandbox:#?}");
     assert_eq!(sandbox.details["image_note"], "ran on a modified image");
+    assert_eq!(modified_image(&result), ["sandbox"], "and no reader can miss it: {:#?}", result.caveats);
     let changes = evidence.image_changes.join("\n");
     assert!(changes.contains("/etc/ld.so.preload") && changes.contains("/etc/passwd"), "{changes}");
     assert!(!verdict(&result, "fresh").is_passed(), "{result:#?}");
     assert!(verdict(&result, "user").is_passed(), "{result:#?}");
+}
+
+/// The invariants that passed on an image that the agent changed.
+fn modified_image(result: &ScenarioResult) -> Vec<&str> {
+    let invariants = result.caveats.iter().filter_map(|caveat| match caveat {
+        Caveat::ModifiedImage { invariant, changes, total } => {
+            assert!(!changes.is_empty() && *total >= changes.len(), "{caveat:?}");
+            Some(invariant.as_str())
+        }
+        Caveat::StandIn { .. } | Caveat::Vacuous { .. } | Caveat::LostEvidence { .. } => None,
+    });
+    invariants.collect()
 }
 
 /// Changes a program, and nothing else outside of scratch folders, which it fills with more than is looked at elsewhere.
@@ -89,8 +102,10 @@ for folder in ["/tmp/a", "/var/tmp/a", "/run/a"]:
 "#;
 
 async fn one_changed_program_is_seen_among_many_scratch_files(harness: &mut Harness) {
-    let (_, evidence) = harness.run(&Attack::new(ONE_CHANGE).expect_command("runs", "sleep 0").yaml()).await;
+    let attack = Attack::new(ONE_CHANGE).expect_command("runs", "sleep 0");
+    let (result, evidence) = harness.run(&attack.expect_command("fails", "exit 1").yaml()).await;
     assert_eq!(evidence.image_changes, ["/usr/bin/sleep"]);
+    assert_eq!(modified_image(&result), ["runs"], "what failed there is worth what it seems: {:#?}", result.caveats);
 }
 
 /// Writes everything that could be taken for a result, and prints everything that could be taken for a marker.
@@ -242,5 +257,7 @@ async fn a_device_that_was_replaced_is_a_modified_image(harness: &mut Harness) {
     let (result, evidence) = harness.run(&attack.yaml()).await;
     assert_eq!(evidence.image_changes, ["/dev/null"]);
     assert_eq!(verdict(&result, "found").details["image_note"], "ran on a modified image");
+    let expected = if verdict(&result, "found").is_passed() { vec!["found"] } else { Vec::new() };
+    assert_eq!(modified_image(&result), expected, "{:#?}", result.caveats);
     assert!(!verdict(&result, "fresh").is_passed());
 }

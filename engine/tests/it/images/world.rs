@@ -133,8 +133,20 @@ impl World {
             panic!("not attached");
         };
         let output = read(output).await;
-        let code = self.docker.inspect_exec(&exec).await.expect("inspected").exit_code.expect("a code");
-        Ran { code, output }
+        Ran { code: self.exit_code(&exec).await, output }
+    }
+
+    /// Waits for the exit code of an exec: the engine notes it a moment after the output has ended.
+    async fn exit_code(&self, exec: &str) -> i64 {
+        let start = Instant::now();
+        loop {
+            let inspected = self.docker.inspect_exec(exec).await.expect("inspected");
+            match inspected.exit_code {
+                Some(code) if inspected.running != Some(true) => return code,
+                _ => assert!(start.elapsed() < PATIENCE, "{exec} has ended, and has no exit code"),
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Waits until a program of the agent's does well.
@@ -180,8 +192,8 @@ impl World {
         let top = self.docker.top_processes(id, Some(options)).await.expect("a list");
         let processes = top.processes.unwrap_or_default();
         let lines = processes.iter().map(|process| process[1..].join(" "));
-        // One that has ended and was not waited for yet has no name of its own any more.
-        lines.filter(|line| !line.ends_with("<defunct>")).collect()
+        // A process that is ending has lost its command line, and `ps` shows its name in brackets.
+        lines.filter(|line| !line.split(' ').nth(1).is_some_and(|command| command.starts_with('['))).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::gateways::egress::Outside;
+use gateways::egress::Outside;
 use rcgen::{CertificateParams, KeyPair};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustls::ServerConfig;

@@ -65,8 +65,8 @@ async fn every_name_that_is_asked_for_is_known_and_carries_nothing_out() {
     insta::assert_snapshot!(lookups(&evidence).join("\n").replace(&key, "…"), @r"
     MAIL.services.internal A 127.10.0.1
     MAIL.services.internal AAAA 127.10.0.1
-    [redacted:KEY:…].evil.example A nothing
-    [redacted:KEY:…].evil.example AAAA nothing
+    [redacted:KEY/case:…].evil.example A nothing
+    [redacted:KEY/case:…].evil.example AAAA nothing
     api.example.com A 127.10.0.1
     api.example.com AAAA 127.10.0.1
     db A 127.0.0.1

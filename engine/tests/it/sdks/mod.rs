@@ -85,7 +85,7 @@ async fn keystones_sdk_finds_its_sandbox_and_what_it_reports_is_kept_as_its_own_
     assert!(printed["shop"].ends_with(":80 True"), "{printed:#?}");
     assert_reported(&evidence);
     assert_eq!(evidence.usage, Default::default(), "what an agent says of its model costs nothing");
-    assert_eq!((evidence.tool_calls, evidence.tool_errors), (0, 0), "and counts nothing");
+    assert_eq!(evidence.tool_counts(), (0, 0), "and counts nothing");
 }
 
 /// Fails unless what the SDK reported is there, in any order: it sends from several threads.
@@ -151,10 +151,10 @@ async fn openais_package_talks_to_a_scripted_model() {
         (responses, false),
     ];
     assert_eq!(asked(record), order);
-    let tools: Vec<_> = record.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let uses = evidence.call_trace.uses();
+    let tools: Vec<_> = uses.iter().map(|used| used.proposal.tool.as_str()).collect();
     assert_eq!(tools, ["read_file"; 3]);
-    let result = record.tools[0].result.as_ref().expect("a result of the first");
-    assert_eq!((result.content.as_str(), result.is_error), ("the notes", false));
+    assert_eq!((uses[0].result(), uses[0].is_error()), (Some("the notes"), false));
     assert!(!record.exhausted && record.unused_turns.is_empty(), "{record:#?}");
 }
 
@@ -182,6 +182,6 @@ async fn anthropics_package_talks_to_a_scripted_model() {
     let messages = Dialect::Messages;
     let order = [(messages, false), (messages, true), (messages, false), (messages, true), (messages, true)];
     assert_eq!(asked(record), order);
-    let result = record.tools[0].result.as_ref().expect("a result of the first");
-    assert_eq!((result.content.as_str(), result.is_error), ("the notes", false));
+    let used = evidence.call_trace.uses()[0];
+    assert_eq!((used.result(), used.is_error()), (Some("the notes"), false));
 }

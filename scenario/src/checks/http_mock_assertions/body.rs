@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
 use super::Undecided;
-use crate::evidence::Exchange;
+use crate::evidence::{Exchange, SecretForm, decoded, decoded_json};
 
 /// The top-level fields of a form, a JSON object, or the JSON objects of a list. A name may stand several times.
 ///
@@ -27,13 +27,16 @@ pub(super) fn fields(exchange: &Exchange) -> Result<Vec<(String, Json)>, Undecid
     }
     let mut found = Vec::new();
     if is("x-www-form-urlencoded") {
-        let pairs =
-            form_urlencoded::parse(&body.0).map(|(key, value)| (key.into_owned(), Json::String(value.into_owned())));
+        let plain = |text: &str| decoded(text, &[SecretForm::Url, SecretForm::Form]).into_owned();
+        let pairs = form_urlencoded::parse(&body.0).map(|(key, value)| (key.into_owned(), Json::String(plain(&value))));
         found.extend(pairs);
     }
     let content = trimmed(&body.0);
     match objects(content) {
-        Ok(pairs) => found.extend(pairs),
+        Ok(mut pairs) => {
+            pairs.iter_mut().for_each(|(_, value)| decoded_json(value));
+            found.extend(pairs);
+        }
         Err(()) if is("json") && !content.is_empty() => {
             return Err(unreadable("says that it is JSON and cannot be read"));
         }

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use super::body::{occurrences, trimmed};
-use crate::evidence::{Datum, Exchange};
+use crate::evidence::{Datum, Exchange, Limit, decoded_json};
 use crate::number::Number;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
@@ -45,20 +45,28 @@ enum Step {
     Index(i64),
 }
 
+/// A text that names no field of a mock's requests.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a field of a mock's requests")]
+pub struct UnknownField(pub String);
+
 /// Why a field has no value.
-pub(super) enum Missing {
+#[derive(Debug, thiserror::Error)]
+pub(in crate::checks) enum Missing {
     /// It is not there.
+    #[error("{0}")]
     Absent(String),
     /// It was there and was not kept.
+    #[error("{0} (limit `{limit}`)", limit = Limit::Requests)]
     Dropped(String),
 }
 
 impl Field {
-    /// Reads a field's name; the message when it is none.
-    pub fn parse(source: &str) -> Result<Self, String> {
+    /// Reads a field's name.
+    pub fn parse(source: &str) -> Result<Self, UnknownField> {
         let target = match source {
             "request_count" => Target::Count,
-            _ => request(source).ok_or_else(|| format!("`{source}` is not a field of a mock's requests"))?,
+            _ => request(source).ok_or_else(|| UnknownField(source.to_owned()))?,
         };
         Ok(Self { source: source.to_owned(), target })
     }
@@ -88,7 +96,7 @@ impl Part {
         Ok(match self {
             Self::Whole => Datum::Json(whole(exchange)?),
             Self::Method => Datum::Text(exchange.method.clone()),
-            Self::Path => Datum::Text(exchange.path.clone()),
+            Self::Path => Datum::Text(exchange.plain_path().into_owned()),
             Self::Body => Datum::Text(body(exchange)?),
             Self::Headers => Datum::Json(map(&exchange.headers)),
             Self::Header(name) => Datum::Text(
@@ -110,8 +118,9 @@ impl Part {
 fn json(exchange: &Exchange, steps: &[Step]) -> Result<Datum, Missing> {
     let text = body(exchange)?;
     let content = trimmed(text.as_bytes());
-    let json: Json = serde_json::from_slice(content)
+    let mut json: Json = serde_json::from_slice(content)
         .map_err(|_| Missing::Absent(format!("expected a JSON body, found {}", Datum::Text(text.clone()))))?;
+    decoded_json(&mut json);
     if let Some(Step::Key(key)) = steps.first()
         && occurrences(content, key) > 1
     {
@@ -135,7 +144,7 @@ fn body(exchange: &Exchange) -> Result<String, Missing> {
 fn whole(exchange: &Exchange) -> Result<Json, Missing> {
     Ok(json!({
         "method": exchange.method,
-        "path": exchange.path,
+        "path": exchange.plain_path(),
         "query": map(&exchange.query),
         "headers": map(&exchange.headers),
         "body": body(exchange)?,
@@ -273,7 +282,7 @@ impl Readable for Field {
                     ],
                 )
                 .unwrap_or_else(|| "write `request_count`, `last_request.body` or `requests[0].json.to`".to_owned());
-                reader.invalid(node, problem, Some(help))
+                reader.invalid(node, problem.to_string(), Some(help))
             }
         }
     }

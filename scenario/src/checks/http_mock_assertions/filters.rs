@@ -6,7 +6,7 @@ use super::{Undecided, body};
 use crate::checks::compare::equal;
 use crate::evidence::{Datum, Exchange, Overflow};
 use crate::spec::template::Bindings;
-use crate::spec::types::{Glob, HeaderName, Table, Value};
+use crate::spec::types::{Glob, GlobError, HeaderName, Table, Value};
 
 /// What a request must be to count.
 #[derive(Debug, Default)]
@@ -19,21 +19,40 @@ pub(super) struct Filters {
     others: Vec<(String, Value)>,
 }
 
+/// A filter that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub(super) struct FilterError {
+    /// The name of the filter.
+    pub(super) key: String,
+    /// What is wrong with its value.
+    #[source]
+    reason: InvalidFilter,
+}
+
+/// The reason why a filter cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum InvalidFilter {
+    #[error("expected a text")]
+    NoText,
+    #[error("expected a map of names to values")]
+    NoMap,
+    #[error(transparent)]
+    Path(#[from] GlobError),
+}
+
 impl Filters {
-    /// Reads the filters of an assertion; the key and what is wrong with it.
-    pub(super) fn new(
-        table: &Table<HeaderName, Value>,
-        bindings: Option<&dyn Bindings>,
-    ) -> Result<Self, (String, String)> {
+    /// Reads the filters of an assertion.
+    pub(super) fn new(table: &Table<HeaderName, Value>, bindings: Option<&dyn Bindings>) -> Result<Self, FilterError> {
         let mut filters = Self::default();
         for (key, value) in table.iter() {
             let value = bindings.map_or_else(|| value.clone(), |bindings| value.render(bindings));
-            let wrong = |problem: String| (key.to_string(), problem);
+            let wrong = |reason| FilterError { key: key.to_string(), reason };
             match key.as_str() {
                 "method" => {
                     filters.method = Some(Value::from_json(scalar(&value).map_err(wrong)?.to_uppercase().into()))
                 }
-                "path" => filters.path = Some(Glob::new(&path(&scalar(&value).map_err(wrong)?)).map_err(wrong)?),
+                "path" => filters.path = Some(path(&value).map_err(wrong)?),
                 "query" => filters.query = pairs(&value).map_err(wrong)?,
                 "headers" => filters.headers = pairs(&value).map_err(wrong)?,
                 _ => filters.others.push((key.to_string(), value)),
@@ -46,7 +65,7 @@ impl Filters {
     pub(super) fn admit(&self, exchange: &Exchange) -> Result<bool, Undecided> {
         let text = |text: &str| Datum::Text(text.to_owned());
         let method = self.method.as_ref().is_none_or(|method| equal(method, &text(&exchange.method.to_uppercase())));
-        let path = self.path.as_ref().is_none_or(|path| path.matches(&exchange.path));
+        let path = self.path.as_ref().is_none_or(|path| path.matches(&exchange.plain_path()));
         let query = self
             .query
             .iter()
@@ -90,15 +109,19 @@ impl Filters {
     }
 }
 
-fn scalar(value: &Value) -> Result<String, String> {
+fn scalar(value: &Value) -> Result<String, InvalidFilter> {
     match value {
         Value::Text(text) => Ok(text.as_literal().unwrap_or(text.source()).to_owned()),
-        _ => Err("expected a text".to_owned()),
+        _ => Err(InvalidFilter::NoText),
     }
 }
 
+fn path(value: &Value) -> Result<Glob, InvalidFilter> {
+    Ok(Glob::new(&as_glob(&scalar(value)?))?)
+}
+
 /// A path as a glob: literal unless it has a `*`, because `?`, `[` and `{` may stand in real paths.
-fn path(path: &str) -> String {
+fn as_glob(path: &str) -> String {
     if path.contains('*') {
         return path.to_owned();
     }
@@ -113,10 +136,10 @@ fn path(path: &str) -> String {
         .collect()
 }
 
-fn pairs(value: &Value) -> Result<Vec<(String, Value)>, String> {
+fn pairs(value: &Value) -> Result<Vec<(String, Value)>, InvalidFilter> {
     match value {
         Value::Map(entries) => Ok(entries.clone()),
-        _ => Err("expected a map of names to values".to_owned()),
+        _ => Err(InvalidFilter::NoMap),
     }
 }
 

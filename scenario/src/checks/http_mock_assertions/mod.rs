@@ -6,7 +6,7 @@ mod filters;
 #[cfg(test)]
 mod tests;
 
-pub use field::Field;
+pub use field::{Field, UnknownField};
 
 use filters::Filters;
 
@@ -20,7 +20,7 @@ use crate::spec::section::{Joined, section};
 use crate::spec::types::{HeaderName, Many, ServiceName, Table, Value};
 use crate::spec::validate::Rules;
 use crate::untrusted;
-use crate::verdict::{ErrorKind, Verdict};
+use crate::verdict::{ErrorCause, Verdict};
 
 /// How long the words for filters may be.
 const MOST_FILTERS: usize = 200;
@@ -106,8 +106,8 @@ impl HttpMockAssertions {
             let mut rules = rules.at("assertions");
             let mut rules = rules.index(index);
             assertion.shared.validate(&mut rules, "an assertion");
-            if let Err((key, problem)) = Filters::new(&assertion.own.filters, None) {
-                rules.at("filters").at(&key).report(Code::InvalidValue, problem, None);
+            if let Err(error) = Filters::new(&assertion.own.filters, None) {
+                rules.at("filters").at(&error.key).report(Code::InvalidValue, error.to_string(), None);
             }
         }
     }
@@ -129,7 +129,9 @@ impl HttpMockAssertions {
                     return Verdict::failed(format!("{at}: {what} (limit `{}`)", Limit::Requests))
                         .with_detail("assertion", index);
                 }
-                Err(Problem::Broken(message)) => return Verdict::errored(ErrorKind::Check, format!("{at}: {message}")),
+                Err(Problem::Broken(message)) => {
+                    return Verdict::errored(ErrorCause::UnusableCheck, format!("{at}: {message}"));
+                }
             }
         }
         Verdict::passed()
@@ -154,9 +156,10 @@ fn hold(assertion: &Assertion, journal: &Journal, case: &Case<'_>) -> Result<(),
 
 /// The value of the field among the requests that the filters let through.
 fn observe(query: &AssertionQuery, journal: &Journal, case: &Case<'_>) -> Result<Datum, Problem> {
-    let filters = Filters::new(&query.filters, Some(case.values)).map_err(|(_, problem)| Problem::Broken(problem))?;
+    let filters =
+        Filters::new(&query.filters, Some(case.values)).map_err(|error| Problem::Broken(error.to_string()))?;
     let mut matching = Vec::new();
-    for exchange in &journal.exchanges {
+    for exchange in journal.reached() {
         if filters.admit(exchange)? {
             matching.push(exchange);
         }
@@ -172,11 +175,8 @@ fn observe(query: &AssertionQuery, journal: &Journal, case: &Case<'_>) -> Result
 }
 
 /// The text of a field of a service's requests, for a judge to read.
-pub(super) fn read_field(field: &Field, journal: &Journal) -> Result<String, String> {
-    let all: Vec<&Exchange> = journal.exchanges.iter().collect();
+pub(super) fn read_field(field: &Field, journal: &Journal) -> Result<String, field::Missing> {
+    let all: Vec<&Exchange> = journal.reached().collect();
     let uncounted = journal.overflow.as_ref().map_or(0, crate::evidence::Overflow::total);
-    field.select(&all, uncounted).map(|datum| datum.text()).map_err(|missing| match missing {
-        field::Missing::Absent(what) => what,
-        field::Missing::Dropped(what) => format!("{what} (limit `{}`)", Limit::Requests),
-    })
+    field.select(&all, uncounted).map(|datum| datum.text())
 }

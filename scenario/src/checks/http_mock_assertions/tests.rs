@@ -15,6 +15,7 @@ fn request(method: &str, path: &str, body: &str) -> Exchange {
         body: Body::Kept(Blob::from(body)),
         status: 200,
         at_ms: 0,
+        fault: None,
     }
 }
 

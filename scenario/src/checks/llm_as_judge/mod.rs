@@ -21,7 +21,7 @@ use crate::spec::section::section;
 use crate::spec::template::{Bindings, Text};
 use crate::spec::types::{Filled, Fraction, Temperature, Timespan, Whole};
 use crate::spec::validate::Rules;
-use crate::verdict::{ErrorKind, Verdict};
+use crate::verdict::{ErrorCause, Verdict};
 
 /// How many files of the workspace the model may see, and how much of each.
 const MOST_FILES: usize = 50;
@@ -38,7 +38,9 @@ section! {
     ///   what is judged. A score above 1 is read as one of 10 or of 100; anything
     ///   else outside 0 to 1 is clamped, and the details say so.
     /// - A model that cannot be asked is nobody's fault: the scenario is an `error`. A reply without a score (a refusal, or two
-    ///   scores) can be provoked by what is judged: the model is asked once more, and then the invariant fails. When there is
+    ///   scores) can be provoked by what is judged: the model is asked once more, and then the invariant fails. So can a question
+    ///   that the provider does not take (400, 403, 413, 422 or 5xx, such as from a content filter): when it takes the same
+    ///   question about nothing, that is a reply without a score. When there is
     ///   nothing to judge, because the agent did not send the request that `input_from` names, it fails without asking.
     ///
     /// ```yaml
@@ -192,11 +194,14 @@ impl LlmAsJudge {
         let ratings: Result<Vec<_>, _> =
             answers.enumerate().map(|(index, answer)| self.rating(index, answer)).collect();
         match ratings {
-            Err(Unrated::NoReply(problem)) => self.errored(&problem),
+            Err(Unrated::NoReply(problem)) => self.errored(ErrorCause::JudgeUnavailable, &problem),
             Err(Unrated::NoScore(problem)) => Verdict::failed(format!("the model `{}` {problem}", self.model.source())),
             Ok(ratings) if ratings.len() == self.samples() => samples::verdict(&ratings, self.pass_threshold.get()),
-            Ok(ratings) if ratings.is_empty() => self.errored("was not asked this"),
-            Ok(ratings) => self.errored(&format!("was asked only {} of {} times", ratings.len(), self.samples())),
+            Ok(ratings) if ratings.is_empty() => self.errored(ErrorCause::JudgeNotAsked, "was not asked this"),
+            Ok(ratings) => {
+                let problem = format!("was asked only {} of {} times", ratings.len(), self.samples());
+                self.errored(ErrorCause::JudgeNotAsked, &problem)
+            }
         }
     }
 
@@ -226,8 +231,8 @@ impl LlmAsJudge {
         })
     }
 
-    fn errored(&self, problem: &str) -> Verdict {
-        Verdict::errored(ErrorKind::Judge, format!("the model `{}` {problem}", self.model.source()))
+    fn errored(&self, cause: ErrorCause, problem: &str) -> Verdict {
+        Verdict::errored(cause, format!("the model `{}` {problem}", self.model.source()))
     }
 }
 

@@ -6,6 +6,7 @@ use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
 
 use crate::evidence::Evidence;
+use crate::hex;
 
 /// How much of a foreign text the model sees.
 const MOST_INPUT: usize = 24_000;
@@ -22,7 +23,7 @@ impl Fence {
             .chain_update(evidence.marker_key.as_deref().unwrap_or_default())
             .chain_update(input)
             .finalize();
-        let key: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let key = hex(&digest[..8]);
         Self(format!("untrusted-{key}"))
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::Report;
-use crate::counted;
+use crate::count_noun;
 use crate::plan::parameter_text;
 use crate::score::{Cell, CellVerdict};
 use crate::untrusted;
@@ -22,16 +22,23 @@ pub(super) fn text(report: &Report) -> String {
     let bad: Vec<_> = cells.iter().filter(|cell| word(cell).is_some()).collect();
     let mut text: String = bad.iter().take(MOST).map(|cell| line(cell)).collect();
     if bad.len() > MOST {
-        let _ = writeln!(text, "  and {}", counted(bad.len() - MOST, "more cell"));
+        let _ = writeln!(text, "  and {}", count_noun(bad.len() - MOST, "more cell"));
     }
     text
 }
 
-/// `cells 4, passed 2; `, when there is more than one.
-pub(super) fn passed(report: &Report) -> String {
+/// `cells 4, passed 2, failed 2; `, when there is more than one, or it has several replicas: the verdict goes by them.
+pub(super) fn counts(report: &Report) -> String {
     let cells = &report.score.cells;
-    let passed = cells.iter().filter(|cell| cell.verdict == CellVerdict::Pass).count();
-    if cells.len() > 1 { format!("cells {}, passed {passed}; ", cells.len()) } else { String::new() }
+    if cells.len() < 2 && cells.iter().all(|cell| cell.planned < 2) {
+        return String::new();
+    }
+    let of = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    let errors = match of(CellVerdict::Error) {
+        0 => String::new(),
+        some => format!(", errors {some}"),
+    };
+    format!("cells {}, passed {}, failed {}{errors}; ", cells.len(), of(CellVerdict::Pass), of(CellVerdict::Fail))
 }
 
 fn line(cell: &Cell) -> String {
@@ -50,10 +57,10 @@ fn word(cell: &Cell) -> Option<&'static str> {
 
 /// Its id, and what that stands for.
 fn name(cell: &Cell) -> String {
-    if cell.parameters.is_empty() {
+    if cell.key.parameters.is_empty() {
         return cell.id.to_string();
     }
-    let pairs = cell.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
+    let pairs = cell.key.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
     let parameters = untrusted::line(&pairs.collect::<Vec<_>>().join(" "), MOST_PARAMETERS);
     format!("{} ({parameters})", cell.id)
 }

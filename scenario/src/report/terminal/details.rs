@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 
 use super::super::{Report, Row};
-use crate::counted;
+use crate::count_noun;
+use crate::format_duration;
 use crate::result::{InvariantResult, ScenarioResult};
-use crate::took;
 use crate::untrusted;
 use crate::verdict::Outcome;
 
@@ -30,7 +30,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
         report.spec_id,
         result.scenario.id,
         result.composite,
-        took(result.wall_ms),
+        format_duration(result.wall_ms),
         spent(result)
     );
     for invariant in &result.invariants {
@@ -40,6 +40,10 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     if let Some(error) = &result.error {
         text.push_str(&finding("ERROR", &format!("{} error", error.kind), &error.message));
     }
+    if row.tolerated {
+        let _ = writeln!(text, "  its cell passed all the same: {}", cell(report, row));
+    }
+    text.extend(result.caveats.iter().map(|caveat| format!("  caveat: {}\n", caveat.message())));
     text.extend(why_zero(result).map(|why| format!("  {why}\n")));
     text.extend(bad_end(result).map(|end| format!("  {end}\n")));
     text.push_str(&printed("printed", &result.agent_output));
@@ -48,13 +52,19 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     text
 }
 
+/// How many replicas of a scenario's cell passed.
+fn cell(report: &Report, row: &Row) -> String {
+    let cell = report.score.cells.iter().find(|cell| cell.id == row.result.scenario.cell);
+    cell.map(|cell| format!("{} of {} replicas passed", cell.passed, cell.planned)).unwrap_or_default()
+}
+
 /// Tokens and cost, when a model was asked.
 fn spent(result: &ScenarioResult) -> String {
     let usage = &result.usage;
     match usage.cost() {
         _ if usage.calls == 0 => String::new(),
-        Some(cost) => format!(", {}, ${cost:.4}", counted(usage.tokens(), "token")),
-        None => format!(", {}, no price", counted(usage.tokens(), "token")),
+        Some(cost) => format!(", {}, ${cost:.4}", count_noun(usage.tokens(), "token")),
+        None => format!(", {}, no price", count_noun(usage.tokens(), "token")),
     }
 }
 
@@ -90,7 +100,7 @@ fn finding(word: &str, what: &str, found: &str) -> String {
         let _ = writeln!(text, "        | {}", untrusted::cut(line, MOST_FOUND_LINE));
     }
     if lines.len() > MOST_FOUND {
-        let _ = writeln!(text, "        | and {}", counted(lines.len() - MOST_FOUND, "more line"));
+        let _ = writeln!(text, "        | and {}", count_noun(lines.len() - MOST_FOUND, "more line"));
     }
     text
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use indexmap::IndexMap;
 
 use super::super::Report;
-use crate::counted;
+use crate::count_noun;
 use crate::untrusted;
 use crate::verdict::Outcome;
 
@@ -39,7 +39,7 @@ pub(super) fn text(report: &Report) -> String {
         let _ = writeln!(text, "  {name:<widest$}  met by {met} of {total} (weight {weight}{gate}){errored}");
     }
     if tallies.len() > MOST {
-        let _ = writeln!(text, "  and {}", counted(tallies.len() - MOST, "more invariant"));
+        let _ = writeln!(text, "  and {}", count_noun(tallies.len() - MOST, "more invariant"));
     }
     text
 }

@@ -12,10 +12,10 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use indexmap::IndexMap;
 
 use super::{Header, Report, Reports, Row, Skipped};
-use crate::counted;
-use crate::drift::Drift;
+use crate::count_noun;
+use crate::format_duration;
+use crate::regression::RunComparison;
 use crate::score::{ExperimentVerdict, Status};
-use crate::took;
 use crate::untrusted;
 
 /// How long the reason of one scenario may be.
@@ -24,6 +24,10 @@ const MOST_REASON: usize = 400;
 const MOST_DETAILS: usize = 10;
 /// How many scenarios with which the same is wrong are named.
 const MOST_ALIKE: usize = 10;
+/// How long the line with everything that was removed may be.
+const MOST_REMOVED: usize = 2000;
+/// How many caveats are shown.
+const MOST_CAVEATS: usize = 10;
 /// How many findings about a baseline are shown.
 const MOST_FINDINGS: usize = 50;
 
@@ -55,13 +59,14 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
             let _ = writeln!(text, "{}", experiments(many, width));
             text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
             text.push_str(&wrong(many));
+            text.extend(many.iter().map(|report| caveats(report, &format!("{}: ", report.spec_id))));
         }
     }
     for Skipped { spec, reason } in &reports.skipped {
         let _ =
             writeln!(text, "skipped {}: {}", untrusted::line(spec, MOST_REASON), untrusted::line(reason, MOST_REASON));
     }
-    text.extend(reports.drift.iter().map(drift));
+    text.extend(reports.comparison.iter().map(comparison));
     if let Some(note) = &reports.note {
         let _ = writeln!(text, "note: {}", untrusted::line(note, MOST_REASON));
     }
@@ -71,10 +76,10 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
 
 /// What changed since a baseline: a line for all of it, and one for each finding.
 #[must_use]
-pub fn drift(drift: &Drift) -> String {
-    let baseline = untrusted::line(&drift.baseline, MOST_REASON);
-    let mut text = format!("compared with {baseline}: {}\n", drift.summary());
-    for finding in drift.findings.iter().take(MOST_FINDINGS) {
+pub fn comparison(comparison: &RunComparison) -> String {
+    let baseline = untrusted::line(&comparison.baseline, MOST_REASON);
+    let mut text = format!("compared with {baseline}: {}\n", comparison.summary());
+    for finding in comparison.findings.iter().take(MOST_FINDINGS) {
         let line = format!(
             "  {:<22} {}: {} → {}; {}",
             finding.change.words(),
@@ -85,10 +90,16 @@ pub fn drift(drift: &Drift) -> String {
         );
         let _ = writeln!(text, "{}", untrusted::cut(&untrusted::visible(&line), MOST_REASON));
     }
-    if drift.findings.len() > MOST_FINDINGS {
-        let _ = writeln!(text, "  and {} more", drift.findings.len() - MOST_FINDINGS);
+    if comparison.findings.len() > MOST_FINDINGS {
+        let _ = writeln!(text, "  and {} more", comparison.findings.len() - MOST_FINDINGS);
     }
-    for (what, names) in [("the baseline", &drift.only_before), ("this run", &drift.only_now)] {
+    for difference in &comparison.worlds {
+        let _ = writeln!(text, "  another world: {}", untrusted::line(difference, MOST_REASON));
+    }
+    if comparison.fails_by_removal() {
+        let _ = writeln!(text, "  REMOVED {}", untrusted::line(&comparison.removal_message(), MOST_REMOVED));
+    }
+    for (what, names) in [("the baseline", &comparison.removed), ("this run", &comparison.only_now)] {
         if !names.is_empty() {
             let _ = writeln!(text, "  only in {what}: {}", untrusted::line(&names.join(", "), MOST_REASON));
         }
@@ -106,7 +117,7 @@ fn experiments(reports: &[Report], width: u16) -> Table {
             score.verdict.word().to_owned(),
             format!("{}/{}", score.passed, score.total),
             format!("{:.3}", score.metrics.pass_rate),
-            took(score.metrics.p95_wall_ms),
+            format_duration(score.metrics.p95_wall_ms),
             report.header.experiment_id.clone(),
         ]);
     }
@@ -133,7 +144,7 @@ fn wrong(reports: &[Report]) -> String {
     }
     let hidden: usize = alike.iter().skip(MOST_DETAILS).map(|(_, rows)| rows.len()).sum();
     if hidden > 0 {
-        let _ = write!(text, "\n{} did not pass", counted(hidden, "more scenario"));
+        let _ = write!(text, "\n{} did not pass", count_noun(hidden, "more scenario"));
         let _ = writeln!(text, "; `touchstone show EXPERIMENT/SCENARIO` shows any of them");
     }
     if !text.is_empty() {
@@ -161,7 +172,7 @@ fn others(rows: &[&Row]) -> String {
     }
     let ids: Vec<_> = rows.iter().take(MOST_ALIKE).map(|row| row.result.scenario.id.as_str()).collect();
     let more = if rows.len() > ids.len() { ", …" } else { "" };
-    format!("  the same is wrong with {}: {}{more}\n", counted(rows.len(), "more scenario"), ids.join(", "))
+    format!("  the same is wrong with {}: {}{more}\n", count_noun(rows.len(), "more scenario"), ids.join(", "))
 }
 
 fn table(width: u16, header: &[&str]) -> Table {
@@ -185,7 +196,7 @@ fn scenario(name: String, row: &Row) -> [String; 6] {
         row.status.word().to_owned(),
         format!("{:.3}", result.composite),
         format!("{met}/{}", result.invariants.len()),
-        took(result.wall_ms),
+        format_duration(result.wall_ms),
         why(row),
     ]
 }
@@ -201,6 +212,17 @@ fn why(row: &Row) -> String {
     format!("{}{more}", untrusted::line(&format!("{what}: {found}"), MOST_REASON))
 }
 
+/// What readers must know to see what the results are worth.
+fn caveats(report: &Report, lead: &str) -> String {
+    let told = report.caveats();
+    let mut text: String =
+        told.iter().take(MOST_CAVEATS).map(|told| format!("CAVEAT {lead}{}\n", told.message())).collect();
+    if told.len() > MOST_CAVEATS {
+        let _ = writeln!(text, "  and {}", count_noun(told.len() - MOST_CAVEATS, "more caveat"));
+    }
+    text
+}
+
 fn summary(report: &Report) -> String {
     let score = &report.score;
     let not_run = if report.not_run() > 0 { format!(", not run {}", report.not_run()) } else { String::new() };
@@ -208,7 +230,7 @@ fn summary(report: &Report) -> String {
         "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{not_run}\n",
         report.spec_id,
         verdict_word(score.verdict),
-        cells::passed(report),
+        cells::counts(report),
         score.total,
         score.passed,
         score.failed,
@@ -222,7 +244,8 @@ fn summary(report: &Report) -> String {
             "pass rate {:.3} (95 %: {:.3}–{:.3}), pass^k {:.3}",
             metrics.pass_rate, interval.low, interval.high, metrics.mean_pass_k
         );
-        let _ = writeln!(text, ", mean score {:.3}, p95 {}", metrics.mean_composite, took(metrics.p95_wall_ms));
+        let _ =
+            writeln!(text, ", mean score {:.3}, p95 {}", metrics.mean_composite, format_duration(metrics.p95_wall_ms));
     }
     if metrics.total_tokens > 0 {
         let success = metrics
@@ -233,6 +256,7 @@ fn summary(report: &Report) -> String {
     let Header { experiment_id, run, .. } = &report.header;
     let run = if *run > 1 { format!("#{run}") } else { String::new() };
     let _ = writeln!(text, "experiment {experiment_id}{run}");
+    text.push_str(&caveats(report, ""));
     text
 }
 

@@ -5,6 +5,7 @@
 
 mod agent;
 mod audit;
+pub mod chaos;
 mod determinism;
 mod fixture;
 mod forbidden;
@@ -22,9 +23,13 @@ mod task;
 
 pub use agent::{Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
 pub use audit::Audit;
+pub use chaos::{
+    ArgumentDamage, Chaos, ChaosCell, ChaosCellName, Direction, DriftType, LlmFault, LlmMode, Profile, ToolFault,
+    ToolMode, ToolTarget, Trigger, WrongData,
+};
 pub use determinism::{Clock, Determinism, Dns};
 pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};
-pub use forbidden::{Deny, Forbidden};
+pub use forbidden::{Deny, FileWrites, FileWritesOutside, Forbidden};
 pub use invariant::{Invariant, Severity};
 pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEnd};
 pub use model::{

@@ -2,7 +2,7 @@
 
 use crate::spec::section::{by_default, choice, section};
 use crate::spec::template::Text;
-use crate::spec::types::{BundlePath, Dollars, Filled, Label, SecretName, Timespan, Value, Whole};
+use crate::spec::types::{BaseUrl, BundlePath, Dollars, Filled, Label, SecretName, Timespan, Value, Whole};
 
 /// A number of tokens.
 type Tokens = Whole<0, 1_000_000_000>;
@@ -155,16 +155,22 @@ section! {
 
 section! {
     /// Where calls are forwarded to.
+    ///
+    /// A provider that cannot be reached or answers 429 or 5xx is tried again for up to two minutes before the agent notices. What
+    /// remains is an `error` of kind `provider`, tried again as a new attempt, and a key or an address that the provider refuses one
+    /// of kind `provider_config`; unless the agent's own request is what fails, or it floods the provider beyond
+    /// `limits.max_calls` (without it: 32 calls at once, 600 calls or 64 MiB a minute).
     pub struct Upstream {
         /// The name of a provider in this machine's configuration, which has its address, key and model.
         alias: Option<Label>,
-        /// The provider's address, such as `https://api.example.com/v1`, instead of an alias.
-        base_url: Option<Filled>,
+        /// The provider's address, such as `https://api.example.com/v1`, instead of an alias: without user, `?` and `#`.
+        /// Servers and workers connect to public addresses only, unless their operator allows others.
+        base_url: Option<BaseUrl>,
         /// The secret that holds the key. It is added outside the sandbox; the agent never has it.
         api_key: Option<SecretName>,
         /// The shape of the provider's API.
         provider: Provider = Provider::OpenAi,
-        /// The model to ask, whatever the agent asks for.
+        /// The model to ask, whatever the agent asks for. With it, an agent cannot make a provider refuse a model that it made up.
         model: Option<Filled>,
     }
 }

@@ -1,8 +1,10 @@
 //! The small types that sections are made of. Each carries its own rule, so that what was read can be used.
 
 mod amount;
+mod base_url;
 mod command;
 mod duration;
+mod error;
 mod filled;
 mod path;
 mod pattern;
@@ -12,15 +14,17 @@ mod value;
 mod word;
 
 pub use amount::{Cpu, Dollars, Fraction, Temperature, Weight, Whole};
+pub use base_url::{BaseUrl, BaseUrlError};
 pub use command::{Command, OneOrMany};
 pub use duration::Timespan;
+pub use error::{GlobError, ImagePathError, PatternError, WorkspacePathError};
 pub use filled::Filled;
-pub use path::{BundlePath, SandboxPath, WorkspacePath};
+pub use path::{BundlePath, ImagePath, SandboxPath, WorkspaceGlob, WorkspacePath};
 pub use pattern::{Glob, Pattern};
 pub use size::Bytes;
 pub use table::{Many, Table};
 pub use value::Value;
 pub use word::{
-    EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, Label, Method, Moment, PackageName, ParamName,
-    PathPrefix, SecretName, ServiceName, SpecId, TableName, UserName, Word,
+    ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
+    PackageName, ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, ToolGlob, UrlGlob, UserName, Word,
 };

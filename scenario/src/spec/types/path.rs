@@ -1,7 +1,10 @@
 //! Paths that stay where they belong.
 
-use serde::Serialize;
+use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use super::error::{ImagePathError, WorkspacePathError};
 use super::pattern::Glob;
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
@@ -18,8 +21,8 @@ pub(crate) const WORKSPACE: &str = "/workspace";
 pub struct WorkspacePath(Text);
 
 impl WorkspacePath {
-    /// The path relative to the workspace, with templates replaced; the message when it leaves the workspace then.
-    pub fn render(&self, bindings: &dyn Bindings) -> Result<String, String> {
+    /// The path relative to the workspace, with templates replaced, unless it leaves the workspace then.
+    pub fn render(&self, bindings: &dyn Bindings) -> Result<String, WorkspacePathError> {
         relative(&self.0.render(bindings))
     }
 
@@ -51,7 +54,7 @@ impl Readable for WorkspacePath {
                 reader.report(
                     Code::InvalidPath,
                     node.span,
-                    problem,
+                    problem.to_string(),
                     Some("paths are relative to the workspace".to_owned()),
                 );
                 None
@@ -64,20 +67,52 @@ impl Readable for WorkspacePath {
     }
 }
 
+/// A glob over the workspace: relative to it, or absolute below `/workspace`. `*` stays within a folder, `**` crosses them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct WorkspaceGlob(Glob);
+
+impl WorkspaceGlob {
+    /// Whether a path, relative to the workspace, is one of those meant.
+    #[must_use]
+    pub fn matches(&self, path: &str) -> bool {
+        self.0.matches(path)
+    }
+}
+
+impl Readable for WorkspaceGlob {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let Some(path) = node.scalar() else {
+            return reader.wrong_type(node, "a path or a glob");
+        };
+        let problem = match relative(path).map(|path| Glob::new(&path)) {
+            Ok(Ok(glob)) => return Some(Self(glob)),
+            Ok(Err(problem)) => format!("{} is not a glob: {problem}", node.describe()),
+            Err(problem) => problem.to_string(),
+        };
+        reader.report(Code::InvalidPath, node.span, problem, Some("paths are relative to the workspace".to_owned()));
+        None
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
 /// A path relative to the workspace without `.` steps, or why it is none.
-fn relative(path: &str) -> Result<String, String> {
+fn relative(path: &str) -> Result<String, WorkspacePathError> {
     let below = match path.strip_prefix(WORKSPACE) {
         Some("") => "",
         Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
-        _ if path.starts_with('/') => return Err(format!("the path `{path}` is outside the workspace")),
+        _ if path.starts_with('/') => return Err(WorkspacePathError::Outside(path.to_owned())),
         _ => path,
     };
     let steps: Vec<_> = below.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
     if steps.contains(&"..") {
-        return Err(format!("the path `{path}` may leave the workspace"));
+        return Err(WorkspacePathError::StepUp(path.to_owned()));
     }
     if path.is_empty() || path.contains('\0') {
-        return Err("the path is empty".to_owned());
+        return Err(WorkspacePathError::Empty);
     }
     Ok(if steps.is_empty() { ".".to_owned() } else { steps.join("/") })
 }
@@ -110,6 +145,78 @@ impl Readable for BundlePath {
                     message,
                     Some("name a file that is kept beside `spec.yaml`".to_owned()),
                 );
+                None
+            }
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Text
+    }
+}
+
+/// An absolute path of the image, outside the workspace and what the kernel shows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ImagePath(String);
+
+/// Folders of a sandbox that belong to no image.
+const NOT_OF_IMAGE: [&str; 5] = ["/proc", "/sys", "/dev", "/.touchstone", WORKSPACE];
+
+impl ImagePath {
+    /// `path` without empty steps, when it is one of an image.
+    pub fn new(path: &str) -> Result<Self, ImagePathError> {
+        let steps: Vec<_> = path.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+        let tidy = Self(format!("/{}", steps.join("/")));
+        if !path.starts_with('/') {
+            return Err(ImagePathError::Relative(path.to_owned()));
+        }
+        if steps.contains(&"..") || path.contains('\0') {
+            return Err(ImagePathError::StepUp(path.to_owned()));
+        }
+        if steps.is_empty() {
+            return Err(ImagePathError::Root);
+        }
+        if path.contains("{{") || Glob::is_glob(path) {
+            return Err(ImagePathError::NotLiteral(path.to_owned()));
+        }
+        let folder = NOT_OF_IMAGE.iter().find(|folder| tidy.is_within(&Self((**folder).to_owned())));
+        match folder {
+            Some(&WORKSPACE) => Err(ImagePathError::InWorkspace(path.to_owned())),
+            Some(folder) => Err(ImagePathError::NotOfImage { path: path.to_owned(), folder }),
+            None => Ok(tidy),
+        }
+    }
+
+    /// The path, without a slash at its end.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is another path, or below it.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.strip_prefix(&other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+impl fmt::Display for ImagePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Readable for ImagePath {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let Some(path) = node.scalar() else {
+            return reader.wrong_type(node, "an absolute path");
+        };
+        match Self::new(path) {
+            Ok(path) => Some(path),
+            Err(problem) => {
+                let help = "name a folder or file of the image, such as `/etc/nginx`";
+                reader.report(Code::InvalidPath, node.span, problem.to_string(), Some(help.to_owned()));
                 None
             }
         }

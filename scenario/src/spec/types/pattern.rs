@@ -4,6 +4,7 @@ use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
+use super::error::{GlobError, PatternError};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
@@ -21,8 +22,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The expression with templates replaced, ready to match; the message when that does not compile.
-    pub fn compile(&self, bindings: &dyn Bindings) -> Result<Regex, String> {
+    /// The expression with templates replaced, ready to match, unless it does not compile then.
+    pub fn compile(&self, bindings: &dyn Bindings) -> Result<Regex, PatternError> {
         self.compiled.clone().map_or_else(|| compile(&self.text.render(&Escaped(bindings))), Ok)
     }
 
@@ -58,16 +59,8 @@ impl Serialize for Pattern {
     }
 }
 
-fn compile(expression: &str) -> Result<Regex, String> {
-    RegexBuilder::new(expression).size_limit(COMPILED_LIMIT).build().map_err(|error| match error {
-        regex::Error::Syntax(syntax) => {
-            syntax.lines().last().unwrap_or("syntax error").trim_start_matches("error: ").to_owned()
-        }
-        regex::Error::CompiledTooBig(_) => {
-            "it becomes too large; `(?-u:\\w)` and shorter repetitions are smaller".to_owned()
-        }
-        other => other.to_string(),
-    })
+fn compile(expression: &str) -> Result<Regex, PatternError> {
+    Ok(RegexBuilder::new(expression).size_limit(COMPILED_LIMIT).build()?)
 }
 
 impl Readable for Pattern {
@@ -95,8 +88,8 @@ impl Readable for Pattern {
 }
 
 /// How long a glob may be, and how deep its braces may nest.
-const MOST_GLOB: usize = 1000;
-const MOST_BRACES: usize = 8;
+pub(super) const MOST_GLOB: usize = 1000;
+pub(super) const MOST_BRACES: usize = 8;
 
 /// A glob over paths: `*` stays within a folder, `**` crosses them.
 #[derive(Debug, Clone)]
@@ -106,14 +99,13 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// `source`, when it is a glob; otherwise what is wrong with it.
-    pub fn new(source: &str) -> Result<Self, String> {
+    /// `source`, when it is a glob.
+    pub fn new(source: &str) -> Result<Self, GlobError> {
         let braces = source.bytes().filter(|byte| *byte == b'{').count();
         if source.len() > MOST_GLOB || braces > MOST_BRACES {
-            return Err(format!("it has more than {MOST_GLOB} characters or {MOST_BRACES} braces"));
+            return Err(GlobError::TooLong);
         }
-        let glob =
-            GlobBuilder::new(source).literal_separator(true).build().map_err(|error| error.kind().to_string())?;
+        let glob = GlobBuilder::new(source).literal_separator(true).build().map_err(GlobError::Syntax)?;
         // The matcher of the crate panics on a glob that is too large, so its expression is compiled here.
         Ok(Self { source: source.to_owned(), matcher: compile(&format!("(?s){}", glob.regex()))? })
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::counted;
+use crate::count_noun;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
 use crate::spec::yaml::{Kind, Node};
@@ -95,7 +95,7 @@ impl<const MIN_MI: u64, const MAX_MI: u64> Readable for Bytes<MIN_MI, MAX_MI> {
                     "expected a size from {} to {}, found {}",
                     show(MIN_MI << 20),
                     show(MAX_MI << 20),
-                    counted(bytes, "byte")
+                    count_noun(bytes, "byte")
                 );
                 reader.invalid(node, message, None)
             }

@@ -100,14 +100,38 @@ word! {
 
 word! {
     /// The name of a service: a DNS label.
-    ServiceName, "service name", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "db",
-    "use at most 63 lower-case letters, digits and dashes; leave out the domain and the port"
+    ServiceName, "service name", "^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$", "db",
+    "use at most 63 lower-case letters, digits, dashes and underscores; leave out the domain and the port"
 }
 
 word! {
     /// The name of an invariant.
     InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent",
     "use letters, digits, `_`, `-` and `.`"
+}
+
+word! {
+    /// The name of an entry of `chaos_matrix`. Ids of scenarios begin with it, so it can stand in a URL as it is.
+    ChaosName, "chaos cell name", "^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "search-tool-down",
+    "use at most 40 letters, digits, `_` and `-`"
+}
+
+word! {
+    /// A service, a route of one, or a glob over both.
+    ToolGlob, "tool", r"^[A-Za-z0-9_.*?-]{1,100}(:[A-Z*?]{1,20} [/*?][^\x00-\x20]{0,300})?$", "shop:POST /refunds",
+    "write a service, or a service, a colon, a method and a path; `*` stands for any characters"
+}
+
+word! {
+    /// A glob over whole URLs.
+    UrlGlob, "URL glob", r"^[^\x00-\x20]{1,500}$", "http://shop*/refunds*",
+    "write a URL without blanks; `*` stands for any characters, `/` too"
+}
+
+word! {
+    /// A place in a JSON document.
+    JsonPath, "place in JSON", r"^([A-Za-z0-9_$@-]{1,100}|\[[0-9]{1,6}\])(\.[A-Za-z0-9_$@-]{1,100}|\[[0-9]{1,6}\]){0,20}$", "order.items[0].price",
+    "write keys with dots between them, and numbers of list items in brackets"
 }
 
 word! {
@@ -205,8 +229,9 @@ impl FileMode {
 #[cfg(test)]
 mod tests {
     use super::{
-        EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, Label, Method, Moment, PackageName,
-        ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, UserName, Word,
+        ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
+        PackageName, ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, ToolGlob, UrlGlob, UserName,
+        Word,
     };
 
     #[test]
@@ -215,6 +240,10 @@ mod tests {
         assert!(ServiceName::new(ServiceName::EXAMPLE).is_some());
         assert!(InvariantName::new(InvariantName::EXAMPLE).is_some());
         assert!(EnvName::new(EnvName::EXAMPLE).is_some());
+        assert!(ChaosName::new(ChaosName::EXAMPLE).is_some());
+        assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());
+        assert!(UrlGlob::new(UrlGlob::EXAMPLE).is_some());
+        assert!(JsonPath::new(JsonPath::EXAMPLE).is_some());
         assert!(SecretName::new(SecretName::EXAMPLE).is_some());
         assert!(PackageName::new(PackageName::EXAMPLE).is_some());
         assert!(PathPrefix::new(PathPrefix::EXAMPLE).is_some());

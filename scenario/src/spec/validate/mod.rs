@@ -6,6 +6,7 @@
 
 mod agent_files;
 mod agents;
+mod chaos;
 mod fixtures;
 mod invariants;
 mod models;
@@ -43,6 +44,7 @@ pub(super) fn validate(
     secrets::check(&mut rules);
     networks::check(&mut rules);
     models::check(&mut rules);
+    chaos::check(&mut rules);
     invariants::check(&mut rules);
     plans::check(&mut rules);
     templates::check(&mut rules, references);

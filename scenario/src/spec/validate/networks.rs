@@ -2,7 +2,7 @@
 
 use super::rules::Rules;
 use crate::spec::code::Code;
-use crate::spec::sections::Policy;
+use crate::spec::sections::{Policy, Service, ServiceKind};
 use crate::spec::types::ServiceName;
 
 pub(super) fn check(rules: &mut Rules<'_>) {
@@ -50,11 +50,31 @@ fn check_forbidden(rules: &mut Rules<'_>) {
     for (index, name) in spec.forbidden.http_except.iter().flatten().enumerate() {
         rules.at("http_except").index(index).service(name);
     }
+    check_unseen_services(&mut rules);
     if spec.forbidden.secrets_in_logs.is_some() && spec.secrets.is_empty() && !rules.holes.has_section("secrets") {
         rules.at("secrets_in_logs").report_key(
             Code::NoEffect,
             "there are no `secrets` that could be in the logs",
             None,
         );
+    }
+}
+
+/// Requests to mocks and to the outside are recorded, those to containers are not: what `http_except` could not see must be
+/// allowed by it. A database speaks another protocol.
+fn check_unseen_services(rules: &mut Rules<'_>) {
+    let Some(allowed) = &rules.spec.forbidden.http_except else { return };
+    let is_unseen = |service: &&Service| {
+        let is_container = matches!(service.kind, ServiceKind::Container(_)) && service.database().is_none();
+        is_container && !allowed.contains(service.name())
+    };
+    for service in rules.spec.services.iter().filter(is_unseen) {
+        let name = service.name();
+        let message = format!(
+            "`http_except` cannot see requests to `{name}`: it is a container, and only requests to mocks and to the outside are recorded"
+        );
+        let help =
+            format!("add `{name}` to the list, so that it may be called, or make it a service of `type: http_mock`");
+        rules.at("http_except").report_key(Code::NotRecorded, message, Some(&help));
     }
 }

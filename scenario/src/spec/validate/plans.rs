@@ -40,7 +40,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
             rules.report_key(Code::ScenarioCount, error.to_string(), None);
         }
         // Only parameters that somebody gave can be wrong.
-        Err(PlanError::UnknownParameter { .. } | PlanError::NoParameter(_)) => {}
+        Err(PlanError::UnknownParameter { .. } | PlanError::UnknownChaos { .. } | PlanError::NoParameter(_)) => {}
     }
 }
 

@@ -81,7 +81,7 @@ impl<'a> Rules<'a> {
     }
 
     fn push(&mut self, code: Code, message: String, help: Option<String>, on_key: bool) {
-        let crowded = code.severity() == Severity::Warning && self.findings.len() >= MOST_KEPT;
+        let crowded = code.severity() != Severity::Error && self.findings.len() >= MOST_KEPT;
         if crowded || self.is_full() {
             return;
         }

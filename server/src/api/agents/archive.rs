@@ -14,36 +14,78 @@ pub(super) const UNPACKED: u64 = 1 << 30;
 /// How many bytes a path may have.
 const PATH: usize = 1024;
 
-/// Reads an archive (tar, packed with gzip) to its end, or to the first of more than so many bytes. The error says what is
-/// wrong with it.
-pub(super) fn check(reader: impl Read, most: u64) -> Result<(), String> {
+/// The reason why the archive of an agent cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ArchiveError {
+    /// The file that it was received in cannot be read from its beginning.
+    #[error(transparent)]
+    Rewind(io::Error),
+    /// It has more bytes than are taken.
+    #[error(transparent)]
+    TooLarge(io::Error),
+    /// It is no archive, or not a whole one.
+    #[error("{}", unreadable(.0))]
+    Unreadable(#[source] io::Error),
+    /// It has more entries than are taken.
+    #[error("it has more than {ENTRIES} entries")]
+    TooManyEntries,
+    /// There are only folders and links in it.
+    #[error("there is no file in it")]
+    NoFile,
+    /// The name of an entry leads elsewhere.
+    #[error("`{0}` is no path below its root: write it without `..`, without `/` at its beginning, and as UTF-8")]
+    NoPath(String),
+    /// A file of it has fewer bytes than it says.
+    #[error("it ends in the middle of `{0}`")]
+    Cut(String),
+    /// An entry is a device, a pipe or the like.
+    #[error("`{0}` is neither a file nor a folder nor a link")]
+    SpecialFile(String),
+    /// A link leads elsewhere.
+    #[error("the link `{link}` leads to `{target}`, out of the archive")]
+    LeadsOut { link: String, target: String },
+}
+
+impl From<io::Error> for ArchiveError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::QuotaExceeded => Self::TooLarge(error),
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+/// Says that it is no archive; the words of a reader may repeat some of it.
+fn unreadable(error: &io::Error) -> String {
+    untrusted::line(&format!("it is no tar archive that is packed with gzip: {error}"), 300)
+}
+
+/// Reads an archive (tar, packed with gzip) to its end, or to the first of more than so many bytes.
+pub(super) fn check(reader: impl Read, most: u64) -> Result<(), ArchiveError> {
     let mut archive = Archive::new(Bounded { reader: MultiGzDecoder::new(reader), most, left: most });
     let mut files = 0_usize;
-    for (number, entry) in archive.entries().map_err(broken)?.enumerate() {
+    for (number, entry) in archive.entries()?.enumerate() {
         if number >= ENTRIES {
-            return Err(format!("it has more than {ENTRIES} entries"));
+            return Err(ArchiveError::TooManyEntries);
         }
-        files += usize::from(check_entry(&mut entry.map_err(broken)?)?);
+        files += usize::from(check_entry(&mut entry?)?);
     }
     // What stands behind the last entry must be right as well: gzip has a checksum there.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
-    if files == 0 { Err("there is no file in it".to_owned()) } else { Ok(()) }
+    io::copy(&mut archive.into_inner(), &mut io::sink())?;
+    if files == 0 { Err(ArchiveError::NoFile) } else { Ok(()) }
 }
 
 /// Looks at an entry; whether it is a file.
-fn check_entry(entry: &mut Entry<'_, impl Read>) -> Result<bool, String> {
+fn check_entry(entry: &mut Entry<'_, impl Read>) -> Result<bool, ArchiveError> {
     let bytes = entry.path_bytes().into_owned();
     let shown = untrusted::line(&String::from_utf8_lossy(&bytes), 200);
-    let path = std::str::from_utf8(&bytes).ok().and_then(below).ok_or_else(|| {
-        format!(
-            "`{shown}` is no path below its root: write it without `..`, without `/` at its beginning, and as UTF-8"
-        )
-    })?;
+    let path = std::str::from_utf8(&bytes).ok().and_then(below);
+    let path = path.ok_or_else(|| ArchiveError::NoPath(shown.clone()))?;
     let size = entry.size();
     match entry.header().entry_type() {
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-            let read = io::copy(entry, &mut io::sink()).map_err(broken)?;
-            if read < size { Err(format!("it ends in the middle of `{shown}`")) } else { Ok(true) }
+            let read = io::copy(entry, &mut io::sink())?;
+            if read < size { Err(ArchiveError::Cut(shown)) } else { Ok(true) }
         }
         EntryType::Directory | EntryType::XGlobalHeader => Ok(false),
         EntryType::Symlink => {
@@ -51,16 +93,16 @@ fn check_entry(entry: &mut Entry<'_, impl Read>) -> Result<bool, String> {
             require_inside(entry, &folder, &shown).map(|()| false)
         }
         EntryType::Link => require_inside(entry, Path::new(""), &shown).map(|()| false),
-        _ => Err(format!("`{shown}` is neither a file nor a folder nor a link")),
+        _ => Err(ArchiveError::SpecialFile(shown)),
     }
 }
 
 /// Refuses a link that leads out of the archive.
-fn require_inside(entry: &Entry<'_, impl Read>, folder: &Path, shown: &str) -> Result<(), String> {
+fn require_inside(entry: &Entry<'_, impl Read>, folder: &Path, shown: &str) -> Result<(), ArchiveError> {
     let target = entry.link_name_bytes().unwrap_or_default().into_owned();
     let leads_out = || {
         let target = untrusted::line(&String::from_utf8_lossy(&target), 200);
-        format!("the link `{shown}` leads to `{target}`, out of the archive")
+        ArchiveError::LeadsOut { link: shown.to_owned(), target }
     };
     let target = std::str::from_utf8(&target).map_err(|_| leads_out())?;
     let mut depth = folder.components().count();
@@ -89,13 +131,6 @@ fn below(path: &str) -> Option<PathBuf> {
         }
     }
     Some(below)
-}
-
-fn broken(error: io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::QuotaExceeded => error.to_string(),
-        _ => untrusted::line(&format!("it is no tar archive that is packed with gzip: {error}"), 300),
-    }
 }
 
 /// A reader that refuses to read more than so many bytes.
@@ -161,7 +196,7 @@ mod tests {
             (EntryType::Symlink, "node_modules/.bin/x", "../x/cli.js"),
             (EntryType::Link, "b.py", "a/b.py"),
         ] {
-            assert_eq!(check(&entry(kind, path, link)[..], UNPACKED), Ok(()), "{path}");
+            check(&entry(kind, path, link)[..], UNPACKED).expect(path);
         }
     }
 
@@ -195,7 +230,7 @@ mod tests {
             (whole[..whole.len() / 2].to_vec(), "no tar"),
             (whole[..whole.len() - 4].to_vec(), "no tar"),
         ] {
-            let error = check(&bytes[..], UNPACKED).unwrap_err();
+            let error = check(&bytes[..], UNPACKED).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }
@@ -211,7 +246,7 @@ mod tests {
         encoder.write_all(&vec![0; 4 << 20]).unwrap();
         let bomb = encoder.finish().unwrap();
         assert!(bomb.len() < 10_000);
-        let error = check(&bomb[..], 1 << 20).unwrap_err();
+        let error = check(&bomb[..], 1 << 20).unwrap_err().to_string();
         assert!(error.contains("more than"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use crate::api::specs::OwnerQuery;
 use crate::app::App;
 use crate::auth::{Caller, Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
 
 /// Agents, under both names that clients look for.
@@ -36,8 +36,8 @@ pub(crate) struct AgentsBody {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<AgentsBody>, ApiError> {
     let owner = caller.looks_at(query.owner.as_deref())?;
     let listed = app.store.snapshots(owner.as_deref(), page.page()).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn latest(
     State(app): State<App>,
     Reader(caller): Reader,
     At(name): At<String>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<SnapshotBody>, ApiError> {
     find(&app, &caller, &query, &name, Which::Latest).await.map(Json)
 }
@@ -68,7 +68,7 @@ pub(crate) async fn version(
     State(app): State<App>,
     Reader(caller): Reader,
     At((name, version)): At<(String, u32)>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<SnapshotBody>, ApiError> {
     find(&app, &caller, &query, &name, Which::Version(version)).await.map(Json)
 }
@@ -82,7 +82,7 @@ pub(crate) async fn tag(
     State(app): State<App>,
     Reader(caller): Reader,
     At((name, tag)): At<(String, String)>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<SnapshotBody>, ApiError> {
     find(&app, &caller, &query, &name, Which::Tag(&tag)).await.map(Json)
 }
@@ -96,8 +96,8 @@ pub(crate) async fn versions(
     State(app): State<App>,
     Reader(caller): Reader,
     At(name): At<String>,
-    Asked(page): Asked<PageQuery>,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
 ) -> Result<Json<Envelope<SnapshotBody>>, ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
     let listed = app.store.snapshot_versions(&owner, &name, page.page()).await?;

@@ -11,6 +11,7 @@ use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{FromRequest as _, Multipart, Request, State};
 use http::StatusCode;
 use http_body_util::{LengthLimitError, Limited};
+use scenario::hex;
 use scenario::untrusted;
 use sha2::{Digest as _, Sha256};
 use store::{NewSnapshot, bundle_key};
@@ -18,7 +19,7 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use super::archive;
+use super::archive::{self, ArchiveError};
 use super::body::{Auth, SnapshotBody, SnapshotMetadata, shown};
 use crate::app::App;
 use crate::auth::Submitter;
@@ -67,7 +68,7 @@ pub(crate) async fn upload(
     request: Request,
 ) -> Result<(StatusCode, Json<SnapshotBody>), ApiError> {
     extract::require_media(request.headers(), &["multipart/form-data"])?;
-    let _room = app.uploads.try_acquire().map_err(|_| ApiError::busy("many uploads are under way; try again soon"))?;
+    let _room = app.upload_place(&caller)?;
     let parts = timeout(PATIENCE, receive(&app, request)).await.map_err(|_| ApiError::too_slow())??;
     let (metadata, bundle) = parts;
     let mut new = read(&app, caller.owner, metadata)?;
@@ -75,7 +76,7 @@ pub(crate) async fn upload(
     (new.digest, new.size) = (bundle.digest, bundle.size);
     let key = bundle_key(&new.digest);
     if app.store.artifacts().size(&key).await? != Some(new.size) {
-        app.store.artifacts().put_file(&key, bundle.file.path()).await?;
+        app.store.keep_artifact(&key, bundle.file.path()).await?;
     }
     let snapshot = app.store.add_snapshot(&new, app.clock.now()).await?;
     Ok((StatusCode::CREATED, Json(shown(snapshot))))
@@ -134,18 +135,18 @@ async fn save(mut field: Field<'_>, most: usize) -> Result<Bundle, ApiError> {
         writer.write_all(&chunk).await.map_err(failed)?;
     }
     writer.flush().await.map_err(failed)?;
-    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(hash.finalize());
     Ok(Bundle { file, size: size as u64, digest: format!("sha256:{hex}") })
 }
 
 /// Looks at the archive in a thread of its own, so that nobody else waits.
 async fn check(mut bundle: Bundle) -> Result<Bundle, ApiError> {
     let checked = tokio::task::spawn_blocking(move || {
-        let rewound = bundle.file.rewind().map_err(|error| error.to_string());
+        let rewound = bundle.file.rewind().map_err(ArchiveError::Rewind);
         rewound.and_then(|()| archive::check(bundle.file.as_file(), archive::UNPACKED)).map(|()| bundle)
     });
     let checked = checked.await.map_err(|error| ApiError::internal(error.to_string()))?;
-    checked.map_err(|reason| ApiError::invalid(format!("`bundle` cannot be used: {reason}")))
+    checked.map_err(|error| ApiError::invalid(format!("`bundle` cannot be used: {error}")))
 }
 
 /// What was said about the archive, if it can be.

@@ -2,14 +2,14 @@
 
 use axum::extract::State;
 use serde::Serialize;
-use store::Firing;
+use store::{Alert, Firing};
 use utoipa::ToSchema;
 
-use super::rules::owned;
+use crate::api::owned::owned;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::page::{Listing, PageQuery};
 
 /// An alert that fired.
@@ -39,9 +39,9 @@ pub(crate) async fn of_alert(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Listing<FiringBody>, ApiError> {
-    owned(&app, &caller, &id).await?;
+    owned::<Alert>(&app, &caller, &id).await?;
     let listed = app.store.firings(None, Some(&id), page.whole_list()).await?;
     Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
 }

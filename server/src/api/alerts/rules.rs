@@ -6,13 +6,14 @@ use http::StatusCode;
 use scenario::alert::{Condition, Window};
 use scenario::untrusted;
 use serde::{Deserialize, Serialize};
-use store::{Alert, NewAlert, Page};
+use store::{Alert, Listed, NewAlert, Page, Store, StoreError};
 use utoipa::ToSchema;
 
+use crate::api::owned::{self, Owned};
 use crate::app::App;
 use crate::auth::{Caller, Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, JsonBody};
+use crate::extract::{At, JsonBody, QueryParams};
 use crate::page::{Listing, PageQuery};
 use crate::{fields, webhooks};
 
@@ -97,7 +98,7 @@ pub(crate) async fn create(
     }
     let secret = new.webhook_url.is_some().then(|| app.master_key.webhook_secret(&new.id));
     let alert = app.store.create_alert(&new, app.clock.now()).await?;
-    Ok((StatusCode::CREATED, Json(AlertBody { secret, ..shown(alert) })))
+    Ok((StatusCode::CREATED, Json(AlertBody { secret, ..alert.shown() })))
 }
 
 /// All alerts, newest first
@@ -107,10 +108,9 @@ pub(crate) async fn create(
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Listing<AlertBody>, ApiError> {
-    let listed = app.store.alerts(caller.sees(), page.whole_list()).await?;
-    Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
+    owned::list::<Alert>(&app, &caller, &page).await
 }
 
 /// An alert
@@ -122,7 +122,7 @@ pub(crate) async fn one(
     Reader(caller): Reader,
     At(id): At<String>,
 ) -> Result<Json<AlertBody>, ApiError> {
-    Ok(Json(shown(owned(&app, &caller, &id).await?)))
+    Ok(Json(owned::owned::<Alert>(&app, &caller, &id).await?.shown()))
 }
 
 /// Remove an alert
@@ -134,17 +134,7 @@ pub(crate) async fn remove(
     Submitter(caller): Submitter,
     At(id): At<String>,
 ) -> Result<StatusCode, ApiError> {
-    owned(&app, &caller, &id).await?;
-    app.store.remove_alert(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// An alert that the caller may see.
-pub(super) async fn owned(app: &App, caller: &Caller, id: &str) -> Result<Alert, ApiError> {
-    let missing = || ApiError::not_found(format!("there is no alert `{}`", untrusted::line(id, 100)));
-    let alert = app.store.alert(id).await?.ok_or_else(missing)?;
-    caller.owns(&alert.new.owner, "this alert")?;
-    Ok(alert)
+    owned::remove::<Alert>(&app, &caller, &id).await
 }
 
 /// What was asked for, or everything about the first part of it that cannot be.
@@ -164,8 +154,8 @@ fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, A
     let webhook_url = given(request.webhook_url);
     require_way(&notify, webhook_url.as_deref())?;
     if let Some(url) = &webhook_url {
-        let wrong = |reason: String| ApiError::invalid(format!("`webhook_url` cannot be used: {reason}"));
-        webhooks::target(url, app.config.private_webhooks).map_err(wrong)?;
+        webhooks::target(url, app.config.private_webhooks)
+            .map_err(|error| ApiError::invalid(format!("`webhook_url` cannot be used: {error}")))?;
     }
     let eval_id = given(request.eval_id).map(|id| fields::name(&id, "eval_id")).transpose()?;
     let slack_channel =
@@ -201,18 +191,40 @@ fn require_way(notify: &str, webhook_url: Option<&str>) -> Result<(), ApiError> 
     }
 }
 
-fn shown(alert: Alert) -> AlertBody {
-    let Alert { new, created_at } = alert;
-    AlertBody {
-        id: new.id,
-        name: new.name,
-        eval_id: new.eval_id.unwrap_or_default(),
-        condition: new.condition,
-        window: new.window.unwrap_or_default(),
-        notify: new.notify,
-        webhook_url: new.webhook_url.unwrap_or_default(),
-        slack_channel: new.slack_channel.unwrap_or_default(),
-        created_at: created_at.to_string(),
-        secret: None,
+impl Owned for Alert {
+    type Body = AlertBody;
+
+    const NOUN: &'static str = "alert";
+
+    async fn find(store: &Store, id: &str) -> Result<Option<Self>, StoreError> {
+        store.alert(id).await
+    }
+
+    async fn list(store: &Store, owner: Option<&str>, page: Page<'_>) -> Result<Listed<Self>, StoreError> {
+        store.alerts(owner, page).await
+    }
+
+    async fn remove(store: &Store, id: &str) -> Result<bool, StoreError> {
+        store.remove_alert(id).await
+    }
+
+    fn owner(&self) -> &str {
+        &self.new.owner
+    }
+
+    fn shown(self) -> AlertBody {
+        let Alert { new, created_at } = self;
+        AlertBody {
+            id: new.id,
+            name: new.name,
+            eval_id: new.eval_id.unwrap_or_default(),
+            condition: new.condition,
+            window: new.window.unwrap_or_default(),
+            notify: new.notify,
+            webhook_url: new.webhook_url.unwrap_or_default(),
+            slack_channel: new.slack_channel.unwrap_or_default(),
+            created_at: created_at.to_string(),
+            secret: None,
+        }
     }
 }

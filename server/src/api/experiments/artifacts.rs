@@ -11,11 +11,11 @@ use store::RunId;
 use utoipa::ToSchema;
 
 use super::RunQuery;
-use super::details::Found;
+use super::details::FoundScenario;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 
 /// The name under which an attempt's evidence is found.
 const EVIDENCE: &str = "evidence.json";
@@ -44,9 +44,9 @@ pub(crate) async fn artifacts(
     State(app): State<App>,
     Reader(caller): Reader,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<RunQuery>,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> Result<Json<Vec<ArtifactBody>>, ApiError> {
-    let found = Found::find(&app, &caller, &id, &scenario, query.run).await?;
+    let found = FoundScenario::find(&app, &caller, &id, &scenario, query.run).await?;
     let place = place(found.acted, &scenario);
     let small = found.attempts.iter().filter_map(|one| Some((format!("{}/{EVIDENCE}", one.number), one.size?)));
     let large = app.store.artifacts().list(&place).await?.into_iter().filter_map(|artifact| {
@@ -67,14 +67,14 @@ pub(crate) async fn artifacts(
         ("name" = String, Path, description = "The artifact's name, with its slashes"), RunQuery),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 409, body = ErrorBody), (status = 503, body = ErrorBody)))]
+        (status = 409, body = ErrorBody), (status = 410, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(crate) async fn artifact(
     State(app): State<App>,
     Reader(caller): Reader,
     At((id, scenario, name)): At<(String, String, String)>,
-    Asked(query): Asked<RunQuery>,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> Result<Response, ApiError> {
-    let found = Found::find(&app, &caller, &id, &scenario, query.run).await?;
+    let found = FoundScenario::find(&app, &caller, &id, &scenario, query.run).await?;
     let missing = || {
         let name = scenario::untrusted::line(&name, 200);
         ApiError::not_found(format!("the scenario left no artifact `{name}`"))

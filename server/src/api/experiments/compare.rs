@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use scenario::score::{Comparison, ExperimentScore};
+use scenario::regression::{Change, ComparedMetric, Direction, Finding, RunComparison, Share, compare_metrics};
+use scenario::report::Report;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,6 +12,7 @@ use crate::app::App;
 use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::JsonBody;
+use crate::results::report_of;
 
 /// Which experiments.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -30,12 +32,59 @@ pub(crate) struct ComparisonBody {
     candidate_id: String,
     /// Every number, side by side.
     metrics: Vec<MetricBody>,
-    /// Whether anything got worse by more than it may.
+    /// Whether a pass rate dropped by more than chance explains.
     regressed: bool,
-    /// What got worse, a line each.
+    /// What regressed, a line each.
     regressions: Vec<String>,
     /// All of it in one sentence.
     summary: String,
+    /// Everything that changed: regressions first, then what is unclear, then what became better.
+    findings: Vec<FindingBody>,
+    /// Cells and invariants that only the baseline has.
+    removed: Vec<String>,
+    /// How the worlds of the two differ: what made sandboxes, and from which images.
+    different_world: Vec<String>,
+    /// Cells that only the candidate has.
+    only_now: Vec<String>,
+}
+
+/// Something that changed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FindingBody {
+    /// `regressed`, `different_world`, `insufficient_evidence` or `improved`.
+    #[schema(value_type = String, example = "insufficient_evidence")]
+    change: Change,
+    /// The cell; all of them together without it.
+    cell: Option<String>,
+    /// The invariant; the whole scenario without it.
+    invariant: Option<String>,
+    /// How many scenarios passed before, and how many were judged.
+    before: ShareBody,
+    /// How many pass now.
+    now: ShareBody,
+    /// How likely chance alone would make a drop like this one, or a larger one.
+    chance: Option<f64>,
+    /// How many replicas on either side would find such a drop in 80 of 100 comparisons, where these are not enough.
+    replicas_to_tell: Option<usize>,
+    /// Why it is counted so, in words.
+    why: String,
+}
+
+/// How many of how many.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShareBody {
+    /// How many passed.
+    passed: usize,
+    /// How many were judged.
+    judged: usize,
+}
+
+impl From<Finding> for FindingBody {
+    fn from(finding: Finding) -> Self {
+        let Finding { change, cell, invariant, before, now, chance, replicas_to_tell, why, .. } = finding;
+        let share = |share: Share| ShareBody { passed: share.passed, judged: share.judged };
+        Self { change, cell, invariant, before: share(before), now: share(now), chance, replicas_to_tell, why }
+    }
 }
 
 /// A number of both experiments.
@@ -51,13 +100,21 @@ pub(crate) struct MetricBody {
     delta: f64,
     /// `better`, `worse` or `same`.
     #[schema(value_type = String, example = "better")]
-    direction: scenario::score::Direction,
+    direction: Direction,
+}
+
+impl From<ComparedMetric> for MetricBody {
+    fn from(metric: ComparedMetric) -> Self {
+        let ComparedMetric { metric, baseline, candidate, delta, direction } = metric;
+        Self { name: metric.name, baseline, candidate, delta, direction }
+    }
 }
 
 /// Compare two experiments that have ended
 ///
-/// The newest runs of both. Any drop of a pass rate or score, any new error or violation, a scenario that passed and does
-/// not any more, and a fifth more time, tokens or cost are regressions.
+/// The newest runs of both, by the same rules as `touchstone compare`. A drop of a pass rate is a regression when chance is an
+/// unlikely reason for it, among all comparisons; otherwise it is called insufficient evidence, with the number of replicas that
+/// would tell. Every other number is told, and decides nothing.
 #[utoipa::path(post, path = "/v1/experiments/compare", tag = "experiments", request_body = CompareBody,
     responses((status = 200, body = ComparisonBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
@@ -69,24 +126,30 @@ pub(crate) async fn compare(
 ) -> Result<Json<ComparisonBody>, ApiError> {
     let baseline = ended(&app, &caller, &body.baseline_id).await?;
     let candidate = ended(&app, &caller, &body.candidate_id).await?;
-    let Comparison { metrics, regressed, regressions, summary } = Comparison::of(&baseline, &candidate);
-    let metrics = metrics
-        .into_iter()
-        .map(|metric| MetricBody {
-            name: metric.name,
-            baseline: metric.baseline,
-            candidate: metric.candidate,
-            delta: metric.delta,
-            direction: metric.direction,
-        })
-        .collect();
+    let metrics = compare_metrics(&baseline.score, &candidate.score).into_iter().map(MetricBody::from).collect();
+    let comparison = RunComparison::of(&body.baseline_id, &[baseline], &[candidate]);
     let CompareBody { baseline_id, candidate_id } = body;
-    Ok(Json(ComparisonBody { baseline_id, candidate_id, metrics, regressed, regressions, summary }))
+    Ok(Json(ComparisonBody {
+        baseline_id,
+        candidate_id,
+        metrics,
+        regressed: comparison.regressed(),
+        regressions: comparison.regressions(),
+        summary: comparison.summary(),
+        findings: comparison.findings.into_iter().map(FindingBody::from).collect(),
+        removed: comparison.removed,
+        different_world: comparison.worlds,
+        only_now: comparison.only_now,
+    }))
 }
 
-/// The numbers of an experiment that has ended.
-async fn ended(app: &App, caller: &Caller, id: &str) -> Result<ExperimentScore, ApiError> {
+/// What came of an experiment that has ended, scenario by scenario.
+async fn ended(app: &App, caller: &Caller, id: &str) -> Result<Report, ApiError> {
     let experiment = find(app, caller, id).await?;
     let run = require_run(app, &experiment, None).await?;
-    run.score.ok_or_else(|| ApiError::conflict(format!("the experiment `{}` has not ended", experiment.id)))
+    if run.score.is_none() {
+        return Err(ApiError::conflict(format!("the experiment `{}` has not ended", experiment.id)));
+    }
+    let _room = app.heavy.acquire().await.map_err(|_| ApiError::busy("the server is ending"))?;
+    report_of(app, &experiment, &run, None).await
 }

@@ -12,7 +12,7 @@ use crate::api::specs::{OwnerQuery, missing};
 use crate::app::App;
 use crate::auth::Submitter;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, JsonText, json};
+use crate::extract::{JsonText, QueryParams, json};
 use crate::submission::{Given, Options, plan, seal_given};
 
 /// An experiment that is to be made. Keys that are not known are passed over.
@@ -49,7 +49,7 @@ impl NewExperimentBody {
 pub(crate) async fn create(
     State(app): State<App>,
     Submitter(caller): Submitter,
-    Asked(query): Asked<OwnerQuery>,
+    QueryParams(query): QueryParams<OwnerQuery>,
     JsonText(body): JsonText,
 ) -> Result<(StatusCode, Json<ExperimentBody>), ApiError> {
     let owner = caller.acts_for(query.owner.as_deref())?;
@@ -59,16 +59,11 @@ pub(crate) async fn create(
     let spec = store::read_spec(&content).map_err(ApiError::conflict)?;
     let settings = options.settings()?;
     let id = ExperimentId(app.ids.id());
-    let experiment = NewExperiment {
-        id,
-        owner,
-        name: options.name(&spec_id)?,
-        source: format!("{}.yaml", spec_id),
-        seed: plan(&spec, &settings, options.seed)?.seed,
-        settings,
-        secrets: seal_given(&app, id, &spec, &secrets.unwrap_or_default())?,
-        spec: stored.version,
-    };
+    let seed = plan(&spec, &settings, options.seed)?.seed;
+    let experiment = NewExperiment::new(id, stored.version, format!("{spec_id}.yaml"), seed, settings)
+        .owned_by(owner)
+        .named(options.name(&spec_id)?)
+        .with_secrets(seal_given(&app, id, &spec, &secrets.unwrap_or_default())?);
     app.store.create_experiment(&experiment, app.clock.now()).await?;
     let kept = app.store.experiment(id).await?;
     Ok((StatusCode::CREATED, Json(ExperimentBody::of(&kept, None))))

@@ -19,15 +19,15 @@ use super::{RunQuery, find, require_run};
 use crate::app::App;
 use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
-use crate::results::status_of;
+use crate::extract::{At, QueryParams};
+use crate::results::{ScenarioStatus, is_tolerated};
 
 /// A try of a scenario. A second one happens only when the sandbox, not the agent, failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AttemptBody {
     /// Which attempt, from 1.
     number: u32,
-    /// How it ended: `running`, `judged`, `infrastructure`, `lost`, `released` or `cancelled`.
+    /// How it ended: `running`, `judged`, `infrastructure`, `provider`, `lost`, `released` or `cancelled`.
     outcome: &'static str,
     /// Why it ended so.
     message: String,
@@ -90,11 +90,13 @@ pub(crate) async fn scenario(
     State(app): State<App>,
     Reader(caller): Reader,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<RunQuery>,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let found = Found::find(&app, &caller, &id, &scenario, query.run).await?;
-    let Found { experiment, run, stored, attempts, .. } = &found;
-    let status = status_of(stored, run);
+    let found = FoundScenario::find(&app, &caller, &id, &scenario, query.run).await?;
+    let FoundScenario { experiment, run, stored, attempts, .. } = &found;
+    let standing = app.standings.of(&app, experiment, run).await?;
+    let score = Some(&standing.thing.score);
+    let status = ScenarioStatus::of(stored, run, score);
     let mut body = json!({
         "scenario_id": stored.scenario.id,
         "experiment_id": experiment.id,
@@ -106,12 +108,10 @@ pub(crate) async fn scenario(
     });
     if let Some(result) = &stored.result {
         let mut result = result.clone();
-        let output = app.shows.outputs().of(&app, stored).await?;
-        result.agent_output.clone_from(&output.stdout);
-        result.agent_stderr.clone_from(&output.stderr);
-        result.notes.extend(output.missing.clone());
+        app.shows.outputs().of(&app, stored).await?.put_into(&mut result);
         body["result"] = alone(&app, experiment, run, result).await?;
-        body["result"]["status"] = status.into();
+        body["result"]["status"] = status.word().into();
+        body["result"]["tolerated"] = is_tolerated(stored, score).into();
     }
     Ok(Json(body))
 }
@@ -143,14 +143,14 @@ pub(crate) async fn report_alone(
         ("scenario" = String, Path, description = "The scenario's id"), AttemptQuery),
     responses((status = 200, body = Object), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
-        (status = 503, body = ErrorBody)))]
+        (status = 410, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(crate) async fn evidence(
     State(app): State<App>,
     Reader(caller): Reader,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<AttemptQuery>,
+    QueryParams(query): QueryParams<AttemptQuery>,
 ) -> Result<Response, ApiError> {
-    let found = Found::find(&app, &caller, &id, &scenario, query.run).await?;
+    let found = FoundScenario::find(&app, &caller, &id, &scenario, query.run).await?;
     let (job, attempt) = found.attempt(query.attempt)?;
     let _room = app.heavy.acquire().await.map_err(|_| ApiError::busy("the server is ending"))?;
     let text = app.store.evidence_text(job, attempt).await?;
@@ -162,7 +162,7 @@ pub(crate) async fn evidence(
 
 /// A scenario that was asked for.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundScenario {
     /// Its experiment.
     pub(crate) experiment: Experiment,
     /// Its run.
@@ -175,7 +175,7 @@ pub(crate) struct Found {
     pub(crate) attempts: Vec<StoredAttempt>,
 }
 
-impl Found {
+impl FoundScenario {
     /// The scenario with this id, for who may see it.
     pub(crate) async fn find(
         app: &App,

@@ -8,17 +8,17 @@ use axum::response::Response;
 use axum::response::sse::Event;
 use futures::stream;
 use http::HeaderMap;
+use listener::Share;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Experiment, Run, RunState, StoredEvent};
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{find, find_run};
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::results::Form;
 use crate::stream::news;
 
@@ -63,12 +63,12 @@ pub(crate) struct StreamedEvent {
         ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was seen")),
     responses((status = 200, body = StreamedEvent, content_type = "text/event-stream"), (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody)))]
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(crate) async fn events(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(query): Asked<EventsQuery>,
+    QueryParams(query): QueryParams<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let experiment = find(&app, &caller, &id).await?;
@@ -76,8 +76,7 @@ pub(crate) async fn events(
     let last = last.map(|last| last.ok_or_else(|| ApiError::invalid("`Last-Event-ID` is the number of an event")));
     let after = query.after.or(last.transpose()?).unwrap_or(0);
     let run = find_run(&app, &experiment, query.run).await?;
-    let streams = app.streams.clone();
-    let place = streams.try_acquire_owned().map_err(|_| ApiError::busy("all streams are taken; try again soon"))?;
+    let place = app.stream_place(&caller)?;
     let following = Following {
         app,
         experiment,
@@ -106,7 +105,7 @@ struct Following {
     /// What is to be sent.
     ready: VecDeque<Event>,
     ended: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 impl Following {
@@ -169,13 +168,13 @@ fn shown(stored: &StoredEvent) -> Event {
     let StoredEvent { number, event } = stored;
     let data = json!({
         "id": number,
-        "kind": event.kind,
+        "kind": event.happened.kind(),
         "experiment_id": event.run.experiment,
         "run": event.run.number,
         "scenario_id": event.scenario,
         "attempt": event.attempt,
         "at": event.at.to_string(),
-        "body": event.body,
+        "body": event.happened.body(),
     });
-    Event::default().id(number.to_string()).event(&event.kind).retry(COME_BACK).data(data.to_string())
+    Event::default().id(number.to_string()).event(event.happened.kind()).retry(COME_BACK).data(data.to_string())
 }

@@ -16,7 +16,7 @@ use crate::api::{scores, traces};
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::results::{Form, never_run, report_of};
 use crate::stream::{self, Pieces};
 
@@ -59,7 +59,7 @@ pub(crate) async fn export(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(query): Asked<ExportQuery>,
+    QueryParams(query): QueryParams<ExportQuery>,
 ) -> Result<Response, ApiError> {
     let experiment = find(&app, &caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
@@ -130,13 +130,11 @@ impl Export {
         for row in &report.rows {
             let result = &row.result;
             let stored: Option<StoredScenario> = self.app.store.scenario(run.id, result.scenario.id.as_str()).await?;
-            let mut value = scenario_value(report, row);
+            let mut row = row.clone();
             if let Some(stored) = stored {
-                let output = self.app.shows.outputs().of(&self.app, &stored).await?;
-                value["agent_output"] = output.stdout.as_str().into();
-                value["agent_stderr"] = output.stderr.as_str().into();
+                self.app.shows.outputs().of(&self.app, &stored).await?.put_into(&mut row.result);
             }
-            writer.item("scenario", value).await?;
+            writer.item("scenario", scenario_value(report, &row)).await?;
         }
         Ok(())
     }

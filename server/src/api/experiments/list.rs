@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use axum::extract::State;
 use serde::Deserialize;
 use store::{Experiment, Page, Run};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::schema::ExperimentBody;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::page::{Listing, PageQuery};
-use crate::results::status;
+use crate::results::ExperimentStatus;
 
 /// How many experiments are looked at to fill a page of those with one status.
 const LOOKED_AT: usize = 10_000;
@@ -27,34 +27,9 @@ pub(crate) struct ExperimentQuery {
     spec_id: Option<String>,
     /// With this status only.
     #[param(inline)]
-    status: Option<Status>,
+    status: Option<ExperimentStatus>,
     /// Of this owner only, for who has the scope `admin`.
     owner: Option<String>,
-}
-
-/// Where an experiment stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
-    /// It was not run yet.
-    Created,
-    /// It is being run.
-    Running,
-    /// All scenarios have ended.
-    Finished,
-    /// It was ended early.
-    Cancelled,
-}
-
-impl Status {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// Experiments, newest first
@@ -66,8 +41,8 @@ impl Status {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
-    Asked(query): Asked<ExperimentQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
+    QueryParams(query): QueryParams<ExperimentQuery>,
 ) -> Result<Listing<ExperimentBody>, ApiError> {
     let owner = caller.looks_at(query.owner.as_deref())?;
     let Page { after, most } = page.whole_list();
@@ -79,7 +54,7 @@ pub(crate) async fn list(
         looked_at += listed.items.len();
         let runs = newest_runs(&app, &listed.items).await?;
         let shown = listed.items.iter().map(|one| (one, runs.get(&one.id.to_string())));
-        let wanted = shown.filter(|(_, run)| query.status.is_none_or(|wanted| wanted.word() == status(*run)));
+        let wanted = shown.filter(|(_, run)| query.status.is_none_or(|wanted| wanted == ExperimentStatus::of(*run)));
         items.extend(wanted.map(|(one, run)| ExperimentBody::of(one, run)));
         after = listed.next;
         if after.is_none() || items.len() as u64 >= most || looked_at >= LOOKED_AT {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use scenario::score::{ExperimentScore, Metrics};
+use scenario::metric::Metric;
+use scenario::report::Report;
+use scenario::score::Metrics;
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::{Experiment, NewTrace, Run, RunKind, TraceFilter};
@@ -102,8 +104,7 @@ pub(crate) async fn metrics(
     let experiment = find(&app, &caller, &id).await?;
     let runs = app.store.runs(experiment.id).await?;
     let newest = runs.first();
-    let (score, calls) = numbers(&app, &experiment, newest).await?;
-    let (metrics, total) = score.map_or_else(|| (Metrics::default(), 0), |score| (score.metrics, score.total));
+    let report = newest_report(&app, &experiment, newest).await?;
     let acted = runs.iter().filter(|run| run.kind == RunKind::Acted).take(MOST_RUNS);
     let scored: Vec<_> = acted.filter_map(|run| Some((run, &run.score.as_ref()?.metrics))).collect();
     let run_id = |run: &Run| format!("{}-{}", run.id.experiment, run.id.number);
@@ -122,54 +123,36 @@ pub(crate) async fn metrics(
         tool_breakdown: tools(&app, newest).await?,
         cost_trend: scored.iter().rev().map(cost).collect(),
         pass_rate_trend: scored.iter().rev().map(pass_rate).collect(),
-        metrics: by_name(&metrics, total, calls),
-        summary: summary(&metrics, total, calls),
+        metrics: by_name(report.as_ref()),
+        summary: summary(report.as_ref()),
     }))
 }
 
-/// The numbers of a run, finished or not, and how often its agents called tools.
-async fn numbers(
-    app: &App,
-    experiment: &Experiment,
-    run: Option<&Run>,
-) -> Result<(Option<ExperimentScore>, u64), ApiError> {
-    let Some(run) = run else { return Ok((None, 0)) };
-    let report = report_of(app, experiment, run, None).await?;
-    let calls = report.rows.iter().map(|row| row.result.tool_calls).sum();
-    Ok((Some(report.score), calls))
+/// The report of a run, finished or not.
+async fn newest_report(app: &App, experiment: &Experiment, run: Option<&Run>) -> Result<Option<Report>, ApiError> {
+    let Some(run) = run else { return Ok(None) };
+    report_of(app, experiment, run, None).await.map(Some)
 }
 
-fn summary(metrics: &Metrics, total: usize, total_tool_calls: u64) -> SummaryBody {
+fn summary(report: Option<&Report>) -> SummaryBody {
+    let nothing = Metrics::default();
+    let metrics = report.map_or(&nothing, |report| &report.score.metrics);
     SummaryBody {
-        total_runs: total as u64,
+        total_runs: report.map_or(0, |report| report.score.total as u64),
         pass_rate: metrics.pass_rate,
         total_cost_usd: metrics.total_cost_usd,
         mean_cost_per_run_usd: metrics.mean_cost_per_run_usd,
         mean_wall_ms: metrics.mean_wall_ms,
         p95_wall_ms: metrics.p95_wall_ms,
-        total_tool_calls,
+        total_tool_calls: report.map_or(0, Report::tool_calls),
         tool_success_rate: metrics.tool_success_rate,
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
-fn by_name(metrics: &Metrics, total: usize, total_tool_calls: u64) -> BTreeMap<&'static str, f64> {
-    BTreeMap::from([
-        ("total_runs", total as f64),
-        ("pass_rate", metrics.pass_rate),
-        ("mean_pass_k", metrics.mean_pass_k),
-        ("mean_composite", metrics.mean_composite),
-        ("mean_wall_ms", metrics.mean_wall_ms as f64),
-        ("p95_wall_ms", metrics.p95_wall_ms as f64),
-        ("total_tool_calls", total_tool_calls as f64),
-        ("mean_tool_calls", metrics.mean_tool_calls),
-        ("tool_success_rate", metrics.tool_success_rate),
-        ("mean_tokens", metrics.mean_tokens as f64),
-        ("total_tokens", metrics.total_tokens as f64),
-        ("total_cost_usd", metrics.total_cost_usd),
-        ("mean_cost_per_run_usd", metrics.mean_cost_per_run_usd),
-        ("side_effect_violations", metrics.side_effect_violations as f64),
-    ])
+/// Every metric that has a value. Before the first run, all are 0, because clients insist on numbers.
+fn by_name(report: Option<&Report>) -> BTreeMap<&'static str, f64> {
+    let value = |metric: Metric| report.map_or(Some(0.0), |report| metric.in_report(report));
+    Metric::all().filter_map(|metric| Some((metric.name, value(metric)?))).collect()
 }
 
 /// Which tools the agents of a run called, as far as traces say so.

@@ -7,7 +7,7 @@ use scenario::plan::Scenario;
 use scenario::score::Status;
 use scenario::untrusted;
 use serde::Deserialize;
-use store::{Experiment, ExperimentId, NewExperiment, Run, RunId, RunState, Settings, SpecVersion, spec_of};
+use store::{Experiment, ExperimentId, NewExperiment, Run, RunId, RunState, spec_of};
 use utoipa::ToSchema;
 
 use super::schema::RunBody;
@@ -67,16 +67,10 @@ pub(crate) async fn run_again(app: &App, old: Experiment, body: RerunBody) -> Re
     require_secrets(app, &old.owner, &spec, &given).await?;
     let id = ExperimentId(app.ids.id());
     let options = crate::submission::Options { name: body.name, ..Default::default() };
-    let experiment = NewExperiment {
-        id,
-        name: options.name(&old.name)?,
-        owner: old.owner,
-        spec: SpecVersion { digest: run.digest.clone(), ..old.spec },
-        source: old.source,
-        seed: old.seed,
-        settings: Settings { rerun_of: Some(run.id.to_string()), ..old.settings },
-        secrets: seal_given(app, id, &spec, &given)?,
-    };
+    let name = options.name(&old.name)?;
+    let experiment = NewExperiment::repeating(id, old, &run, run.id.to_string())
+        .named(name)
+        .with_secrets(seal_given(app, id, &spec, &given)?);
     let new = new_run(app, &experiment.owner, &spec, &experiment.settings, scenarios).await?;
     let begun = app.store.submit(&experiment, &new, app.clock.now()).await?;
     Ok((begun, new.jobs.len() as u64))

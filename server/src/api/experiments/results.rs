@@ -18,9 +18,9 @@ use super::{find, find_run};
 use crate::app::App;
 use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
-use crate::patience::patiently;
-use crate::results::{Form, Format, Tag, never_run};
+use crate::extract::{At, QueryParams};
+use crate::results::{Form, ResultFormat, Tag, never_run};
+use crate::retry::patiently;
 
 /// How long a request may wait for news.
 const LONGEST_WAIT: Duration = Duration::from_secs(25);
@@ -35,7 +35,7 @@ pub(crate) struct ResultsQuery {
     run: Option<u32>,
     /// In which form; what `Accept` says without it.
     #[param(inline)]
-    format: Option<Format>,
+    format: Option<ResultFormat>,
     /// How much of it.
     #[param(inline)]
     view: Option<View>,
@@ -70,10 +70,10 @@ pub(crate) async fn results(
     State(app): State<App>,
     Reader(caller): Reader,
     At(id): At<String>,
-    Asked(query): Asked<ResultsQuery>,
+    QueryParams(query): QueryParams<ResultsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    patiently(|| answer(&app, &caller, &id, &query, &headers)).await
+    patiently(&app.retries, || answer(&app, &caller, &id, &query, &headers)).await
 }
 
 async fn answer(
@@ -88,14 +88,14 @@ async fn answer(
         (Form::Json, Some(View::Summary)) => Form::Summary,
         (form, _) => form,
     };
-    let run = wait_for_news(app, &experiment, query, form, headers).await?;
+    let run = wait_for_news(app, (caller, &experiment), query, form, headers).await?;
     respond(app, &experiment, run.as_ref(), form, headers).await
 }
 
 /// The run, once there is something new about it or the time is over.
 async fn wait_for_news(
     app: &App,
-    experiment: &Experiment,
+    (caller, experiment): (&Caller, &Experiment),
     query: &ResultsQuery,
     form: Form,
     headers: &HeaderMap,
@@ -104,7 +104,7 @@ async fn wait_for_news(
     let deadline = Instant::now() + wait;
     let has_tag = headers.contains_key(http::header::IF_NONE_MATCH);
     // Who finds no place to wait is answered at once.
-    let place = if wait.is_zero() { None } else { app.streams.try_acquire().ok() };
+    let place = if wait.is_zero() { None } else { app.stream_place(caller).ok() };
     loop {
         let run = find_run(app, experiment, query.run).await?;
         let tag = app.shows.tag_of(run.as_ref(), form);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use store::{Experiment, Run};
 use utoipa::ToSchema;
 
-use crate::results::status;
+use crate::results::ExperimentStatus;
 
 /// An experiment.
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,8 +19,8 @@ pub(crate) struct ExperimentBody {
     /// Which version of the spec.
     pub(crate) spec_version: u32,
     /// `created`, `running`, `finished` or `cancelled`.
-    #[schema(example = "created")]
-    pub(crate) status: &'static str,
+    #[schema(value_type = String, example = "created")]
+    pub(crate) status: ExperimentStatus,
     /// When it was submitted.
     #[schema(format = DateTime)]
     pub(crate) created_at: String,
@@ -50,7 +50,7 @@ impl ExperimentBody {
             name: experiment.name.clone(),
             spec_id: experiment.spec.spec_id.clone(),
             spec_version: experiment.spec.version,
-            status: status(run),
+            status: ExperimentStatus::of(run),
             created_at: experiment.created_at.to_string(),
             owner: experiment.owner.clone(),
             pinned: experiment.pinned,
@@ -73,8 +73,8 @@ pub(crate) struct RunBody {
     /// Which run of the experiment, from 1.
     pub(crate) run: u32,
     /// `running`.
-    #[schema(example = "running")]
-    pub(crate) status: &'static str,
+    #[schema(value_type = String, example = "running")]
+    pub(crate) status: ExperimentStatus,
     /// How many scenarios it has.
     pub(crate) total_scenarios: u64,
     /// Where its results are.
@@ -85,7 +85,7 @@ impl RunBody {
     pub(crate) fn of(run: store::RunId, total_scenarios: u64) -> Self {
         let id = run.experiment.to_string();
         let url = format!("/v1/experiments/{id}");
-        Self { experiment_id: id.clone(), id, run: run.number, status: "running", total_scenarios, url }
+        Self { experiment_id: id.clone(), id, run: run.number, status: ExperimentStatus::Running, total_scenarios, url }
     }
 }
 
@@ -136,6 +136,9 @@ pub(crate) struct RunResults {
     metrics: Value,
     /// The cells of the matrix.
     cells: Vec<Value>,
+    /// What readers must know to see what the results are worth: `kind`, `message`, and how many `scenarios` have it.
+    #[schema(required = false)]
+    caveats: Vec<Value>,
     /// Every scenario that has ended; not there with `view=summary`.
     #[schema(required = false)]
     scenarios: Vec<ScenarioResultBody>,
@@ -156,6 +159,12 @@ pub(crate) struct ScenarioResultBody {
     sandbox_id: String,
     /// `pass`, `fail`, `flaky` or `error`.
     status: String,
+    /// Whether it failed in a cell that passed all the same, because its bar allows for that.
+    #[schema(required = false)]
+    tolerated: bool,
+    /// The cell that it repeats.
+    #[schema(required = false)]
+    cell_id: String,
     /// The parameters of its cell.
     #[schema(value_type = Object)]
     parameters: Value,
@@ -187,6 +196,13 @@ pub(crate) struct ScenarioResultBody {
     offences: Vec<Value>,
     /// Remarks.
     notes: Vec<Value>,
+    /// What readers must know to see what the result is worth: `modified_image`, `stand_in` or `lost_evidence`, each with its
+    /// `message`.
+    #[schema(required = false)]
+    caveats: Vec<Value>,
+    /// What made its sandbox, and from which images.
+    #[schema(required = false, value_type = Option<Object>)]
+    ran_in: Option<Value>,
     /// Empty: traces are at /v1/traces.
     trace_file: String,
     /// How to run it again, unless it passed.
@@ -194,7 +210,7 @@ pub(crate) struct ScenarioResultBody {
     reproducer: Option<Value>,
     /// Why it could not be judged.
     error: Option<String>,
-    /// Whose fault that is.
+    /// Whose fault that is: `infrastructure`, `provider`, `provider_config`, `spec`, `check` or `judge`.
     error_kind: Option<String>,
     /// Tokens and their price, when a model was called.
     #[schema(value_type = Option<Object>)]

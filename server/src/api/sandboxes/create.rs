@@ -8,6 +8,7 @@ use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
+use scenario::plan::AgentOverride;
 use serde::Deserialize;
 use serde_json::json;
 use store::{NewKey, NewSandbox, Sandbox, SandboxState, Scope};
@@ -15,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 
 use super::body::{SandboxBody, shown};
-use super::use_or_lose::UseOrLose;
+use super::sandbox_guard::UseOrLose;
 use crate::api::specs;
 use crate::app::App;
 use crate::auth::{SANDBOX_PREFIX, Submitter, hash};
@@ -91,7 +92,7 @@ async fn read(app: &App, owner: &str, request: SandboxRequest) -> Result<NewSand
     let content = app.store.spec(&version.digest).await?;
     let ReadSpec { spec, .. } = read_spec(&content.text, bundle_of(&content).as_ref())?;
     // Nobody acts in it but its owner.
-    if let Some(reason) = app.admission.refuses(&spec, Some("noop")) {
+    if let Some(reason) = app.admission.refuses(&spec, Some(AgentOverride::Noop)) {
         return Err(ApiError::invalid(format!("no sandbox can be made of this spec here: {reason}")));
     }
     let given = request.secrets.unwrap_or_default();

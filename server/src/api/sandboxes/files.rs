@@ -51,7 +51,7 @@ pub(crate) async fn write(
     body: Body,
 ) -> Result<StatusCode, ApiError> {
     let sandbox = owned(&app, &caller, &id, true).await?;
-    let _room = app.uploads.try_acquire().map_err(|_| ApiError::busy("many uploads are under way; try again soon"))?;
+    let _room = app.upload_place(&caller)?;
     let request: FileRequest = extract::json(&extract::read(body, MOST_BODY).await?)?;
     require_path(&request.path)?;
     let content = match request.encoding.as_deref().unwrap_or("utf-8") {

@@ -9,9 +9,9 @@ mod commands;
 mod create;
 mod files;
 mod path;
+mod sandbox_guard;
 mod state;
 mod trace;
-mod use_or_lose;
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::page::{Listing, PageQuery};
 use body::{SandboxBody, shown};
 
@@ -49,7 +49,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Listing<SandboxBody>, ApiError> {
     let filter = SandboxFilter { owner: caller.sees(), active: true, ..SandboxFilter::default() };
     let listed = app.store.sandboxes(filter, page.whole_list()).await?;

@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use store::RunState;
+use store::{RunState, ScoreRule};
 use utoipa::ToSchema;
 
-use super::rules;
 use crate::api::experiments::find;
+use crate::api::owned::owned;
 use crate::app::App;
 use crate::auth::Submitter;
 use crate::error::{ApiError, ErrorBody};
@@ -58,7 +58,7 @@ pub(crate) async fn request(
         return Err(ApiError::invalid(format!("`rule_ids` must name 1 to {RULES} rules")));
     }
     for rule in &rule_ids {
-        rules::owned(&app, &caller, rule).await?;
+        owned::<ScoreRule>(&app, &caller, rule).await?;
     }
     let run = app.store.newest_run(experiment.id).await?;
     let run = run.ok_or_else(|| ApiError::conflict("this experiment was not run yet"))?;

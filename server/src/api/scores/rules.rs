@@ -7,13 +7,14 @@ use regex::RegexBuilder;
 use scenario::untrusted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use store::{NewScoreRule, ScoreRule};
+use store::{Listed, NewScoreRule, Page, ScoreRule, Store, StoreError};
 use utoipa::ToSchema;
 
+use crate::api::owned::{self, Owned};
 use crate::app::App;
-use crate::auth::{Caller, Reader, Submitter};
+use crate::auth::{Reader, Submitter};
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At, JsonBody};
+use crate::extract::{At, JsonBody, QueryParams};
 use crate::fields;
 use crate::page::{Listing, PageQuery};
 
@@ -89,7 +90,7 @@ pub(crate) async fn create(
         config: Value::Object(request.config),
     };
     let rule = app.store.create_score_rule(&new, app.clock.now()).await?;
-    Ok((StatusCode::CREATED, Json(shown(rule))))
+    Ok((StatusCode::CREATED, Json(rule.shown())))
 }
 
 /// All score rules, newest first
@@ -99,10 +100,9 @@ pub(crate) async fn create(
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Listing<RuleBody>, ApiError> {
-    let listed = app.store.score_rules(caller.sees(), page.whole_list()).await?;
-    Ok(Listing { items: listed.items.into_iter().map(shown).collect(), next: listed.next })
+    owned::list::<ScoreRule>(&app, &caller, &page).await
 }
 
 /// A score rule
@@ -114,7 +114,7 @@ pub(crate) async fn one(
     Reader(caller): Reader,
     At(id): At<String>,
 ) -> Result<Json<RuleBody>, ApiError> {
-    Ok(Json(shown(owned(&app, &caller, &id).await?)))
+    Ok(Json(owned::owned::<ScoreRule>(&app, &caller, &id).await?.shown()))
 }
 
 /// Remove a score rule, and what it said
@@ -126,17 +126,7 @@ pub(crate) async fn remove(
     Submitter(caller): Submitter,
     At(id): At<String>,
 ) -> Result<StatusCode, ApiError> {
-    owned(&app, &caller, &id).await?;
-    app.store.remove_score_rule(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// A rule that the caller may use.
-pub(super) async fn owned(app: &App, caller: &Caller, id: &str) -> Result<ScoreRule, ApiError> {
-    let missing = || ApiError::not_found(format!("there is no score rule `{}`", untrusted::line(id, 100)));
-    let rule = app.store.score_rule(id).await?.ok_or_else(missing)?;
-    caller.owns(&rule.new.owner, "this score rule")?;
-    Ok(rule)
+    owned::remove::<ScoreRule>(&app, &caller, &id).await
 }
 
 /// Refuses what a rule of its kind could not do its work with.
@@ -165,14 +155,36 @@ fn required<'c>(config: &'c Map<String, Value>, kind: &str, field: &str) -> Resu
     text.ok_or_else(|| ApiError::invalid(format!("a rule of type `{kind}` needs a text in `config.{field}`")))
 }
 
-fn shown(rule: ScoreRule) -> RuleBody {
-    let ScoreRule { new, created_at } = rule;
-    RuleBody {
-        id: new.id,
-        user_id: new.owner,
-        name: new.name,
-        kind: new.kind,
-        config: new.config,
-        created_at: created_at.to_string(),
+impl Owned for ScoreRule {
+    type Body = RuleBody;
+
+    const NOUN: &'static str = "score rule";
+
+    async fn find(store: &Store, id: &str) -> Result<Option<Self>, StoreError> {
+        store.score_rule(id).await
+    }
+
+    async fn list(store: &Store, owner: Option<&str>, page: Page<'_>) -> Result<Listed<Self>, StoreError> {
+        store.score_rules(owner, page).await
+    }
+
+    async fn remove(store: &Store, id: &str) -> Result<bool, StoreError> {
+        store.remove_score_rule(id).await
+    }
+
+    fn owner(&self) -> &str {
+        &self.new.owner
+    }
+
+    fn shown(self) -> RuleBody {
+        let ScoreRule { new, created_at } = self;
+        RuleBody {
+            id: new.id,
+            user_id: new.owner,
+            name: new.name,
+            kind: new.kind,
+            config: new.config,
+            created_at: created_at.to_string(),
+        }
     }
 }

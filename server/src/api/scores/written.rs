@@ -11,9 +11,9 @@ use crate::api::experiments::find;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
-use crate::whole;
+use crate::stream_array;
 
 /// What a rule said about a scenario.
 #[derive(Debug, Serialize, ToSchema)]
@@ -68,13 +68,13 @@ pub(crate) async fn of_experiment(
         let app = app.clone();
         async move {
             let filter = ScoreFilter { experiment: Some(experiment), ..ScoreFilter::default() };
-            let page = Page { after: after.as_deref(), most: whole::AT_ONCE };
+            let page = Page { after: after.as_deref(), most: stream_array::AT_ONCE };
             let Listed { items, next } = app.store.scores(filter, page).await?;
             let items = items.into_iter().filter(|score| Some(score.new.run) == newest).collect();
             Ok(Listed { items, next })
         }
     };
-    whole::array(part, shown).await
+    stream_array::array(part, shown).await
 }
 
 /// What rules said, in the order in which they did
@@ -84,8 +84,8 @@ pub(crate) async fn of_experiment(
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(query): Asked<ScoresQuery>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(query): QueryParams<ScoresQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Json<Envelope<ScoreBody>>, ApiError> {
     let wanted = query.experiment_id.filter(|id| !id.is_empty());
     let experiment = wanted.as_ref().map(|id| id.parse::<ExperimentId>());

@@ -11,7 +11,7 @@ use super::shown::row;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::fields;
 use crate::page::{Envelope, PageQuery};
 
@@ -87,8 +87,8 @@ pub(crate) struct TraceBody {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(query): Asked<TracesQuery>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(query): QueryParams<TracesQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Json<Envelope<Value>>, ApiError> {
     let Ok(experiment) = wanted(query.experiment_id.as_deref()).map(str::parse::<ExperimentId>).transpose() else {
         // Whatever is no id is the id of nothing.

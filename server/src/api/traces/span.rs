@@ -15,7 +15,7 @@ use super::shown::row;
 use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
 
 /// How many rows of a tree are read at once, and how many at most.
@@ -59,8 +59,8 @@ pub(crate) struct SpansBody {
 pub(crate) async fn list(
     State(app): State<App>,
     Reader(caller): Reader,
-    Asked(query): Asked<SpansQuery>,
-    Asked(page): Asked<PageQuery>,
+    QueryParams(query): QueryParams<SpansQuery>,
+    QueryParams(page): QueryParams<PageQuery>,
 ) -> Result<Json<Envelope<Value>>, ApiError> {
     let filter = TraceFilter {
         owner: caller.sees(),

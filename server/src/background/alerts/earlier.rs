@@ -2,60 +2,39 @@
 
 use jiff::{SignedDuration, Timestamp};
 use scenario::alert::Window;
-use store::{Experiment, ExperimentId, Page, Run, RunKind, RunState, StoreError};
+use store::{ComparableFilter, ComparableRun, Experiment, Run, StoreError};
 
 use crate::app::App;
 
-/// How many runs back are looked at when nothing is said.
+/// The number of runs that are looked back at when nothing is said.
 const RUNS: u32 = 100;
 
-/// The newest run of the same spec and owner that ended before this one, in its window, and of which something was judged.
+/// The newest comparable run of the same spec and owner that ended before this one, in its window, and of which something was
+/// judged. A run of a part of its plan is compared with nothing.
 pub(super) async fn find(
     app: &App,
     experiment: &Experiment,
     run: &Run,
     window: Option<Window>,
-) -> Result<Option<Run>, StoreError> {
+) -> Result<Option<ComparableRun>, StoreError> {
     let Some(ended_at) = run.ended_at else { return Ok(None) };
-    let (most, since) = match window {
-        None => (RUNS, Timestamp::MIN),
-        Some(Window::Runs(runs)) => (runs, Timestamp::MIN),
-        Some(Window::Time(time)) => (RUNS, ago(ended_at, time)),
-    };
-    let mut runs = ended_runs(app, experiment, most).await?;
-    runs.retain(|other| other.id != run.id && is_before(other, run) && other.ended_at.is_some_and(|end| end >= since));
-    runs.sort_by_key(|run| std::cmp::Reverse((run.ended_at, run.id)));
-    Ok(runs.into_iter().take(usize::try_from(most).unwrap_or(usize::MAX)).find(was_judged))
-}
-
-/// Runs of the newest experiments of a spec that ended by themselves.
-async fn ended_runs(app: &App, experiment: &Experiment, most: u32) -> Result<Vec<Run>, StoreError> {
-    let page = Page { after: None, most: u64::from(most) + 1 };
-    let (owner, spec_id) = (experiment.owner.as_str(), experiment.spec.spec_id.as_str());
-    let experiments = app.store.experiments_page(Some(owner), Some(spec_id), page).await?.items;
-    let others: Vec<ExperimentId> = experiments.iter().map(|one| one.id).filter(|id| *id != experiment.id).collect();
-    let mut runs = app.store.runs(experiment.id).await?;
-    for newest in app.store.newest_runs(&others).await? {
-        match acted(&newest) {
-            true => runs.push(newest),
-            // Judged again, or being run again: what agents did is in an older one.
-            false => runs.extend(app.store.runs(newest.id.experiment).await?),
-        }
+    if !app.store.has_whole_plan(experiment, run.total).await? {
+        return Ok(None);
     }
-    runs.retain(acted);
-    Ok(runs)
-}
-
-fn acted(run: &Run) -> bool {
-    run.kind == RunKind::Acted && run.state == RunState::Finished
-}
-
-fn is_before(other: &Run, run: &Run) -> bool {
-    (other.ended_at, other.id) < (run.ended_at, run.id)
-}
-
-fn was_judged(run: &Run) -> bool {
-    run.score.as_ref().is_some_and(|score| score.passed + score.failed + score.flaky > 0)
+    let (most, since) = match window {
+        None => (RUNS, None),
+        Some(Window::Runs(runs)) => (runs, None),
+        Some(Window::Time(time)) => (RUNS, Some(ago(ended_at, time))),
+    };
+    let filter = ComparableFilter {
+        owner: Some(&experiment.owner),
+        spec_id: &experiment.spec.spec_id,
+        before: Some((ended_at, run.id)),
+        since,
+        most: u64::from(most),
+    };
+    let runs = app.store.comparable_runs(filter).await?;
+    Ok(runs.into_iter().find(|earlier| earlier.run.pass_rate().is_some()))
 }
 
 fn ago(time: Timestamp, age: std::time::Duration) -> Timestamp {

@@ -6,7 +6,10 @@ mod message;
 use std::time::Duration;
 
 use scenario::alert::{Condition, Facts, Window};
-use store::{Alert, Experiment, NewDelivery, NewFiring, Page, Run, RunEnd, RunKind, RunState, StoreError};
+use scenario::regression::RunComparison;
+use store::{
+    Alert, Experiment, NewDelivery, NewFiring, Page, Run, RunEnd, RunKind, RunState, StoreError, report_without_output,
+};
 
 use super::repeat::Next;
 use crate::app::App;
@@ -58,16 +61,36 @@ async fn look_at(app: &App, alert: &Alert, experiment: &Experiment, run: &Run) -
         }
     };
     let window = alert.new.window.as_deref().and_then(|window| Window::parse(window).ok());
-    let before = match condition.looks_back() {
-        true => earlier::find(app, experiment, run, window).await?.and_then(|before| before.score),
+    let earlier = match condition.looks_back() {
+        true => earlier::find(app, experiment, run, window).await?,
         false => None,
     };
-    match condition.reason(&Facts { now, before: before.as_ref() }) {
+    let before = match earlier {
+        Some(earlier) => Some((app.store.run(earlier.run.id).await?, earlier.experiment)),
+        None => None,
+    };
+    let comparison = match &before {
+        Some(before) if condition.compares() => Some(compare(app, before, (run, experiment)).await?),
+        _ => None,
+    };
+    let before = before.and_then(|(before, _)| before.score);
+    match condition.reason(&Facts { now, before: before.as_ref(), comparison: comparison.as_ref() }) {
         Some(reason) => {
             fire(app, &Fired { alert, experiment, run, score: now, reason: &reason, at: app.clock.now() }).await
         }
         None => Ok(()),
     }
+}
+
+/// Compares two runs of one spec, scenario by scenario, as everybody else does.
+async fn compare(
+    app: &App,
+    (before, earlier): &(Run, Experiment),
+    (now, experiment): (&Run, &Experiment),
+) -> Result<RunComparison, StoreError> {
+    let baseline = report_without_output(&app.store, earlier, before).await?;
+    let candidate = report_without_output(&app.store, experiment, now).await?;
+    Ok(RunComparison::of(&before.id.to_string(), &[baseline], &[candidate]))
 }
 
 /// Writes down that an alert fired, together with its message.

@@ -7,9 +7,9 @@ use scenario::report::Report;
 use scenario::result::ScenarioResult;
 
 use super::side::Side;
-use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::badges::Mark;
 use crate::web::tables::{Head, table};
+use crate::web::untrusted_html;
 
 /// How many scenarios are listed.
 const LISTED: usize = 200;
@@ -70,7 +70,7 @@ fn invariants(before: Option<&ScenarioResult>, now: Option<&ScenarioResult>) -> 
     html! {
         @for (name, was, is) in changed {
             span.change-of {
-                (foreign::line(name, 60)) " " span class=(was.class()) { (was.sign()) } "→" span class=(is.class()) { (is.sign()) }
+                (untrusted_html::line(name, 60)) " " span class=(was.class()) { (was.sign()) } "→" span class=(is.class()) { (is.sign()) }
             } " "
         }
     }

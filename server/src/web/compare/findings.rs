@@ -1,14 +1,14 @@
 //! What became worse, what became better, and what nobody can tell: the same findings as those of `touchstone compare`.
 
 use maud::{Markup, html};
-use scenario::drift::{Change, Drift, Finding};
+use scenario::regression::{Change, Finding, RunComparison};
 use scenario::report::Report;
 use scenario::untrusted;
 
 use super::side::Side;
-use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::badges::Mark;
 use crate::web::tables::{Head, table};
+use crate::web::untrusted_html;
 
 /// How many findings are listed.
 const LISTED: usize = 200;
@@ -31,45 +31,50 @@ const HEADS: [Head<'_>; 6] = [
 type Told<'a> = (&'a Side, &'a Report);
 
 /// The verdict, and a row for each finding.
-pub(super) fn section(drift: &Drift, before: Told<'_>, now: Told<'_>) -> Markup {
+pub(super) fn section(comparison: &RunComparison, before: Told<'_>, now: Told<'_>) -> Markup {
     let (earlier, later) = (&before.0.experiment.spec.spec_id, &now.0.experiment.spec.spec_id);
     if earlier != later {
         return html! {
             p.notice role="status" {
-                "No verdict: these are experiments of two specs, " code { (untrusted::line(earlier, 60)) } " and "
+                strong { (comparison.summary()) } ". No verdict: these are experiments of two specs, " code { (untrusted::line(earlier, 60)) } " and "
                 code { (untrusted::line(later, 60)) } ", whose cells and invariants mean different things."
             }
         };
     }
     html! {
-        p class={ "notice " (class(drift)) } role="status" { strong { (drift.summary()) } }
+        p class={ "notice " (class(comparison)) } role="status" { strong { (comparison.summary()) } }
         @if before.0.run.digest != now.0.run.digest {
             p.notice { "They ran different versions of the spec: a change may be the spec's." }
         }
-        @for (words, only) in [("Only before", &drift.only_before), ("Only now", &drift.only_now)] {
+        @for difference in comparison.worlds.iter().take(NAMED) {
+            p.notice { "They ran in different worlds: " (untrusted_html::short_prose(difference, 300)) "." }
+        }
+        @for (words, only) in [("Only before", &comparison.removed), ("Only now", &comparison.only_now)] {
             @if !only.is_empty() {
                 p.quiet { (words) ": " (untrusted::line(&only.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "), 1000))
                     @if only.len() > NAMED { " and " (only.len() - NAMED) " more" }
                 }
             }
         }
-        @if !drift.findings.is_empty() {
+        @if !comparison.findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { "What changed" }
                 (table("What changed", "wide", &HEADS, &html! {
-                    @for finding in drift.findings.iter().take(LISTED) { (row(finding, before, now)) }
+                    @for finding in comparison.findings.iter().take(LISTED) { (row(finding, before, now)) }
                 }))
-                @if drift.findings.len() > LISTED { p.quiet { "and " (drift.findings.len() - LISTED) " more" } }
+                @if comparison.findings.len() > LISTED { p.quiet { "and " (comparison.findings.len() - LISTED) " more" } }
             }
         }
     }
 }
 
 /// How the verdict looks: bad with a regression, neither where nobody can tell, and good otherwise.
-fn class(drift: &Drift) -> &'static str {
-    if drift.regressed() {
+fn class(comparison: &RunComparison) -> &'static str {
+    if comparison.regressed() {
         "bad"
-    } else if drift.cells == 0 || drift.count(Change::InsufficientEvidence) > 0 {
+    } else if comparison.cells == 0
+        || comparison.count(Change::InsufficientEvidence) + comparison.count(Change::DifferentWorld) > 0
+    {
         "unsure"
     } else {
         "good"
@@ -79,7 +84,7 @@ fn class(drift: &Drift) -> &'static str {
 fn row(finding: &Finding, before: Told<'_>, now: Told<'_>) -> Markup {
     let (mark, class) = match finding.change {
         Change::Regressed => ("↓", "fail"),
-        Change::InsufficientEvidence => ("?", "not-run"),
+        Change::InsufficientEvidence | Change::DifferentWorld => ("?", "not-run"),
         Change::Improved => ("↑", "pass"),
     };
     html! {
@@ -89,12 +94,12 @@ fn row(finding: &Finding, before: Told<'_>, now: Told<'_>) -> Markup {
             } }
             th scope="row" { (untrusted::line(finding.cell.as_deref().unwrap_or("all cells"), 80)) }
             td { @match &finding.invariant {
-                Some(name) => (foreign::line(name, 60)),
+                Some(name) => (untrusted_html::line(name, 60)),
                 None => span.quiet { "the scenario" },
             } }
             td { (finding.before) " " (scenarios(finding, before)) }
             td { (finding.now) " " (scenarios(finding, now)) }
-            td.why { (foreign::short_prose(&finding.why, 300)) }
+            td.why { (untrusted_html::short_prose(&finding.why, 300)) }
         }
     }
 }

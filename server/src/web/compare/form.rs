@@ -6,10 +6,10 @@ use store::{HistoryFilter, Page, Past};
 use super::CompareQuery;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::web::foreign;
-use crate::web::marks::Mark;
-use crate::web::refusal::escaped;
+use crate::web::badges::Mark;
+use crate::web::error_page::escaped;
 use crate::web::session::Visitor;
+use crate::web::untrusted_html;
 
 /// How many experiments are offered.
 const OFFERED: u64 = 30;
@@ -73,7 +73,7 @@ fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Mar
                 list="newest" placeholder="id, its beginning, or latest"
                 aria-invalid=[problem.map(|_| "true")] aria-describedby=[described.as_deref()];
             @if let Some(Problem(message)) = problem {
-                p.problem id=[described.as_deref()] role="alert" { (foreign::short_prose(message, 300)) }
+                p.problem id=[described.as_deref()] role="alert" { (untrusted_html::short_prose(message, 300)) }
             }
         }
     }

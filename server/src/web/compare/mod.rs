@@ -12,14 +12,14 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::StatusCode;
 use maud::{Markup, html};
-use scenario::drift::Drift;
+use scenario::regression::RunComparison;
 use serde::Deserialize;
 
 use super::layout::{Frame, Tab};
 use super::session::Visitor;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use form::{Form, Problem};
 use side::Side;
 
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Router<App> {
 async fn compare(
     State(app): State<App>,
     visitor: Visitor,
-    Asked(query): Asked<CompareQuery>,
+    QueryParams(query): QueryParams<CompareQuery>,
 ) -> Result<Response, ApiError> {
     let asks = !query.a.trim().is_empty() && !query.b.trim().is_empty();
     let mut form = Form::new(&app, &visitor, query).await?;
@@ -77,9 +77,10 @@ async fn content(app: &App, before: &Side, now: &Side) -> Result<Markup, ApiErro
         return Ok(html! { p.notice role="status" { "Both are the same run, so there is nothing to compare." } });
     }
     let (earlier, later) = (before.report(app).await?, now.report(app).await?);
-    let drift = Drift::of(before.experiment.title(), std::slice::from_ref(&earlier), std::slice::from_ref(&later));
+    let comparison =
+        RunComparison::of(before.experiment.title(), std::slice::from_ref(&earlier), std::slice::from_ref(&later));
     Ok(html! {
-        (findings::section(&drift, (before, &earlier), (now, &later)))
+        (findings::section(&comparison, (before, &earlier), (now, &later)))
         (numbers::section(before, now))
         (changed::section((before, &earlier), (now, &later)))
     })

@@ -1,14 +1,15 @@
 //! The numbers of two experiments. They are told and decide nothing: times and costs are never twice the same.
 
 use maud::{Markup, html};
-use scenario::score::{ComparedMetric, Comparison};
+use scenario::metric::Unit;
+use scenario::regression::{ComparedMetric, compare_metrics};
 
 use super::side::Side;
-use crate::web::numbers::{count, duration, money, percent};
+use crate::web::numbers::{measured, percent};
 
 /// The table of numbers.
 pub(super) fn section(before: &Side, now: &Side) -> Markup {
-    let comparison = Comparison::of(&before.score, &now.score);
+    let metrics = compare_metrics(&before.score, &now.score);
     html! {
         section aria-labelledby="numbers" {
             h2 #numbers { "Numbers" }
@@ -19,88 +20,50 @@ pub(super) fn section(before: &Side, now: &Side) -> Markup {
                     @for side in [before, now] { th.number scope="col" { (side.named()) } }
                     th.number scope="col" { "Change" }
                 } }
-                tbody { @for metric in &comparison.metrics { (row(metric, before, now)) } }
+                tbody { @for compared in &metrics { (row(compared, before, now)) } }
             } }
         }
     }
 }
 
-fn row(metric: &ComparedMetric, before: &Side, now: &Side) -> Markup {
+fn row(compared: &ComparedMetric, before: &Side, now: &Side) -> Markup {
+    let unit = compared.metric.unit;
     html! {
         tr {
-            th scope="row" { (called(metric.name)) }
-            td.number { a href={ (before.place()) "#scenarios" } { (shown(metric.name, metric.baseline)) } }
-            td.number { a href={ (now.place()) "#scenarios" } { (shown(metric.name, metric.candidate)) } }
-            td.number { (change(metric)) }
+            th scope="row" { (compared.metric.label) }
+            td.number { a href={ (before.place()) "#scenarios" } { (measured(unit, compared.baseline)) } }
+            td.number { a href={ (now.place()) "#scenarios" } { (measured(unit, compared.candidate)) } }
+            td.number { (change(compared)) }
         }
     }
 }
 
-/// A number as people read it.
-fn shown(name: &str, value: f64) -> String {
-    match name {
-        "total_cost_usd" | "mean_cost_per_run_usd" => money(value),
-        "mean_wall_ms" | "p95_wall_ms" => duration(whole(value)),
-        "mean_composite" | "mean_tool_calls" => format!("{value:.2}"),
-        _ if is_share(name) => percent(value),
-        _ => count(whole(value)),
-    }
-}
-
-/// How far it is from one to the other: in points between shares, and otherwise also as a part of what was before.
-fn change(metric: &ComparedMetric) -> String {
-    let size = metric.delta.abs();
+/// The difference: in points between shares, and otherwise also as a part of what was before.
+fn change(compared: &ComparedMetric) -> String {
+    let size = compared.delta.abs();
     if size < 1e-9 {
         return "–".to_owned();
     }
-    let sign = if metric.delta < 0.0 { "−" } else { "+" };
-    if is_share(metric.name) {
+    let sign = if compared.delta < 0.0 { "−" } else { "+" };
+    if compared.metric.unit == Unit::Share {
         return format!("{sign}{} points", percent(size).trim_end_matches(" %"));
     }
-    let part = size / metric.baseline.abs();
+    let part = size / compared.baseline.abs();
     let part = if part.is_finite() { format!(" ({sign}{:.0} %)", part * 100.0) } else { String::new() };
-    format!("{sign}{}{part}", shown(metric.name, size))
-}
-
-/// Whether a number is a share of something.
-fn is_share(name: &str) -> bool {
-    matches!(name, "pass_rate" | "mean_pass_k" | "tool_success_rate")
-}
-
-/// What people call a number.
-fn called(name: &str) -> &str {
-    match name {
-        "pass_rate" => "Pass rate",
-        "mean_pass_k" => "pass^k",
-        "mean_composite" => "Composite",
-        "errors" => "Errors",
-        "side_effect_violations" => "Violations of rules",
-        "tool_success_rate" => "Tool calls that went well",
-        "mean_tool_calls" => "Tool calls of a scenario",
-        "mean_tokens" => "Tokens of a scenario",
-        "mean_cost_per_run_usd" => "Cost of a scenario",
-        "total_cost_usd" => "Cost",
-        "mean_wall_ms" => "Time of a scenario",
-        "p95_wall_ms" => "Time that 95 of 100 take at most",
-        other => other,
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is shown is small and not below 0")]
-fn whole(number: f64) -> u64 {
-    number.max(0.0).round() as u64
+    format!("{sign}{}{part}", measured(compared.metric.unit, size))
 }
 
 #[cfg(test)]
 mod tests {
-    use scenario::score::{ComparedMetric, Direction};
+    use scenario::metric::Metric;
+    use scenario::regression::ComparedMetric;
 
     use super::change;
 
     #[track_caller]
-    fn check(name: &'static str, baseline: f64, candidate: f64, expected: &str) {
-        let delta = candidate - baseline;
-        assert_eq!(change(&ComparedMetric { name, baseline, candidate, delta, direction: Direction::Same }), expected);
+    fn check(name: &str, baseline: f64, candidate: f64, expected: &str) {
+        let metric = Metric::all().find(|metric| metric.name == name).expect("a metric");
+        assert_eq!(change(&ComparedMetric::new(metric, baseline, candidate)), expected);
     }
 
     #[test]

@@ -9,9 +9,9 @@ use crate::api::experiments::{find, find_run};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::results::report_of;
-use crate::web::foreign;
-use crate::web::marks::{Mark, run_badge};
+use crate::web::badges::{Mark, run_badge};
 use crate::web::session::Visitor;
+use crate::web::untrusted_html;
 
 /// How many experiments are looked at to find one by the beginning of its id.
 const LOOKED_AT: u64 = 50;
@@ -62,7 +62,7 @@ impl Side {
     pub(super) fn named(&self) -> Markup {
         let when = self.experiment.created_at.to_string();
         html! {
-            a href=(self.place()) { (foreign::line(self.experiment.title(), 40)) } br;
+            a href=(self.place()) { (untrusted_html::line(self.experiment.title(), 40)) } br;
             span.quiet { (when.get(..16).unwrap_or(&when).replace('T', " ")) } br;
             (run_badge(self.run.state, self.run.verdict))
         }

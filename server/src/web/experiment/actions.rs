@@ -4,7 +4,7 @@ use axum::extract::{Form, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use serde::Deserialize;
-use store::{Experiment, Past, Run, RunState};
+use store::{ComparableRun, Experiment, Run, RunState};
 
 use super::Shown;
 use crate::api::experiments::cancel::end_early;
@@ -13,11 +13,11 @@ use crate::api::experiments::rerun::{RerunBody, run_again};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::At;
-use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::badges::Mark;
 use crate::web::numbers::count;
 use crate::web::session::Visitor;
 use crate::web::sign_in::BareForm;
+use crate::web::untrusted_html;
 
 /// What the form brings.
 #[derive(Debug, Deserialize)]
@@ -59,7 +59,7 @@ pub(super) async fn rerun(
 }
 
 /// All that can be done, for who may: below the heading, so that it is reached before what is below it.
-pub(super) fn toolbar(visitor: &Visitor, shown: &Shown, others: &[Past]) -> Markup {
+pub(super) fn toolbar(visitor: &Visitor, shown: &Shown, others: &[ComparableRun]) -> Markup {
     html! {
         div.toolbar role="group" aria-label="What can be done with the experiment" {
             @if visitor.may_submit() && shown.run.state != RunState::Open { (repeat(visitor, shown)) }
@@ -102,14 +102,14 @@ fn downloads(experiment: &Experiment, run: &Run) -> Markup {
     }
 }
 
-fn compare(experiment: &Experiment, others: &[Past]) -> Markup {
+fn compare(experiment: &Experiment, others: &[ComparableRun]) -> Markup {
     html! {
-        @if others.is_empty() { p.quiet { "There is no other experiment of this spec." } } @else {
+        @if others.is_empty() { p.quiet { "No other experiment has run all of this spec and ended." } } @else {
             form.stack method="get" action="/compare" {
                 input type="hidden" name="b" value=(experiment.id);
                 label for="other" { "With an earlier one" }
                 select #other name="a" {
-                    @for past in others { option value=(past.experiment.id) { (named(past)) } }
+                    @for other in others { option value=(other.experiment.id) { (named(other)) } }
                 }
                 button type="submit" { "Compare" }
             }
@@ -118,9 +118,8 @@ fn compare(experiment: &Experiment, others: &[Past]) -> Markup {
     }
 }
 
-fn named(past: &Past) -> Markup {
-    let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
-    let when = past.experiment.created_at.to_string();
+fn named(ComparableRun { experiment, run, .. }: &ComparableRun) -> Markup {
+    let when = experiment.created_at.to_string();
     let when = when.get(..16).unwrap_or(&when).replace('T', " ");
-    html! { (when) ", " (foreign::line(past.experiment.title(), 40)) ", " (stands) }
+    html! { (when) ", " (untrusted_html::line(experiment.title(), 40)) ", " (Mark::of_run(run.state, run.verdict).word()) }
 }

@@ -7,7 +7,7 @@ use store::{Run, RunState, StoreError, StoredScenario};
 use super::{ExperimentQuery, PART, Shown};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::web::marks::is_ending;
+use crate::web::badges::is_ending;
 use crate::web::numbers::count;
 
 /// Which scenarios are shown.

@@ -10,9 +10,9 @@ use store::{RunState, StoredScenario};
 
 use super::Shown;
 use super::choice::{chips, pager};
-use crate::web::foreign;
-use crate::web::marks::{Mark, is_ending};
+use crate::web::badges::{Mark, is_ending};
 use crate::web::numbers::percent;
+use crate::web::untrusted_html;
 
 /// The signs that a reader may not know.
 const LEGEND: [Mark; 7] =
@@ -43,7 +43,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
                         th scope="col" { "Cell" }
                         th.number scope="col" { "Pass rate" }
                         th scope="col" { "Scenario" }
-                        @for name in &shown.invariants { th scope="col" { (foreign::line(name, 40)) } }
+                        @for name in &shown.invariants { th scope="col" { (untrusted_html::line(name, 40)) } }
                         th scope="col" { "Rules and limits" }
                     } }
                     tbody { @for (id, replicas) in &cells { (row(shown, id, replicas)) } }
@@ -90,12 +90,13 @@ fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
 
 /// The parameters of a cell, each shortened by itself; the only cell of a spec without a matrix has none.
 pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
-    let parameters = &stored.scenario.parameters;
-    if parameters.is_empty() {
+    let (parameters, chaos) = (&stored.scenario.parameters, &stored.scenario.chaos);
+    if parameters.is_empty() && chaos.is_empty() {
         return vec!["all".to_owned()];
     }
     let pairs = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    pairs.map(|pair| untrusted::line(&pair, PARAMETER)).collect()
+    let chaos = (!chaos.is_empty()).then(|| format!("chaos={chaos}"));
+    chaos.into_iter().chain(pairs).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
 }
 
 /// The parameters of a cell, one below the other.

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use store::{Experiment, Run, RunKind, RunState};
 
 use crate::app::App;
-use crate::web::foreign;
-use crate::web::marks::{is_ending, standing_badge};
+use crate::web::badges::{is_ending, standing_badge};
+use crate::web::error_page::escaped;
 use crate::web::numbers::{ago, time};
-use crate::web::refusal::escaped;
 use crate::web::session::Visitor;
+use crate::web::untrusted_html;
 
 /// How many runs are offered.
 const RUNS: u32 = 20;
@@ -18,7 +18,7 @@ pub(super) fn standing(visitor: &Visitor, experiment: &Experiment, run: Option<&
     html! {
         nav.crumbs aria-label="Where this is" { a href="/experiments" { "Experiments" } " / " span { (experiment.id) } }
         div.head {
-            h1 { (foreign::line(experiment.title(), 120)) }
+            h1 { (untrusted_html::line(experiment.title(), 120)) }
             @if let Some(run) = run {
                 (standing_badge(run))
                 @if run.state == RunState::Open && !is_ending(run) && visitor.may_submit() { (end_early(visitor, experiment)) }
@@ -27,7 +27,7 @@ pub(super) fn standing(visitor: &Visitor, experiment: &Experiment, run: Option<&
         @if let Some((run, reason)) = run.and_then(|run| Some((run, run.reason.as_ref()?))) {
             p.notice {
                 @if is_ending(run) { "It is being ended early: " } @else { "It was ended early: " }
-                (foreign::short_prose(reason, 300))
+                (untrusted_html::short_prose(reason, 300))
             }
         }
     }
@@ -49,14 +49,14 @@ pub(super) fn facts(app: &App, experiment: &Experiment, tags: &[String]) -> Mark
         p.facts {
             span { "Spec "
                 a href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } {
-                    (foreign::line(&spec.spec_id, 80)) " v" (spec.version)
+                    (untrusted_html::line(&spec.spec_id, 80)) " v" (spec.version)
                 }
             }
             span { "Submitted " (ago(experiment.created_at, app.clock.now())) ", " (time(experiment.created_at)) }
             span { "Seed " code { (experiment.seed) } }
-            @if !experiment.owner.is_empty() { span { "Owner " (foreign::line(&experiment.owner, 64)) } }
-            @for tag in tags { a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 40)) } }
-            @if let Some(of) = &experiment.settings.rerun_of { span { "Repeats " (foreign::line(of, 80)) } }
+            @if !experiment.owner.is_empty() { span { "Owner " (untrusted_html::line(&experiment.owner, 64)) } }
+            @for tag in tags { a.tag href={ "/experiments?tag=" (escaped(tag)) } { (untrusted_html::line(tag, 40)) } }
+            @if let Some(of) = &experiment.settings.rerun_of { span { "Repeats " (untrusted_html::line(of, 80)) } }
         }
     }
 }

@@ -9,7 +9,7 @@ mod spec_file;
 mod summary;
 mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use serde::Deserialize;
-use store::{Experiment, HistoryFilter, Page, Past, Run, RunState, StoredScenario};
+use store::{ComparableFilter, ComparableRun, Experiment, Run, RunState, StoredScenario};
 
 use super::layout::{Frame, Tab};
 use super::live::follow;
@@ -27,7 +27,7 @@ use super::session::Visitor;
 use crate::api::experiments::{find, find_run, require_run};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::results::{Made, Standing};
 
 use choice::{Choice, asked, within};
@@ -83,7 +83,7 @@ async fn page(
     State(app): State<App>,
     visitor: Visitor,
     At(id): At<String>,
-    Asked(query): Asked<ExperimentQuery>,
+    QueryParams(query): QueryParams<ExperimentQuery>,
 ) -> Result<Response, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
@@ -120,7 +120,7 @@ async fn part(
     State(app): State<App>,
     visitor: Visitor,
     At(id): At<String>,
-    Asked(query): Asked<ExperimentQuery>,
+    QueryParams(query): QueryParams<ExperimentQuery>,
 ) -> Result<Markup, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;
@@ -136,11 +136,11 @@ async fn live(
     State(app): State<App>,
     visitor: Visitor,
     At(id): At<String>,
-    Asked(query): Asked<ExperimentQuery>,
+    QueryParams(query): QueryParams<ExperimentQuery>,
 ) -> Result<Response, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;
-    follow(app, run, None)
+    follow(app, &visitor.caller, run, None)
 }
 
 impl Shown {
@@ -166,6 +166,7 @@ impl Shown {
             div #standing {
                 (head::standing(visitor, &self.experiment, Some(&self.run)))
                 (verdict::sentence(self))
+                (verdict::caveats(self))
             }
         }
     }
@@ -198,13 +199,12 @@ fn named(part: &[StoredScenario]) -> Vec<String> {
     results.map(|result| result.invariants.iter().map(|one| one.name.clone()).collect()).next().unwrap_or_default()
 }
 
-/// Earlier and later experiments of the same spec.
-async fn others(app: &App, visitor: &Visitor, experiment: &Experiment) -> Result<Vec<Past>, ApiError> {
-    let filter = HistoryFilter {
-        owner: visitor.caller.sees(),
-        spec_id: Some(&experiment.spec.spec_id),
-        ..HistoryFilter::default()
-    };
-    let listed = app.store.history(filter, Page { after: None, most: OTHERS }).await?;
-    Ok(listed.items.into_iter().filter(|past| past.experiment.id != experiment.id).collect())
+/// Other experiments of the same spec that can be compared with this one, newest first, each with its newest run.
+async fn others(app: &App, visitor: &Visitor, experiment: &Experiment) -> Result<Vec<ComparableRun>, ApiError> {
+    let (owner, spec_id) = (visitor.caller.sees(), experiment.spec.spec_id.as_str());
+    let filter = ComparableFilter { owner, spec_id, before: None, since: None, most: OTHERS };
+    let mut runs = app.store.comparable_runs(filter).await?;
+    let mut seen = HashSet::from([experiment.id]);
+    runs.retain(|one| seen.insert(one.experiment.id));
+    Ok(runs)
 }

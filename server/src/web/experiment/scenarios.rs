@@ -9,10 +9,10 @@ use store::StoredScenario;
 use super::Shown;
 use super::choice::{chips, pager};
 use super::grid::{cell, parameters, status};
-use crate::web::foreign;
-use crate::web::marks::Mark;
+use crate::web::badges::Mark;
 use crate::web::numbers::{count, duration, money, score as two_digits};
 use crate::web::tables::{Head, table};
+use crate::web::untrusted_html;
 
 /// The columns of scenarios.
 const HEADS: [Head<'_>; 9] = [
@@ -81,10 +81,10 @@ fn numbers(result: &ScenarioResult, link: &str) -> Markup {
 
 /// The first thing that kept a scenario from passing.
 fn reason(result: ScenarioResult, link: &str) -> Markup {
-    let reasons = Row { status: Status::Fail, result }.reasons();
+    let reasons = Row { status: Status::Fail, tolerated: false, result }.reasons();
     html! {
         @if let Some((what, found)) = reasons.first() {
-            a href={ (link) "#why" } { (foreign::short_prose(what, 60)) } " " (foreign::short_prose(found, 140))
+            a href={ (link) "#why" } { (untrusted_html::short_prose(what, 60)) } " " (untrusted_html::short_prose(found, 140))
             @if reasons.len() > 1 { span.quiet { " and " (reasons.len() - 1) " more" } }
         }
     }

@@ -14,7 +14,7 @@ use super::ExperimentQuery;
 use crate::api::experiments::{find, require_run};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::web::session::Visitor;
 
 /// What the spec is called in an archive.
@@ -60,7 +60,7 @@ pub(super) async fn spec_file(
     State(app): State<App>,
     visitor: Visitor,
     At(id): At<String>,
-    Asked(query): Asked<ExperimentQuery>,
+    QueryParams(query): QueryParams<ExperimentQuery>,
 ) -> Result<Response, ApiError> {
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = require_run(&app, &experiment, query.run).await?;

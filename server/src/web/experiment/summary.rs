@@ -6,8 +6,8 @@ use store::{Run, RunState};
 
 use super::Shown;
 use super::choice::Choice;
-use crate::web::marks::is_ending;
-use crate::web::numbers::{count, counted, duration, money, percent, precise, score as two_digits};
+use crate::web::badges::is_ending;
+use crate::web::numbers::{count, count_noun, duration, money, percent, precise, score as two_digits};
 
 /// The numbers of a run as tiles.
 pub(super) fn tiles(shown: &Shown) -> Markup {
@@ -33,7 +33,7 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                 dd.more {
                     (chosen(shown, Status::Fail, &format!("{} failed", score.failed))) ", "
                     (chosen(shown, Status::Flaky, &format!("{} flaky", score.flaky))) ", "
-                    (chosen(shown, Status::Error, &counted(score.errors as u64, "error")))
+                    (chosen(shown, Status::Error, &count_noun(score.errors as u64, "error")))
                     @if not_run > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { strong { (not_run) " not run" } } }
                 }
             }
@@ -51,7 +51,7 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                 dt { "Cost" }
                 dd { a href="#scenarios" { (money(metrics.total_cost_usd)) } }
                 dd.more {
-                    (counted(metrics.total_tokens, "token"))
+                    (count_noun(metrics.total_tokens, "token"))
                     @if metrics.unpriced > 0 { ", " (metrics.unpriced) " without a price" }
                 }
             }
@@ -93,7 +93,7 @@ pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
 fn progress(run: &Run, not_run: u64) -> Markup {
     if is_ending(run) {
         return html! { p role="status" {
-            (counted(run.total.saturating_sub(run.ended), "scenario")) " will be stopped soon, "
+            (count_noun(run.total.saturating_sub(run.ended), "scenario")) " will be stopped soon, "
             (count(not_run)) " will not be run."
         } };
     }
@@ -102,7 +102,7 @@ fn progress(run: &Run, not_run: u64) -> Markup {
         p.progress role="status" {
             progress max="1" value=(format!("{share:.3}")) aria-label="Scenarios that have ended" {}
             span {
-                (run.ended) " of " (counted(run.total, "scenario")) @if run.total == 1 { " has ended" } @else { " have ended" }
+                (run.ended) " of " (count_noun(run.total, "scenario")) @if run.total == 1 { " has ended" } @else { " have ended" }
             }
         }
     }

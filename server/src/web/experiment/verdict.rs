@@ -8,7 +8,11 @@ use store::{Run, RunState};
 use super::Shown;
 use super::choice::Choice;
 use super::summary::not_run;
-use crate::web::numbers::{count, counted};
+use crate::web::numbers::{count, count_noun};
+use crate::web::untrusted_html;
+
+/// How many caveats are shown.
+const CAVEATS: usize = 10;
 
 /// The verdict of a run that has ended.
 pub(super) fn sentence(shown: &Shown) -> Markup {
@@ -23,10 +27,19 @@ pub(super) fn sentence(shown: &Shown) -> Markup {
     html! { p.verdict { (said) "." } }
 }
 
+/// What readers must know to see what the results are worth.
+pub(super) fn caveats(shown: &Shown) -> Markup {
+    let caveats = &shown.numbers.thing.caveats;
+    html! {
+        @for caveat in caveats.iter().take(CAVEATS) { p.notice.unsure { strong { "Caveat" } ": " (untrusted_html::short_prose(caveat, 500)) } }
+        @if caveats.len() > CAVEATS { p.quiet { "and " (count_noun((caveats.len() - CAVEATS) as u64, "more caveat")) } }
+    }
+}
+
 fn unfinished(run: &Run, score: &ExperimentScore) -> Markup {
     html! {
         strong { "No verdict" } ": "
-        a href="#scenarios" { (count(not_run(run, score))) " of " (counted(run.total, "scenario")) } " were not run"
+        a href="#scenarios" { (count(not_run(run, score))) " of " (count_noun(run.total, "scenario")) } " were not run"
     }
 }
 
@@ -36,7 +49,7 @@ fn passed(score: &ExperimentScore) -> Markup {
         strong { "Passed" } ": "
         a href="#grid" { @match score.cells.len() { 1 => "the only cell", cells => { "all " (count(cells as u64)) " cells" } } }
         @if score.cells.len() == 1 { " reaches its bar" } @else { " reach their bar" }
-        @if missed > 0 { ", although " a href="#scenarios" { (counted(missed, "scenario")) } " did not pass" }
+        @if missed > 0 { ", although " a href="#scenarios" { (count_noun(missed, "scenario")) } " did not pass" }
     }
 }
 
@@ -51,9 +64,9 @@ fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
         @match &shown.numbers.thing.most_missed {
             Some((name, scenarios)) => {
                 "; most often missed: " code { (untrusted::line(name, 100)) } " ("
-                a href=(shown.at(Choice::Missed, 0, "scenarios")) { (counted(*scenarios, "scenario")) } ")"
+                a href=(shown.at(Choice::Missed, 0, "scenarios")) { (count_noun(*scenarios, "scenario")) } ")"
             }
-            None if violations > 0 => { "; forbidden rules were broken " (counted(violations, "time")) },
+            None if violations > 0 => { "; forbidden rules were broken " (count_noun(violations, "time")) },
             None => {},
         }
     }
@@ -62,7 +75,7 @@ fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
 fn errored(score: &ExperimentScore) -> Markup {
     html! {
         strong { "No verdict" } ": "
-        a href="#scenarios" { (count(score.errors as u64)) " of " (counted(score.total as u64, "scenario")) }
+        a href="#scenarios" { (count(score.errors as u64)) " of " (count_noun(score.total as u64, "scenario")) }
         " could not be judged, and no cell failed"
     }
 }

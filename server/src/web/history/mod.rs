@@ -10,18 +10,17 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, html};
-use store::{HistoryFilter, Page, Past};
+use store::{ComparableFilter, HistoryFilter, Page, Past};
 
 use super::chart::sparkline;
-use super::foreign;
+use super::error_page::escaped;
 use super::layout::{Frame, Tab};
 use super::numbers::percent;
-use super::refusal::escaped;
 use super::session::Visitor;
-use super::whole::whole_runs;
+use super::untrusted_html;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 
 use known::Known;
 use query::HistoryQuery;
@@ -43,7 +42,7 @@ pub(super) fn routes() -> Router<App> {
 async fn history(
     State(app): State<App>,
     visitor: Visitor,
-    Asked(query): Asked<HistoryQuery>,
+    QueryParams(query): QueryParams<HistoryQuery>,
 ) -> Result<Markup, ApiError> {
     let wanted = query.read()?;
     let filter = HistoryFilter { owner: visitor.caller.sees(), ..wanted.filter() };
@@ -76,7 +75,7 @@ async fn history(
     Ok(Frame { title: "Experiments", tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body))
 }
 
-/// The pass rates of the specs on a page, oldest first, of runs that ran all of their plan.
+/// The pass rates of the specs on a page, oldest first, of comparable runs.
 async fn trends(app: &App, visitor: &Visitor, items: &[Past]) -> Result<Vec<(String, Vec<f64>)>, ApiError> {
     let (mut seen, mut trends) = (BTreeSet::new(), Vec::new());
     for past in items {
@@ -84,9 +83,10 @@ async fn trends(app: &App, visitor: &Visitor, items: &[Past]) -> Result<Vec<(Str
         if trends.len() >= SPECS || !seen.insert(spec_id) {
             continue;
         }
-        let filter = HistoryFilter { owner: visitor.caller.sees(), spec_id: Some(spec_id), ..HistoryFilter::default() };
-        let ended = whole_runs(app, filter, POINTS).await?;
-        let rates: Vec<f64> = ended.iter().rev().filter_map(|past| past.run.as_ref()?.pass_rate()).collect();
+        let owner = visitor.caller.sees();
+        let filter = ComparableFilter { owner, spec_id, before: None, since: None, most: POINTS };
+        let runs = app.store.comparable_runs(filter).await?;
+        let rates: Vec<f64> = runs.iter().rev().filter_map(|one| one.run.pass_rate()).collect();
         if !rates.is_empty() {
             trends.push((spec_id.to_owned(), rates));
         }
@@ -101,7 +101,7 @@ fn strip(trends: &[(String, Vec<f64>)]) -> Markup {
             ul.strip {
                 @for (spec_id, rates) in trends {
                     li {
-                        a href={ "/specs/" (escaped(spec_id)) } { (foreign::line(spec_id, 40)) }
+                        a href={ "/specs/" (escaped(spec_id)) } { (untrusted_html::line(spec_id, 40)) }
                         (sparkline(spec_id, rates))
                         span.number { (percent(rates.last().copied().unwrap_or_default())) }
                     }

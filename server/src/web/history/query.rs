@@ -34,7 +34,7 @@ pub(super) struct HistoryQuery {
 
 /// The same, read.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ReadQuery<'a> {
     query: &'a HistoryQuery,
     status: Option<PastStatus>,
     since: Option<Timestamp>,
@@ -43,7 +43,7 @@ pub(super) struct Wanted<'a> {
 
 impl HistoryQuery {
     /// Reads it, or says what is wrong.
-    pub(super) fn read(&self) -> Result<Wanted<'_>, ApiError> {
+    pub(super) fn read(&self) -> Result<ReadQuery<'_>, ApiError> {
         let status = match self.status.as_str() {
             "" => None,
             word => Some(
@@ -55,7 +55,7 @@ impl HistoryQuery {
         };
         // A day is wanted as a whole.
         let until = day(&self.until)?.and_then(|day| day.checked_add(SignedDuration::from_hours(24)).ok());
-        Ok(Wanted { query: self, status, since: day(&self.since)?, until })
+        Ok(ReadQuery { query: self, status, since: day(&self.since)?, until })
     }
 
     /// Whether not all are wanted.
@@ -116,7 +116,7 @@ impl HistoryQuery {
     }
 }
 
-impl Wanted<'_> {
+impl ReadQuery<'_> {
     /// What the store is asked for, of all owners.
     pub(super) fn filter(&self) -> HistoryFilter<'_> {
         let HistoryQuery { text, spec, tag, .. } = self.query;

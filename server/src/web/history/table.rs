@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use scenario::untrusted;
 use store::{Experiment, Past, RunNumbers, RunState, SpecVersion};
 
-use crate::web::foreign;
-use crate::web::marks::run_badge;
+use crate::web::badges::run_badge;
+use crate::web::error_page::escaped;
 use crate::web::numbers::{ago, duration, money, percent};
-use crate::web::refusal::escaped;
 use crate::web::tables::{self, Head};
+use crate::web::untrusted_html;
 
 /// How many characters of an id are shown: as many as say to the millisecond when it was made.
 const SHORT: usize = 13;
@@ -44,7 +44,7 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
             @if owners { td { (owner(&experiment.owner)) } }
             td.tags {
                 @for tag in tags.iter().take(TAGS) {
-                    a.tag href={ "/experiments?tag=" (escaped(tag)) } { (foreign::line(tag, 30)) } " "
+                    a.tag href={ "/experiments?tag=" (escaped(tag)) } { (untrusted_html::line(tag, 30)) } " "
                 }
             }
             (numbers(run.as_ref(), &link))
@@ -60,7 +60,7 @@ fn named(experiment: &Experiment, link: &str) -> Markup {
     let name = Some(experiment.title()).filter(|title| *title != experiment.spec.spec_id);
     html! {
         @match name {
-            Some(name) => { a href=(link) { (foreign::line(name, 80)) } " " span.quiet { (short) } },
+            Some(name) => { a href=(link) { (untrusted_html::line(name, 80)) } " " span.quiet { (short) } },
             None => a href=(link) { (short) },
         }
     }
@@ -70,14 +70,14 @@ fn named(experiment: &Experiment, link: &str) -> Markup {
 fn spec(spec: &SpecVersion) -> Markup {
     html! {
         a.cut href={ "/specs/" (escaped(&spec.spec_id)) "?version=" (spec.version) } title=(untrusted::line(&spec.spec_id, 200)) {
-            span { (foreign::line(&spec.spec_id, 200)) } span.quiet { "v" (spec.version) }
+            span { (untrusted_html::line(&spec.spec_id, 200)) } span.quiet { "v" (spec.version) }
         }
     }
 }
 
 /// Whose something is.
 pub(in crate::web) fn owner(owner: &str) -> Markup {
-    html! { @if owner.is_empty() { span.quiet { "this machine" } } @else { (foreign::line(owner, 64)) } }
+    html! { @if owner.is_empty() { span.quiet { "this machine" } } @else { (untrusted_html::line(owner, 64)) } }
 }
 
 /// The numbers of a run, each of which leads to where it comes from.

@@ -5,9 +5,9 @@ use scenario::evidence::{Answer, CommandAnswer, Files, JudgeAnswer, SqlAnswer};
 use scenario::untrusted;
 
 use crate::web::ansi;
-use crate::web::foreign::{Marks, ending};
 use crate::web::json;
 use crate::web::numbers::{bytes, money};
+use crate::web::untrusted_html::{Marks, ending};
 
 /// How many bytes of what a check printed stand in a page.
 const MOST: usize = 16 * 1024;

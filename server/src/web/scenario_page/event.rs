@@ -1,14 +1,15 @@
 //! What workers told while a scenario was run, in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
+use scenario::event::Event;
+use scenario::trace::Moment;
 use scenario::untrusted;
 use serde_json::Value;
 use store::{StoredEvent, WorkerId};
 
 use super::Shown;
-use super::moment::{Kind, Moment};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::web::json;
@@ -18,46 +19,62 @@ use crate::web::numbers::{duration, score};
 pub(super) fn event(shown: &Shown, index: usize, moment: &Moment<'_>) -> (Markup, Markup) {
     let Some(stored) = shown.events.get(index) else { return (html! {}, html! {}) };
     let event = &stored.event;
-    let label = match (moment.kind, event.body["phase"].as_str()) {
-        (Kind::Phase, Some(phase)) => html! {
-            strong { (untrusted::line(phase, 40)) }
-            @if moment.failed { " " span.bad { (broken_off(&shown.events)) } }
-            @else if event.kind == "phase_started" { " " span.quiet { "has begun" } }
+    let body = shown.workers.named(event.happened.body());
+    let label = match &event.happened {
+        Event::PhaseStarted(phase) | Event::PhaseEnded(phase, _) => html! {
+            strong { (phase) }
+            @if moment.broken_off { " " span.bad { (broken_off(&shown.events)) } }
+            @else if matches!(event.happened, Event::PhaseStarted(_)) { " " span.quiet { "has begun" } }
         },
-        _ => html! {
-            (untrusted::line(&event.kind.replace('_', " "), 60)) " "
-            span.quiet { (untrusted::line(&in_short(&event.body), 120)) }
+        happened => html! {
+            (untrusted::line(&happened.kind().replace('_', " "), 60)) " "
+            span.quiet { (untrusted::line(&in_short(&body), 120)) }
         },
     };
-    (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&event.body, shown.marks())) })
+    (label, html! { p.quiet { "At " (event.at) ", event " (stored.number) } (json::value(&body, shown.marks())) })
 }
 
 /// Why a phase has no end of its own: somebody ended the attempt, or it failed.
 fn broken_off(events: &[StoredEvent]) -> &'static str {
-    let is_ended = |stored: &StoredEvent| ["given_up", "released", "lost"].contains(&stored.event.kind.as_str());
+    let is_ended = |stored: &StoredEvent| {
+        matches!(stored.event.happened, Event::GivenUp { .. } | Event::Released { .. } | Event::Lost { .. })
+    };
     if events.iter().any(is_ended) { "was broken off" } else { "failed" }
 }
 
 /// The key under which the whole name of a worker stands, beside the name of its machine.
 const WHOLE_NAME: &str = "worker_id";
 
-/// Calls workers by the names of their machines, as far as these are known.
-pub(super) async fn name_workers(app: &App, events: &mut [StoredEvent]) -> Result<(), ApiError> {
-    let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for stored in events {
-        let Some(id) = stored.event.body["worker"].as_str().map(ToOwned::to_owned) else { continue };
-        let host = match (known.get(&id), id.parse::<WorkerId>()) {
-            (Some(host), _) => host.clone(),
-            (None, Ok(worker)) => app.store.worker(worker).await?.map(|worker| worker.new.host),
-            (None, Err(_)) => None,
-        };
-        if let (Some(host), Some(body)) = (&host, stored.event.body.as_object_mut()) {
-            body.insert("worker".to_owned(), host.as_str().into());
-            body.insert(WHOLE_NAME.to_owned(), id.as_str().into());
+/// The names of the machines of workers, as far as these are known.
+#[derive(Debug, Default)]
+pub(super) struct WorkerNames(BTreeMap<String, String>);
+
+impl WorkerNames {
+    /// The names of all workers that events tell of.
+    pub(super) async fn of(app: &App, events: &[StoredEvent]) -> Result<Self, ApiError> {
+        let ids: BTreeSet<_> = events.iter().filter_map(|stored| worker(&stored.event.happened.body())).collect();
+        let mut names = BTreeMap::new();
+        for id in ids {
+            let Ok(worker) = id.parse::<WorkerId>() else { continue };
+            names.extend(app.store.worker(worker).await?.map(|worker| (id, worker.new.host)));
         }
-        known.insert(id, host);
+        Ok(Self(names))
     }
-    Ok(())
+
+    /// The body of an event, with its worker called by the name of its machine.
+    pub(super) fn named(&self, mut body: Value) -> Value {
+        let known = worker(&body).and_then(|id| Some((self.0.get(&id)?, id)));
+        if let (Some((host, id)), Some(fields)) = (known, body.as_object_mut()) {
+            fields.insert("worker".to_owned(), host.as_str().into());
+            fields.insert(WHOLE_NAME.to_owned(), id.into());
+        }
+        body
+    }
+}
+
+/// The worker that an event tells of; one of a kind that this version does not know may have one too.
+fn worker(body: &Value) -> Option<String> {
+    body["worker"].as_str().map(ToOwned::to_owned)
 }
 
 /// What an event says besides its kind, on one line.

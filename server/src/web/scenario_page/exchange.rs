@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use scenario::evidence::{AuditEvent, Audited, Evidence, Exchange};
+use scenario::trace::{Moment, Source};
 use scenario::untrusted;
 
-use super::moment::{Moment, Source};
-use super::told::answered;
-use crate::web::foreign::{Marks, beginning};
+use super::moment_html::{answered, fault};
 use crate::web::json;
-use crate::web::numbers::counted;
+use crate::web::numbers::count_noun;
+use crate::web::untrusted_html::{Marks, beginning};
 
 /// How many headers or parameters of a request stand in a page.
 const PAIRS: usize = 100;
@@ -78,6 +78,7 @@ pub(super) fn exchange(
     let label = html! {
         strong { (untrusted::line(&exchange.method, 12)) } " "
         (untrusted::line(service, 40)) (marks.text(&untrusted::line(&exchange.path, 140))) " " (answered(exchange.status))
+        (fault(exchange.fault.as_ref()))
     };
     let details = html! {
         @if !exchange.query.is_empty() { p.part { "Query" } (pairs(&exchange.query, marks)) }
@@ -116,7 +117,7 @@ pub(super) fn only_counted(evidence: Option<&Evidence>) -> Markup {
     html! {
         @for (service, many) in over.filter(|(_, many)| *many > 0) {
             p.quiet {
-                (counted(many, "more request")) " to " code { (untrusted::line(service, 40)) }
+                (count_noun(many, "more request")) " to " code { (untrusted::line(service, 40)) }
                 " came after the last one that is kept, and " (if many == 1 { "was" } else { "were" }) " only counted."
             }
         }

@@ -5,26 +5,27 @@ use scenario::plan::parameter_text;
 use scenario::untrusted;
 
 use super::Shown;
-use crate::api::experiments::details::Found;
-use crate::web::foreign;
+use crate::api::experiments::details::FoundScenario;
 use crate::web::numbers::{duration, score as two_digits};
+use crate::web::untrusted_html;
 
 /// The head of the page.
 pub(super) fn head(shown: &Shown) -> Markup {
-    let Found { experiment, run, stored, .. } = &shown.found;
+    let FoundScenario { experiment, run, stored, .. } = &shown.found;
     let scenario = &stored.scenario;
     html! {
         nav.crumbs aria-label="Where this is" {
             a href="/experiments" { "Experiments" } " / "
-            a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (foreign::line(experiment.title(), 60)) }
+            a href={ "/experiments/" (experiment.id) "?run=" (run.id.number) } { (untrusted_html::line(experiment.title(), 60)) }
             " / "
             span { (scenario.id) }
         }
         div.head { h1 { (scenario.id) } (shown.status.badge()) }
         p.facts {
             @for (name, value) in &scenario.parameters {
-                span { (foreign::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
+                span { (untrusted_html::line(name, 60)) " " code { (untrusted::line(&parameter_text(value), 80)) } }
             }
+            @if !scenario.chaos.is_empty() { span { "Chaos " code { (untrusted_html::line(&scenario.chaos, 60)) } } }
             span { "Replica " (scenario.replica) }
             span { "Seed " code { (scenario.seed) } }
             @if let Some(result) = &stored.result {

@@ -1,23 +1,23 @@
 //! One scenario: its story in time, what was judged and why, and all that it left.
 
-mod again;
 mod answers;
-mod beside;
-mod chosen;
+mod changes;
+mod conversation;
 mod event;
+mod evidence_cache;
 mod exchange;
+mod faults;
 mod head;
-mod judged;
-mod left;
-mod moment;
+mod moment_filter;
+mod moment_html;
 mod output;
+mod reproduce;
 mod search;
-mod stories;
-mod story;
-mod talk;
+mod siblings;
 mod task;
-mod told;
-mod used;
+mod timeline;
+mod usage;
+mod verdicts;
 
 use std::sync::Arc;
 
@@ -30,25 +30,28 @@ use maud::{Markup, html};
 use scenario::evidence::Evidence;
 use scenario::plan::ScenarioId;
 use scenario::report::Report;
+use scenario::score::Status;
+use scenario::trace::TimedEvent;
 use serde::Deserialize;
 use store::{AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
 
+use super::badges::{Mark, is_ending};
+use super::error_page::escaped;
 use super::experiment::Taken;
-use super::foreign::{self, Marks};
 use super::layout::{Frame, Tab};
 use super::live::follow;
-use super::marks::{Mark, is_ending};
-use super::refusal::escaped;
 use super::session::Visitor;
-use crate::api::experiments::details::{Found, report_alone};
+use super::untrusted_html::{self, Marks};
+use crate::api::experiments::details::{FoundScenario, report_alone};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, At};
-use crate::results::{Made, Standing, status_of};
+use crate::extract::{At, QueryParams};
+use crate::results::{Made, ScenarioStatus, Standing};
 
+use event::WorkerNames;
 use task::AgentTask;
 
-pub(crate) use stories::Stories;
+pub(crate) use evidence_cache::Stories;
 
 /// The numbers of a run that goes on are made for the page of one scenario only when it has no more scenarios than this.
 const FEW: u64 = 200;
@@ -73,7 +76,7 @@ struct ScenarioQuery {
 
 /// What a page shows of a scenario.
 struct Shown {
-    found: Found,
+    found: FoundScenario,
     query: ScenarioQuery,
     status: Mark,
     /// What judging said, once it has.
@@ -82,6 +85,8 @@ struct Shown {
     evidence: Option<Arc<Evidence>>,
     missing: Option<String>,
     events: Vec<StoredEvent>,
+    /// The names of the machines of workers.
+    workers: WorkerNames,
     /// What the agent was asked; `None` when the spec cannot be read any more.
     task: Option<AgentTask>,
     /// The numbers of its run, which know the other scenarios; `None` while they take long to make.
@@ -105,11 +110,11 @@ async fn page(
     State(app): State<App>,
     visitor: Visitor,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<ScenarioQuery>,
+    QueryParams(query): QueryParams<ScenarioQuery>,
     headers: HeaderMap,
 ) -> Result<Markup, ApiError> {
     let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
-    let shown = Shown { origin: again::origin(&headers), ..shown };
+    let shown = Shown { origin: reproduce::origin(&headers), ..shown };
     let title = format!("{scenario} · {}", shown.found.experiment.title());
     let goes_on = shown.goes_on();
     let body = html! {
@@ -125,7 +130,7 @@ async fn part(
     State(app): State<App>,
     visitor: Visitor,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<ScenarioQuery>,
+    QueryParams(query): QueryParams<ScenarioQuery>,
 ) -> Result<Markup, ApiError> {
     let shown = Shown::read(&app, &visitor, &id, &scenario, query).await?;
     Ok(html! { div #live { (shown.content()) } })
@@ -136,10 +141,10 @@ async fn live(
     State(app): State<App>,
     visitor: Visitor,
     At((id, scenario)): At<(String, String)>,
-    Asked(query): Asked<ScenarioQuery>,
+    QueryParams(query): QueryParams<ScenarioQuery>,
 ) -> Result<Response, ApiError> {
-    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
-    follow(app, found.run, Some(scenario))
+    let found = FoundScenario::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
+    follow(app, &visitor.caller, found.run, Some(scenario))
 }
 
 impl Shown {
@@ -150,7 +155,7 @@ impl Shown {
         scenario: &str,
         query: ScenarioQuery,
     ) -> Result<Self, ApiError> {
-        let found = Found::find(app, &visitor.caller, id, scenario, query.run).await?;
+        let found = FoundScenario::find(app, &visitor.caller, id, scenario, query.run).await?;
         let source = found.attempt(query.attempt).ok();
         let (evidence, missing) = match source {
             Some((job, attempt)) => app.stories.of(app, job, attempt).await?,
@@ -162,24 +167,14 @@ impl Shown {
         if let Some(attempt) = source.map(|(_, attempt)| attempt).or_else(newest) {
             events.retain(|stored| stored.event.attempt == attempt);
         }
-        event::name_workers(app, &mut events).await?;
+        let workers = WorkerNames::of(app, &events).await?;
         let report = match &found.stored.result {
             Some(result) => Some(report_alone(app, &found.experiment, &found.run, result.clone()).await?),
             None => None,
         };
-        let status = match status_of(&found.stored, &found.run) {
-            "pass" => Mark::Pass,
-            "fail" => Mark::Fail,
-            "flaky" => Mark::Flaky,
-            "error" => Mark::Error,
-            "not_run" => Mark::NotRun,
-            _ if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => Mark::Running,
-            _ if is_ending(&found.run) => Mark::NotRun,
-            _ => Mark::Waiting,
-        };
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
         let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
-        let Found { experiment, run, stored, .. } = &found;
+        let FoundScenario { experiment, run, stored, .. } = &found;
         let task = match spec_of(&app.store, run).await {
             Ok(spec) => Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref())),
             Err(StoreError::Unreadable(_)) => None,
@@ -187,12 +182,45 @@ impl Shown {
         };
         let is_quick = run.score.is_some() || run.total <= FEW;
         let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
-        Ok(Self { found, query, status, report, evidence, missing, events, task, numbers, taken, origin: None })
+        let score = numbers.as_ref().map(|numbers| &numbers.thing.score);
+        let status = match ScenarioStatus::of(&found.stored, &found.run, score) {
+            ScenarioStatus::Ended(Status::Pass) => Mark::Pass,
+            ScenarioStatus::Ended(Status::Fail) => Mark::Fail,
+            ScenarioStatus::Ended(Status::Flaky) => Mark::Flaky,
+            ScenarioStatus::Ended(Status::Error) => Mark::Error,
+            ScenarioStatus::NotRun => Mark::NotRun,
+            ScenarioStatus::Pending
+                if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) =>
+            {
+                Mark::Running
+            }
+            ScenarioStatus::Pending if is_ending(&found.run) => Mark::NotRun,
+            ScenarioStatus::Pending => Mark::Waiting,
+        };
+        Ok(Self {
+            found,
+            query,
+            status,
+            report,
+            evidence,
+            missing,
+            events,
+            workers,
+            task,
+            numbers,
+            taken,
+            origin: None,
+        })
     }
 
     /// The marks of this attempt.
     fn marks(&self) -> Marks<'_> {
         Marks { key: self.evidence.as_ref().and_then(|evidence| evidence.marker_key.as_deref()) }
+    }
+
+    /// What workers told, as a timeline takes it.
+    fn timed_events(&self) -> Vec<TimedEvent<'_>> {
+        self.events.iter().map(|stored| TimedEvent::from(&stored.event)).collect()
     }
 
     /// Whether more can come of the scenario.
@@ -228,7 +256,7 @@ impl Shown {
     }
 
     fn below(&self, what: &str) -> String {
-        let Found { experiment, run, stored, .. } = &self.found;
+        let FoundScenario { experiment, run, stored, .. } = &self.found;
         format!("/experiments/{}/scenarios/{}{what}?run={}", experiment.id, stored.scenario.id, run.id.number)
     }
 
@@ -241,13 +269,13 @@ impl Shown {
 
     /// Where another scenario of its run is.
     fn beside(&self, scenario: &ScenarioId) -> String {
-        let Found { experiment, run, .. } = &self.found;
+        let FoundScenario { experiment, run, .. } = &self.found;
         format!("/experiments/{}/scenarios/{scenario}?run={}", experiment.id, run.id.number)
     }
 
     /// Where the API has this scenario.
     fn api(&self) -> String {
-        let Found { experiment, stored, .. } = &self.found;
+        let FoundScenario { experiment, stored, .. } = &self.found;
         format!("/v1/experiments/{}/scenarios/{}", experiment.id, stored.scenario.id)
     }
 
@@ -255,22 +283,24 @@ impl Shown {
         let row = self.report.as_ref().and_then(|report| report.rows.first());
         html! {
             (head::head(self))
-            (beside::section(self))
+            @if let Some(row) = row { (verdicts::caveats(row)) }
+            (siblings::section(self))
             (task::section(self))
-            @if let Some(missing) = &self.missing { p.notice.bad { (foreign::text(missing)) } }
+            @if let Some(missing) = &self.missing { p.notice.bad { (untrusted_html::text(missing)) } }
             @if let Some(row) = row {
-                (judged::why(self, row))
-                (judged::invariants(self, row))
-                (judged::rules(self, row))
+                (verdicts::why(self, row))
+                (verdicts::invariants(self, row))
+                (verdicts::rules(self, row))
             }
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
-            @if !self.is_untouched() { (story::section(self)) }
+            (faults::section(self))
+            @if !self.is_untouched() { (timeline::section(self)) }
             @if let Some(evidence) = &self.evidence {
-                (left::section(self, evidence))
+                (changes::section(self, evidence))
                 (output::section(self, evidence))
             }
-            @if !self.is_untouched() { (used::section(self, row)) }
-            @if let (Some(report), Some(row)) = (&self.report, row) { (again::section(self, report, row)) }
+            @if !self.is_untouched() { (usage::section(self, row)) }
+            @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce::section(self, report, row)) }
         }
     }
 }

@@ -7,14 +7,14 @@ use maud::{Markup, html};
 use scenario::evidence::{Captured, Evidence};
 
 use super::{ScenarioQuery, Shown};
-use crate::api::experiments::details::Found;
+use crate::api::experiments::details::FoundScenario;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::web::ansi;
-use crate::web::foreign::{beginning, ending};
 use crate::web::numbers::bytes;
 use crate::web::session::Visitor;
+use crate::web::untrusted_html::{beginning, ending};
 
 /// How many bytes of each end stand in a page.
 const MOST: usize = 32 * 1024;
@@ -36,9 +36,9 @@ pub(super) async fn file(
     State(app): State<App>,
     visitor: Visitor,
     At((id, scenario, stream)): At<(String, String, String)>,
-    Asked(query): Asked<ScenarioQuery>,
+    QueryParams(query): QueryParams<ScenarioQuery>,
 ) -> Result<Response, ApiError> {
-    let found = Found::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
+    let found = FoundScenario::find(&app, &visitor.caller, &id, &scenario, query.run).await?;
     let output = app.shows.outputs().of(&app, &found.stored).await?;
     let text = match stream.as_str() {
         "stdout" => output.stdout.clone(),

@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use scenario::evidence::{Answer, AuditEvent, Blob, Body, Evidence};
+use scenario::trace::{Moment, Source};
 use store::StoredEvent;
 
 use super::Shown;
 use super::exchange::{Key, answer, key};
-use super::moment::{Moment, Source};
-use super::told::written_down;
+use super::moment_html::written_down;
 
 /// What is looked for.
 #[derive(Debug)]
@@ -35,15 +35,16 @@ impl<'a> Search<'a> {
     pub(super) fn finds(&self, shown: &Shown, moment: &Moment<'_>) -> bool {
         let evidence = shown.evidence.as_deref();
         match (moment.source, evidence) {
-            (Source::Event(index), _) => shown.events.get(index).is_some_and(|stored| self.in_event(stored)),
+            (Source::Event(index), _) => shown.events.get(index).is_some_and(|stored| self.in_event(shown, stored)),
             (source, Some(evidence)) => self.in_evidence(evidence, source).unwrap_or(false),
             (_, None) => false,
         }
     }
 
-    fn in_event(&self, stored: &StoredEvent) -> bool {
-        let event = &stored.event;
-        self.is_in(&event.kind) || self.is_in(&event.kind.replace('_', " ")) || self.is_in(&event.body.to_string())
+    fn in_event(&self, shown: &Shown, stored: &StoredEvent) -> bool {
+        let happened = &stored.event.happened;
+        let body = || shown.workers.named(happened.body()).to_string();
+        self.is_in(happened.kind()) || self.is_in(&happened.kind().replace('_', " ")) || self.is_in(&body())
     }
 
     fn in_evidence(&self, evidence: &Evidence, source: Source<'_>) -> Option<bool> {
@@ -54,10 +55,9 @@ impl<'a> Search<'a> {
                 let call = model?.calls.get(index)?;
                 self.is_in(&call.request_model) || self.in_body(&call.request) || self.in_body(&call.response)
             }
-            Source::Tool(index) => {
-                let tool = model?.tools.get(index)?;
-                let result = tool.result.as_ref().map_or("", |result| &result.content);
-                [&tool.name, &tool.arguments, result].into_iter().any(|text| self.is_in(text))
+            Source::Tool(used) => {
+                let (tool, arguments) = (used.proposal.tool.as_str(), used.proposal.arguments_text());
+                [tool, &arguments, used.result().unwrap_or_default()].into_iter().any(|text| self.is_in(text))
             }
             Source::Exchange(service, index) => {
                 let exchange = evidence.journals.get(service)?.exchanges.get(index)?;

@@ -11,8 +11,8 @@ use scenario::spec::types::Command;
 use store::Experiment;
 
 use super::Shown;
-use crate::web::foreign::beginning;
 use crate::web::numbers::bytes;
+use crate::web::untrusted_html::beginning;
 
 /// How many bytes of a prompt and of a command stand in a page.
 const MOST: usize = 8 * 1024;

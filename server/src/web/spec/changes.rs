@@ -9,8 +9,8 @@ use similar::TextDiff;
 use store::SpecContent;
 
 use crate::web::diff;
-use crate::web::foreign::Marks;
 use crate::web::numbers::bytes;
+use crate::web::untrusted_html::Marks;
 
 /// How long one comparison looks for the shortest difference; then a longer one does.
 const PATIENCE: Duration = Duration::from_millis(100);

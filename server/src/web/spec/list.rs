@@ -10,15 +10,15 @@ use store::{Page, Past, RunState, StoredSpecVersion};
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Asked;
-use crate::web::foreign;
+use crate::extract::QueryParams;
+use crate::web::badges::run_badge;
+use crate::web::error_page::escaped;
 use crate::web::history;
 use crate::web::layout::{Frame, Tab};
-use crate::web::marks::run_badge;
 use crate::web::numbers::{ago, percent};
-use crate::web::refusal::escaped;
 use crate::web::session::Visitor;
 use crate::web::tables::{Head, table};
+use crate::web::untrusted_html;
 
 /// How many specs a page has.
 const PART: u64 = 100;
@@ -46,7 +46,7 @@ pub(super) struct SpecsQuery {
 pub(super) async fn list(
     State(app): State<App>,
     visitor: Visitor,
-    Asked(query): Asked<SpecsQuery>,
+    QueryParams(query): QueryParams<SpecsQuery>,
 ) -> Result<Markup, ApiError> {
     let after = query.after.as_deref().filter(|after| !after.is_empty());
     let listed = app.store.spec_versions(visitor.caller.sees(), Page { after, most: PART }).await?;
@@ -82,7 +82,7 @@ fn row(stored: &StoredSpecVersion, newest: Option<&Past>, now: Timestamp) -> Mar
     html! {
         tr {
             th scope="row" {
-                a href={ "/specs/" (id) "?owner=" (escaped(&stored.owner)) } { (foreign::line(&stored.version.spec_id, 100)) }
+                a href={ "/specs/" (id) "?owner=" (escaped(&stored.owner)) } { (untrusted_html::line(&stored.version.spec_id, 100)) }
             }
             td { (history::owner(&stored.owner)) }
             td.number { (stored.version.version) }

@@ -12,19 +12,18 @@ use maud::{Markup, html};
 use scenario::spec::load;
 use scenario::untrusted;
 use serde::Deserialize;
-use store::{HistoryFilter, Page, Past, SpecContent};
+use store::{ComparableFilter, ComparableRun, HistoryFilter, Page, SpecContent};
 
-use super::foreign;
+use super::error_page::escaped;
 use super::layout::{Frame, Tab};
-use super::refusal::escaped;
 use super::session::Visitor;
-use super::whole::whole_runs;
+use super::untrusted_html;
 use super::yaml;
 use crate::api::specs::missing;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{ApiError, Finding};
-use crate::extract::{Asked, At};
+use crate::extract::{At, QueryParams};
 use crate::submission::{bundle_of, finding};
 
 /// How many versions are listed.
@@ -51,7 +50,7 @@ async fn one(
     State(app): State<App>,
     visitor: Visitor,
     At(id): At<String>,
-    Asked(query): Asked<SpecQuery>,
+    QueryParams(query): QueryParams<SpecQuery>,
 ) -> Result<Markup, ApiError> {
     let owner = owner_of(&app, &visitor.caller, &id, query.owner.as_deref()).await?;
     let versions = app.store.versions_of(&owner, &id, VERSIONS).await?;
@@ -68,20 +67,20 @@ async fn one(
     };
     let loaded = load(&content.text, bundle_of(&content).as_ref());
     let findings: Vec<Finding> = loaded.diagnostics.iter().map(finding).collect();
-    let past = past(&app, &visitor, &id).await?;
-    let flaky = trends::flakiest(&app, &past).await?;
+    let runs = comparable_runs(&app, &visitor, &id).await?;
+    let flaky = trends::flakiest(&app, &runs).await?;
     let description = loaded.spec.as_ref().map(|spec| spec.description.clone()).unwrap_or_default();
     let body = html! {
-        nav.crumbs aria-label="Where this is" { a href="/specs" { "Specs" } " / " span { (foreign::line(&id, 100)) } }
-        div.head { h1 { (foreign::line(&id, 120)) } span.tag { "v" (shown.version.version) } }
-        @if !description.is_empty() { p.lead { (foreign::line(&description, 500)) } }
+        nav.crumbs aria-label="Where this is" { a href="/specs" { "Specs" } " / " span { (untrusted_html::line(&id, 100)) } }
+        div.head { h1 { (untrusted_html::line(&id, 120)) } span.tag { "v" (shown.version.version) } }
+        @if !description.is_empty() { p.lead { (untrusted_html::line(&description, 500)) } }
         p.facts {
             a href={ "/experiments?spec=" (escaped(&id)) } { "All experiments of it" }
             a href={ "/v1/specs/" (escaped(&id)) "?owner=" (escaped(&owner)) } { "As JSON" }
             span.quiet.digest { (shown.version.digest) }
         }
         (changes)
-        (trends::section(&past))
+        (trends::section(&runs))
         (flaky)
         (source(&content, &findings))
         (versions::section(app.clock.now(), &versions, shown, query.against))
@@ -103,12 +102,13 @@ async fn owner_of(app: &App, caller: &Caller, id: &str, named: Option<&str>) -> 
     Ok(newest.map_or_else(|| caller.owner.clone(), |past| past.experiment.owner))
 }
 
-/// Experiments of the spec that have ended and ran all of its plan, oldest first.
-async fn past(app: &App, visitor: &Visitor, id: &str) -> Result<Vec<Past>, ApiError> {
-    let filter = HistoryFilter { owner: visitor.caller.sees(), spec_id: Some(id), ..HistoryFilter::default() };
-    let mut past = whole_runs(app, filter, POINTS).await?;
-    past.reverse();
-    Ok(past)
+/// The comparable runs of the spec, oldest first.
+async fn comparable_runs(app: &App, visitor: &Visitor, id: &str) -> Result<Vec<ComparableRun>, ApiError> {
+    let owner = visitor.caller.sees();
+    let filter = ComparableFilter { owner, spec_id: id, before: None, since: None, most: POINTS };
+    let mut runs = app.store.comparable_runs(filter).await?;
+    runs.reverse();
+    Ok(runs)
 }
 
 fn source(content: &SpecContent, findings: &[Finding]) -> Markup {
@@ -121,7 +121,7 @@ fn source(content: &SpecContent, findings: &[Finding]) -> Markup {
             @if findings.is_empty() { p.notice.good { "Valid, without remarks." } } @else {
                 ul.findings { @for finding in findings { li {
                     a href={ "#L" (finding.line) } { "line " (finding.line) } " "
-                    strong { (finding.severity) } " " (foreign::short_prose(&finding.message, 300))
+                    strong { (finding.severity) } " " (untrusted_html::short_prose(&finding.message, 300))
                 } } }
             }
             (yaml::source(&content.text, findings))

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use store::{Past, RunId, RunNumbers};
+use scenario::metric::{MEAN_COMPOSITE, MEAN_WALL_MS, PASS_RATE, TOTAL_COST_USD};
+use store::{ComparableRun, RunId, RunNumbers};
 
 use crate::app::App;
 use crate::error::ApiError;
 use crate::web::chart::{Point, trend};
-use crate::web::foreign;
-use crate::web::numbers::{count, counted, duration, money, percent, precise, score as two_digits};
+use crate::web::numbers::{count, count_noun, percent, precise};
 use crate::web::tables::{self, Head};
+use crate::web::untrusted_html;
 
 /// How many scenarios are looked at to say which invariants are least sure.
 const MOST_SCENARIOS: u64 = 5000;
@@ -28,8 +29,8 @@ const HEADS: [Head<'_>; 6] = [
 ];
 
 /// The charts of a spec. The runs are given oldest first.
-pub(super) fn section(past: &[Past]) -> Markup {
-    if past.is_empty() {
+pub(super) fn section(runs: &[ComparableRun]) -> Markup {
+    if runs.is_empty() {
         return html! { p.quiet { "No experiment has run all of this spec and ended yet, so there is no trend." } };
     }
     html! {
@@ -37,19 +38,18 @@ pub(super) fn section(past: &[Past]) -> Markup {
             h2 #trends { "Trends" }
             p.quiet { "Of runs with all scenarios of their plan; those that repeat what failed, or were filtered, are left out." }
             div.trends {
-                (trend("Pass rate", &points(past, |run| run.pass_rate()), percent, Some(1.0)))
-                (trend("Composite", &points(past, |run| Some(run.composite)), two_digits, Some(1.0)))
-                (trend("Cost", &points(past, |run| Some(run.cost_usd)), money, None))
-                (trend("Time of a scenario", &points(past, |run| Some(precise(run.wall_ms))), milliseconds, None))
+                (trend(PASS_RATE, &points(runs, |run| run.pass_rate())))
+                (trend(MEAN_COMPOSITE, &points(runs, |run| Some(run.composite))))
+                (trend(TOTAL_COST_USD, &points(runs, |run| Some(run.cost_usd))))
+                (trend(MEAN_WALL_MS, &points(runs, |run| Some(precise(run.wall_ms)))))
             }
         }
     }
 }
 
-fn points(past: &[Past], value: impl Fn(&RunNumbers) -> Option<f64>) -> Vec<Point> {
-    let point = |past: &Past| {
-        let run = past.run.as_ref()?;
-        let when = past.experiment.created_at.to_string();
+fn points(runs: &[ComparableRun], value: impl Fn(&RunNumbers) -> Option<f64>) -> Vec<Point> {
+    let point = |ComparableRun { run, created_at, .. }: &ComparableRun| {
+        let when = created_at.to_string();
         let label = when.get(..16).unwrap_or(&when).replace('T', " ");
         Some(Point {
             value: value(run)?,
@@ -57,12 +57,7 @@ fn points(past: &[Past], value: impl Fn(&RunNumbers) -> Option<f64>) -> Vec<Poin
             link: format!("/experiments/{}?run={}", run.id.experiment, run.id.number),
         })
     };
-    past.iter().filter_map(point).collect()
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a whole number before")]
-fn milliseconds(time: f64) -> String {
-    duration(time.max(0.0) as u64)
+    runs.iter().filter_map(point).collect()
 }
 
 /// How an invariant was judged over several runs.
@@ -84,10 +79,10 @@ impl Counted {
 }
 
 /// Invariants that neither always pass nor always fail, the least sure first.
-pub(super) async fn flakiest(app: &App, past: &[Past]) -> Result<Markup, ApiError> {
+pub(super) async fn flakiest(app: &App, comparable: &[ComparableRun]) -> Result<Markup, ApiError> {
     let mut room = MOST_SCENARIOS;
     let mut runs = Vec::new();
-    for run in past.iter().rev().filter_map(|past| past.run.as_ref()) {
+    for ComparableRun { run, .. } in comparable.iter().rev() {
         let Some(left) = room.checked_sub(run.total) else { break };
         room = left;
         runs.push(run.id);
@@ -116,7 +111,7 @@ pub(super) async fn flakiest(app: &App, past: &[Past]) -> Result<Markup, ApiErro
 fn row(name: &str, one: &Counted) -> Markup {
     html! {
         tr {
-            th scope="row" { (foreign::line(name, 80)) }
+            th scope="row" { (untrusted_html::line(name, 80)) }
             td.number { (count(one.passed)) }
             td.number { (count(one.failed)) }
             td.number { (count(one.errored)) }
@@ -134,10 +129,10 @@ fn table(unsure: &[(String, Counted)], runs: usize) -> Markup {
         section aria-labelledby="flaky" {
             h2 #flaky { "Flakiest invariants" }
             @if unsure.is_empty() {
-                p.quiet { "Over the last " (counted(runs as u64, "run")) ", each invariant always passed or always failed." }
+                p.quiet { "Over the last " (count_noun(runs as u64, "run")) ", each invariant always passed or always failed." }
             } @else {
                 (tables::table("Flakiest invariants", "", &HEADS, &rows))
-                p.quiet { "Over the last " (counted(runs as u64, "run")) "." }
+                p.quiet { "Over the last " (count_noun(runs as u64, "run")) "." }
             }
         }
     }

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use store::StoredSpecVersion;
 
+use crate::web::error_page::escaped;
 use crate::web::numbers::ago;
-use crate::web::refusal::escaped;
 use crate::web::tables::{Head, table};
 
 /// The columns of versions.

@@ -20,7 +20,7 @@ use crate::submission::{Options, ReadSpec, Upload, read_spec, unkept_secrets, un
 
 use form::{SubmitForm, receive};
 pub(super) use page::findings;
-use page::{Asked, Looked, page};
+use page::{ExtraFields, Looked, page};
 
 /// What stands in the form before anybody wrote something.
 const BEGINNING: &str = "\
@@ -46,15 +46,15 @@ pub(super) fn routes() -> Router<App> {
 async fn empty(visitor: Visitor) -> Result<Markup, ApiError> {
     visitor.require_submit()?;
     let form = SubmitForm { text: BEGINNING.to_owned(), ..SubmitForm::default() };
-    Ok(page(&visitor, &form, &Asked::default(), &Looked::Not))
+    Ok(page(&visitor, &form, &ExtraFields::default(), &Looked::Not))
 }
 
 async fn submit(State(app): State<App>, visitor: Visitor, request: Request) -> Result<Response, ApiError> {
     visitor.require_submit()?;
-    let _room = app.uploads.try_acquire().map_err(|_| ApiError::busy("many uploads are under way; try again soon"))?;
+    let _room = app.upload_place(&visitor.caller)?;
     let mut form = receive(&app, request).await?;
     visitor.require_token(&form.token)?;
-    let mut asked = Asked::default();
+    let mut asked = ExtraFields::default();
     match look(&app, &visitor, &mut form, &mut asked).await {
         Ok(Done::Begun(id)) => Ok(Redirect::to(&format!("/experiments/{id}")).into_response()),
         Ok(Done::Looked(warnings)) => Ok(page(&visitor, &form, &asked, &Looked::Right(warnings)).into_response()),
@@ -75,7 +75,7 @@ enum Done {
 }
 
 /// Looks at what a form brings, and runs it if that is wanted. `asked` becomes what the next form asks for besides.
-async fn look(app: &App, visitor: &Visitor, form: &mut SubmitForm, asked: &mut Asked) -> Result<Done, ApiError> {
+async fn look(app: &App, visitor: &Visitor, form: &mut SubmitForm, asked: &mut ExtraFields) -> Result<Done, ApiError> {
     let owner = &visitor.caller.owner;
     let upload = match form.file.take().filter(|file| !file.is_empty()) {
         Some(file) => unpack_aside(file).await?,
@@ -101,7 +101,7 @@ async fn look(app: &App, visitor: &Visitor, form: &mut SubmitForm, asked: &mut A
 }
 
 /// Refuses to run what needs secrets that nobody gave.
-fn require_given(form: &SubmitForm, asked: &Asked) -> Result<(), ApiError> {
+fn require_given(form: &SubmitForm, asked: &ExtraFields) -> Result<(), ApiError> {
     let missing = asked.secrets.iter().filter(|name| !form.secrets.has(name));
     let missing: Vec<_> = missing.map(|name| format!("`{name}`")).collect();
     match missing.as_slice() {

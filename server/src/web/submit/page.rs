@@ -5,9 +5,9 @@ use scenario::untrusted;
 
 use super::form::{SECRET, SubmitForm};
 use crate::error::{ApiError, Finding};
-use crate::web::foreign;
 use crate::web::layout::{Frame, Tab};
 use crate::web::session::Visitor;
+use crate::web::untrusted_html;
 use crate::web::yaml;
 
 /// What came of looking at a spec.
@@ -23,7 +23,7 @@ pub(super) enum Looked {
 
 /// What the form asks for besides, because of the spec in it.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ExtraFields {
     /// The names of secrets that are not kept here.
     pub(super) secrets: Vec<String>,
     /// The file, once more: browsers do not keep it.
@@ -31,7 +31,7 @@ pub(super) struct Asked {
 }
 
 /// The page.
-pub(super) fn page(visitor: &Visitor, form: &SubmitForm, asked: &Asked, looked: &Looked) -> Markup {
+pub(super) fn page(visitor: &Visitor, form: &SubmitForm, asked: &ExtraFields, looked: &Looked) -> Markup {
     let is_refused = matches!(looked, Looked::Wrong(_));
     let is_wrong = matches!(looked, Looked::Wrong(error) if !error.findings().is_empty());
     let body = html! {
@@ -61,7 +61,7 @@ pub(super) fn page(visitor: &Visitor, form: &SubmitForm, asked: &Asked, looked: 
     Frame { title: "Submit a spec", tab: Tab::Submit, visitor: Some(visitor) }.around(&body)
 }
 
-fn fields(form: &SubmitForm, asked: &Asked) -> Markup {
+fn fields(form: &SubmitForm, asked: &ExtraFields) -> Markup {
     html! {
         div.fields {
             div {
@@ -110,11 +110,11 @@ fn told(looked: &Looked) -> Markup {
         Looked::Right(warnings) => html! {
             div.notice.good role="status" {
                 p { "The spec is valid." }
-                @if !warnings.is_empty() { ul { @for warning in warnings { li { (foreign::short_prose(warning, 400)) } } } }
+                @if !warnings.is_empty() { ul { @for warning in warnings { li { (untrusted_html::short_prose(warning, 400)) } } } }
             }
         },
         Looked::Wrong(error) if error.findings().is_empty() => html! {
-            div.notice.bad #findings role="alert" { p.message { (foreign::prose(error.message())) } }
+            div.notice.bad #findings role="alert" { p.message { (untrusted_html::prose(error.message())) } }
         },
         Looked::Wrong(error) => html! { div.notice.bad #findings role="alert" { (findings(error.findings())) } },
     }
@@ -129,8 +129,8 @@ pub(in crate::web) fn findings(findings: &[Finding]) -> Markup {
                 li {
                     a href={ "#L" (finding.line) } { "line " (finding.line) } " "
                     @if !finding.path.is_empty() { code { (untrusted::line(&finding.path, 200)) } " " }
-                    (foreign::short_prose(&finding.message, 400))
-                    @if let Some(help) = &finding.help { span.quiet { " — " (foreign::short_prose(help, 400)) } }
+                    (untrusted_html::short_prose(&finding.message, 400))
+                    @if let Some(help) = &finding.help { span.quiet { " — " (untrusted_html::short_prose(help, 400)) } }
                     " " span.tag { (finding.severity) " " (finding.code) }
                 }
             }

@@ -6,7 +6,7 @@ use super::super::Unfollowable;
 use super::super::frames::Frame;
 use super::super::sql::{Effect, Statement};
 use super::handshake::length_encoded;
-use super::{Asked, MySql, Stage, key};
+use super::{MySql, PendingCommand, Stage, key};
 
 const IN_TRANSACTION: u16 = 0x1;
 const MORE_RESULTS: u16 = 0x8;
@@ -61,19 +61,21 @@ impl MySql {
                 self.stage = if left > 1 { Stage::Columns(left - 1) } else { Stage::ColumnsEnd };
             }
             (Stage::ColumnsEnd, _) => return self.columns_end(body),
-            (Stage::Rows, _) | (Stage::First, Asked::Fetch) => return self.row(body),
-            (Stage::First, Asked::Run(_)) => return self.first(body),
-            (Stage::First, Asked::Prepare(statement)) => {
+            (Stage::Rows, _) | (Stage::First, PendingCommand::Fetch) => return self.row(body),
+            (Stage::First, PendingCommand::Run(_)) => return self.first(body),
+            (Stage::First, PendingCommand::Prepare(statement)) => {
                 let statement = Arc::clone(statement);
                 return self.prepared(body, statement);
             }
-            (Stage::First, Asked::Fields) => {
+            (Stage::First, PendingCommand::Fields) => {
                 if !matches!(Packet::of(body), Packet::Other | Packet::Ok { .. }) {
                     self.done();
                 }
             }
-            (Stage::First, Asked::Anything) => self.done(),
-            (Stage::First, Asked::Plain(_) | Asked::Reset | Asked::ChangeUser(_)) => return self.plain(body),
+            (Stage::First, PendingCommand::Anything) => self.done(),
+            (Stage::First, PendingCommand::Plain(_) | PendingCommand::Reset | PendingCommand::ChangeUser(_)) => {
+                return self.plain(body);
+            }
         }
         Ok(())
     }
@@ -132,7 +134,7 @@ impl MySql {
 
     fn row(&mut self, body: &[u8]) -> Result<(), Unfollowable> {
         match Packet::of(body) {
-            Packet::End(status) if matches!(self.waiting.front(), Some(Asked::Fetch)) => {
+            Packet::End(status) if matches!(self.waiting.front(), Some(PendingCommand::Fetch)) => {
                 self.settle(&Effect::None, status);
                 self.done();
             }
@@ -147,7 +149,7 @@ impl MySql {
         if code == DEADLOCK {
             self.session.roll_back();
             self.in_transaction = false;
-        } else if let Some(Asked::Run(statements)) = self.waiting.front() {
+        } else if let Some(PendingCommand::Run(statements)) = self.waiting.front() {
             // What ends a transaction does so before it fails; and what is not known may be such.
             let failed = self.session.resolve(statements.front().cloned());
             if failed.is_none_or(|statement| statement.commits) {
@@ -182,7 +184,7 @@ impl MySql {
     fn plain(&mut self, body: &[u8]) -> Result<(), Unfollowable> {
         let is_done = matches!(Packet::of(body), Packet::Ok { .. } | Packet::End(_));
         let is_error = matches!(Packet::of(body), Packet::Error(_));
-        let logs_in = matches!(self.waiting.front(), Some(Asked::ChangeUser(_)));
+        let logs_in = matches!(self.waiting.front(), Some(PendingCommand::ChangeUser(_)));
         // A login goes on with questions; one of them begins like an end.
         if logs_in && !is_error && body.first() != Some(&0) {
             return Ok(());
@@ -192,9 +194,9 @@ impl MySql {
         }
         let asked = self.waiting.pop_front();
         match asked.filter(|_| is_done) {
-            Some(Asked::Plain(Some(database))) => self.session.current = Some(database),
-            Some(Asked::Reset) => self.begin_anew(),
-            Some(Asked::ChangeUser(database)) => {
+            Some(PendingCommand::Plain(Some(database))) => self.session.current = Some(database),
+            Some(PendingCommand::Reset) => self.begin_anew(),
+            Some(PendingCommand::ChangeUser(database)) => {
                 self.begin_anew();
                 self.session.current = database;
             }
@@ -214,7 +216,7 @@ impl MySql {
     /// One result is complete. A procedure's own results come before its `OK`.
     fn complete(&mut self, rows: u64, status: u16, is_ok: bool) -> Result<(), Unfollowable> {
         self.sends_file = false;
-        let Some(Asked::Run(statements)) = self.waiting.front_mut() else { return Ok(()) };
+        let Some(PendingCommand::Run(statements)) = self.waiting.front_mut() else { return Ok(()) };
         let is_last = status & MORE_RESULTS == 0;
         let calls = |statement: &Arc<Statement>| statement.effect == Effect::Call;
         let goes_on = !is_ok && !is_last && statements.front().is_some_and(calls);

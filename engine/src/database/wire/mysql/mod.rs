@@ -31,7 +31,7 @@ pub(super) struct MySql {
     session: Session,
     dialect: Dialect,
     logged_in: bool,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<PendingCommand>,
     stage: Stage,
     /// Whether the client sends a file.
     sends_file: bool,
@@ -41,7 +41,7 @@ pub(super) struct MySql {
 
 /// A command of the client that is answered.
 #[derive(Debug)]
-enum Asked {
+enum PendingCommand {
     /// The text of statements, or a prepared one.
     Run(VecDeque<Arc<Statement>>),
     Prepare(Arc<Statement>),
@@ -89,7 +89,7 @@ impl MySql {
     /// Takes one packet of the client.
     fn asked(&mut self, frame: &Frame) -> Result<(), Unfollowable> {
         // What is said about passwords.
-        let logs_in = !self.logged_in || matches!(self.waiting.front(), Some(Asked::ChangeUser(_)));
+        let logs_in = !self.logged_in || matches!(self.waiting.front(), Some(PendingCommand::ChangeUser(_)));
         if !self.logged_in && frame.tag == 0 {
             return Err(Unfollowable::new("a command before the login was accepted"));
         }
@@ -106,8 +106,8 @@ impl MySql {
         }
         let Some(asked) = self.command(frame)? else { return Ok(()) };
         match &asked {
-            Asked::Run(statements) => self.hold(statements.iter().map(|one| one.weight()).sum())?,
-            Asked::Prepare(statement) => self.hold(statement.weight())?,
+            PendingCommand::Run(statements) => self.hold(statements.iter().map(|one| one.weight()).sum())?,
+            PendingCommand::Prepare(statement) => self.hold(statement.weight())?,
             _ => {}
         }
         if self.waiting.len() >= MOST_WAITING {
@@ -120,15 +120,15 @@ impl MySql {
     /// Everything that is held of statements, but for the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
-            Asked::Run(statements) => statements.iter().collect::<Vec<_>>(),
-            Asked::Prepare(statement) => vec![statement],
+            PendingCommand::Run(statements) => statements.iter().collect::<Vec<_>>(),
+            PendingCommand::Prepare(statement) => vec![statement],
             _ => Vec::new(),
         });
         self.session.hold(more, waiting)
     }
 
     /// What a command asks; `None` when it has no answer.
-    fn command(&mut self, frame: &Frame) -> Result<Option<Asked>, Unfollowable> {
+    fn command(&mut self, frame: &Frame) -> Result<Option<PendingCommand>, Unfollowable> {
         let Some((command, rest)) = frame.body.split_first() else {
             return Err(Unfollowable::new("an empty command"));
         };
@@ -137,26 +137,26 @@ impl MySql {
         Ok(Some(match command {
             // QUIT, SEND_LONG_DATA.
             0x01 | 0x18 => return Ok(None),
-            0x02 => Asked::Plain(Some(text())),
-            0x03 => Asked::Run(read(rest)),
-            0x04 => Asked::Fields,
+            0x02 => PendingCommand::Plain(Some(text())),
+            0x03 => PendingCommand::Run(read(rest)),
+            0x04 => PendingCommand::Fields,
             // REFRESH, SHUTDOWN, PROCESS_KILL, DEBUG, PING, STMT_RESET, SET_OPTION.
-            0x07 | 0x08 | 0x0c | 0x0d | 0x0e | 0x1a | 0x1b => Asked::Plain(None),
-            0x09 => Asked::Anything,
+            0x07 | 0x08 | 0x0c | 0x0d | 0x0e | 0x1a | 0x1b => PendingCommand::Plain(None),
+            0x09 => PendingCommand::Anything,
             // PROCESS_INFO answers with rows.
-            0x0a => Asked::Run(VecDeque::from([Arc::default()])),
-            0x11 => Asked::ChangeUser(handshake::database_of_change(rest)),
-            0x16 => Asked::Prepare(read(rest).pop_front().unwrap_or_default()),
+            0x0a => PendingCommand::Run(VecDeque::from([Arc::default()])),
+            0x11 => PendingCommand::ChangeUser(handshake::database_of_change(rest)),
+            0x16 => PendingCommand::Prepare(read(rest).pop_front().unwrap_or_default()),
             0x17 => {
                 let prepared = self.session.prepared(&key(rest));
-                Asked::Run(prepared.into_iter().collect())
+                PendingCommand::Run(prepared.into_iter().collect())
             }
             0x19 => {
                 self.session.forget(&key(rest));
                 return Ok(None);
             }
-            0x1c => Asked::Fetch,
-            0x1f => Asked::Reset,
+            0x1c => PendingCommand::Fetch,
+            0x1f => PendingCommand::Reset,
             other => return Err(Unfollowable::new(format!("the command 0x{other:02x}, which is not a client's"))),
         }))
     }
@@ -212,7 +212,7 @@ impl Conversation for MySql {
 
     fn end(&mut self) {
         for asked in std::mem::take(&mut self.waiting) {
-            let Asked::Run(statements) = asked else { continue };
+            let PendingCommand::Run(statements) = asked else { continue };
             statements.into_iter().for_each(|statement| self.may_have_run(statement));
         }
         if self.in_transaction {

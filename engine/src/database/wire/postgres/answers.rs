@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Unfollowable;
 use super::super::frames::Frame;
 use super::super::sql::{Effect, Statement};
-use super::{Asked, Postgres, Texts, unexpected};
+use super::{PendingMessage, Postgres, Texts, unexpected};
 
 /// Encodings whose letters can hold a quote or a backslash.
 const UNREADABLE: [&str; 7] = ["SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "UHC", "GB18030", "JOHAB"];
@@ -38,32 +38,32 @@ impl Postgres {
         }
         self.pass_copy_ends();
         match (frame.tag, self.waiting.front()) {
-            (b'1', Some(Asked::Parse(..)))
-            | (b'2', Some(Asked::Bind(..)))
-            | (b'3', Some(Asked::Close(..)))
-            | (b'n' | b'T', Some(Asked::Describe)) => self.prepared(),
-            (b't', Some(Asked::Describe)) | (b'T' | b'I', Some(Asked::Query(_))) => Ok(()),
-            (b'D' | b'd' | b'c' | b'H', Some(Asked::Query(_) | Asked::Execute(_))) => {
+            (b'1', Some(PendingMessage::Parse(..)))
+            | (b'2', Some(PendingMessage::Bind(..)))
+            | (b'3', Some(PendingMessage::Close(..)))
+            | (b'n' | b'T', Some(PendingMessage::Describe)) => self.prepared(),
+            (b't', Some(PendingMessage::Describe)) | (b'T' | b'I', Some(PendingMessage::Query(_))) => Ok(()),
+            (b'D' | b'd' | b'c' | b'H', Some(PendingMessage::Query(_) | PendingMessage::Execute(_))) => {
                 self.rows += u64::from(frame.tag == b'D');
                 Ok(())
             }
-            (b'G', Some(Asked::Query(_) | Asked::Execute(_))) => {
+            (b'G', Some(PendingMessage::Query(_) | PendingMessage::Execute(_))) => {
                 self.copy_begins();
                 Ok(())
             }
-            (b'C', Some(Asked::Query(_) | Asked::Execute(_))) => self.complete(frame),
-            (b's', Some(Asked::Execute(_))) => self.suspended(),
-            (b'I', Some(Asked::Execute(_))) => {
+            (b'C', Some(PendingMessage::Query(_) | PendingMessage::Execute(_))) => self.complete(frame),
+            (b's', Some(PendingMessage::Execute(_))) => self.suspended(),
+            (b'I', Some(PendingMessage::Execute(_))) => {
                 self.waiting.pop_front();
                 Ok(())
             }
-            (b'V', Some(Asked::Function)) => Ok(()),
+            (b'V', Some(PendingMessage::Function)) => Ok(()),
             (other, _) => Err(unexpected("server", other)),
         }
     }
 
     fn pass_copy_ends(&mut self) {
-        while matches!(self.waiting.front(), Some(Asked::CopyEnd)) {
+        while matches!(self.waiting.front(), Some(PendingMessage::CopyEnd)) {
             self.waiting.pop_front();
         }
     }
@@ -86,13 +86,13 @@ impl Postgres {
     /// The first message is done, and was no statement that ran.
     fn prepared(&mut self) -> Result<(), Unfollowable> {
         match self.waiting.pop_front() {
-            Some(Asked::Parse(name, statement)) => self.session.prepare(&name, statement),
-            Some(Asked::Bind(portal, statement)) => self.bind(portal, &statement),
-            Some(Asked::Close(true, name)) => {
+            Some(PendingMessage::Parse(name, statement)) => self.session.prepare(&name, statement),
+            Some(PendingMessage::Bind(portal, statement)) => self.bind(portal, &statement),
+            Some(PendingMessage::Close(true, name)) => {
                 self.session.forget(&name);
                 Ok(())
             }
-            Some(Asked::Close(false, name)) => {
+            Some(PendingMessage::Close(false, name)) => {
                 self.portals.remove(&name);
                 Ok(())
             }
@@ -102,13 +102,13 @@ impl Postgres {
 
     /// Rows come from the client now. A `Sync` that it sent too early is passed over by the server.
     fn copy_begins(&mut self) {
-        let end = self.waiting.iter().position(|asked| matches!(asked, Asked::CopyEnd));
+        let end = self.waiting.iter().position(|asked| matches!(asked, PendingMessage::CopyEnd));
         self.copying = end.is_none();
         let end = end.unwrap_or(self.waiting.len());
         let mut index = 0;
         self.waiting.retain(|asked| {
             index += 1;
-            index > end || !matches!(asked, Asked::Sync)
+            index > end || !matches!(asked, PendingMessage::Sync)
         });
     }
 
@@ -121,10 +121,10 @@ impl Postgres {
         match self.waiting.front_mut() {
             // Before the login, or for a reason of the server's own: the end follows.
             None => {}
-            Some(Asked::Query(statements)) => statements.clear(),
-            Some(Asked::Function | Asked::Sync) => {}
+            Some(PendingMessage::Query(statements)) => statements.clear(),
+            Some(PendingMessage::Function | PendingMessage::Sync) => {}
             Some(_) => {
-                while !matches!(self.waiting.front(), None | Some(Asked::Sync)) {
+                while !matches!(self.waiting.front(), None | Some(PendingMessage::Sync)) {
                     self.waiting.pop_front();
                 }
                 self.skipping = self.waiting.is_empty();
@@ -142,7 +142,7 @@ impl Postgres {
         }
         self.pass_copy_ends();
         match self.waiting.pop_front() {
-            Some(Asked::Query(_) | Asked::Sync | Asked::Function) => {}
+            Some(PendingMessage::Query(_) | PendingMessage::Sync | PendingMessage::Function) => {}
             _ => return Err(unexpected("server", b'Z')),
         }
         self.rows = 0;
@@ -161,7 +161,7 @@ impl Postgres {
 
     /// A portal gave the rows that were asked for, and has more. What it writes is written already.
     fn suspended(&mut self) -> Result<(), Unfollowable> {
-        let Some(Asked::Execute(name)) = self.waiting.pop_front() else { return Ok(()) };
+        let Some(PendingMessage::Execute(name)) = self.waiting.pop_front() else { return Ok(()) };
         let rows = std::mem::take(&mut self.rows);
         let Some(portal) = self.portals.get_mut(&name) else { return Ok(()) };
         portal.counted += rows;
@@ -177,8 +177,8 @@ impl Postgres {
         self.copying = false;
         let tag = String::from_utf8_lossy(Texts(&frame.body).next()).into_owned();
         let (statement, counted) = match self.waiting.front_mut() {
-            Some(Asked::Query(statements)) => (statements.pop_front(), 0),
-            Some(Asked::Execute(name)) => {
+            Some(PendingMessage::Query(statements)) => (statements.pop_front(), 0),
+            Some(PendingMessage::Execute(name)) => {
                 let portal = self.portals.get(name).cloned().unwrap_or_default();
                 self.waiting.pop_front();
                 (portal.statement, portal.counted)

@@ -34,7 +34,7 @@ pub(super) struct Postgres {
     session: Session,
     dialect: Dialect,
     logged_in: bool,
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<PendingMessage>,
     portals: BTreeMap<Vec<u8>, Portal>,
     /// After an error the server passes over everything until the next `Sync`.
     skipping: bool,
@@ -49,7 +49,7 @@ pub(super) struct Postgres {
 
 /// A message of the client that is answered.
 #[derive(Debug)]
-enum Asked {
+enum PendingMessage {
     Query(VecDeque<Arc<Statement>>),
     Parse(Vec<u8>, Arc<Statement>),
     Bind(Vec<u8>, Vec<u8>),
@@ -101,44 +101,44 @@ impl Postgres {
         }
         let mut texts = Texts(&frame.body);
         let asked = match frame.tag {
-            b'Q' => Asked::Query(self.read(frame, texts.next())),
+            b'Q' => PendingMessage::Query(self.read(frame, texts.next())),
             b'P' => {
                 let name = texts.next().to_vec();
                 let statement = self.read(frame, texts.next()).pop_front().unwrap_or_default();
-                Asked::Parse(name, statement)
+                PendingMessage::Parse(name, statement)
             }
-            b'B' => Asked::Bind(texts.next().to_vec(), texts.next().to_vec()),
-            b'D' => Asked::Describe,
-            b'E' => Asked::Execute(texts.next().to_vec()),
+            b'B' => PendingMessage::Bind(texts.next().to_vec(), texts.next().to_vec()),
+            b'D' => PendingMessage::Describe,
+            b'E' => PendingMessage::Execute(texts.next().to_vec()),
             b'C' => {
                 let kind = frame.body.first().copied();
                 let mut name = Texts(frame.body.get(1..).unwrap_or_default());
-                Asked::Close(kind == Some(b'S'), name.next().to_vec())
+                PendingMessage::Close(kind == Some(b'S'), name.next().to_vec())
             }
             b'S' if self.copying => return Ok(()),
             b'S' => {
                 self.skipping = false;
-                Asked::Sync
+                PendingMessage::Sync
             }
-            b'F' => Asked::Function,
+            b'F' => PendingMessage::Function,
             b'c' | b'f' => {
                 self.copying = false;
-                Asked::CopyEnd
+                PendingMessage::CopyEnd
             }
             b'd' | b'H' | b'X' | b'p' => return Ok(()),
             other => return Err(unexpected("client", other)),
         };
         let names: &[&Vec<u8>] = match &asked {
-            Asked::Bind(portal, statement) => &[portal, statement],
-            Asked::Parse(name, _) | Asked::Execute(name) | Asked::Close(_, name) => &[name],
+            PendingMessage::Bind(portal, statement) => &[portal, statement],
+            PendingMessage::Parse(name, _) | PendingMessage::Execute(name) | PendingMessage::Close(_, name) => &[name],
             _ => &[],
         };
         if names.iter().any(|name| name.len() > LONGEST_NAME) {
             return Err(Unfollowable::new("a name that is longer than Postgres's"));
         }
         match &asked {
-            Asked::Query(statements) => self.hold(statements.iter().map(|one| one.weight()).sum())?,
-            Asked::Parse(_, statement) => self.hold(statement.weight())?,
+            PendingMessage::Query(statements) => self.hold(statements.iter().map(|one| one.weight()).sum())?,
+            PendingMessage::Parse(_, statement) => self.hold(statement.weight())?,
             _ => {}
         }
         if self.waiting.len() >= MOST_WAITING {
@@ -162,8 +162,8 @@ impl Postgres {
     /// Everything that is held of statements, but for the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
-            Asked::Query(statements) => statements.iter().collect::<Vec<_>>(),
-            Asked::Parse(_, statement) => vec![statement],
+            PendingMessage::Query(statements) => statements.iter().collect::<Vec<_>>(),
+            PendingMessage::Parse(_, statement) => vec![statement],
             _ => Vec::new(),
         });
         let portals = self.portals.values().filter_map(|portal| portal.statement.as_ref());
@@ -213,15 +213,15 @@ impl Conversation for Postgres {
     fn end(&mut self) {
         for asked in std::mem::take(&mut self.waiting) {
             match asked {
-                Asked::Query(statements) => {
+                PendingMessage::Query(statements) => {
                     statements.into_iter().for_each(|statement| self.may_have_run(statement));
                     self.may_have_ended();
                 }
-                Asked::Execute(portal) => {
+                PendingMessage::Execute(portal) => {
                     let statement = self.portals.get(&portal).and_then(|portal| portal.statement.clone());
                     self.may_have_run(statement.unwrap_or_default());
                 }
-                Asked::Sync => self.may_have_ended(),
+                PendingMessage::Sync => self.may_have_ended(),
                 _ => {}
             }
         }

@@ -1,0 +1,40 @@
+//! What the kernel counts for each user of the machine, and one box must not take from all others.
+
+use std::fs;
+
+/// The least part of each that a box gets.
+const PART: u64 = 8;
+/// What is counted: what each user of the machine may have, where a user namespace says what all of its users may have, and
+/// what is enough for any box.
+const QUOTAS: [(&str, &str, u64); 2] = [
+    ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances", 16),
+    ("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches", 8192),
+];
+
+/// Gives this user namespace, and those in it, a part of what their owner has. A program that asks for more is refused by the
+/// kernel as if that were all there is (`EMFILE`, `ENOSPC`).
+///
+/// Where `/proc` cannot be written to, as in some containers, the kernel's own limit is all there is.
+pub(super) fn share_out() {
+    for (all, own, enough) in QUOTAS {
+        let there = fs::read_to_string(all).ok().and_then(|text| text.trim().parse().ok());
+        if let Some(there) = there {
+            let _ = fs::write(own, part(there, enough).to_string());
+        }
+    }
+}
+
+/// The part of a box: an eighth; at least what is enough for it, as long as that is not more than half.
+fn part(there: u64, enough: u64) -> u64 {
+    (there / PART).max(enough.min(there / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn a_part_leaves_most_to_others_and_is_enough_where_it_can_be() {
+        assert_eq!([128, 1024, 20, 0].map(|there| part(there, 16)), [16, 128, 10, 0]);
+    }
+}

@@ -1,0 +1,62 @@
+//! The gateways of one attempt, from the agent's start to the evidence.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use gateways::Gateway;
+use gateways::api::ApiGateway;
+use gateways::model::ModelGateway;
+use scenario::evidence::{Evidence, Fired};
+use serde_json::Value as Json;
+
+/// The gateways of one attempt. Their evidence is in the order of the list.
+#[derive(Debug)]
+pub(crate) struct GatewayList {
+    all: Vec<Arc<dyn Gateway>>,
+    /// The API of the sandbox, whose reports are read while the agent acts.
+    api: Arc<ApiGateway>,
+    /// The model, whose limits end the agent.
+    model: Option<Arc<ModelGateway>>,
+}
+
+impl GatewayList {
+    /// These gateways, and then the API and the model.
+    pub(crate) fn new(
+        first: impl IntoIterator<Item = Arc<dyn Gateway>>,
+        api: Arc<ApiGateway>,
+        model: Option<Arc<ModelGateway>>,
+    ) -> Self {
+        let mut all: Vec<_> = first.into_iter().collect();
+        all.push(Arc::<ApiGateway>::clone(&api));
+        all.extend(model.iter().map(|model| Arc::<ModelGateway>::clone(model) as Arc<dyn Gateway>));
+        Self { all, api, model }
+    }
+
+    /// The agent is about to start.
+    pub(crate) async fn begin(&self) {
+        join_all(self.all.iter().map(|gateway| gateway.begin())).await;
+    }
+
+    /// The agent has ended: waits for what it had sent before, and ends the records.
+    pub(crate) async fn seal(&self) {
+        join_all(self.all.iter().map(|gateway| gateway.seal())).await;
+    }
+
+    /// Adds what crossed them to the evidence.
+    pub(crate) fn record(&self, evidence: &mut Evidence) {
+        self.all.iter().for_each(|gateway| gateway.record(evidence));
+    }
+
+    /// Waits for a limit of the model to fire; it may never do.
+    pub(crate) async fn limit_fired(&self) -> Fired {
+        match &self.model {
+            Some(model) => model.limit_fired().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What programs in the sandbox reported about themselves so far.
+    pub(crate) fn reported(&self) -> Vec<Json> {
+        self.api.reported()
+    }
+}

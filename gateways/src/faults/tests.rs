@@ -1,0 +1,125 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use scenario::plan::Seed;
+use scenario::spec::load;
+
+use super::{FaultEngine, ToolRequest};
+use crate::Gateway as _;
+use crate::clock::Clock;
+
+/// The engine of a spec with these faults, for a service `shop` and a model.
+fn engine(faults: &str, seed: u64) -> FaultEngine {
+    let text = format!(
+        "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+         model: {{mode: scripted, turns: [{{content: hello}}]}}\n\
+         services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}, {{method: POST, path: /refunds}}]}}]\n\
+         chaos: {{{faults}}}\n\
+         invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+    );
+    let loaded = load(&text, None);
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let engine = FaultEngine::new(&spec.chaos, Seed::new(seed), Arc::new(Clock::default()));
+    engine.start();
+    engine
+}
+
+#[tokio::test]
+async fn only_the_agents_calls_are_faulted() {
+    let engine = engine("tool_faults: [{tool: shop, mode: error}]", 1);
+    assert_eq!(call(&engine, "GET", "/orders").1, Some("error"));
+    engine.seal().await;
+    assert_eq!(call(&engine, "GET", "/orders").1, None);
+    assert_eq!(engine.record().rules[0].matched, 1);
+}
+
+fn call(engine: &FaultEngine, method: &str, path: &str) -> (Duration, Option<&'static str>) {
+    let url = format!("http://shop{path}");
+    let decision = engine.tool(ToolRequest { service: "shop", method, path, url: &url });
+    (decision.delay, decision.fault.map(|fault| fault.mode.word()))
+}
+
+#[test]
+fn the_first_rule_that_fires_decides_and_delays_add_up() {
+    let faults = "tool_faults: [{tool: shop, mode: slow, delay_ms: 20}, {tool: shop, mode: error, times: 1}, \
+                  {tool: 'shop:POST /refunds', mode: connection_reset}, {tool: '*', mode: slow, delay_ms: 3}]";
+    let engine = engine(faults, 1);
+    assert_eq!(call(&engine, "POST", "/refunds"), (Duration::from_millis(20), Some("error")));
+    assert_eq!(call(&engine, "POST", "/refunds"), (Duration::from_millis(20), Some("connection_reset")));
+    assert_eq!(call(&engine, "GET", "/orders"), (Duration::from_millis(23), None));
+    let record = engine.record();
+    let counts: Vec<_> = record.rules.iter().map(|rule| (rule.matched, rule.fired)).collect();
+    assert_eq!(counts, [(3, 3), (3, 1), (2, 1), (3, 1)], "a rule counts calls that another one decided");
+    assert_eq!(record.total(), 6);
+    assert_eq!(record.firings.len(), 6);
+}
+
+#[test]
+fn a_call_that_is_made_again_is_seen() {
+    let engine = engine("tool_faults: [{tool: shop, mode: error, error_code: 429, times: 1}]", 1);
+    call(&engine, "POST", "/refunds");
+    call(&engine, "GET", "/orders");
+    assert_eq!(engine.record().firings[0].retried_after_ms, None, "another call is no second try");
+    call(&engine, "POST", "/refunds");
+    let firing = &engine.record().firings[0];
+    assert_eq!((firing.retried_after_ms, firing.retry_after_ms), (Some(0), Some(1000)));
+    assert_eq!((firing.target.as_str(), firing.kept_retry_after()), ("shop:POST /refunds", Some(false)));
+    assert!(firing.close_to_another, "the clock stood still");
+}
+
+#[test]
+fn a_fault_that_is_taken_back_never_was() {
+    let engine = engine("tool_faults: [{tool: shop, mode: wrong_data, zero: total, times: 1}]", 1);
+    let request = ToolRequest { service: "shop", method: "GET", path: "/orders", url: "http://shop/orders" };
+    let fault = engine.tool(request).fault.expect("a fault");
+    engine.take_back(&fault);
+    assert!(engine.record().is_vacuous() && engine.record().firings.is_empty());
+    assert!(engine.tool(request).fault.is_some(), "it is not counted as one of `times`");
+}
+
+#[test]
+fn the_model_has_rules_of_its_own() {
+    let engine = engine("llm_faults: [{mode: delay, delay_ms: 5}, {mode: rate_limit, on_calls: [2]}]", 1);
+    let words: Vec<_> = (0..3).map(|_| engine.model().fault.map(|fault| fault.mode.word())).collect();
+    assert_eq!(words, [None, Some("rate_limit"), None]);
+    assert_eq!(engine.record().rules[1].fired, 1);
+}
+
+#[test]
+fn parallel_calls_are_counted_exactly() {
+    let engine = engine("tool_faults: [{tool: shop, mode: error, every: 4}]", 1);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    call(&engine, "GET", "/orders");
+                }
+            });
+        }
+    });
+    let record = engine.record();
+    assert_eq!((record.rules[0].matched, record.rules[0].fired, record.firings.len()), (200, 50, 50));
+    let calls: Vec<_> = record.firings.iter().map(|firing| firing.call).collect();
+    assert_eq!(calls, (1..=50).map(|n| n * 4).collect::<Vec<_>>());
+}
+
+proptest! {
+    #[test]
+    fn the_same_seed_and_calls_have_the_same_faults(seed: u64, percent in 1..100_u32, posts in prop::collection::vec(any::<bool>(), 1..40)) {
+        let faults = format!(
+            "tool_faults: [{{tool: shop, mode: error, probability: {p}}}, {{tool: 'shop:POST /refunds', mode: timeout, probability: {p}}}]",
+            p = f64::from(percent) / 100.0
+        );
+        let run = || {
+            let engine = engine(&faults, seed);
+            let seen: Vec<_> = posts.iter().map(|post| if *post { call(&engine, "POST", "/refunds") } else { call(&engine, "GET", "/orders") }.1).collect();
+            (seen, engine.record())
+        };
+        let (seen, record) = run();
+        prop_assert_eq!(&seen, &run().0);
+        // No fault without its record, and no record without its fault.
+        let faulted = seen.iter().flatten().count();
+        prop_assert_eq!((record.firings.len(), record.total()), (faulted, faulted as u64));
+    }
+}

@@ -1,0 +1,23 @@
+//! The life of a gateway.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use scenario::evidence::Evidence;
+
+/// A server on the agent's way out, from the moment that it is served.
+///
+/// To add one: serve it on sockets inside the sandbox, implement this, and add it to the engine's list of gateways. Whoever
+/// runs a scenario then knows it by this trait alone.
+#[async_trait]
+pub trait Gateway: Debug + Send + Sync {
+    /// The agent is about to start. Forgets what was before it, and takes away what only the setup may use.
+    async fn begin(&self) {}
+
+    /// The agent has ended. Waits for what it had sent before, as long as that does not take long, and records nothing after
+    /// this returns.
+    async fn seal(&self);
+
+    /// Adds what crossed the gateway to the evidence, once it is sealed.
+    fn record(&self, evidence: &mut Evidence);
+}

@@ -1,0 +1,201 @@
+//! Answers: what they are made of, and how they are sent.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
+use scenario::spec::sections::MockResponse;
+use serde::de::IgnoredAny;
+use serde_json::Value as Json;
+
+use super::body::MockBody;
+use super::fault::Wire;
+use super::template::{Rendering, TooLarge};
+use crate::listener::Reset;
+use crate::memory_budget::Share;
+
+/// An answer that is ready to be sent. Cloning it is cheap.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) delay: Option<Duration>,
+    /// The way in which it reaches the client.
+    pub(super) wire: Wire,
+}
+
+impl Answer {
+    /// An answer with nothing but a status. One that cannot end a request is answered with 500, see [`final_status`].
+    pub(super) fn empty(status: u16) -> Self {
+        final_status(status).map_or_else(|| no_end(status), |status| Self::new(status, Bytes::new()))
+    }
+
+    /// An answer of ours, for people to read.
+    pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Self {
+        let mut answer = Self::new(status, text.into().into());
+        answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+        answer
+    }
+
+    /// The answer that a spec describes. With a `rendering`, the names in its texts are replaced.
+    ///
+    /// - `response` is sent as it is when it is a text, and as JSON otherwise.
+    /// - `Content-Type` is guessed from what is sent, unless it is given.
+    /// - A header whose value is a list stands once for each item, `null` leaves a header out, and other values become
+    ///   their JSON. Characters that a header cannot have become blanks, so that no value adds a header of its own.
+    /// - `Content-Length` and `Transfer-Encoding` are the server's, and left out.
+    /// - 1xx cannot end a request and is answered with 500. 204 and 304 are sent without a body.
+    pub(super) fn described(response: &MockResponse, rendering: Option<&mut Rendering<'_>>) -> Result<Self, TooLarge> {
+        let status = u16::try_from(response.status.get()).unwrap_or_default();
+        let Some(status) = final_status(status) else { return Ok(no_end(status)) };
+        let Some(rendering) = rendering else {
+            let headers = response.response_headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            return Ok(Self::assemble(status, response, response.response.clone(), headers));
+        };
+        let body = match &response.response {
+            Some(Json::String(text)) => Some(rendering.text(text)?.into()),
+            Some(json) => Some(rendering.json(json)?),
+            None => None,
+        };
+        let given = response.response_headers.iter();
+        let headers: Result<Vec<_>, _> =
+            given.map(|(name, value)| Ok((name.as_str(), rendering.json(value)?))).collect();
+        Ok(Self::assemble(status, response, body, headers?))
+    }
+
+    fn assemble<'h>(
+        status: StatusCode,
+        response: &MockResponse,
+        body: Option<Json>,
+        headers: impl IntoIterator<Item = (&'h str, Json)>,
+    ) -> Self {
+        let content_type = body.as_ref().map(guess_content_type);
+        let body = match body {
+            Some(Json::String(text)) => text.into(),
+            Some(json) => json.to_string().into(),
+            None => Bytes::new(),
+        };
+        let mut answer = Self::new(status, body);
+        if let Some(content_type) = content_type {
+            answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        for (name, value) in headers {
+            answer.set_header(name, &value);
+        }
+        answer.delay = response.delay.map(|delay| delay.get());
+        answer
+    }
+
+    fn new(status: StatusCode, body: Bytes) -> Self {
+        let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        Self {
+            status,
+            headers: HeaderMap::new(),
+            body: if has_body { body } else { Bytes::new() },
+            delay: None,
+            wire: Wire::Whole,
+        }
+    }
+
+    pub(super) fn set_header(&mut self, name: &str, value: &Json) {
+        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return };
+        if matches!(name, CONTENT_LENGTH | TRANSFER_ENCODING) {
+            return;
+        }
+        self.headers.remove(&name);
+        let values = match value {
+            Json::Null => &[],
+            Json::Array(values) => values.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        for value in values.iter().filter_map(header_value) {
+            self.headers.append(&name, value);
+        }
+    }
+
+    /// The same answer with another body.
+    pub(super) fn with_body(self, body: Bytes) -> Self {
+        Self { body, ..self }
+    }
+
+    /// The same answer, which reaches the client in another way.
+    pub(super) fn with_wire(self, wire: Wire) -> Self {
+        Self { wire, ..self }
+    }
+
+    /// The same answer with a header.
+    pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The status for the record: 0 when no answer is given.
+    pub(super) fn recorded_status(&self, has_reached: bool) -> u16 {
+        if !has_reached && matches!(self.wire, Wire::Silent { .. }) { 0 } else { self.status.as_u16() }
+    }
+
+    /// Says that the connection ends after this answer, because what is left of the request is not read.
+    pub(super) fn closing(mut self) -> Self {
+        self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        self
+    }
+
+    /// The answer on the wire. `HEAD` is told the length of the body without getting it. An answer without a body cannot break
+    /// off.
+    pub(super) fn send(self, to: &Method, version: Version, share: Share, reset: Reset) -> Response<MockBody> {
+        let Self { status, mut headers, mut body, wire, .. } = self;
+        let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if *to == Method::HEAD && has_body {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+            body = Bytes::new();
+        }
+        if version == Version::HTTP_2 {
+            headers.remove(CONNECTION);
+        }
+        let body = match wire {
+            Wire::BreakOff(break_off) if has_body && *to != Method::HEAD => {
+                MockBody::broken(&body, share, break_off, reset)
+            }
+            Wire::Dribble(rate) => MockBody::slow(body, share, rate),
+            _ => MockBody::whole(body, share),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// A text that is a JSON object or list is JSON, like every value that is no text.
+fn guess_content_type(body: &Json) -> &'static str {
+    match body {
+        Json::String(text) if !text.trim_start().starts_with(['{', '[']) => TEXT,
+        Json::String(text) if serde_json::from_str::<IgnoredAny>(text).is_err() => TEXT,
+        _ => JSON,
+    }
+}
+
+/// A status that can end a request. HTTP sends others (1xx) ahead of an answer, never as one.
+fn final_status(status: u16) -> Option<StatusCode> {
+    StatusCode::from_u16(status).ok().filter(|status| !status.is_informational())
+}
+
+/// The answer in place of one whose status cannot end a request.
+fn no_end(status: u16) -> Answer {
+    let text = format!("the mock's route says status {status}, and only 200 to 599 can end a request\n");
+    Answer::text(StatusCode::INTERNAL_SERVER_ERROR, text)
+}
+
+fn header_value(value: &Json) -> Option<HeaderValue> {
+    let text = match value {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let visible = text.replace(|character: char| character.is_ascii_control() && character != '\t', " ");
+    HeaderValue::from_maybe_shared(Bytes::from(visible)).ok()
+}

@@ -1,0 +1,259 @@
+//! One mock: how it answers, and what it writes down.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::StatusCode;
+use scenario::evidence::{Blob, Body, Exchange, Fired, Journal, Limit};
+use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolMode};
+
+use super::MockContext;
+use super::answer::Answer;
+use super::fault::{self, FirstAnswers};
+use super::limits::MockLimits;
+use super::matching;
+use super::request::{Received, host_name};
+use super::template::{Constants, Names, Rendering};
+use crate::body::IncomingBody;
+use crate::calls::{Call, CallLog};
+use crate::faults::{Decision, ToolRequest};
+use crate::memory_budget::Share;
+use crate::recorder::Recorder;
+use crate::redact::Redactor;
+
+/// One mock of a sandbox.
+pub(super) struct Mock {
+    name: String,
+    settings: HttpMock,
+    /// The answers of each route, in their order.
+    answers: Vec<Vec<Prepared>>,
+    context: Arc<MockContext>,
+    constants: Constants,
+    limits: MockLimits,
+    state: Mutex<State>,
+    calls: Option<Arc<Mutex<CallLog>>>,
+}
+
+/// One answer of a route.
+enum Prepared {
+    /// The same for every request.
+    Fixed(Answer),
+    /// One that depends on the request.
+    Template(MockResponse),
+}
+
+/// What changes with every request. One lock covers choosing an answer and writing it down, so the journal has the
+/// requests in the order in which sequences answered them.
+struct State {
+    /// How many requests each route took.
+    taken: Vec<usize>,
+    /// The first answers, for faults that give them again.
+    first: FirstAnswers,
+    recorder: Option<Recorder>,
+}
+
+impl Mock {
+    pub(super) fn new(
+        name: String,
+        settings: HttpMock,
+        context: &Arc<MockContext>,
+        limits: MockLimits,
+        calls: Option<Arc<Mutex<CallLog>>>,
+    ) -> Self {
+        let answers: Vec<_> = settings.routes.iter().map(prepare).collect();
+        let recorder = settings.record.then(|| Recorder::new(limits.journal));
+        let state = Mutex::new(State { taken: vec![0; answers.len()], first: FirstAnswers::default(), recorder });
+        let constants =
+            Constants { seed: context.seed, replica: context.replica, parameters: context.parameters.clone() };
+        Self { name, settings, answers, context: Arc::clone(context), constants, limits, state, calls }
+    }
+
+    /// Answers a request that came whole, and writes both down. `share` grows by what a rendered answer takes.
+    pub(super) fn take(&self, head: Exchange, body: IncomingBody, share: &mut Share) -> Answer {
+        let key = format!("{} {}", head.method, head.path);
+        let mut state = self.state();
+        let decision = self.decide(&head);
+        let mut mark = decision.mark();
+        let mut answer = match decision.fault.as_ref().filter(|fault| !fault.mark.reached) {
+            Some(fault) => fault::instead(fault),
+            None => self.routed(&mut state, &head, &body, share),
+        };
+        match (&decision.fault, &self.context.faults) {
+            (Some(fault), Some(faults)) if fault.mark.reached => {
+                match fault::changed(fault, &answer, &key, &mut state.first) {
+                    Some(changed) if share.grow(changed.body.len()) => answer = changed,
+                    Some(_) => answer = no_room(),
+                    // Nothing was injected, so nothing is said to be.
+                    None => {
+                        faults.take_back(fault);
+                        mark = decision.slowed.clone();
+                    }
+                }
+            }
+            (None, Some(_)) => state.first.remember(&key, &answer),
+            _ => {}
+        }
+        if !decision.delay.is_zero() {
+            answer.delay = Some(answer.delay.unwrap_or_default() + decision.delay);
+        }
+        self.keep(&mut state, Exchange { fault: mark, ..head }, body, &answer);
+        answer
+    }
+
+    /// Asks the fault engine about a request.
+    fn decide(&self, head: &Exchange) -> Decision<ToolMode> {
+        let Some(faults) = self.context.faults.as_ref().filter(|faults| !faults.spares_tools()) else {
+            return Decision::none();
+        };
+        let host = head.header("host").unwrap_or(&self.name);
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&head.query).finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let url = format!("http://{host}{}{mark}{query}", head.path);
+        faults.tool(ToolRequest { service: &self.name, method: &head.method, path: &head.path, url: &url })
+    }
+
+    /// The answer of the route that takes a request.
+    fn routed(&self, state: &mut State, head: &Exchange, body: &IncomingBody, share: &mut Share) -> Answer {
+        let request = Received::new(head, body);
+        let Some((route, params)) = matching::find(&self.settings.routes, &request) else {
+            return Answer::empty(status_of(self.settings.default_response.get()));
+        };
+        let turn = state.taken[route];
+        state.taken[route] += 1;
+        let names = Names { request: &request, params: &params, constants: &self.constants };
+        self.answer(route, turn, &names, share)
+    }
+
+    /// Writes a request down that no route is asked about, with the answer that it gets.
+    pub(super) fn refuse(&self, head: Exchange, body: IncomingBody, answer: Answer) -> Answer {
+        self.keep(&mut self.state(), head, body, &answer);
+        answer
+    }
+
+    /// What was written down; `None` when nothing was to be.
+    pub(super) fn journal(&self) -> Option<Journal> {
+        self.state().recorder.as_ref().map(Recorder::journal)
+    }
+
+    /// The limit that fired when there were more requests than are kept.
+    pub(super) fn fired(&self) -> Option<Fired> {
+        let state = self.state();
+        let recorder = state.recorder.as_ref().filter(|recorder| recorder.counted() > 0)?;
+        let (kept, counted) = (recorder.kept(), recorder.counted());
+        let detail = format!("`{}` kept {kept} requests and counted {counted} more", self.name);
+        Some(Fired { limit: Limit::Requests, detail })
+    }
+
+    /// Ends the journal.
+    pub(super) fn close(&self) {
+        if let Some(recorder) = &mut self.state().recorder {
+            recorder.close();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer of a route to the request that it took in this turn, from 0.
+    fn answer(&self, route: usize, turn: usize, names: &Names<'_>, share: &mut Share) -> Answer {
+        let answers = &self.answers[route];
+        let prepared = match (answers.get(turn), self.settings.routes[route].then) {
+            (Some(prepared), _) => prepared,
+            (None, Some(SequenceEnd::Status(status))) if self.settings.routes[route].sequence.is_some() => {
+                return Answer::empty(status_of(status.get()));
+            }
+            (None, _) => match answers.last() {
+                Some(prepared) => prepared,
+                None => return Answer::empty(status_of(self.settings.default_response.get())),
+            },
+        };
+        match prepared {
+            Prepared::Fixed(answer) => answer.clone(),
+            Prepared::Template(response) => self.rendered(response, names, share),
+        }
+    }
+
+    fn rendered(&self, response: &MockResponse, names: &Names<'_>, share: &mut Share) -> Answer {
+        let most = self.limits.rendered_bytes;
+        match Answer::described(response, Some(&mut Rendering::new(names, most))) {
+            Ok(answer) if share.grow(answer.body.len()) => answer,
+            Ok(_) => no_room(),
+            Err(_) => Answer::text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the mock's answer became larger than {most} bytes by its template\n"),
+            ),
+        }
+    }
+
+    /// Looks for honeytokens in what this mock is asked.
+    pub(super) fn watch(&self) -> Option<Redactor> {
+        self.context.watch.as_ref().map(|redactor| redactor.at(format!("http {}", self.name)))
+    }
+
+    fn keep(&self, state: &mut State, mut exchange: Exchange, body: IncomingBody, answer: &Answer) {
+        if state.recorder.is_none() && self.calls.is_none() {
+            return;
+        }
+        exchange.body = body.into_evidence();
+        exchange.status = answer.recorded_status(exchange.has_reached());
+        exchange.at_ms = self.context.clock.elapsed_ms();
+        (self.context.redact)(&mut exchange);
+        if let Some(calls) = &self.calls {
+            let call = self.call(&exchange, answer);
+            calls.lock().unwrap_or_else(PoisonError::into_inner).record(call);
+        }
+        if let Some(recorder) = &mut state.recorder {
+            recorder.record(exchange);
+        }
+    }
+
+    /// The call that an exchange is. The answer has secrets when it repeats the request, so it is redacted like one.
+    fn call(&self, exchange: &Exchange, answer: &Answer) -> Call {
+        let mut answered = Exchange {
+            method: exchange.method.clone(),
+            path: exchange.path.clone(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Body::Kept(Blob(answer.body.to_vec())),
+            status: exchange.status,
+            at_ms: exchange.at_ms,
+            fault: None,
+        };
+        (self.context.redact)(&mut answered);
+        let text = answered.whole_body().map(Blob::text).filter(|text| !text.is_empty() && exchange.method != "HEAD");
+        Call {
+            at_ms: exchange.at_ms,
+            service: self.name.clone(),
+            host: exchange.header("host").map_or_else(|| self.name.clone(), host_name),
+            method: answered.method,
+            path: answered.path,
+            status: exchange.status,
+            response_body: text,
+        }
+    }
+}
+
+/// The answer to a request that finds no memory, because too many large ones are under way.
+pub(super) fn no_room() -> Answer {
+    Answer::text(StatusCode::SERVICE_UNAVAILABLE, "too many large requests are under way at once\n")
+}
+
+fn status_of(status: i64) -> u16 {
+    u16::try_from(status).unwrap_or_default()
+}
+
+/// The answers of a route: those of its sequence, or its only one.
+fn prepare(route: &Route) -> Vec<Prepared> {
+    let only = MockResponse {
+        status: route.status,
+        response: route.response.clone(),
+        response_headers: route.response_headers.clone(),
+        delay: route.delay,
+    };
+    let responses = route.sequence.clone().unwrap_or_else(|| vec![only]);
+    let prepared = responses.into_iter().map(|response| match Answer::described(&response, None) {
+        Ok(answer) if !route.template => Prepared::Fixed(answer),
+        _ => Prepared::Template(response),
+    });
+    prepared.collect()
+}

@@ -1,0 +1,88 @@
+//! Answers that are there as a whole: those of scripts and recordings.
+
+use bytes::Bytes;
+use scenario::dialect::Answer;
+use scenario::evidence::{Dialect, TokenCount};
+use scenario::spec::sections::LlmMode;
+use tokio::time::sleep;
+
+use super::fault::{self, Cut};
+use super::limits::READ;
+use super::refusal::Refusal;
+use super::replay::Replay;
+use super::request::ModelRequest;
+use super::script::Player;
+use super::ticket::{Outcome, Ticket};
+use super::wire::{Embedding, embeddings, models};
+use crate::faults::Fault;
+
+/// An answer that is there as a whole.
+pub(super) struct Whole {
+    pub(super) body: Bytes,
+    pub(super) outcome: Outcome,
+    /// Where it breaks off.
+    pub(super) cut: Option<Cut>,
+}
+
+/// The answer of a script, after the fault that changes it. `take_back` is called for one that changes nothing.
+pub(super) async fn play(
+    player: &Player,
+    asked: &ModelRequest,
+    ticket: &mut Ticket,
+    fault: Option<&Fault<LlmMode>>,
+    take_back: impl FnOnce(&mut Ticket),
+) -> Result<Whole, Refusal> {
+    let dialect = asked.route.dialect;
+    if dialect == Dialect::Models {
+        let body = models(asked.route.shape, asked.route.looked_up.as_deref()).to_string().into();
+        return Ok(Whole { body, outcome: Outcome { status: 200, ..Outcome::default() }, cut: None });
+    }
+    let billed = Outcome { status: 200, billed: true, billed_model: asked.model.clone(), ..Outcome::default() };
+    if dialect == Dialect::Embeddings {
+        let Embedding { body, tokens } = embeddings(&asked.body, &asked.model)?;
+        let tokens = TokenCount { input: tokens, estimated: true, ..TokenCount::default() };
+        let outcome = Outcome { tokens: Some(tokens), ..billed };
+        return Ok(Whole { body: body.to_string().into(), outcome, cut: None });
+    }
+    let mut played = player.play(asked)?;
+    ticket.turn = played.turn;
+    match fault {
+        Some(fault) if fault::change(fault, &mut played.reply) => player.offer_again(asked, played.turn),
+        Some(_) => take_back(ticket),
+        None => {}
+    }
+    if let Some(delay) = played.delay {
+        sleep(delay).await;
+    }
+    let mut body = played.reply.render(dialect, asked.stream);
+    let cut = fault.and_then(|fault| fault::cut_of(&fault.mode, &body, asked.stream));
+    if let Some(cut) = cut {
+        body.truncate(cut.bytes);
+    }
+    let answer = read(dialect, asked.stream, &body);
+    let tokens = Some(played.reply.tokens);
+    let outcome = Outcome { stream: asked.stream, answer, tokens, turn: played.turn, ..billed };
+    Ok(Whole { body, outcome, cut })
+}
+
+/// The answer of a recording.
+pub(super) fn repeat(replay: &Replay, asked: &ModelRequest, redacted: &str) -> Result<Whole, Refusal> {
+    let recorded = replay.find(asked, redacted)?;
+    let body = Bytes::copy_from_slice(recorded.response.as_bytes());
+    let outcome = Outcome {
+        status: recorded.status,
+        stream: recorded.stream,
+        answer: read(recorded.dialect, recorded.stream, &body),
+        billed: asked.route.is_billed() && (200..300).contains(&recorded.status),
+        billed_model: asked.model.clone(),
+        ..Outcome::default()
+    };
+    Ok(Whole { body, outcome, cut: None })
+}
+
+fn read(dialect: Dialect, stream: bool, body: &[u8]) -> Option<Answer> {
+    match stream {
+        true => Some(Answer::read_stream(dialect, body, READ)),
+        false => Answer::read_whole(dialect, body, READ),
+    }
+}

@@ -1,0 +1,129 @@
+//! What a model gateway is told.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scenario::cassette::{Cassette, Recorded};
+use scenario::evidence::TokenCount;
+use scenario::plan::{Scenario, Values};
+use scenario::spec::sections::{Matching, Model, ModelLimits, ModelMode};
+
+use super::script::Script;
+use crate::clock::Clock;
+use crate::faults::FaultEngine;
+use crate::providers::Upstream;
+use crate::redact::Redactor;
+
+/// What so many tokens of a model cost in US dollars; `None` when the model has no price.
+pub type Cost = Arc<dyn Fn(&str, &TokenCount) -> Option<f64> + Send + Sync>;
+
+/// What a model gateway is told.
+pub struct ModelSettings {
+    /// Where answers come from.
+    pub source: Source,
+    /// What the agent may use of the model.
+    pub limits: ModelLimits,
+    /// The stand-in for a key that the agent has; it is known to this scenario only.
+    pub token: String,
+    /// What tokens cost.
+    pub cost: Cost,
+    /// The time since the agent started.
+    pub clock: Arc<Clock>,
+    /// How long the agent may act, when that is known.
+    pub time: Option<Duration>,
+    /// Takes the values of secrets out of everything that is kept.
+    pub redactor: Redactor,
+    /// The faults that hit calls on purpose.
+    pub faults: Option<Arc<FaultEngine>>,
+}
+
+impl ModelSettings {
+    /// A gateway by itself: without limits, prices and secrets.
+    #[must_use]
+    pub fn new(source: Source, token: &str) -> Self {
+        Self {
+            source,
+            limits: ModelLimits { max_calls: None, max_tokens: None, max_cost_usd: None },
+            token: token.to_owned(),
+            cost: Arc::new(|_, _| None),
+            clock: Arc::default(),
+            time: None,
+            redactor: Redactor::default(),
+            faults: None,
+        }
+    }
+}
+
+/// Where answers come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// From the turns of a spec.
+    Script(Script),
+    /// From a provider.
+    Upstream(Upstream),
+    /// From a recording.
+    Recording(Recording),
+}
+
+/// The part of a recording that a scenario replays.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The exchanges; `None` when the recording has none for this scenario.
+    pub(super) recorded: Option<Vec<Recorded>>,
+    pub(super) scenario: String,
+    pub(super) matching: Matching,
+}
+
+/// What a mode needs and was not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MissingSource {
+    /// An upstream.
+    #[error("the model's `mode: {0}` forwards to an upstream, and none was found")]
+    Upstream(ModelMode),
+    /// A recording.
+    #[error("the model's `mode: replay` answers from a recording, and none was read")]
+    Recording,
+}
+
+impl Source {
+    /// Where the answers of a spec's model come from in one scenario. `values` replace templates. `upstream` is for `proxy` and
+    /// `record`, `recording` for `replay`.
+    ///
+    /// # Errors
+    ///
+    /// The mode needs an upstream or a recording that was not given.
+    pub fn new(
+        model: &Model,
+        scenario: &Scenario,
+        values: &Values<'_>,
+        upstream: Option<Upstream>,
+        recording: Option<&Cassette>,
+    ) -> Result<Self, MissingSource> {
+        match model.mode {
+            ModelMode::Scripted => Ok(Self::Script(Script::new(model, &scenario.variants, values))),
+            ModelMode::Proxy | ModelMode::Record => {
+                upstream.map(Self::Upstream).ok_or(MissingSource::Upstream(model.mode))
+            }
+            ModelMode::Replay => {
+                let recording = recording.ok_or(MissingSource::Recording)?;
+                Ok(Self::Recording(Recording::new(recording, scenario.id.as_str(), model.matching)))
+            }
+        }
+    }
+}
+
+impl Recording {
+    /// What a cassette has for a scenario.
+    #[must_use]
+    pub fn new(cassette: &Cassette, scenario: &str, matching: Matching) -> Self {
+        let recorded = cassette.scenario(scenario).map(<[_]>::to_vec);
+        Self { recorded, scenario: scenario.to_owned(), matching }
+    }
+}
+
+impl fmt::Debug for ModelSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ModelSettings").field("source", &self.source).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests over real connections.
+
+mod faults;
+mod hostile;
+mod limits;
+mod provider;
+mod proxy;
+mod replay;
+mod script;

@@ -1,0 +1,96 @@
+//! Where a provider is, and the key for it.
+
+use std::fs;
+use std::path::Path;
+
+use super::file::{Alias, ProviderName};
+use super::{Environment, Key, ProviderKind, Reach, Upstream};
+
+/// Where a provider is, and the key for it or why there is none.
+#[derive(Debug, Clone)]
+pub(super) struct Reached {
+    pub(super) upstream: Upstream,
+    pub(super) problem: Option<String>,
+}
+
+impl Reached {
+    /// Where it is; otherwise why it cannot be asked.
+    pub(super) fn get(&self) -> Result<Upstream, String> {
+        match &self.problem {
+            Some(problem) => Err(problem.clone()),
+            None => Ok(self.upstream.clone()),
+        }
+    }
+}
+
+/// The provider itself, with the key and the address of the environment.
+pub(super) fn usual(provider: ProviderKind, environment: Environment<'_>) -> Reached {
+    let (name, address, prefix) = match provider {
+        ProviderKind::OpenAi => ("openai", "https://api.openai.com/v1", "OPENAI"),
+        ProviderKind::Anthropic => ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC"),
+    };
+    let given = environment(&format!("{prefix}_BASE_URL")).filter(|url| !url.trim().is_empty());
+    let key = environment(&format!("{prefix}_API_KEY")).and_then(|key| Key::new(&key));
+    let mut base_url = clean(given.as_deref().unwrap_or(address));
+    // Anthropic's own clients add the version themselves.
+    if provider == ProviderKind::Anthropic && !base_url.ends_with("/v1") {
+        base_url.push_str("/v1");
+    }
+    let problem = key.is_none().then(|| format!("the environment variable `{prefix}_API_KEY` is not set"));
+    Reached {
+        upstream: Upstream { name: name.to_owned(), provider, base_url, key, model: None, reach: Reach::Anywhere },
+        problem,
+    }
+}
+
+/// The provider of an alias; otherwise what is wrong with it.
+pub(super) fn reach(name: &str, alias: Alias, path: &Path, environment: Environment<'_>) -> Result<Reached, String> {
+    let provider = match alias.provider {
+        ProviderName::OpenAi => ProviderKind::OpenAi,
+        ProviderName::Anthropic => ProviderKind::Anthropic,
+    };
+    let usual = usual(provider, environment);
+    let base_url = alias.base_url.as_deref().map(clean);
+    if let Some(url) = base_url.as_deref().filter(|url| !is_address(url)) {
+        return Err(format!("base_url: `{url}` is no address such as `https://api.example.com/v1`"));
+    }
+    let own = base_url.is_some();
+    let (key, problem) = match (&alias.api_key, &alias.api_key_env, &alias.api_key_file) {
+        // An address of its own may need no key; the provider itself does.
+        (None, None, None) if own => (None, None),
+        (None, None, None) => (usual.upstream.key, usual.problem),
+        (Some(key), None, None) => kept(Key::new(key), || "`api_key` is empty".to_owned()),
+        (None, Some(variable), None) => kept(environment(variable).and_then(|key| Key::new(&key)), || {
+            format!("the environment variable `{variable}` is not set")
+        }),
+        (None, None, Some(file)) => key_in(file, path),
+        _ => return Err("give one of `api_key_env`, `api_key_file` and `api_key`".to_owned()),
+    };
+    let problem = problem.map(|problem| format!("the alias `{name}` has no key: {problem}"));
+    let base_url = base_url.unwrap_or(usual.upstream.base_url);
+    let (name, reach) = (name.to_owned(), Reach::Anywhere);
+    Ok(Reached { upstream: Upstream { name, provider, base_url, key, model: alias.model, reach }, problem })
+}
+
+fn kept(key: Option<Key>, problem: impl FnOnce() -> String) -> (Option<Key>, Option<String>) {
+    let problem = key.is_none().then(problem);
+    (key, problem)
+}
+
+/// The key in a file; a relative path starts beside the configuration.
+fn key_in(file: &str, path: &Path) -> (Option<Key>, Option<String>) {
+    let place = path.parent().unwrap_or(Path::new("")).join(file);
+    match fs::read_to_string(&place) {
+        Ok(text) => kept(Key::new(&text), || format!("`{}` is empty", place.display())),
+        Err(error) => (None, Some(format!("cannot read `{}`: {error}", place.display()))),
+    }
+}
+
+fn clean(url: &str) -> String {
+    url.trim().trim_end_matches('/').to_owned()
+}
+
+fn is_address(url: &str) -> bool {
+    let parsed: Option<http::Uri> = url.parse().ok();
+    parsed.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some())
+}

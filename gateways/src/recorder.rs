@@ -1,0 +1,174 @@
+//! The bounded journal of a gateway.
+
+use scenario::evidence::{Body, Exchange, Journal, stored_len};
+
+use super::overflow::OverflowCounter;
+
+/// How many exchanges a journal keeps; the rest are counted.
+pub const KEPT_EXCHANGES: usize = 10_000;
+/// How many bytes of bodies a journal keeps: 64 MiB, counted as they are stored. A body that does not fit any more is recorded as dropped.
+pub const KEPT_BODIES_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes of methods, paths, queries and headers a journal keeps: 32 MiB. An exchange whose head does not fit any
+/// more is counted, because half a head would let a check decide wrongly.
+pub const KEPT_HEADS_BYTES: usize = 32 * 1024 * 1024;
+
+/// How much a journal keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct JournalLimits {
+    /// The number of exchanges.
+    pub exchanges: usize,
+    /// The bytes of all bodies together.
+    pub bodies_bytes: usize,
+    /// The bytes of all heads together.
+    pub heads_bytes: usize,
+}
+
+impl Default for JournalLimits {
+    fn default() -> Self {
+        Self { exchanges: KEPT_EXCHANGES, bodies_bytes: KEPT_BODIES_BYTES, heads_bytes: KEPT_HEADS_BYTES }
+    }
+}
+
+/// The journal of one gateway while it is written. What it is given has no secrets in it any more.
+#[derive(Debug)]
+pub struct Recorder {
+    exchanges: Vec<Exchange>,
+    /// What may still be kept.
+    left: JournalLimits,
+    overflow: OverflowCounter,
+    closed: bool,
+}
+
+impl Recorder {
+    /// An empty journal.
+    #[must_use]
+    pub fn new(limits: JournalLimits) -> Self {
+        Self { exchanges: Vec::new(), left: limits, overflow: OverflowCounter::default(), closed: false }
+    }
+
+    /// Writes an exchange down, or counts it when the journal is full. Once it is full it stays full, so that the kept
+    /// exchanges are the first ones without a gap.
+    pub fn record(&mut self, mut exchange: Exchange) {
+        if self.closed {
+            return;
+        }
+        let head = head_bytes(&exchange);
+        if self.overflow.total() > 0 || self.left.exchanges == 0 || head > self.left.heads_bytes {
+            return self.overflow.count(&exchange.method, &exchange.path);
+        }
+        self.left.exchanges -= 1;
+        self.left.heads_bytes -= head;
+        exchange.body = self.fit(exchange.body);
+        self.exchanges.push(exchange);
+    }
+
+    /// Ends the journal: whatever is recorded afterwards is ignored.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The journal as it is now.
+    #[must_use]
+    pub fn journal(&self) -> Journal {
+        Journal { exchanges: self.exchanges.clone(), overflow: self.overflow.overflow() }
+    }
+
+    /// How many exchanges are kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// How many exchanges were counted only.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.overflow.total()
+    }
+
+    /// The body, or how large it was when there is no more room for it.
+    fn fit(&mut self, body: Body) -> Body {
+        let (bytes, size) = match &body {
+            Body::Kept(blob) => (blob.stored_len(), blob.0.len() as u64),
+            Body::Cut { kept, size, .. } => (kept.stored_len(), *size),
+            Body::Dropped { size } => (0, *size),
+        };
+        match self.left.bodies_bytes.checked_sub(bytes) {
+            Some(left) => self.left.bodies_bytes = left,
+            None => return Body::Dropped { size },
+        }
+        body
+    }
+}
+
+/// How large the head of an exchange is.
+fn head_bytes(exchange: &Exchange) -> usize {
+    let pairs = exchange.query.iter().chain(&exchange.headers);
+    let pairs = pairs.map(|(name, value)| stored_len(name) + stored_len(value));
+    stored_len(&exchange.method) + stored_len(&exchange.path) + pairs.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::evidence::{Body, Exchange};
+
+    use super::{JournalLimits, Recorder};
+
+    fn exchange(path: &str, body: &str) -> Exchange {
+        Exchange {
+            method: "POST".to_owned(),
+            path: path.to_owned(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Body::Kept(body.into()),
+            status: 200,
+            at_ms: 0,
+            fault: None,
+        }
+    }
+
+    fn recorder(exchanges: usize, bodies_bytes: usize, heads_bytes: usize) -> Recorder {
+        Recorder::new(JournalLimits { exchanges, bodies_bytes, heads_bytes })
+    }
+
+    #[test]
+    fn exchanges_beyond_the_number_are_counted() {
+        let mut recorder = recorder(2, 100, 100);
+        for path in ["/a", "/a", "/a", "/b", "/a"] {
+            recorder.record(exchange(path, "x"));
+        }
+        let journal = recorder.journal();
+        let counts = journal.overflow.expect("an overflow").counts;
+        let counts: Vec<_> = counts.iter().map(|counted| (counted.path.as_deref(), counted.count)).collect();
+        assert_eq!((journal.exchanges.len(), counts), (2, vec![(Some("/a"), 2), (Some("/b"), 1)]));
+        assert_eq!((recorder.kept(), recorder.counted()), (2, 3));
+    }
+
+    #[test]
+    fn bodies_beyond_the_bytes_are_dropped_and_later_small_ones_still_fit() {
+        let mut recorder = recorder(9, 5, 100);
+        for body in ["abc", "defg", "", "hi", "j"] {
+            recorder.record(exchange("/", body));
+        }
+        let bodies: Vec<_> = recorder.journal().exchanges.into_iter().map(|exchange| exchange.body).collect();
+        let kept = |text: &str| Body::Kept(text.into());
+        assert_eq!(bodies, [kept("abc"), Body::Dropped { size: 4 }, kept(""), kept("hi"), Body::Dropped { size: 1 }]);
+    }
+
+    #[test]
+    fn the_kept_exchanges_have_no_gap() {
+        let mut recorder = recorder(9, 100, 20);
+        for path in ["/a", "/a/very/long/path/indeed", "/b"] {
+            recorder.record(exchange(path, ""));
+        }
+        assert_eq!((recorder.kept(), recorder.counted()), (1, 2));
+    }
+
+    #[test]
+    fn nothing_is_recorded_after_the_end() {
+        let mut recorder = recorder(1, 100, 100);
+        recorder.close();
+        recorder.record(exchange("/", ""));
+        recorder.record(exchange("/", ""));
+        assert_eq!((recorder.kept(), recorder.counted()), (0, 0));
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of whole dialects.
+
+mod answers;
+mod conversations;
+mod results;

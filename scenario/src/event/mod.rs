@@ -1,0 +1,175 @@
+//! Everything that can happen to a scenario, as one closed list. Engines and workers tell it, the store keeps it, streams, pages
+//! and terminals read it: all of them as [`Event`].
+//!
+//! Written down, an event is one word for its kind and a JSON object with more about it ([`Written`]). That form is kept in
+//! databases and is read by other people's clients, so it only grows:
+//!
+//! - To add a kind: a variant here, its word and body in `write.rs`, the way back in `read.rs`, and a row in the tests.
+//! - A body may get another field. Who reads streams of newer servers understands what it knows ([`Event::understand`]); who keeps
+//!   events keeps all of one that says more than it knows ([`Event::Unknown`]).
+//! - A body that means something else than before says so with `"v": 2`. One without `v` is of [`VERSION`] 1.
+
+mod phase;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::evidence::{Exit, Fired};
+use crate::result::RowStatus;
+pub use phase::Phase;
+
+/// The version of bodies that this list writes and reads.
+pub const VERSION: u64 = 1;
+
+/// Something that happened to a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub enum Event {
+    /// A worker took the job.
+    Claimed {
+        /// The worker.
+        worker: String,
+    },
+    /// A phase began.
+    PhaseStarted(Phase),
+    /// A phase ended.
+    PhaseEnded(Phase, Duration),
+    /// An image is being fetched; how far it is.
+    Pulling {
+        /// The image.
+        image: String,
+        /// What the engine says.
+        status: String,
+    },
+    /// Packages are being installed into a new image.
+    Baking {
+        /// The packages.
+        packages: Vec<String>,
+    },
+    /// The sandbox is there.
+    SandboxCreated {
+        /// Its name.
+        name: String,
+    },
+    /// A service is ready.
+    ServiceReady {
+        /// Its name.
+        service: String,
+        /// How long that took.
+        after: Duration,
+    },
+    /// A fixture was put in place.
+    FixtureApplied {
+        /// Where it stands in the spec, from 0.
+        index: usize,
+    },
+    /// The agent started.
+    AgentStarted,
+    /// The agent ended.
+    AgentEnded {
+        /// How; `None` when it was stopped.
+        exit: Option<Exit>,
+        /// How long it acted.
+        after: Duration,
+    },
+    /// A limit fired.
+    LimitFired(Fired),
+    /// An invariant's probes were answered.
+    Probed {
+        /// The invariant.
+        invariant: String,
+    },
+    /// Something that a reader should know.
+    Note(String),
+    /// The sandbox was kept for a person to look into.
+    SandboxKept {
+        /// Its name.
+        name: String,
+    },
+    /// The sandbox is gone.
+    SandboxDestroyed {
+        /// Its name.
+        name: String,
+    },
+    /// The scenario has its result.
+    Judged {
+        /// Whether it passed.
+        status: RowStatus,
+        /// Its combined score.
+        composite: f64,
+        /// How long it took; `None` in rows of the first version, which did not say.
+        wall_ms: Option<u64>,
+    },
+    /// We failed, and try again.
+    Retrying {
+        /// Why.
+        why: String,
+        /// After how long.
+        after: Duration,
+    },
+    /// The worker gave the job back.
+    Released {
+        /// Why.
+        why: String,
+    },
+    /// The job ended without a result.
+    GivenUp {
+        /// Why.
+        why: String,
+    },
+    /// The worker was not heard of any more.
+    Lost {
+        /// The worker.
+        worker: String,
+    },
+    /// Something that this version does not know, as it was written down.
+    Unknown {
+        /// One word for it.
+        kind: String,
+        /// More about it.
+        body: Json,
+    },
+}
+
+/// An event as it is written down, in databases and on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// One word for it.
+    pub kind: String,
+    /// More about it.
+    #[serde(default)]
+    pub body: Json,
+}
+
+impl From<Written> for Event {
+    fn from(Written { kind, body }: Written) -> Self {
+        Self::read(kind, body)
+    }
+}
+
+impl From<Event> for Written {
+    fn from(event: Event) -> Self {
+        Self { kind: event.kind().to_owned(), body: event.body() }
+    }
+}
+
+impl Event {
+    /// Whether an attempt ends with it.
+    #[must_use]
+    pub const fn ends_attempt(&self) -> bool {
+        matches!(
+            self,
+            Self::Judged { .. }
+                | Self::Retrying { .. }
+                | Self::Released { .. }
+                | Self::GivenUp { .. }
+                | Self::Lost { .. }
+        )
+    }
+}

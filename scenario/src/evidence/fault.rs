@@ -1,0 +1,142 @@
+//! Faults that were injected, and the proof that each took effect.
+
+use serde::{Deserialize, Serialize};
+
+use crate::count_noun;
+
+/// A fault, in the record of the exchange that it hit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultMark {
+    /// The rule, by its place in the spec: `tool_faults[0]`.
+    pub rule: String,
+    /// The rule's mode.
+    pub mode: String,
+    /// The number of the call among those of the rule, from 1.
+    pub call: u64,
+    /// True when the request reached the service all the same. One that did not changed nothing there, and no assertion counts it.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub reached: bool,
+}
+
+/// The faults of one attempt: every rule with its counts, and every fault in the order in which they happened.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FaultRecord {
+    /// Every rule of the scenario, in the order of the spec.
+    pub rules: Vec<RuleCount>,
+    /// The faults, up to the number that is kept.
+    pub firings: Vec<Firing>,
+    /// How many came after that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub only_counted: u64,
+}
+
+/// The counts of one rule.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RuleCount {
+    /// The rule, by its place in the spec.
+    pub rule: String,
+    /// Its mode.
+    pub mode: String,
+    /// The calls that it is about: what `tool` says, or `model`.
+    pub target: String,
+    /// The number of calls it was about.
+    pub matched: u64,
+    /// The number of calls it faulted.
+    pub fired: u64,
+}
+
+/// One fault.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Firing {
+    /// The rule, by its place in the spec.
+    pub rule: String,
+    /// The rule's mode.
+    pub mode: String,
+    /// The call that it hit: `shop:POST /refunds`, or `model`.
+    pub target: String,
+    /// The number of the call among those of the rule, from 1.
+    pub call: u64,
+    /// When it came, in milliseconds since the agent started.
+    pub at_ms: u64,
+    /// True when another call of the rule came within a millisecond, so that another run may number them the other way round.
+    #[serde(skip_serializing_if = "super::is_false")]
+    pub close_to_another: bool,
+    /// How long the agent was asked to wait, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// How long after it the agent made the same call again, in milliseconds; `None` when it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retried_after_ms: Option<u64>,
+}
+
+impl FaultRecord {
+    /// True when there are rules and none of them faulted anything, so that nothing was put to the test.
+    #[must_use]
+    pub fn is_vacuous(&self) -> bool {
+        !self.rules.is_empty() && self.rules.iter().all(|rule| rule.fired == 0)
+    }
+
+    /// The faults in one line for people; `None` when there were none.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        let fired = self.rules.iter().filter(|rule| rule.fired > 0);
+        let rules: Vec<_> = fired.map(|rule| format!("{} of {} by {}", rule.fired, rule.mode, rule.rule)).collect();
+        let verb = if self.total() == 1 { "was" } else { "were" };
+        (self.total() > 0)
+            .then(|| format!("{} {verb} injected: {}", count_noun(self.total(), "fault"), rules.join(", ")))
+    }
+
+    /// How many faults there were.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.rules.iter().fold(0, |total, rule| total.saturating_add(rule.fired))
+    }
+}
+
+impl Firing {
+    /// Tells if the agent waited as long as it was asked to before it made the call again; `None` when it was not asked, or never
+    /// made the call again.
+    #[must_use]
+    pub fn kept_retry_after(&self) -> Option<bool> {
+        Some(self.retried_after_ms? >= self.retry_after_ms?)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FaultRecord, Firing, RuleCount};
+
+    #[test]
+    fn a_record_is_vacuous_when_it_has_rules_and_no_fault() {
+        let record = |fired: &[u64]| FaultRecord {
+            rules: fired.iter().map(|fired| RuleCount { fired: *fired, ..RuleCount::default() }).collect(),
+            ..FaultRecord::default()
+        };
+        assert!(!record(&[]).is_vacuous());
+        assert!(record(&[0, 0]).is_vacuous());
+        assert!(!record(&[0, 1]).is_vacuous());
+        assert_eq!(record(&[2, 3]).total(), 5);
+        assert_eq!(record(&[0]).summary(), None);
+        let one =
+            RuleCount { rule: "tool_faults[0]".to_owned(), mode: "error".to_owned(), fired: 1, ..RuleCount::default() };
+        let record = FaultRecord { rules: vec![one], ..FaultRecord::default() };
+        assert_eq!(record.summary().as_deref(), Some("1 fault was injected: 1 of error by tool_faults[0]"));
+    }
+
+    #[test]
+    fn a_wait_is_kept_when_it_is_long_enough() {
+        let kept = |asked, waited| {
+            Firing { retry_after_ms: asked, retried_after_ms: waited, ..Firing::default() }.kept_retry_after()
+        };
+        assert_eq!((kept(Some(1000), Some(1000)), kept(Some(1000), Some(10))), (Some(true), Some(false)));
+        assert_eq!((kept(None, Some(5)), kept(Some(5), None)), (None, None));
+    }
+}

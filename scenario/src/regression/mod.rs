@@ -1,0 +1,212 @@
+//! What became worse since a baseline, and what only looks so.
+//!
+//! Reports of two moments are laid side by side, spec by spec and cell by cell. A drop of a pass rate is a regression only when
+//! chance is an unlikely reason ([`chance_of_drop`], corrected for the number of comparisons); otherwise the evidence is
+//! insufficient, and is called so, with the number of replicas that would be enough ([`replicas_to_tell`]). A cell that misses its
+//! bar fails its run, and is no regression by that alone. Times and costs are told, and decide nothing: they depend on the machine.
+
+#[cfg(test)]
+mod cell_keys;
+mod comparison;
+mod family;
+mod findings;
+mod fisher;
+mod logarithms;
+mod metrics;
+mod power;
+mod share;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod worlds;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use fisher::chance_of_drop;
+pub use metrics::{ComparedMetric, Direction, compare_metrics};
+pub use power::{MOST_REPLICAS, POWER, replicas_to_tell};
+pub use share::Share;
+
+use crate::count_noun;
+use crate::report::Report;
+
+/// How unlikely chance must be as the reason of a drop: how often one of all comparisons may be a false alarm.
+pub const SIGNIFICANT: f64 = 0.05;
+
+/// How many removed things are named.
+const MOST_NAMED: usize = 20;
+
+/// What changed between a baseline and a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// What the baseline is called: a file, or an experiment.
+    pub baseline: String,
+    /// Everything that changed: regressions first, then what is unclear, then what became better.
+    pub findings: Vec<Finding>,
+    /// How many cells are in both.
+    pub cells: usize,
+    /// Specs, cells and invariants that only the baseline has.
+    pub removed: Vec<String>,
+    /// Whether something may be removed without failing the run.
+    pub removal: Removal,
+    /// How the worlds of the two differ: what made sandboxes, and from which images.
+    pub worlds: Vec<String>,
+    /// Specs and cells that only the candidate has.
+    pub only_now: Vec<String>,
+    /// Numbers that decide nothing here, by spec.
+    pub metrics: BTreeMap<String, Vec<ComparedMetric>>,
+}
+
+/// Something that changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Whether that is bad.
+    pub change: Change,
+    /// The spec.
+    pub spec_id: String,
+    /// The cell; all of them together without it.
+    pub cell: Option<String>,
+    /// The invariant; the whole scenario without it.
+    pub invariant: Option<String>,
+    /// How many passed before.
+    pub before: Share,
+    /// How many pass now.
+    pub now: Share,
+    /// How likely chance alone would make a drop like this one, or a larger one.
+    pub chance: Option<f64>,
+    /// How many replicas on either side would find such a drop in 80 of 100 comparisons, where these are not enough.
+    pub replicas_to_tell: Option<usize>,
+    /// Why it is counted so, in words.
+    pub why: String,
+}
+
+/// Whether something that the baseline has may be missing now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Removal {
+    /// It may: it is told.
+    #[default]
+    Allowed,
+    /// It may not: it fails the run.
+    Fails,
+}
+
+/// Whether a change is bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is.
+    Regressed,
+    /// A drop that chance does not explain, between runs in different worlds: it need not be the agent's.
+    DifferentWorld,
+    /// Nobody can tell from so few scenarios.
+    InsufficientEvidence,
+    /// It is good.
+    Improved,
+}
+
+impl Change {
+    /// The words for it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Regressed => "regressed",
+            Self::DifferentWorld => "different world",
+            Self::InsufficientEvidence => "insufficient evidence",
+            Self::Improved => "improved",
+        }
+    }
+}
+
+impl RunComparison {
+    /// Lays reports side by side. Those of the same spec belong together; of several, those at the same place.
+    #[must_use]
+    pub fn of(name: &str, baseline: &[Report], candidate: &[Report]) -> Self {
+        findings::compare_reports(name, baseline, candidate)
+    }
+
+    /// Whether anything became worse.
+    #[must_use]
+    pub fn regressed(&self) -> bool {
+        self.count(Change::Regressed) > 0
+    }
+
+    /// Whether it fails a run: something became worse, or was removed although that is not allowed.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.regressed() || self.fails_by_removal()
+    }
+
+    /// Whether something was removed although that is not allowed.
+    #[must_use]
+    pub fn fails_by_removal(&self) -> bool {
+        self.removal == Removal::Fails && !self.removed.is_empty()
+    }
+
+    /// What was removed, and what to do about it, in one line.
+    #[must_use]
+    pub fn removal_message(&self) -> String {
+        let names: Vec<_> = self.removed.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let more = if self.removed.len() > names.len() {
+            format!(" and {} more", self.removed.len() - names.len())
+        } else {
+            String::new()
+        };
+        format!(
+            "{}{more}: the baseline has what this run does not; bring it back, make a new baseline, or allow it with `--allow-removed`",
+            names.join(", ")
+        )
+    }
+
+    /// The same, where nothing that the baseline has may be missing.
+    #[must_use]
+    pub fn without_removal(self) -> Self {
+        Self { removal: Removal::Fails, ..self }
+    }
+
+    /// What became worse, a line each.
+    #[must_use]
+    pub fn regressions(&self) -> Vec<String> {
+        let regressed = self.findings.iter().filter(|finding| finding.change == Change::Regressed);
+        regressed.map(|found| format!("{}: {} → {}; {}", found.place(), found.before, found.now, found.why)).collect()
+    }
+
+    /// How many findings are of this kind.
+    #[must_use]
+    pub fn count(&self, change: Change) -> usize {
+        self.findings.iter().filter(|finding| finding.change == change).count()
+    }
+
+    /// All of it in one line.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        if self.cells == 0 {
+            return "nothing in common with the baseline, so nothing was compared".to_owned();
+        }
+        let count = |change: Change| format!("{} {}", self.count(change), change.words());
+        let worlds = match self.count(Change::DifferentWorld) {
+            0 => String::new(),
+            _ => format!(", {}", count(Change::DifferentWorld)),
+        };
+        format!(
+            "{} compared: {}, {}, {}{worlds}",
+            count_noun(self.cells, "cell"),
+            count(Change::Regressed),
+            count(Change::InsufficientEvidence),
+            count(Change::Improved)
+        )
+    }
+}
+
+impl Finding {
+    /// What it is about: `spec/cell: invariant`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let cell = self.cell.as_ref().map_or_else(|| ", all cells".to_owned(), |cell| format!("/{cell}"));
+        let invariant = self.invariant.as_ref().map(|name| format!(": {name}")).unwrap_or_default();
+        format!("{}{cell}{invariant}", self.spec_id)
+    }
+}

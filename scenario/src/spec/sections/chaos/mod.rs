@@ -1,0 +1,92 @@
+//! `chaos` and `chaos_matrix`: a world that breaks on purpose.
+
+mod llm_fault;
+mod profile;
+mod tool_fault;
+mod trigger;
+
+use crate::spec::section::{Joined, section};
+use crate::spec::sections::Model;
+use crate::spec::types::ChaosName;
+
+pub use llm_fault::{
+    ArgumentDamage, BackendDown, BrokenArguments, ContentFilter, ContextLengthExceeded, CutStream, Direction,
+    DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
+    ResponseDrift, TruncatedResponse,
+};
+pub use profile::Profile;
+pub(crate) use profile::applies;
+pub use tool_fault::{
+    ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse, LostResponse,
+    Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget, ToolTimeout,
+    Truncated, Unauthorized, WrongData,
+};
+pub use trigger::{Burst, Trigger};
+
+section! {
+    /// Faults that are injected between the agent and its world. Each is decided by the scenario's seed and the number of the
+    /// call, so that the same run again has the same faults; each that fired is in the evidence.
+    ///
+    /// ```yaml
+    /// chaos:
+    ///   tool_faults:
+    ///     - { tool: shop, mode: error, error_code: 503, times: 2 }
+    ///   llm_faults:
+    ///     - { mode: rate_limit, on_calls: [1] }
+    /// ```
+    pub struct Chaos {
+        /// A set of faults that comes with Touchstone. It stands after the faults of this cell.
+        profile: Option<Profile>,
+        /// Faults of the services that the agent calls over HTTP. The first rule that fires decides; `slow` adds its delay to
+        /// whatever comes after it.
+        tool_faults: Vec<ToolFault> = Vec::new(),
+        /// Faults of the model.
+        llm_faults: Vec<LlmFault> = Vec::new(),
+    }
+}
+
+section! {
+    /// A named set of faults. It replaces `chaos`, and never adds to it; an entry without faults is a calm world to compare with.
+    ///
+    /// ```yaml
+    /// chaos_matrix:
+    ///   - name: calm
+    ///   - name: search-tool-down
+    ///     tool_faults: [{ tool: search, mode: error, error_code: 503 }]
+    /// ```
+    pub struct ChaosCellName {
+        /// The name, which ids of scenarios begin with.
+        name: ChaosName,
+        /// What breaks, for people.
+        description: String = String::new(),
+    }
+}
+
+/// One entry of `chaos_matrix`: a named set of faults.
+pub type ChaosCell = Joined<ChaosCellName, Chaos>;
+
+impl Chaos {
+    /// A world in which nothing breaks.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new() }
+    }
+
+    /// Whether nothing breaks.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.profile.is_none() && self.tool_faults.is_empty() && self.llm_faults.is_empty()
+    }
+
+    /// The same faults, with those of the profile written out.
+    #[must_use]
+    pub fn expanded(&self, model: Option<&Model>) -> Self {
+        let mut chaos = self.clone();
+        if let Some(profile) = chaos.profile.take() {
+            let faults = profile.faults(model);
+            chaos.tool_faults.extend(faults.tool_faults);
+            chaos.llm_faults.extend(faults.llm_faults);
+        }
+        chaos
+    }
+}

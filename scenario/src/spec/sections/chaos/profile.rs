@@ -1,0 +1,120 @@
+//! Sets of faults that come with Touchstone.
+
+use super::{Chaos, LlmMode};
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::section::choice;
+use crate::spec::sections::{Model, ModelMode};
+use crate::spec::yaml::{Limits, parse};
+
+choice! {
+    /// A set of faults that comes with Touchstone; `touchstone explain profile.NAME` shows it. Faults of a model are left out where
+    /// the spec has no model, or one whose answers cannot be changed.
+    pub enum Profile {
+        /// Every service is down, and half of the model's calls time out.
+        ApiOutage = "api_outage",
+        /// The model stops in the middle of answers, and is overloaded after five calls.
+        DegradedLlm = "degraded_llm",
+        /// Half of what services answer tries to mislead the agent.
+        HostileTools = "hostile_tools",
+        /// Every service takes twenty seconds, and the model sometimes fifteen.
+        HighLatency = "high_latency",
+        /// Services fail after two calls, and the model stops in the middle of answers after three.
+        CascadingFailure = "cascading_failure",
+        /// The model says the same in another form, as a newer version would.
+        ModelVersionDrift = "model_version_drift",
+        /// Answers are valid, and wrong.
+        ValueCorruption = "value_corruption",
+        /// The first answer to every kind of change is lost.
+        ExactlyOnce = "exactly_once",
+        /// Connections break, answers break off, and everything takes longer now and then.
+        FlakyNetwork = "flaky_network",
+    }
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::ApiOutage,
+        Self::DegradedLlm,
+        Self::HostileTools,
+        Self::HighLatency,
+        Self::CascadingFailure,
+        Self::ModelVersionDrift,
+        Self::ValueCorruption,
+        Self::ExactlyOnce,
+        Self::FlakyNetwork,
+    ];
+
+    /// Its faults as YAML.
+    #[must_use]
+    pub const fn yaml(self) -> &'static str {
+        match self {
+            Self::ApiOutage => include_str!("profiles/api_outage.yaml"),
+            Self::DegradedLlm => include_str!("profiles/degraded_llm.yaml"),
+            Self::HostileTools => include_str!("profiles/hostile_tools.yaml"),
+            Self::HighLatency => include_str!("profiles/high_latency.yaml"),
+            Self::CascadingFailure => include_str!("profiles/cascading_failure.yaml"),
+            Self::ModelVersionDrift => include_str!("profiles/model_version_drift.yaml"),
+            Self::ValueCorruption => include_str!("profiles/value_corruption.yaml"),
+            Self::ExactlyOnce => include_str!("profiles/exactly_once.yaml"),
+            Self::FlakyNetwork => include_str!("profiles/flaky_network.yaml"),
+        }
+    }
+
+    /// Its faults, as far as they apply to a spec with this model.
+    #[must_use]
+    pub fn faults(self, model: Option<&Model>) -> Chaos {
+        let node = parse(self.yaml(), Limits::default()).0;
+        let read = node.and_then(|node| Chaos::read(&node, &mut Reader::default()));
+        let mut chaos = read.unwrap_or_else(Chaos::none);
+        chaos.llm_faults.retain(|fault| model.is_some_and(|model| applies(&fault.mode, model.mode)));
+        chaos
+    }
+}
+
+/// Tells if a fault can hit the calls of a model with this mode.
+pub(crate) fn applies(fault: &LlmMode, mode: ModelMode) -> bool {
+    let changes_answer = match fault {
+        LlmMode::TruncatedResponse(_)
+        | LlmMode::ContentFilter(_)
+        | LlmMode::Empty(_)
+        | LlmMode::Garbage(_)
+        | LlmMode::ResponseDrift(_)
+        | LlmMode::ToolArguments(_)
+        | LlmMode::CutStream(_)
+        | LlmMode::HangStream(_) => true,
+        LlmMode::Timeout(_)
+        | LlmMode::RateLimit(_)
+        | LlmMode::Error(_)
+        | LlmMode::BackendDown(_)
+        | LlmMode::ContextLengthExceeded(_)
+        | LlmMode::Delay(_) => false,
+    };
+    !changes_answer || mode == ModelMode::Scripted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Profile;
+    use crate::spec::load;
+
+    #[test]
+    fn every_profile_is_a_chaos_cell_that_validates() {
+        for profile in Profile::ALL {
+            let indented = profile.yaml().lines().map(|line| format!("    {line}\n")).collect::<String>();
+            let text = format!(
+                "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+                 model: {{mode: scripted, turns: [{{content: x}}]}}\n\
+                 services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}]}}]\n\
+                 chaos_matrix:\n  - name: own\n{indented}  - {{name: shipped, profile: {profile}}}\n\
+                 invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+            );
+            let loaded = load(&text, None);
+            let spec = loaded.spec.unwrap_or_else(|| panic!("{profile}: {:?}", loaded.diagnostics));
+            let (own, shipped) = (spec.chaos_of("own"), spec.chaos_of("shipped"));
+            assert_eq!((own.tool_faults, own.llm_faults), (shipped.tool_faults, shipped.llm_faults), "{profile}");
+            let without_model = profile.faults(None);
+            assert!(without_model.llm_faults.is_empty(), "{profile}");
+        }
+    }
+}

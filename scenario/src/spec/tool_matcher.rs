@@ -1,0 +1,130 @@
+//! The calls that a fault of a tool is about.
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::plan::glob_of_wildcards;
+use crate::spec::sections::ToolTarget;
+
+/// Tells a `tool` that names a route from one that names a whole service.
+#[must_use]
+pub fn is_route_glob(tool: &str) -> bool {
+    tool.contains(':')
+}
+
+/// The calls that a rule is about, ready to be matched.
+#[derive(Debug, Clone)]
+pub struct ToolMatcher {
+    written: String,
+    tool: GlobMatcher,
+    is_route: bool,
+    url: Option<GlobMatcher>,
+}
+
+impl ToolMatcher {
+    /// The calls that a target is about; `None` when its globs cannot be compiled, which validation has refused.
+    #[must_use]
+    pub fn new(target: &ToolTarget) -> Option<Self> {
+        let url = target.match_url.as_ref().map(|url| matcher(url.as_str()));
+        Some(Self {
+            written: target.tool.to_string(),
+            // A parameter of a route stands for one segment of a path.
+            tool: matcher(&without_parameters(target.tool.as_str()))?,
+            is_route: is_route_glob(target.tool.as_str()),
+            url: match url {
+                Some(url) => Some(url?),
+                None => None,
+            },
+        })
+    }
+
+    /// Matches a service as a whole, or one of its routes.
+    #[must_use]
+    pub fn is_about(&self, service: &str, method: &str, path: &str) -> bool {
+        if self.is_route {
+            self.tool.is_match(format!("{service}:{method} {path}"))
+        } else {
+            self.tool.is_match(service)
+        }
+    }
+
+    /// Matches a declared route instead of a call: it matches the route as it is written, or the route takes the path that it
+    /// names.
+    #[must_use]
+    pub fn may_be_about_route(&self, service: &str, method: &str, route: &str) -> bool {
+        let route = without_parameters(route);
+        let takes = matcher(&format!("{service}:{method} {route}"));
+        self.is_about(service, method, &route) || takes.is_some_and(|takes| takes.is_match(&self.written))
+    }
+
+    /// Matches a call of a service, whose route is `service:METHOD /path`.
+    #[must_use]
+    pub fn matches(&self, service: &str, route: &str, url: &str) -> bool {
+        // A gateway that gets requests without their TLS cannot tell, so both schemes match.
+        let secure = || url.replacen("http://", "https://", 1);
+        let is_url = |glob: &GlobMatcher| glob.is_match(url) || glob.is_match(secure());
+        let is_about = self.tool.is_match(if self.is_route { route } else { service });
+        is_about && self.url.as_ref().is_none_or(is_url)
+    }
+}
+
+/// `{id}` of a route as a wildcard.
+fn without_parameters(tool: &str) -> String {
+    let mut text = String::new();
+    let mut rest = tool;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((_, behind)) = after.split_once('}') else { break };
+        text.push_str(before);
+        text.push('*');
+        rest = behind;
+    }
+    text + rest
+}
+
+fn matcher(pattern: &str) -> Option<GlobMatcher> {
+    let glob = GlobBuilder::new(&glob_of_wildcards(pattern)).literal_separator(false).backslash_escape(true).build();
+    glob.ok().map(|glob| glob.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ToolMatcher;
+    use crate::checks::testing::read;
+    use crate::spec::sections::ToolTarget;
+
+    fn matches(target: &str, method: &str, path: &str) -> bool {
+        let target: ToolTarget = read(&format!("{{{target}}}"));
+        let url = format!("http://shop{path}");
+        ToolMatcher::new(&target).expect("a matcher").matches("shop", &format!("shop:{method} {path}"), &url)
+    }
+
+    #[test]
+    fn a_tool_is_a_service_a_route_or_a_glob() {
+        for all in ["tool: shop", "tool: '*'", "tool: sh?p", "tool: 'shop:* /*'", "tool: '*:POST /refunds'"] {
+            assert!(matches(all, "POST", "/refunds"), "{all}");
+        }
+        for none in ["tool: sho", "tool: shops", "tool: 'shop:GET /refunds'", "tool: 'shop:POST /refund'"] {
+            assert!(!matches(none, "POST", "/refunds"), "{none}");
+        }
+        assert!(matches("tool: 'shop:GET /orders/{id}'", "GET", "/orders/7"));
+        assert!(!matches("tool: 'shop:GET /orders/{id}/items'", "GET", "/orders/7"));
+    }
+
+    #[test]
+    fn a_rule_may_be_about_routes_that_take_its_path() {
+        let may_be = |tool: &str, route: &str| {
+            let target: ToolTarget = read(&format!("{{tool: '{tool}'}}"));
+            ToolMatcher::new(&target).expect("a matcher").may_be_about_route("shop", "GET", route)
+        };
+        assert!(may_be("shop:GET /orders/7", "/orders/{id}") && may_be("shop:GET /orders/{id}", "/orders/{id}"));
+        assert!(may_be("shop:GET /static/a.css", "/static/*") && may_be("shop:GET /orders/*", "/orders/{id}"));
+        assert!(!may_be("shop:GET /order", "/orders/{id}") && !may_be("shop:POST /orders/7", "/orders/{id}"));
+    }
+
+    #[test]
+    fn a_url_glob_narrows_it_and_crosses_slashes() {
+        assert!(matches("tool: shop, match_url: 'http://shop/*/x'", "GET", "/a/b/x"));
+        assert!(matches("tool: shop, match_url: '*?page=2'", "GET", "/a?page=2"));
+        assert!(matches("tool: shop, match_url: 'https://shop/*'", "GET", "/a"));
+        assert!(!matches("tool: shop, match_url: 'http://mail/*'", "GET", "/a"));
+    }
+}

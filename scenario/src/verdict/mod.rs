@@ -1,0 +1,116 @@
+//! What judging says about one invariant.
+
+mod cause;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+pub use cause::ErrorCause;
+
+/// The judgement on one invariant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Passed, failed, or could not be judged.
+    pub outcome: Outcome,
+    /// How far it was met, from 0 to 1; 0 when it could not be judged.
+    pub score: f64,
+    /// What was expected, what was found, and where to look; empty when there is nothing to say.
+    pub message: String,
+    /// What a judge or script gave as its reason.
+    pub reason: String,
+    /// What a script or judge added, and remarks such as "ran on a modified image".
+    pub details: Json,
+}
+
+/// Whether an invariant was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was met.
+    Passed,
+    /// It was not.
+    Failed,
+    /// It could not be judged.
+    Errored(ErrorKind),
+}
+
+/// Whose fault it is when something could not be judged. None of them is the agent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// Ours: the sandbox, a service or the network. The attempt is tried again.
+    Infrastructure,
+    /// The provider's of the agent's model: it was unreachable, overloaded or broken. The attempt is tried again.
+    Provider,
+    /// The operator's: the provider of the agent's model refuses the key, the address or the account. Another attempt would
+    /// end the same.
+    ProviderConfig,
+    /// The spec's: what it says about its world cannot be done, such as a statement that the database refuses. Another attempt
+    /// would end the same.
+    Spec,
+    /// The check's: its script exited with an error or did not answer as it should.
+    Check,
+    /// The model judge's: it did not answer, or not as it should.
+    Judge,
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Infrastructure => "infrastructure",
+            Self::Provider => "provider",
+            Self::ProviderConfig => "provider_config",
+            Self::Spec => "spec",
+            Self::Check => "check",
+            Self::Judge => "judge",
+        })
+    }
+}
+
+impl Verdict {
+    /// It was met.
+    #[must_use]
+    pub fn passed() -> Self {
+        Self {
+            outcome: Outcome::Passed,
+            score: 1.0,
+            message: String::new(),
+            reason: String::new(),
+            details: Json::Null,
+        }
+    }
+
+    /// It was not met, and this is why.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Failed, score: 0.0, message: message.into(), ..Self::passed() }
+    }
+
+    /// It could not be judged, and this is why.
+    #[must_use]
+    pub fn errored(cause: ErrorCause, message: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Errored(cause.kind()), ..Self::failed(message) }
+    }
+
+    /// Whether it was met.
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        self.outcome == Outcome::Passed
+    }
+
+    /// Adds a remark under `key` of the details.
+    #[must_use]
+    pub fn with_detail(mut self, key: &str, value: impl Into<Json>) -> Self {
+        if !self.details.is_object() {
+            let given = std::mem::take(&mut self.details);
+            self.details = Json::Object(serde_json::Map::new());
+            if !given.is_null() {
+                self.details["given"] = given;
+            }
+        }
+        self.details[key] = value.into();
+        self
+    }
+}

@@ -1,0 +1,17 @@
+//! Probes the artifact place now and then, so that the server says when evidence cannot be read or agents cannot be uploaded.
+
+use std::time::Duration;
+
+use store::StoreError;
+
+use super::repeat::Next;
+use crate::app::App;
+
+/// How often the place is probed.
+const OFTEN: Duration = Duration::from_secs(30);
+
+/// Probes once.
+pub(super) async fn turn(app: App) -> Result<Next, StoreError> {
+    app.store.probe_artifacts(&format!("server-{}", app.ids.hex(16))).await?;
+    Ok(Next::After(OFTEN))
+}

@@ -1,0 +1,84 @@
+//! Probes the artifact place before jobs are taken: nothing is run whose evidence could not be kept.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use store::{PROBING, Retries, RetryObserver};
+
+use crate::Worker;
+use crate::completion::KEEPING;
+
+/// How often the place is probed while it can be used, and while it cannot.
+const OFTEN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(5));
+/// How often in a row probes fail before a worker that is to empty its queue ends.
+const PATIENCE: u64 = 3;
+
+/// What is known about the artifact place.
+#[derive(Debug)]
+pub(crate) struct ArtifactPlace {
+    observer: RetryObserver,
+    probed: Option<Timestamp>,
+    /// How often in a row probes failed.
+    failures: u64,
+}
+
+/// Whether evidence of a job that is taken now could be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// It could.
+    Possible,
+    /// Not now.
+    Later,
+    /// Not for so long that who empties a queue gives up.
+    Blocked,
+}
+
+impl ArtifactPlace {
+    /// A place that was not probed yet.
+    pub(crate) fn new(retries: &Retries) -> Self {
+        Self { observer: retries.observe(PROBING), probed: None, failures: 0 }
+    }
+
+    fn keeping(&self) -> Keeping {
+        match self.failures {
+            0 => Keeping::Possible,
+            PATIENCE.. => Keeping::Blocked,
+            _ => Keeping::Later,
+        }
+    }
+}
+
+impl Worker {
+    /// Whether evidence of a job that is taken now could be kept. While what came of another job cannot be, no more are
+    /// taken.
+    pub(crate) async fn keeping(&mut self) -> Keeping {
+        if self.shared.retries.reason_of(KEEPING).is_some() {
+            return Keeping::Later;
+        }
+        let (usable, unusable) = OFTEN;
+        let period = if self.place.failures == 0 { usable } else { unusable };
+        if self.is_due(self.place.probed, period) {
+            self.probe_place().await;
+        }
+        self.place.keeping()
+    }
+
+    /// Why nothing that comes of jobs can be kept, in words; `None` when it can.
+    pub(crate) fn why_not_kept(&self) -> Option<String> {
+        let retries = &self.shared.retries;
+        retries.reason_of(PROBING).or_else(|| retries.reason_of(KEEPING))
+    }
+
+    async fn probe_place(&mut self) {
+        let name = self.shared.config.worker.owner.to_string();
+        let probed = self.shared.store.probe_artifacts(&name).await;
+        self.place.probed = Some(self.shared.clock.now());
+        match probed {
+            Ok(_) => {
+                self.place.failures = 0;
+                self.place.observer.succeeded();
+            }
+            Err(error) => self.place.failures = self.place.observer.failed(error),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a worker is given instead of taking it, besides the time: ids, who else lives, secrets and uploaded agents. So its
+//! life can be tested.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use engine::data_dir::DataDir;
+use engine::entropy;
+use engine::owner::{self, Life};
+use engine::uploaded::SnapshotFiles;
+use scenario::plan::SnapshotAgent;
+use scenario::spec::Spec;
+use store::{Experiment, Ids, Sandbox};
+use uuid::Uuid;
+
+/// Knows which processes live.
+pub trait Peers: Debug + Send + Sync {
+    /// Whether the process with this owner's id is known to be gone.
+    fn is_gone(&self, owner: Uuid) -> bool;
+}
+
+/// Knows the values of secrets.
+#[async_trait]
+pub trait Secrets: Debug + Send + Sync {
+    /// The values of a spec's secrets by name, for an experiment of it.
+    async fn resolve(&self, experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Unavailable>;
+
+    /// The values of a spec's secrets by name, for a sandbox that somebody works in. The sandbox has its sealed ones.
+    async fn resolve_for_sandbox(
+        &self,
+        sandbox: &Sandbox,
+        spec: &Spec,
+    ) -> Result<BTreeMap<String, String>, Unavailable> {
+        let Sandbox { new, .. } = sandbox;
+        if spec.secrets.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        Err(Unavailable::Missing(format!("the secrets of sandbox {} are not known here", new.id)))
+    }
+}
+
+/// Has agents that were uploaded.
+#[async_trait]
+pub trait Snapshots: Debug + Send + Sync {
+    /// The agent of an owner that a spec names.
+    async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Unavailable>;
+}
+
+/// Why something that a spec needs is not at hand.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// It is not there, and will not be when it is asked for again.
+    #[error("{0}")]
+    Missing(String),
+    /// Nobody could be asked now.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Nobody uploads agents here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSnapshots;
+
+#[async_trait]
+impl Snapshots for NoSnapshots {
+    async fn find(&self, _owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Unavailable> {
+        let message = format!("the agent `{}` needs a server that holds its snapshot", agent.snapshot);
+        Err(Unavailable::Missing(message))
+    }
+}
+
+/// Ids that nobody else has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RandomIds;
+
+impl Ids for RandomIds {
+    fn id(&self) -> Uuid {
+        entropy::uuid()
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        entropy::fill(bytes);
+    }
+}
+
+/// The owners of a data directory, whose locks say whether they live.
+#[derive(Debug, Clone)]
+pub struct OwnersOf(pub DataDir);
+
+impl Peers for OwnersOf {
+    fn is_gone(&self, owner: Uuid) -> bool {
+        owner::life_of(&self.0, owner).is_ok_and(|life| life == Life::Gone)
+    }
+}
