@@ -29,7 +29,9 @@ async fn row(world: &World, number: u128) -> WorkerRow {
 async fn until_reason(world: &World, number: u128, reason: Option<&str>) {
     until(&format!("{reason:?}"), async || {
         let row = world.store.worker(worker_id(number)).await.unwrap();
-        row.is_some_and(|row| row.pulse.reason.as_deref() == reason)
+        // A worker registers before its first look when that takes long; it knows nothing of the disk then.
+        let has_looked = |row: &WorkerRow| reason.is_some() || row.pulse.free_disk > 0;
+        row.is_some_and(|row| has_looked(&row) && row.pulse.reason.as_deref() == reason)
     })
     .await;
 }
