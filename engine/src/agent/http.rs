@@ -161,7 +161,7 @@ async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result
     }
     let body = match &http.request {
         Some(body) => body.render(&values).to_json(),
-        None => json!({ "input": values.prompt() }),
+        None => json!({ "input": values.agents_prompt() }),
     };
     let (body, kind) = match body {
         Json::String(text) => (text.into_bytes(), "text/plain; charset=utf-8"),

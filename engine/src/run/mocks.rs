@@ -11,7 +11,7 @@ use scenario::evidence::Exchange;
 use scenario::spec::sections::Service;
 
 use super::gateways::Shared;
-use super::{honeytokens, redacted};
+use super::{attacks, honeytokens, redacted};
 use crate::attempt::Attempt;
 use crate::door::Door;
 use crate::error::EngineError;
@@ -28,7 +28,7 @@ pub(super) async fn serve(
     let Shared { clock, redactor, faults } = *shared;
     let spec = attempt.spec;
     let mocks = spec.services.iter().filter_map(|service| Some((service.name().to_string(), service.mock()?.clone())));
-    let watch = honeytokens::are_laid(attempt).then(|| redactor.clone());
+    let watch = (honeytokens::are_laid(attempt) || attacks::are_scored(attempt)).then(|| redactor.clone());
     let redactor = redactor.clone();
     let context = MockContext {
         seed: attempt.scenario.seed.get(),

@@ -1,6 +1,7 @@
 //! Runs one attempt of a scenario: prepare, act, probe, destroy.
 
 pub(crate) mod activity;
+mod attacks;
 pub(crate) mod audit;
 pub(crate) mod databases;
 pub(crate) mod diffs;
@@ -122,15 +123,18 @@ async fn live(
         blame(error, &world, attempt, evidence).await?;
     }
     honeytokens::collect(attempt, evidence, &world.redactor);
+    attacks::collect(attempt, evidence, &world.redactor);
     judging::ask(attempt, evidence, &world.redactor).await;
     end(events, Phase::Probe, started);
     Ok(())
 }
 
-/// What must not be in the evidence: the values of secrets, and the keys of this machine's providers.
+/// Values that are replaced by markers in the evidence: those of secrets, the keys of this machine's providers, and the canaries
+/// of attacks.
 pub(crate) fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
     let keys = attempt.machine.providers.keys();
-    keys.into_iter().chain(attempt.secrets.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
+    let secrets = attempt.secrets.iter().map(|(name, value)| (name.clone(), value.clone()));
+    keys.into_iter().chain(secrets).chain(attacks::values(attempt)).collect()
 }
 
 /// Looks at all that the agent left.
@@ -298,7 +302,7 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     let after = Snapshot::take_after(world.sandbox.door(), before).await.map_err(EngineError::door(operation))?;
     let changes = before.changes(&after);
     evidence.workspace = changes.first();
-    honeytokens::search(world, &changes, attempt, &mut evidence.offences).await?;
+    honeytokens::search(world, &changes, attempt, evidence).await?;
     let diffs = diffs::collect(world, &after, &changes).await;
     evidence.file_diffs = diffs.map_err(EngineError::door(operation))?;
     audit::add_file_writes(evidence, &changes, attempt);

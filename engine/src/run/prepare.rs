@@ -20,7 +20,7 @@ use scenario::spec::sections::AgentKind;
 use super::gateways::{Opened, Shared};
 use super::image::ImageState;
 use super::network::Network;
-use super::{Times, mocks, setup};
+use super::{Times, attacks, mocks, setup};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
 use crate::command_log::CommandLog;
@@ -204,6 +204,7 @@ async fn furnish(
     }
     step.is("setup");
     setup::apply(&world, attempt).await?;
+    attacks::plant(&world, attempt).await?;
     step.is("the baseline");
     world.before = look(&world, attempt, times.now(attempt)).await?;
     Ok(world)

@@ -4,6 +4,7 @@
 //! mark of the fault into its own record; the engine lists all faults in the order in which they were decided. Decisions are
 //! [`scenario::chaos`]'s, so that the same seed, rules and calls give the same faults.
 
+mod attack;
 mod bucket;
 mod counts;
 mod ledger;
@@ -18,6 +19,7 @@ use async_trait::async_trait;
 use scenario::evidence::{Evidence, FaultRecord};
 use scenario::plan::Seed;
 use scenario::spec::ToolMatcher;
+use scenario::spec::sections::chaos::ContextAttack;
 use scenario::spec::sections::{Chaos, LlmMode, ToolMode};
 
 use crate::Gateway;
@@ -36,6 +38,7 @@ pub struct FaultEngine {
     clock: Arc<Clock>,
     tools: RuleSet<Option<ToolMatcher>, ToolMode>,
     model: RuleSet<(), LlmMode>,
+    attacks: RuleSet<Option<ToolMatcher>, ContextAttack>,
     ledger: Mutex<Ledger>,
 }
 
@@ -73,7 +76,8 @@ impl FaultEngine {
             mode: fault.mode.clone(),
         });
         let model = RuleSet::new(model, seed, &mut ledger);
-        Self { clock, tools, model, ledger: Mutex::new(ledger) }
+        let attacks = attack::rules(chaos, seed, &mut ledger);
+        Self { clock, tools, model, attacks, ledger: Mutex::new(ledger) }
     }
 
     /// The agent starts: from now on calls are counted and faulted.
@@ -81,10 +85,10 @@ impl FaultEngine {
         self.ledger().phase = Phase::During;
     }
 
-    /// True when no rule is about services.
+    /// True when no rule is about calls of services.
     #[must_use]
     pub fn spares_tools(&self) -> bool {
-        self.tools.is_empty()
+        self.tools.is_empty() && self.attacks.is_empty()
     }
 
     /// Decides on a call of a service.
@@ -98,6 +102,20 @@ impl FaultEngine {
         self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |matcher| {
             matcher.as_ref().is_some_and(|matcher| matcher.matches(service, &target, url))
         })
+    }
+
+    /// Decides on the answer to a call of a service: the attack that it carries, if any.
+    #[must_use]
+    pub fn attack(&self, request: ToolRequest<'_>) -> Option<Fault<ContextAttack>> {
+        if self.attacks.is_empty() {
+            return None;
+        }
+        let ToolRequest { service, method, path, url } = request;
+        let target = format!("{service}:{method} {path}");
+        let decision = self.attacks.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |matcher| {
+            matcher.as_ref().is_some_and(|matcher| matcher.matches(service, &target, url))
+        });
+        decision.fault
     }
 
     /// Decides on a call of the model.
@@ -118,8 +136,14 @@ impl FaultEngine {
     #[must_use]
     pub fn record(&self) -> FaultRecord {
         let ledger = self.ledger();
-        let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).collect();
-        FaultRecord { rules, firings: ledger.firings.clone(), only_counted: ledger.only_counted }
+        let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).chain(self.attacks.counts(&ledger));
+        FaultRecord {
+            rules: rules.collect(),
+            firings: ledger.firings.clone(),
+            only_counted: ledger.only_counted,
+            // Effects are looked for when everything that the agent did is known.
+            attacks: Vec::new(),
+        }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {

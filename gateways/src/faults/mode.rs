@@ -1,5 +1,6 @@
 //! Modes of faults: the properties of each that the engine needs.
 
+use scenario::spec::sections::chaos::ContextAttack;
 use scenario::spec::sections::{LlmMode, ToolMode};
 
 use super::bucket::Bucket;
@@ -114,6 +115,16 @@ impl FaultMode for LlmMode {
             Self::Delay(delay) => Some((milliseconds(delay.delay_ms.get()), 0)),
             _ => None,
         }
+    }
+}
+
+impl FaultMode for ContextAttack {
+    fn word(&self) -> &'static str {
+        self.kind.word()
+    }
+
+    fn reaches(&self) -> bool {
+        true
     }
 }
 

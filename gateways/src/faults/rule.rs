@@ -121,6 +121,16 @@ impl<Matcher, Mode: FaultMode + Clone> RuleSet<Matcher, Mode> {
         decision
     }
 
+    /// Counts a rule as having faulted its only call, before the agent started.
+    pub(super) fn fire_at_start(&self, ledger: &mut Ledger, is_it: impl Fn(&Rule<Matcher, Mode>) -> bool) {
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| is_it(rule)) {
+            let place = self.offset + index;
+            let call = ledger.count(place, 0, &rule.target);
+            let mark = FaultMark { rule: rule.id.clone(), mode: rule.mode.word().to_owned(), call, reached: true };
+            ledger.fire(place, &mark, rule.target.clone(), 0, None);
+        }
+    }
+
     /// The counts of every rule, for the evidence.
     pub(super) fn counts<'a>(&'a self, ledger: &'a Ledger) -> impl Iterator<Item = RuleCount> + 'a {
         self.rules.iter().zip(&ledger.counts[self.offset..]).map(|(rule, counts)| RuleCount {

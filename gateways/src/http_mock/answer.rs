@@ -120,6 +120,11 @@ impl Answer {
         Self { body, ..self }
     }
 
+    /// True when nothing of it reaches the client.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.wire, Wire::Silent { .. })
+    }
+
     /// The same answer, which reaches the client in another way.
     pub(super) fn with_wire(self, wire: Wire) -> Self {
         Self { wire, ..self }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use scenario::chaos::{damaged, dropped, resized, violated};
+use scenario::chaos::{damaged, dropped, injected, resized, text_of, violated};
 use scenario::spec::sections::ToolMode;
-use scenario::spec::sections::chaos::{ErrorAnswer, Truncated, WrongData};
+use scenario::spec::sections::chaos::{AttackPlace, ContextAttack, ErrorAnswer, Truncated, WrongData};
+use scenario::spec::types::JsonPath;
 use serde_json::Value as Json;
 
 use super::answer::Answer;
@@ -141,6 +142,16 @@ pub(super) fn changed(fault: &Fault<ToolMode>, answer: &Answer, key: &str, first
         // Others answer in place of the service.
         _ => None,
     }
+}
+
+/// The answer of the service with an attack in it; `None` when it has no place for one.
+pub(super) fn attacked(attack: &Fault<ContextAttack>, answer: &Answer) -> Option<Answer> {
+    let place = match attack.mode.place() {
+        AttackPlace::Answer { path, .. } => path.map(JsonPath::as_str),
+        AttackPlace::Prompt(_) | AttackPlace::File(..) => None,
+    };
+    let text = text_of(&attack.mode, attack.seed, &attack.mark.rule, attack.mark.call);
+    injected(&answer.body, place, &text).map(|body| answer.clone().with_body(body.into()))
 }
 
 fn broken_off(truncated: &Truncated, answer: &Answer) -> Option<Answer> {

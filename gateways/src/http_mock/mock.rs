@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::StatusCode;
-use scenario::evidence::{Blob, Body, Exchange, Fired, Journal, Limit};
+use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit};
 use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolMode};
 
 use super::MockContext;
@@ -71,7 +71,10 @@ impl Mock {
     pub(super) fn take(&self, head: Exchange, body: IncomingBody, share: &mut Share) -> Answer {
         let key = format!("{} {}", head.method, head.path);
         let mut state = self.state();
-        let decision = self.decide(&head);
+        let url = self.url_for_faults(&head);
+        let request =
+            url.as_ref().map(|url| ToolRequest { service: &self.name, method: &head.method, path: &head.path, url });
+        let decision = self.decide(request);
         let mut mark = decision.mark();
         let mut answer = match decision.fault.as_ref().filter(|fault| !fault.mark.reached) {
             Some(fault) => fault::instead(fault),
@@ -92,6 +95,11 @@ impl Mock {
             (None, Some(_)) => state.first.remember(&key, &answer),
             _ => {}
         }
+        let is_answered = decision.fault.as_ref().is_none_or(|fault| fault.mark.reached) && !answer.is_silent();
+        if let Some((attacked, by)) = request.and_then(|request| self.attack(request, &answer, is_answered)) {
+            answer = if share.grow(attacked.body.len()) { attacked } else { no_room() };
+            mark = decision.fault.is_some().then_some(mark).flatten().or(Some(by));
+        }
         if !decision.delay.is_zero() {
             answer.delay = Some(answer.delay.unwrap_or_default() + decision.delay);
         }
@@ -99,16 +107,34 @@ impl Mock {
         answer
     }
 
-    /// Asks the fault engine about a request.
-    fn decide(&self, head: &Exchange) -> Decision<ToolMode> {
-        let Some(faults) = self.context.faults.as_ref().filter(|faults| !faults.spares_tools()) else {
-            return Decision::none();
-        };
+    /// The URL of a request, where some fault may be about it.
+    fn url_for_faults(&self, head: &Exchange) -> Option<String> {
+        self.context.faults.as_ref().filter(|faults| !faults.spares_tools())?;
         let host = head.header("host").unwrap_or(&self.name);
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&head.query).finish();
         let mark = if query.is_empty() { "" } else { "?" };
-        let url = format!("http://{host}{}{mark}{query}", head.path);
-        faults.tool(ToolRequest { service: &self.name, method: &head.method, path: &head.path, url: &url })
+        Some(format!("http://{host}{}{mark}{query}", head.path))
+    }
+
+    /// Asks the fault engine about a request.
+    fn decide(&self, request: Option<ToolRequest<'_>>) -> Decision<ToolMode> {
+        match (&self.context.faults, request) {
+            (Some(faults), Some(request)) => faults.tool(request),
+            _ => Decision::none(),
+        }
+    }
+
+    /// Asks the fault engine about an attack in the answer to a request; gives the answer that carries it.
+    fn attack(&self, request: ToolRequest<'_>, answer: &Answer, is_answered: bool) -> Option<(Answer, FaultMark)> {
+        let faults = self.context.faults.as_ref()?;
+        let attack = faults.attack(request)?;
+        match fault::attacked(&attack, answer).filter(|_| is_answered) {
+            Some(attacked) => Some((attacked, attack.mark)),
+            None => {
+                faults.take_back(&attack);
+                None
+            }
+        }
     }
 
     /// The answer of the route that takes a request.

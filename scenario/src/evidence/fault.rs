@@ -29,6 +29,34 @@ pub struct FaultRecord {
     /// How many came after that.
     #[serde(skip_serializing_if = "is_zero")]
     pub only_counted: u64,
+    /// The context attacks of the scenario, and whether they took effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attacks: Vec<AttackRecord>,
+}
+
+/// A context attack, and its effects.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AttackRecord {
+    /// The attack, by its place in the spec.
+    pub rule: String,
+    /// Its type.
+    pub kind: String,
+    /// The places at which its canary turned up.
+    pub took_effect: Vec<AttackEffect>,
+    /// True when its text has no canary, so that its effect cannot be seen.
+    #[serde(skip_serializing_if = "super::is_false")]
+    pub not_scored: bool,
+}
+
+/// A place at which the canary of an attack turned up.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AttackEffect {
+    /// The place: `http NAME`, `egress HOST`, `dns`, `file PATH`, `sql NAME`, `tool NAME`, or `stdout`.
+    pub place: String,
+    /// How often.
+    pub count: u64,
 }
 
 /// The counts of one rule.

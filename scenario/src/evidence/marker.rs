@@ -44,6 +44,22 @@ pub enum SecretForm {
 }
 
 impl SecretForm {
+    /// All of them.
+    const ALL: [Self; 12] = [
+        Self::Plain,
+        Self::Json,
+        Self::Url,
+        Self::Form,
+        Self::Html,
+        Self::Line,
+        Self::Case,
+        Self::Hex,
+        Self::Base64,
+        Self::Reversed,
+        Self::Twice,
+        Self::Wrapped,
+    ];
+
     /// The word in a marker; `None` for the value itself.
     #[must_use]
     pub fn word(self) -> Option<&'static str> {
@@ -83,6 +99,13 @@ pub fn redacted_form(secret: &str, form: SecretForm, key: &str) -> String {
         None => format!("{BEGINNING}{secret}:{key}]"),
         Some(word) => format!("{BEGINNING}{secret}{FORM}{word}:{key}]"),
     }
+}
+
+/// Tells if the value of a secret stood in a text, in any form. `key` is the attempt's own, so that nobody else can write the
+/// marker.
+#[must_use]
+pub fn mentions_secret(text: &str, secret: &str, key: &str) -> bool {
+    SecretForm::ALL.iter().any(|form| text.contains(&redacted_form(secret, *form, key)))
 }
 
 /// A text that was decoded: what stood in one of these forms is the value now.

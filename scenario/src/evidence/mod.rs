@@ -33,10 +33,10 @@ pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, Too
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
-pub use fault::{FaultMark, FaultRecord, Firing, RuleCount};
+pub use fault::{AttackEffect, AttackRecord, FaultMark, FaultRecord, Firing, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
-pub use marker::{SecretForm, redacted, redacted_form};
+pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};
 pub(crate) use marker::{decoded, decoded_json};
 pub use model::{Dialect, ModelCall, ModelRecord, ProviderFailure, ProviderFailureKind, TokenCount, UpstreamTry};
 pub use output::Captured;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::scenario::Scenario;
+use crate::chaos::poisoned_prompt;
 use crate::evidence::{Evidence, redacted};
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
@@ -42,6 +43,13 @@ impl<'a> Values<'a> {
         Self { spec, scenario, secrets: Secrets::Values(secrets) }
     }
 
+    /// The prompt that the agent gets: the task's, with the context attacks that stand in it.
+    #[must_use]
+    pub fn agents_prompt(&self) -> String {
+        let chaos = self.spec.chaos_of(&self.scenario.chaos);
+        poisoned_prompt(&chaos, self.scenario.seed, self.prompt())
+    }
+
     /// The task's prompt, with its own templates replaced.
     #[must_use]
     pub fn prompt(&self) -> String {
@@ -65,7 +73,11 @@ impl Bindings for Values<'_> {
             Reference::ServicePort(name) => self.port_of(name).map(Json::from),
             Reference::Seed => Some(self.scenario.seed.get().into()),
             Reference::Replica => Some(self.scenario.replica.into()),
-            Reference::TaskPrompt => Some(self.prompt().into()),
+            // Whatever is written into the sandbox is for the agent.
+            Reference::TaskPrompt => Some(match self.secrets {
+                Secrets::Values(_) => self.agents_prompt().into(),
+                Secrets::Markers(_) => self.prompt().into(),
+            }),
         }
     }
 }

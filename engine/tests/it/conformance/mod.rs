@@ -1,5 +1,6 @@
 //! What every backend promises, as tests: each body takes a harness, and a backend's own module chooses it.
 
+mod attacks;
 mod cleanup;
 mod determinism;
 mod fixtures;

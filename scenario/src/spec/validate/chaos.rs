@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::chaos_attacks;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::sections::chaos::applies;
-use crate::spec::sections::{Chaos, LlmMode, Service, ToolFault, ToolMode, Trigger, WrongData};
+use crate::spec::sections::{Chaos, LlmMode, Service, ToolMode, ToolTarget, Trigger, WrongData};
 use crate::spec::{ToolMatcher, is_route_glob};
 
 pub(super) fn check(rules: &mut Rules<'_>) {
@@ -38,7 +39,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
     for (index, fault) in chaos.tool_faults.iter().enumerate() {
         let mut list = rules.at("tool_faults");
         let mut rules = list.index(index);
-        check_target(&mut rules, fault);
+        check_target(&mut rules, &fault.target);
         check_tool_mode(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
@@ -48,6 +49,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_model(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
+    chaos_attacks::check(&mut rules.at("context_attacks"), &chaos.context_attacks);
 }
 
 /// A profile has something to break.
@@ -57,7 +59,8 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     let faults = profile.faults(spec.model.as_ref());
     let has_mock = spec.services.iter().any(|service| service.mock().is_some());
     let breaks_tools = has_mock && !faults.tool_faults.is_empty();
-    if !breaks_tools && faults.llm_faults.is_empty() && !rules.holes.has_section("services") {
+    let attacks = has_mock && !faults.context_attacks.is_empty();
+    if !breaks_tools && !attacks && faults.llm_faults.is_empty() && !rules.holes.has_section("services") {
         let message =
             format!("there is nothing that `{profile}` could break: no `http_mock`, or no model that it applies to");
         rules.at("profile").report(Code::NeverFires, message, None);
@@ -65,13 +68,13 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
 }
 
 /// A rule is about a service that can be faulted.
-fn check_target(rules: &mut Rules<'_>, fault: &ToolFault) {
+pub(super) fn check_target(rules: &mut Rules<'_>, target: &ToolTarget) {
     let spec = rules.spec;
-    let Some(matcher) = ToolMatcher::new(&fault.target) else {
-        let message = format!("`{}` is no glob", fault.target.tool);
+    let Some(matcher) = ToolMatcher::new(target) else {
+        let message = format!("`{}` is no glob", target.tool);
         return rules.at("tool").report(Code::InvalidValue, message, None);
     };
-    let tool = fault.target.tool.as_str();
+    let tool = target.tool.as_str();
     let is_about = |service: &Service| match is_route_glob(tool) {
         true => routes_of(service).any(|(method, path)| matcher.may_be_about_route(service.name(), &method, &path)),
         false => matcher.is_about(service.name(), "", ""),
@@ -169,7 +172,7 @@ fn check_model(rules: &mut Rules<'_>, mode: &LlmMode) {
 }
 
 /// A trigger that can never fire is a mistake.
-fn check_trigger(rules: &mut Rules<'_>, trigger: &Trigger) {
+pub(super) fn check_trigger(rules: &mut Rules<'_>, trigger: &Trigger) {
     if trigger.probability.is_some_and(|probability| probability.get() == 0.0) {
         let message = "with `probability: 0` this fault never fires";
         rules.at("probability").report(Code::NeverFires, message, Some("remove the fault, or give it a chance"));

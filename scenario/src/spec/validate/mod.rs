@@ -7,6 +7,7 @@
 mod agent_files;
 mod agents;
 mod chaos;
+mod chaos_attacks;
 mod fixtures;
 mod invariants;
 mod models;

@@ -1,7 +1,7 @@
 //! The faults of a scenario: every rule with its counts, and what the agent did after each fault.
 
 use maud::{Markup, html};
-use scenario::evidence::{FaultRecord, Firing, RuleCount};
+use scenario::evidence::{AttackRecord, FaultRecord, Firing, RuleCount};
 use scenario::untrusted;
 
 use super::Shown;
@@ -17,6 +17,8 @@ const RULES: [Head<'_>; 5] =
 const FIRINGS: [Head<'_>; 5] =
     [Head::Number("At"), Head::Text("Fault"), Head::Text("Call"), Head::Number("Number"), Head::Text("Then")];
 
+const ATTACKS: [Head<'_>; 3] = [Head::Text("Attack"), Head::Text("Type"), Head::Text("Effect")];
+
 /// The faults of the scenario; nothing when it has no rule for any.
 pub(super) fn section(shown: &Shown) -> Markup {
     let faults = shown.evidence.as_ref().and_then(|evidence| evidence.faults.as_ref());
@@ -28,6 +30,7 @@ pub(super) fn section(shown: &Shown) -> Markup {
             }
             (table("Rules", "", &RULES, &html! { @for rule in &faults.rules { (rule_row(rule)) } }))
             @if !faults.firings.is_empty() { (firings(faults)) }
+            @if !faults.attacks.is_empty() { (attacks(&faults.attacks)) }
         }
     } }
 }
@@ -41,6 +44,29 @@ fn rule_row(rule: &RuleCount) -> Markup {
             td.number { (count(rule.matched)) }
             td.number { (count(rule.fired)) }
         }
+    }
+}
+
+fn attacks(attacks: &[AttackRecord]) -> Markup {
+    let row = |attack: &AttackRecord| {
+        html! {
+            tr {
+                th scope="row" { code { (untrusted::line(&attack.rule, 60)) } }
+                td { (untrusted::line(&attack.kind, 40)) }
+                td {
+                    @if attack.not_scored { span.quiet { "not known: its text has no canary" } }
+                    @else if attack.took_effect.is_empty() { "none" }
+                    @for (index, effect) in attack.took_effect.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        span.bad { "canary in " (untrusted::line(&effect.place, 100)) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        h3 { "Context attacks" }
+        (table("Context attacks", "", &ATTACKS, &html! { @for attack in attacks { (row(attack)) } }))
     }
 }
 

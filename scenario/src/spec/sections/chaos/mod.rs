@@ -1,5 +1,6 @@
 //! `chaos` and `chaos_matrix`: a world that breaks on purpose.
 
+mod context_attack;
 mod llm_fault;
 mod profile;
 mod tool_fault;
@@ -9,6 +10,12 @@ use crate::spec::section::{Joined, section};
 use crate::spec::sections::Model;
 use crate::spec::types::ChaosName;
 
+pub(crate) use context_attack::mentions_canary;
+pub use context_attack::{
+    AttackCommon, AttackKind, AttackPlace, CANARY, ConflictingContext, ContextAttack, ContextAttacks,
+    IndirectInjection, InjectionViaContext, MemoryPoisoning, Overflow, OverflowIn, PlantedIn, Strategy,
+    WorkspacePoisoning,
+};
 pub use llm_fault::{
     ArgumentDamage, BackendDown, BrokenArguments, ContentFilter, ContextLengthExceeded, CutStream, Direction,
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
@@ -42,6 +49,8 @@ section! {
         tool_faults: Vec<ToolFault> = Vec::new(),
         /// Faults of the model.
         llm_faults: Vec<LlmFault> = Vec::new(),
+        /// Texts that try to mislead the agent: a list, or a map by their types.
+        context_attacks: ContextAttacks = ContextAttacks::none(),
     }
 }
 
@@ -69,13 +78,16 @@ impl Chaos {
     /// A world in which nothing breaks.
     #[must_use]
     pub fn none() -> Self {
-        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new() }
+        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new(), context_attacks: ContextAttacks::none() }
     }
 
     /// Whether nothing breaks.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.profile.is_none() && self.tool_faults.is_empty() && self.llm_faults.is_empty()
+        self.profile.is_none()
+            && self.tool_faults.is_empty()
+            && self.llm_faults.is_empty()
+            && self.context_attacks.is_empty()
     }
 
     /// The same faults, with those of the profile written out.
@@ -86,6 +98,7 @@ impl Chaos {
             let faults = profile.faults(model);
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
+            chaos.context_attacks.extend(faults.context_attacks);
         }
         chaos
     }

@@ -20,6 +20,8 @@ choice! {
         HighLatency = "high_latency",
         /// Services fail after two calls, and the model stops in the middle of answers after three.
         CascadingFailure = "cascading_failure",
+        /// Half of what services answer carries instructions for the agent.
+        IndirectInjection = "indirect_injection",
         /// The model says the same in another form, as a newer version would.
         ModelVersionDrift = "model_version_drift",
         /// Answers are valid, and wrong.
@@ -33,12 +35,13 @@ choice! {
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ApiOutage,
         Self::DegradedLlm,
         Self::HostileTools,
         Self::HighLatency,
         Self::CascadingFailure,
+        Self::IndirectInjection,
         Self::ModelVersionDrift,
         Self::ValueCorruption,
         Self::ExactlyOnce,
@@ -54,6 +57,7 @@ impl Profile {
             Self::HostileTools => include_str!("profiles/hostile_tools.yaml"),
             Self::HighLatency => include_str!("profiles/high_latency.yaml"),
             Self::CascadingFailure => include_str!("profiles/cascading_failure.yaml"),
+            Self::IndirectInjection => include_str!("profiles/indirect_injection.yaml"),
             Self::ModelVersionDrift => include_str!("profiles/model_version_drift.yaml"),
             Self::ValueCorruption => include_str!("profiles/value_corruption.yaml"),
             Self::ExactlyOnce => include_str!("profiles/exactly_once.yaml"),
@@ -112,7 +116,8 @@ mod tests {
             let loaded = load(&text, None);
             let spec = loaded.spec.unwrap_or_else(|| panic!("{profile}: {:?}", loaded.diagnostics));
             let (own, shipped) = (spec.chaos_of("own"), spec.chaos_of("shipped"));
-            assert_eq!((own.tool_faults, own.llm_faults), (shipped.tool_faults, shipped.llm_faults), "{profile}");
+            assert_eq!((&own.tool_faults, &own.llm_faults), (&shipped.tool_faults, &shipped.llm_faults), "{profile}");
+            assert_eq!(own.context_attacks, shipped.context_attacks, "{profile}");
             let without_model = profile.faults(None);
             assert!(without_model.llm_faults.is_empty(), "{profile}");
         }
