@@ -1,8 +1,10 @@
 //! What people change about a spec when they run it: what `run`, `ci` and `submit` share.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scenario::plan::{AgentOverride, Filter, PlanError, PlanOptions, parameter};
 use scenario::spec::Spec;
+use scenario::spec::sections::chaos::{NO_CHAOS, Profile};
 use serde_json::Value as Json;
 
 use crate::agent_override::agent_parser;
@@ -25,9 +27,12 @@ pub(crate) struct Choices {
     /// Can be given several times.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) filter: Vec<String>,
-    /// Run only these cells of the spec's `chaos_matrix`: NAME or NAME,NAME.
+    /// Run only these cells of the spec's `chaos_matrix`: NAME or NAME,NAME. Profiles and `no-chaos` can be named too.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) chaos: Vec<String>,
+    /// Run the spec without faults and with those of this profile, in place of its own.
+    #[arg(long, value_name = "NAME", conflicts_with = "chaos", value_parser = profile_parser())]
+    pub(crate) chaos_profile: Option<Profile>,
     /// Who acts instead of the specs' own agents.
     #[arg(long, value_parser = agent_parser())]
     pub(crate) agent: Option<AgentOverride>,
@@ -58,9 +63,23 @@ impl Choices {
 
     /// How scenarios are made of a spec.
     pub(crate) fn plan_options(&self, parameters: &[(String, Json)]) -> PlanOptions {
-        let chaos = (!self.chaos.is_empty()).then(|| self.chaos.clone());
+        let chaos = Some(self.chaos_cells()).filter(|cells| !cells.is_empty());
         PlanOptions { seed: self.seed, replicas: self.replicas, parameters: parameters.to_vec(), chaos }
     }
+
+    /// The chaos cells that were chosen; none for all.
+    pub(crate) fn chaos_cells(&self) -> Vec<String> {
+        match self.chaos_profile {
+            Some(profile) => vec![NO_CHAOS.to_owned(), profile.to_string()],
+            None => self.chaos.clone(),
+        }
+    }
+}
+
+/// Reads the name of a profile.
+fn profile_parser() -> impl TypedValueParser<Value = Profile> {
+    let known = PossibleValuesParser::new(Profile::ALL.map(Profile::word));
+    known.try_map(|name| Profile::named(&name).ok_or("there is no such profile"))
 }
 
 fn rate(text: &str) -> Result<f64, String> {

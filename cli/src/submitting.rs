@@ -72,7 +72,7 @@ pub(crate) fn outgoing(
             agent: choices.agent,
             min_pass_rate: choices.min_pass_rate,
             filter: choices.filter.clone(),
-            chaos: choices.chaos.clone(),
+            chaos: choices.chaos_cells(),
             secrets: resolve_for_server(&spec, &forwarded),
             ..Submission::default()
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jiff::Timestamp;
+use scenario::chaos::poisoned_prompt;
 use scenario::evidence::Evidence;
 use scenario::plan::{AgentOverride, Scenario, Values};
 use scenario::spec::Spec;
@@ -109,6 +110,18 @@ impl Attempt<'_> {
     #[must_use]
     pub fn values(&self) -> Values<'_> {
         Values::with_secrets(self.spec, self.scenario, self.secrets)
+    }
+
+    /// The same for the agent, whose prompt context attacks may stand in.
+    #[must_use]
+    pub fn agents_values(&self) -> Values<'_> {
+        let values = self.values();
+        let chaos = self.spec.chaos_of(&self.scenario.chaos);
+        if chaos.context_attacks.is_empty() {
+            return values;
+        }
+        let prompt = poisoned_prompt(&chaos, self.scenario.seed, values.prompt());
+        values.with_prompt(prompt)
     }
 }
 

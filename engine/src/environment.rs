@@ -57,9 +57,9 @@ fn of_image(image: &Image, user: &User) -> Environment {
 
 /// What the agent sees besides: the task and its own variables.
 pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environment {
-    let values = attempt.values();
+    let values = attempt.agents_values();
     let mut environment = commands.clone();
-    let prompt = values.agents_prompt();
+    let prompt = values.prompt();
     // The kernel starts no program with a longer variable; the prompt is in the task's file and on standard input too.
     if prompt.len() <= MOST_VARIABLE {
         for name in PROMPT {
@@ -157,8 +157,8 @@ fn secrets(attempt: &Attempt<'_>) -> Environment {
 /// What the task's file says.
 pub(crate) fn task_file(values: &Values<'_>, attempt: &Attempt<'_>) -> String {
     let task = serde_json::json!({
-        "prompt": values.agents_prompt(),
-        "task": { "prompt": values.agents_prompt() },
+        "prompt": values.prompt(),
+        "task": { "prompt": values.prompt() },
         "spec_id": attempt.spec.id.to_string(),
         "scenario_id": attempt.scenario.id.to_string(),
         "scenario_params": attempt.scenario.parameters,

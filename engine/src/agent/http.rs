@@ -130,7 +130,7 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
 }
 
 fn target(watch: &Watch<'_>, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
-    let values = attempt.values();
+    let values = attempt.agents_values();
     let wrong = |what: String| EngineError::Unsupported { what };
     if let Some(port) = &http.port {
         let port = u16::try_from(port.get()).map_err(|error| wrong(error.to_string()))?;
@@ -151,7 +151,7 @@ fn target(watch: &Watch<'_>, attempt: &Attempt<'_>, http: &Http) -> Result<Targe
 
 /// Clears what the agent remembers, asks it, and takes the output out of its answer.
 async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result<String, String> {
-    let values = attempt.values();
+    let values = attempt.agents_values();
     if let Some(reset) = &http.reset {
         let request = request(target, &Method::POST, &reset.render(&values), Vec::new())?;
         let (status, _) = exchange(target, request).await?;
@@ -161,7 +161,7 @@ async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result
     }
     let body = match &http.request {
         Some(body) => body.render(&values).to_json(),
-        None => json!({ "input": values.agents_prompt() }),
+        None => json!({ "input": values.prompt() }),
     };
     let (body, kind) = match body {
         Json::String(text) => (text.into_bytes(), "text/plain; charset=utf-8"),

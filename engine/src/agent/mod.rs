@@ -97,8 +97,8 @@ fn processes(
     environment: &Environment,
 ) -> Result<Vec<Process>, EngineError> {
     use scenario::spec::sections::Stdin;
-    let values = attempt.values();
-    let stdin = |stdin: Stdin| if stdin == Stdin::Prompt { values.agents_prompt().into_bytes() } else { Vec::new() };
+    let values = attempt.agents_values();
+    let stdin = |stdin: Stdin| if stdin == Stdin::Prompt { values.prompt().into_bytes() } else { Vec::new() };
     let process = |words: Vec<String>, directory: String, stdin: Vec<u8>| Process {
         words,
         directory,

@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 use ::gateways::redact::Redactor;
 use doorkeeper::protocol::Used;
 use jiff::Timestamp;
+use scenario::chaos::{duplicates, recoveries};
 use scenario::evidence::{AgentRecord, Evidence, Limit, ProcessUse, SnapshotRecord, World as WorldRecord};
 use scenario::spec::sections::Audit;
 use tokio::time::Instant;
@@ -124,9 +125,18 @@ async fn live(
     }
     honeytokens::collect(attempt, evidence, &world.redactor);
     attacks::collect(attempt, evidence, &world.redactor);
+    follow_faults(evidence);
     judging::ask(attempt, evidence, &world.redactor).await;
     end(events, Phase::Probe, started);
     Ok(())
+}
+
+/// Adds what the agent did after the faults: its way back, and changes that were made twice.
+fn follow_faults(evidence: &mut Evidence) {
+    let Some(mut faults) = evidence.faults.take() else { return };
+    faults.recoveries = recoveries(evidence);
+    faults.duplicates = duplicates(evidence);
+    evidence.faults = Some(faults);
 }
 
 /// Values that are replaced by markers in the evidence: those of secrets, the keys of this machine's providers, and the canaries

@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 1 << 20;
 ///
 /// Git takes up nothing of a folder that says so itself, whichever repository it is in and whoever made that.
 pub(super) async fn place(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineError> {
-    let task = environment::task_file(&attempt.values(), attempt).into_bytes();
+    let task = environment::task_file(&attempt.agents_values(), attempt).into_bytes();
     let own = |name: &str| format!("{WORKSPACE}/.keystone/{name}");
     write(world, TASK_FILE, EntryKind::File, 0o644, task.clone()).await?;
     write(world, &own("task.json"), EntryKind::File, 0o644, task).await?;

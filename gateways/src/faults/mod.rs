@@ -141,8 +141,8 @@ impl FaultEngine {
             rules: rules.collect(),
             firings: ledger.firings.clone(),
             only_counted: ledger.only_counted,
-            // Effects are looked for when everything that the agent did is known.
-            attacks: Vec::new(),
+            // The rest is found out when everything that the agent did is known.
+            ..FaultRecord::default()
         }
     }
 

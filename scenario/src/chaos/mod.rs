@@ -7,9 +7,11 @@ mod attack;
 mod damage;
 mod drift;
 mod json_path;
+mod recovery;
 mod trigger;
 
 pub use attack::{Canary, PlantedFile, canaries, injected, is_planted, planted_files, poisoned_prompt, text_of};
 pub use damage::{damaged, dropped, gibberish, resized, violated};
 pub use drift::{broken_arguments, drifted};
+pub use recovery::{duplicates, recoveries};
 pub use trigger::{Past, fires, jitter};

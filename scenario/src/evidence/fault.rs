@@ -32,6 +32,37 @@ pub struct FaultRecord {
     /// The context attacks of the scenario, and whether they took effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attacks: Vec<AttackRecord>,
+    /// The way back of every target that a fault hit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<Recovery>,
+    /// Changes that a service accepted more than once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub duplicates: Vec<Duplicate>,
+}
+
+/// The way back of a target after its first fault.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recovery {
+    /// The target: `shop:POST /refunds`, or `model`.
+    pub target: String,
+    /// The time of the first fault, in milliseconds since the agent started.
+    pub first_fault_ms: u64,
+    /// The number of calls after it, up to the one that worked.
+    pub calls: u64,
+    /// The time until a call worked that no fault hit, in milliseconds; `None` when none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
+}
+
+/// A change that a service accepted more than once: the same method, path, query and body.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Duplicate {
+    /// The target: `shop:POST /refunds`.
+    pub target: String,
+    /// How often it was accepted.
+    pub count: u64,
 }
 
 /// A context attack, and its effects.

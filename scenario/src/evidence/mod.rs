@@ -33,7 +33,7 @@ pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, Too
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
-pub use fault::{AttackEffect, AttackRecord, FaultMark, FaultRecord, Firing, RuleCount};
+pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
 pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};

@@ -14,6 +14,7 @@ use crate::count_noun;
 use crate::spec::Spec;
 use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::MOST_CELLS;
+use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 
 /// How many scenarios one experiment may have.
 pub const MAX_SCENARIOS: usize = 10_000;
@@ -65,6 +66,9 @@ pub enum PlanError {
         /// The names that `chaos_matrix` has.
         known: Vec<String>,
     },
+    /// A profile that applies to nothing of the spec.
+    #[error("there is nothing in the spec that the profile `{0}` could break")]
+    NothingToBreak(String),
     /// A text that is no parameter.
     #[error("`{0}` is no parameter: write NAME=VALUE")]
     NoParameter(String),
@@ -82,7 +86,11 @@ fn hint(name: &str, known: &[String]) -> String {
 /// Suggests a chaos cell in place of one that is not known.
 fn chaos_hint(name: &str, known: &[String]) -> String {
     if known.is_empty() {
-        return ": the spec has no `chaos_matrix`".to_owned();
+        let guess = did_you_mean(name, Profile::ALL.iter().map(|profile| profile.word()));
+        return format!(
+            ": the spec has no `chaos_matrix`, and no profile is called so{}",
+            guess.map(|guess| format!("; {guess}")).unwrap_or_default()
+        );
     }
     let guess = did_you_mean(name, known.iter().map(String::as_str)).map(|guess| format!("; {guess}"));
     format!(", only `{}`{}", known.join("`, `"), guess.unwrap_or_default())
@@ -137,10 +145,24 @@ fn chaos_cells(spec: &Spec, chosen: Option<&[String]>) -> Result<Vec<String>, Pl
     let Some(chosen) = chosen else {
         return Ok(if known.is_empty() { vec![String::new()] } else { known });
     };
-    match chosen.iter().find(|name| !known.contains(name)) {
-        Some(name) => Err(PlanError::UnknownChaos { name: name.clone(), known }),
-        None => Ok(known.into_iter().filter(|name| chosen.contains(name)).collect()),
+    let is_cell = |name: &&String| known.contains(name);
+    let is_shipped = |name: &&String| name.as_str() == NO_CHAOS || Profile::named(name).is_some();
+    if let Some(name) = chosen.iter().find(|name| !is_cell(name) && !is_shipped(name)) {
+        return Err(PlanError::UnknownChaos { name: name.clone(), known });
     }
+    if let Some(name) = chosen.iter().find(|name| !is_cell(name) && !can_break(spec, name)) {
+        return Err(PlanError::NothingToBreak(name.clone()));
+    }
+    // Cells keep their order; what is not the spec's own comes after them.
+    let shipped: IndexSet<_> = chosen.iter().filter(|name| !is_cell(name)).cloned().collect();
+    let cells = known.iter().filter(|name| chosen.contains(name)).cloned();
+    Ok(cells.chain(shipped).collect())
+}
+
+/// Tells if a profile has something to break in a spec.
+fn can_break(spec: &Spec, name: &str) -> bool {
+    let Some(profile) = Profile::named(name) else { return true };
+    profile.breaks_something(spec)
 }
 
 /// The keys of all cells: each cell of the matrix with each chaos cell.
@@ -283,6 +305,17 @@ mod tests {
             plan(Some("dwon")).expect_err("no plan").to_string(),
             "there is no chaos cell `dwon`, only `calm`, `down`; did you mean `down`?"
         );
+        let plan = |chaos: &[&str]| {
+            let chaos = Some(chaos.iter().map(ToString::to_string).collect());
+            expand(&spec, PlanOptions { chaos, ..PlanOptions::default() })
+        };
+        let profiled = plan(&["no-chaos", "api_outage", "down"]).expect("a plan").scenarios;
+        assert_eq!((profiled.len(), &profiled[0]), (12, &all[2]), "cells of the spec come first");
+        assert!(profiled[2].id.as_str().starts_with("no-chaos--1-"), "{}", profiled[2].id);
+        assert!(profiled[4].id.as_str().starts_with("api_outage--1-"), "{}", profiled[4].id);
+        assert!(spec.chaos_of("no-chaos").is_none() && !spec.chaos_of("api_outage").is_none());
+        let nothing = plan(&["degraded_llm"]).expect_err("no model").to_string();
+        assert_eq!(nothing, "there is nothing in the spec that the profile `degraded_llm` could break");
         assert_eq!((spec.chaos_of("down").tool_faults.len(), spec.chaos_of("calm").is_none()), (1, true));
     }
 

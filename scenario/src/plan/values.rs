@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::scenario::Scenario;
-use crate::chaos::poisoned_prompt;
 use crate::evidence::{Evidence, redacted};
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
@@ -14,11 +13,13 @@ use crate::spec::template::{Bindings, Reference};
 ///
 /// While judging, a secret becomes the marker that the recorder wrote where its value stood, so an expectation with
 /// `{{ secrets.X }}` still compares with evidence that holds no secret.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Values<'a> {
     spec: &'a Spec,
     scenario: &'a Scenario,
     secrets: Secrets<'a>,
+    /// The prompt, where it is not the task's own.
+    prompt: Option<String>,
 }
 
 /// What secrets become.
@@ -34,26 +35,25 @@ impl<'a> Values<'a> {
     /// For judging: secrets are the markers of this evidence.
     #[must_use]
     pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario, evidence: &'a Evidence) -> Self {
-        Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()) }
+        Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()), prompt: None }
     }
 
     /// For the sandbox: secrets have their values.
     #[must_use]
     pub fn with_secrets(spec: &'a Spec, scenario: &'a Scenario, secrets: &'a BTreeMap<String, String>) -> Self {
-        Self { spec, scenario, secrets: Secrets::Values(secrets) }
+        Self { spec, scenario, secrets: Secrets::Values(secrets), prompt: None }
     }
 
-    /// The prompt that the agent gets: the task's, with the context attacks that stand in it.
+    /// The same with another prompt: the agent's, in which attacks stand.
     #[must_use]
-    pub fn agents_prompt(&self) -> String {
-        let chaos = self.spec.chaos_of(&self.scenario.chaos);
-        poisoned_prompt(&chaos, self.scenario.seed, self.prompt())
+    pub fn with_prompt(self, prompt: String) -> Self {
+        Self { prompt: Some(prompt), ..self }
     }
 
     /// The task's prompt, with its own templates replaced.
     #[must_use]
     pub fn prompt(&self) -> String {
-        self.spec.task.prompt.render(&WithoutPrompt(self))
+        self.prompt.clone().unwrap_or_else(|| self.spec.task.prompt.render(&WithoutPrompt(self)))
     }
 
     fn port_of(&self, name: &str) -> Option<i64> {
@@ -73,11 +73,7 @@ impl Bindings for Values<'_> {
             Reference::ServicePort(name) => self.port_of(name).map(Json::from),
             Reference::Seed => Some(self.scenario.seed.get().into()),
             Reference::Replica => Some(self.scenario.replica.into()),
-            // Whatever is written into the sandbox is for the agent.
-            Reference::TaskPrompt => Some(match self.secrets {
-                Secrets::Values(_) => self.agents_prompt().into(),
-                Secrets::Markers(_) => self.prompt().into(),
-            }),
+            Reference::TaskPrompt => Some(self.prompt().into()),
         }
     }
 }

@@ -174,14 +174,18 @@ impl Sections {
         limits.into_iter().flatten().min().and_then(|limit| u32::try_from(limit).ok())
     }
 
-    /// The faults of the chaos cell with this name, those of its profile included; those of `chaos` when the name is empty.
+    /// The faults of the chaos cell with this name, those of its profile included; those of `chaos` when the name is empty. A
+    /// profile can be chosen by its name in place of a cell, and [`sections::chaos::NO_CHAOS`] to compare with it.
     #[must_use]
     pub fn chaos_of(&self, cell: &str) -> Chaos {
         let cells = || self.chaos_matrix.iter().flat_map(|cells| cells.iter());
         match cells().find(|one| one.own.name.as_str() == cell) {
             Some(cell) => cell.shared.expanded(self.model.as_ref()),
             None if cell.is_empty() && self.chaos_matrix.is_none() => self.chaos.expanded(self.model.as_ref()),
-            None => Chaos::none(),
+            None => match sections::chaos::Profile::named(cell) {
+                Some(profile) => profile.faults(self.model.as_ref()),
+                None => Chaos::none(),
+            },
         }
     }
 

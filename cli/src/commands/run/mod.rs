@@ -108,7 +108,7 @@ impl Run {
                 replicas: self.choices.replicas,
                 min_pass_rate: self.choices.min_pass_rate,
                 filter: self.choices.filter.clone(),
-                chaos: self.choices.chaos.clone(),
+                chaos: self.choices.chaos_cells(),
                 ..Settings::default()
             };
             let submission = Submission {

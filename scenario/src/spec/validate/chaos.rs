@@ -56,11 +56,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
 fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     let spec = rules.spec;
     let Some(profile) = chaos.profile else { return };
-    let faults = profile.faults(spec.model.as_ref());
-    let has_mock = spec.services.iter().any(|service| service.mock().is_some());
-    let breaks_tools = has_mock && !faults.tool_faults.is_empty();
-    let attacks = has_mock && !faults.context_attacks.is_empty();
-    if !breaks_tools && !attacks && faults.llm_faults.is_empty() && !rules.holes.has_section("services") {
+    if !profile.breaks_something(spec) && !rules.holes.has_section("services") {
         let message =
             format!("there is nothing that `{profile}` could break: no `http_mock`, or no model that it applies to");
         rules.at("profile").report(Code::NeverFires, message, None);

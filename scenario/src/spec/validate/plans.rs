@@ -39,8 +39,13 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         Err(error @ (PlanError::TooMany(..) | PlanError::Empty)) => {
             rules.report_key(Code::ScenarioCount, error.to_string(), None);
         }
-        // Only parameters that somebody gave can be wrong.
-        Err(PlanError::UnknownParameter { .. } | PlanError::UnknownChaos { .. } | PlanError::NoParameter(_)) => {}
+        // Only what somebody gave can be wrong.
+        Err(
+            PlanError::UnknownParameter { .. }
+            | PlanError::UnknownChaos { .. }
+            | PlanError::NothingToBreak(_)
+            | PlanError::NoParameter(_),
+        ) => {}
     }
 }
 

@@ -1,7 +1,7 @@
 //! The faults of a scenario: every rule with its counts, and what the agent did after each fault.
 
 use maud::{Markup, html};
-use scenario::evidence::{AttackRecord, FaultRecord, Firing, RuleCount};
+use scenario::evidence::{AttackRecord, FaultRecord, Firing, Recovery, RuleCount};
 use scenario::untrusted;
 
 use super::Shown;
@@ -17,6 +17,9 @@ const RULES: [Head<'_>; 5] =
 const FIRINGS: [Head<'_>; 5] =
     [Head::Number("At"), Head::Text("Fault"), Head::Text("Call"), Head::Number("Number"), Head::Text("Then")];
 
+const RECOVERIES: [Head<'_>; 4] =
+    [Head::Text("Call"), Head::Number("First fault"), Head::Number("Calls since"), Head::Text("Then")];
+
 const ATTACKS: [Head<'_>; 3] = [Head::Text("Attack"), Head::Text("Type"), Head::Text("Effect")];
 
 /// The faults of the scenario; nothing when it has no rule for any.
@@ -30,6 +33,13 @@ pub(super) fn section(shown: &Shown) -> Markup {
             }
             (table("Rules", "", &RULES, &html! { @for rule in &faults.rules { (rule_row(rule)) } }))
             @if !faults.firings.is_empty() { (firings(faults)) }
+            @if !faults.recoveries.is_empty() { (recoveries(&faults.recoveries)) }
+            @for twice in &faults.duplicates {
+                p.notice.bad {
+                    "The same change was accepted " (count_noun(twice.count, "time")) ": "
+                    code { (untrusted::line(&twice.target, 140)) }
+                }
+            }
             @if !faults.attacks.is_empty() { (attacks(&faults.attacks)) }
         }
     } }
@@ -44,6 +54,28 @@ fn rule_row(rule: &RuleCount) -> Markup {
             td.number { (count(rule.matched)) }
             td.number { (count(rule.fired)) }
         }
+    }
+}
+
+fn recoveries(recoveries: &[Recovery]) -> Markup {
+    let row = |one: &Recovery| {
+        html! {
+            tr {
+                th scope="row" { code { (untrusted::line(&one.target, 140)) } }
+                td.number { (duration(one.first_fault_ms)) }
+                td.number { (count(one.calls)) }
+                td {
+                    @match one.after_ms {
+                        Some(after) => { "worked after " (duration(after)) },
+                        None => span.bad { "never worked again" },
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        h3 { "Recovery" }
+        (table("Recovery", "", &RECOVERIES, &html! { @for one in recoveries { (row(one)) } }))
     }
 }
 

@@ -21,8 +21,8 @@ pub use llm_fault::{
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
     ResponseDrift, TruncatedResponse,
 };
-pub use profile::Profile;
 pub(crate) use profile::applies;
+pub use profile::{NO_CHAOS, Profile};
 pub use tool_fault::{
     ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse, LostResponse,
     Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget, ToolTimeout,

@@ -1,10 +1,14 @@
 //! Sets of faults that come with Touchstone.
 
 use super::{Chaos, LlmMode};
+use crate::spec::Spec;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::section::choice;
 use crate::spec::sections::{Model, ModelMode};
 use crate::spec::yaml::{Limits, parse};
+
+/// The name of a world in which nothing breaks, beside one that breaks by a profile.
+pub const NO_CHAOS: &str = "no-chaos";
 
 choice! {
     /// A set of faults that comes with Touchstone; `touchstone explain profile.NAME` shows it. Faults of a model are left out where
@@ -48,6 +52,12 @@ impl Profile {
         Self::FlakyNetwork,
     ];
 
+    /// The one with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.word() == name)
+    }
+
     /// Its faults as YAML.
     #[must_use]
     pub const fn yaml(self) -> &'static str {
@@ -63,6 +73,15 @@ impl Profile {
             Self::ExactlyOnce => include_str!("profiles/exactly_once.yaml"),
             Self::FlakyNetwork => include_str!("profiles/flaky_network.yaml"),
         }
+    }
+
+    /// Tells if a spec has something that it could break.
+    #[must_use]
+    pub fn breaks_something(self, spec: &Spec) -> bool {
+        let faults = self.faults(spec.model.as_ref());
+        let has_mock = spec.services.iter().any(|service| service.mock().is_some());
+        let at_mocks = !faults.tool_faults.is_empty() || !faults.context_attacks.is_empty();
+        has_mock && at_mocks || !faults.llm_faults.is_empty()
     }
 
     /// Its faults, as far as they apply to a spec with this model.
