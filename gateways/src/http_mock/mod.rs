@@ -18,6 +18,8 @@ mod arrival;
 mod body;
 mod fault;
 #[cfg(test)]
+mod fault_program_tests;
+#[cfg(test)]
 mod fault_tests;
 mod limits;
 mod matching;
