@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::network_faults;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
@@ -48,6 +49,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_model(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
+    network_faults::check(rules, chaos);
 }
 
 /// A profile has something to break.
@@ -169,7 +171,7 @@ fn check_model(rules: &mut Rules<'_>, mode: &LlmMode) {
 }
 
 /// A trigger that can never fire is a mistake.
-fn check_trigger(rules: &mut Rules<'_>, trigger: &Trigger) {
+pub(super) fn check_trigger(rules: &mut Rules<'_>, trigger: &Trigger) {
     if trigger.probability.is_some_and(|probability| probability.get() == 0.0) {
         let message = "with `probability: 0` this fault never fires";
         rules.at("probability").report(Code::NeverFires, message, Some("remove the fault, or give it a chance"));

@@ -10,6 +10,7 @@ mod chaos;
 mod fixtures;
 mod invariants;
 mod models;
+mod network_faults;
 mod networks;
 mod plans;
 mod routes;

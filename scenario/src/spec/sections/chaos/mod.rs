@@ -1,6 +1,7 @@
 //! `chaos` and `chaos_matrix`: a world that breaks on purpose.
 
 mod llm_fault;
+mod network_fault;
 mod profile;
 mod tool_fault;
 mod trigger;
@@ -14,6 +15,7 @@ pub use llm_fault::{
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
     ResponseDrift, TruncatedResponse,
 };
+pub use network_fault::{Bandwidth, DnsAnswer, DnsFailure, Latency, NetworkFault, NetworkMode, Partition};
 pub use profile::Profile;
 pub(crate) use profile::applies;
 pub use tool_fault::{
@@ -42,6 +44,8 @@ section! {
         tool_faults: Vec<ToolFault> = Vec::new(),
         /// Faults of the model.
         llm_faults: Vec<LlmFault> = Vec::new(),
+        /// Faults of the network: connections to services and to the model, and names.
+        network_faults: Vec<NetworkFault> = Vec::new(),
     }
 }
 
@@ -69,13 +73,16 @@ impl Chaos {
     /// A world in which nothing breaks.
     #[must_use]
     pub fn none() -> Self {
-        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new() }
+        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new(), network_faults: Vec::new() }
     }
 
     /// Whether nothing breaks.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.profile.is_none() && self.tool_faults.is_empty() && self.llm_faults.is_empty()
+        self.profile.is_none()
+            && self.tool_faults.is_empty()
+            && self.llm_faults.is_empty()
+            && self.network_faults.is_empty()
     }
 
     /// The same faults, with those of the profile written out.
@@ -86,6 +93,7 @@ impl Chaos {
             let faults = profile.faults(model);
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
+            chaos.network_faults.extend(faults.network_faults);
         }
         chaos
     }
