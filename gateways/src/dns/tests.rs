@@ -29,7 +29,7 @@ impl Running {
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
         let addresses = (udp.local_addr().expect("an address"), tcp.local_addr().expect("an address"));
         let zone = Zone::new([("mail".to_owned(), MAIL), ("API.example.com".to_owned(), MAIL)]);
-        let dns = Dns::serve(udp, tcp, zone, Redactor::new(&secrets, "k"), Arc::default()).expect("a server");
+        let dns = Dns::serve(udp, tcp, zone, Redactor::new(&secrets, "k"), Arc::default(), faults).expect("a server");
         Self { dns, udp: addresses.0, tcp: addresses.1 }
     }
 
