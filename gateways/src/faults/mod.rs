@@ -12,6 +12,8 @@ mod mode;
 mod network;
 mod rule;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::sync::atomic::AtomicUsize;

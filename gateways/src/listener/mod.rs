@@ -23,6 +23,8 @@ mod accept;
 mod activity;
 mod connection;
 mod faulted;
+#[cfg(test)]
+mod faulted_tests;
 mod http;
 mod limits;
 mod occupancy;
