@@ -4,14 +4,19 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsConnector;
 
 use super::{Connection, IdleTimeout, Listener, ListenerLimits};
 use crate::clock::Clock;
 use crate::faults::FaultEngine;
 use crate::faults::testing::engine_at;
+use crate::tls::{Authority, Inside, Terminator};
 
 /// How long a test waits for what must happen.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -245,4 +250,32 @@ async fn services_without_a_fault_have_no_link() {
     let mut stream = world.connect().await;
     there_and_back(&mut stream, b"x").await;
     assert!(world.faults.record().is_vacuous());
+}
+
+#[tokio::test]
+async fn tls_is_taken_off_behind_faults_and_its_handshake_is_slow_too() {
+    let clock = Arc::new(Clock::default());
+    let faults = Arc::new(engine_at("network_faults: [{mode: latency, delay_ms: 50}]", 1, clock));
+    let authority = Authority::new(Vec::new()).expect("an authority");
+    let terminator = Terminator::new(&authority, Inside::Service).expect("a terminator");
+    let listener = Listener::new("a test", ListenerLimits { idle: IdleTimeout::Bytes(DEADLINE), ..LIMITS });
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = socket.local_addr().expect("its address");
+    listener.serve_link(socket, Some(terminator), faults.link("shop"), echo).expect("serving");
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authority.pem().as_bytes()).expect("a certificate")).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = builder.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    let started = Instant::now();
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    let name = ServerName::try_from("api.example.com").expect("a name");
+    let mut secure = TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("trust");
+    assert!(started.elapsed() >= Duration::from_millis(100));
+    secure.write_all(b"hello").await.expect("sending");
+    let mut back = [0; 5];
+    timeout(DEADLINE, secure.read_exact(&mut back)).await.expect("in time").expect("the bytes");
+    assert_eq!(&back, b"hello");
+    let mut plain = TcpStream::connect(address).await.expect("a connection");
+    there_and_back(&mut plain, b"without TLS too").await;
 }
