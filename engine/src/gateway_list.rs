@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use gateways::Gateway;
 use gateways::api::ApiGateway;
+use gateways::faults::FaultEngine;
 use gateways::model::ModelGateway;
 use scenario::evidence::{Evidence, Fired};
 use serde_json::Value as Json;
@@ -13,6 +14,8 @@ use serde_json::Value as Json;
 #[derive(Debug)]
 pub(crate) struct GatewayList {
     all: Vec<Arc<dyn Gateway>>,
+    /// The faults, which end before the records do.
+    faults: Option<Arc<FaultEngine>>,
     /// The API of the sandbox, whose reports are read while the agent acts.
     api: Arc<ApiGateway>,
     /// The model, whose limits end the agent.
@@ -20,16 +23,18 @@ pub(crate) struct GatewayList {
 }
 
 impl GatewayList {
-    /// These gateways, and then the API and the model.
+    /// These gateways, and then the faults, the API and the model.
     pub(crate) fn new(
         first: impl IntoIterator<Item = Arc<dyn Gateway>>,
+        faults: Option<Arc<FaultEngine>>,
         api: Arc<ApiGateway>,
         model: Option<Arc<ModelGateway>>,
     ) -> Self {
         let mut all: Vec<_> = first.into_iter().collect();
+        all.extend(faults.iter().map(|faults| Arc::<FaultEngine>::clone(faults) as Arc<dyn Gateway>));
         all.push(Arc::<ApiGateway>::clone(&api));
         all.extend(model.iter().map(|model| Arc::<ModelGateway>::clone(model) as Arc<dyn Gateway>));
-        Self { all, api, model }
+        Self { all, faults, api, model }
     }
 
     /// The agent is about to start.
@@ -37,8 +42,12 @@ impl GatewayList {
         join_all(self.all.iter().map(|gateway| gateway.begin())).await;
     }
 
-    /// The agent has ended: waits for what it had sent before, and ends the records.
+    /// The agent has ended: waits for what it had sent before, and ends the records. Bytes that a fault delayed arrive first, so
+    /// that they are recorded.
     pub(crate) async fn seal(&self) {
+        if let Some(faults) = &self.faults {
+            faults.release().await;
+        }
         join_all(self.all.iter().map(|gateway| gateway.seal())).await;
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dial::Dial;
+use crate::faults::ServiceLink;
 use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
 use crate::tls::Terminator;
 
@@ -30,7 +31,7 @@ pub struct Target {
 
 impl Forward {
     /// Passes what comes to a socket on to a port behind a dial, so many connections at once; without TLS, where that may come.
-    /// It must be called within a Tokio runtime.
+    /// Faults of the network may lie on the way. It must be called within a Tokio runtime.
     ///
     /// # Errors
     ///
@@ -40,10 +41,11 @@ impl Forward {
         target: Target,
         connections: usize,
         terminator: Option<Terminator>,
+        link: Option<ServiceLink>,
     ) -> io::Result<Self> {
         let limits = ListenerLimits { connections, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
         let listener = Listener::new("a forwarded port", limits);
-        listener.serve(socket, terminator, move |connection| pass_on(connection, target.clone()))?;
+        listener.serve_link(socket, terminator, link, move |connection| pass_on(connection, target.clone()))?;
         Ok(Self { _listener: listener })
     }
 }

@@ -141,10 +141,10 @@ async fn build(
     let user = find_user(&*sandbox, &agents_user(attempt, images)).await?;
     let addresses = Addresses::of(attempt.spec);
     let clock = Arc::new(Clock::default());
-    let network = Network::open(attempt, sandbox.door(), &addresses, &redactor, &clock).await?;
-    let secure = network.terminator(Inside::AnyHttp)?;
     let faults = faults(attempt, &clock);
     let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref() };
+    let network = Network::open(attempt, sandbox.door(), &addresses, &shared).await?;
+    let secure = network.terminator(Inside::AnyHttp)?;
     let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?;
     let mut forwards = Forwards::default();
     let secure = network.terminator(Inside::Service)?;
@@ -154,6 +154,7 @@ async fn build(
         images: &images.services,
         secure: secure.as_ref(),
         clock: fake_clock.as_ref(),
+        faults: faults.as_ref(),
         events,
     };
     let services = services::start_all(&*sandbox, attempt, &start, &mut forwards).await?;
@@ -220,8 +221,8 @@ fn gateway_list(
 ) -> GatewayList {
     let mocks: Arc<dyn Gateway> = Arc::new(mocks);
     let recorder: Arc<dyn Gateway> = Arc::<Recorder>::clone(recorder);
-    let faults = faults.map(|faults| faults as Arc<dyn Gateway>);
-    GatewayList::new([mocks].into_iter().chain(network.gateways()).chain([recorder]).chain(faults), api, model)
+    let first = [mocks].into_iter().chain(network.gateways()).chain([recorder]);
+    GatewayList::new(first, faults, api, model)
 }
 
 /// The faults of the scenario's chaos cell, if it has any.

@@ -10,6 +10,9 @@ use serde_json::Value as Json;
 use crate::attempt::Attempt;
 use crate::error::EngineError;
 
+/// The mode of faults whose target is a name.
+const DNS_FAILURE: &str = "dns_failure";
+
 /// Takes secrets out of what was observed. This is the list of all places: each is either treated here, or its recorder
 /// took secrets out when it wrote it down. Nothing is treated twice: a short value could be a part of a marker.
 pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
@@ -51,8 +54,9 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     }
     answers.values_mut().flatten().for_each(|one| answer(one, &redactor));
     audit.iter_mut().flatten().for_each(|audited| redact_event(&mut audited.event, &redactor));
-    // The path of a call that a fault hit is of the agent's choosing.
-    for firing in faults.iter_mut().flat_map(|faults| &mut faults.firings) {
+    // The path of a call that a fault hit is of the agent's choosing. The DNS took secrets out of names.
+    let firings = faults.iter_mut().flat_map(|faults| &mut faults.firings);
+    for firing in firings.filter(|firing| firing.mode != DNS_FAILURE) {
         redactor.redact(&mut firing.target);
     }
     for fired in limits {

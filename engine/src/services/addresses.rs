@@ -15,7 +15,8 @@ const GATEWAY_PORTS: [i64; 4] = [53, 80, 443, 3128];
 /// A mock has an address of its own, so that mocks can share a port. A container shares the sandbox's network and is
 /// reached at 127.0.0.1, unless somebody else wants one of its ports or a name of the outside leads to it: then it gets a
 /// network of its own, and an address from which we forward to it. A database whose writes are recorded has a network of its
-/// own too, behind the usual address, so that there is no way around the recorder.
+/// own too, behind the usual address, so that there is no way around the recorder. So has one that a fault of the network
+/// lies before.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     of: BTreeMap<String, Ipv4Addr>,
@@ -38,7 +39,8 @@ impl Addresses {
             let name = service.name().to_string();
             let is_container = matches!(service.kind, ServiceKind::Container(_));
             let shares = is_container && !needs_room(service);
-            if is_container && (!shares || records_writes && service.may_be_database()) {
+            let is_apart = records_writes && service.may_be_database() || spec.has_network_faults_of(service);
+            if is_container && (!shares || is_apart) {
                 own_network.insert(name.clone());
             }
             of.insert(name, if shares { Ipv4Addr::LOCALHOST } else { own_address(index) });
@@ -172,6 +174,22 @@ mod tests {
         let addresses = Addresses::of(&spec);
         assert!(addresses.has_own_network("db") && !addresses.has_own_network("cache"));
         assert_eq!(addresses.get("db"), Some(std::net::Ipv4Addr::LOCALHOST));
+    }
+
+    #[test]
+    fn a_container_behind_a_faulted_network_has_a_network_of_its_own_behind_the_usual_address() {
+        let services = "{name: db, image: postgres}, {name: cache, image: redis}, {name: job, image: x}, {name: mail, type: http_mock}";
+        let of = |chaos: &str| {
+            let spec = spec(&format!("{services}]\n{chaos}\ntags: ["));
+            let addresses = Addresses::of(&spec);
+            assert_eq!(addresses.get("cache"), Some(Ipv4Addr::LOCALHOST));
+            ["db", "cache", "job"].map(|name| addresses.has_own_network(name))
+        };
+        let latency = "network_faults: [{mode: latency, services: [cache]}]";
+        assert_eq!(of(&format!("chaos: {{{latency}}}")), [false, true, false]);
+        assert_eq!(of(&format!("chaos_matrix: [{{name: calm}}, {{name: slow, {latency}}}]")), [false, true, false]);
+        assert_eq!(of("chaos: {network_faults: [{mode: partition}]}"), [true, true, false], "a port must be known");
+        assert_eq!(of("chaos: {network_faults: [{mode: dns_failure, names: [cache]}]}"), [false, false, false]);
     }
 
     #[test]

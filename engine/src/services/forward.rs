@@ -4,6 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use gateways::faults::ServiceLink;
 use gateways::forward::{Forward, Target};
 use gateways::tls::Terminator;
 
@@ -30,9 +31,10 @@ impl Forwards {
         door: Door,
         port: u16,
         terminator: Option<Terminator>,
+        link: Option<ServiceLink>,
     ) -> io::Result<()> {
         let target = Target { dial: Arc::new(ThroughDoor(door)), port };
-        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator)?);
+        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator, link)?);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
+use gateways::faults::FaultEngine;
 use gateways::tls::Terminator;
 use scenario::spec::sections::{Container, Service, ServiceKind};
 use tokio::time::Instant;
@@ -75,6 +76,8 @@ pub(crate) struct StartAll<'a> {
     pub(crate) secure: Option<&'a Terminator>,
     /// What the clocks of databases show, when not the real time.
     pub(crate) clock: Option<&'a FakeClock>,
+    /// The faults that may lie on the way to them.
+    pub(crate) faults: Option<&'a Arc<FaultEngine>>,
     /// Who is told.
     pub(crate) events: &'a Events,
 }
@@ -205,11 +208,12 @@ async fn forward(
         let listener = sandbox.door().listen(doorkeeper::protocol::Transport::Tcp, address).await;
         let listener = listener.map_err(EngineError::door(operation.clone()))?;
         let (listener, door) = (listener.into(), live.running.door().clone());
+        let link = start.faults.and_then(|faults| faults.link(name));
         // What a service has at this port itself is its own business.
         let terminator = start.secure.filter(|_| port == HTTPS && target != HTTPS).cloned();
         let added = match recorded {
-            Some(recorded) => forwards.recorder.add(listener, door, target, recorded.clone()),
-            None => forwards.add(listener, door, target, terminator),
+            Some(recorded) => forwards.recorder.add(listener, door, target, recorded.clone(), link),
+            None => forwards.add(listener, door, target, terminator, link),
         };
         added.map_err(EngineError::files(operation))?;
     }

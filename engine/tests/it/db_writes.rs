@@ -30,7 +30,7 @@ fn spec(kind: &Kind, fixture: &str, script: &str, more: &Json) -> String {
 }
 
 /// What was written, as `op table rows`.
-fn writes(evidence: &Evidence) -> Vec<String> {
+pub(crate) fn writes(evidence: &Evidence) -> Vec<String> {
     let shown = |event: &AuditEvent| match event {
         AuditEvent::DbWrite { service, table, op, rows } if service == "db" => Some(format!("{op} {table} {rows}")),
         _ => None,

@@ -72,26 +72,44 @@ fn header(bytes: &[u8]) -> Option<(u16, bool)> {
 }
 
 impl Question {
+    /// True when it is for an address of the kind that names here have.
+    pub(super) fn asks_address(&self) -> bool {
+        matches!(self.kind, RecordType::A | RecordType::ANY)
+    }
+
+    /// The answer of a server that failed.
+    pub(super) fn server_failure(&self) -> Vec<u8> {
+        let mut answer = self.response();
+        answer.metadata.response_code = ResponseCode::ServFail;
+        encode(&answer)
+    }
+
     /// The answer; without an address the name does not exist.
     pub(super) fn answer(&self, address: Option<Ipv4Addr>) -> Vec<u8> {
-        let mut answer = Message::response(self.request.metadata.id, OpCode::Query);
-        answer.metadata.recursion_desired = self.request.metadata.recursion_desired;
+        let mut answer = self.response();
         answer.metadata.authoritative = true;
-        answer.queries.clone_from(&self.request.queries);
         match address {
             None => answer.metadata.response_code = ResponseCode::NXDomain,
-            Some(address) if matches!(self.kind, RecordType::A | RecordType::ANY) => {
+            Some(address) if self.asks_address() => {
                 let name = self.request.queries[0].name().clone();
                 answer.add_answer(Record::from_rdata(name, TTL, RData::A(A(address))));
             }
             Some(_) => {}
         }
+        encode(&answer)
+    }
+
+    /// An answer that says nothing yet.
+    fn response(&self) -> Message {
+        let mut answer = Message::response(self.request.metadata.id, OpCode::Query);
+        answer.metadata.recursion_desired = self.request.metadata.recursion_desired;
+        answer.queries.clone_from(&self.request.queries);
         if self.request.edns.is_some() {
             let mut edns = Edns::new();
             edns.set_max_payload(1232);
             answer.set_edns(edns);
         }
-        encode(&answer)
+        answer
     }
 }
 

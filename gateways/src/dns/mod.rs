@@ -21,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::audit_log::Sightings;
 use crate::Gateway;
 use crate::clock::Clock;
+use crate::faults::FaultEngine;
 use crate::listener::Listener;
 use crate::redact::Redactor;
 pub use zone::Zone;
@@ -42,6 +43,8 @@ struct Shared {
     zone: Zone,
     redactor: Redactor,
     questions: Sightings,
+    /// Lookups that fail on purpose.
+    faults: Option<Arc<FaultEngine>>,
 }
 
 impl Dns {
@@ -52,10 +55,12 @@ impl Dns {
         zone: Zone,
         redactor: Redactor,
         clock: Arc<Clock>,
+        faults: Option<Arc<FaultEngine>>,
     ) -> io::Result<Self> {
         udp.set_nonblocking(true)?;
         let udp = tokio::net::UdpSocket::from_std(udp)?;
-        let shared = Arc::new(Shared { zone, redactor, questions: Sightings::new(KEPT_QUESTIONS, clock) });
+        let faults = faults.filter(|faults| !faults.spares_names());
+        let shared = Arc::new(Shared { zone, redactor, questions: Sightings::new(KEPT_QUESTIONS, clock), faults });
         let end = CancellationToken::new();
         tokio::spawn(end.clone().run_until_cancelled_owned(server::datagrams(udp, Arc::clone(&shared))));
         let listener = server::listen(tcp, Arc::clone(&shared))?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scenario::evidence::AuditEvent;
+use scenario::spec::sections::DnsAnswer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
@@ -16,6 +17,7 @@ use super::Shared;
 use super::message::{Incoming, MOST_BYTES, Question, read};
 use super::zone::Resolution;
 use crate::addresses::EGRESS;
+use crate::faults::Lookup;
 use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
 
 /// The bounds of connections; a question must come within the idle time.
@@ -41,15 +43,16 @@ pub(super) async fn datagrams(socket: UdpSocket, shared: Arc<Shared>) {
         };
         let answer = match read(&buffer[..size]) {
             Incoming::Noise => continue,
-            Incoming::Refused(answer) => answer,
+            Incoming::Refused(answer) => Some(answer),
             Incoming::Question(question) => {
                 match (shared.zone.find(&question.name), Arc::clone(&room).try_acquire_owned()) {
                     (Resolution::Address(address), _) => shared.answer(&question, Some(address)),
                     (Resolution::Outside, Ok(place)) => {
                         let (socket, shared) = (Arc::clone(&socket), Arc::clone(&shared));
                         asking.spawn(async move {
-                            let answer = shared.answer_from_outside(&question).await;
-                            let _ = socket.send_to(&answer, from).await;
+                            if let Some(answer) = shared.answer_from_outside(&question).await {
+                                let _ = socket.send_to(&answer, from).await;
+                            }
                             drop(place);
                         });
                         continue;
@@ -58,7 +61,9 @@ pub(super) async fn datagrams(socket: UdpSocket, shared: Arc<Shared>) {
                 }
             }
         };
-        let _ = socket.send_to(&answer, from).await;
+        if let Some(answer) = answer {
+            let _ = socket.send_to(&answer, from).await;
+        }
     }
 }
 
@@ -88,32 +93,47 @@ async fn converse(connection: Connection, shared: &Shared) -> io::Result<()> {
         let under_way = activity.begin();
         let answer = match read(&buffer[..size]) {
             Incoming::Noise => return Ok(()),
-            Incoming::Refused(answer) => answer,
+            Incoming::Refused(answer) => Some(answer),
             Incoming::Question(question) => match shared.zone.find(&question.name) {
                 Resolution::Address(address) => shared.answer(&question, Some(address)),
                 Resolution::Outside => shared.answer_from_outside(&question).await,
                 Resolution::Nothing => shared.answer(&question, None),
             },
         };
-        let length = u16::try_from(answer.len()).unwrap_or(0).to_be_bytes();
         drop(under_way);
+        // A question that gets no answer leaves the connection open.
+        let Some(answer) = answer else { continue };
+        let length = u16::try_from(answer.len()).unwrap_or(0).to_be_bytes();
         stream.write_all(&[length.as_slice(), &answer].concat()).await?;
     }
 }
 
 impl Shared {
-    /// The answer to a question, after it was written down.
-    fn answer(&self, question: &Question, address: Option<Ipv4Addr>) -> Vec<u8> {
+    /// The answer to a question, after it was written down; `None` when it gets none, on purpose.
+    fn answer(&self, question: &Question, address: Option<Ipv4Addr>) -> Option<Vec<u8>> {
+        let name = self.redactor.host_name(&question.name);
+        let failure = self.failure(question, &name, address.is_some());
+        let address = address.filter(|_| failure.is_none());
         self.questions.record(AuditEvent::Dns {
-            name: self.redactor.host_name(&question.name),
+            name,
             kind: question.kind.to_string(),
             answer: address.map(|address| address.to_string()),
         });
-        question.answer(address)
+        match failure {
+            None | Some(DnsAnswer::Nxdomain) => Some(question.answer(address)),
+            Some(DnsAnswer::Servfail) => Some(question.server_failure()),
+            Some(DnsAnswer::Timeout) => None,
+        }
+    }
+
+    /// The answer that a fault gives in place of the right one.
+    fn failure(&self, question: &Question, shown: &str, exists: bool) -> Option<DnsAnswer> {
+        let asks_address = question.asks_address();
+        self.faults.as_ref()?.lookup(&Lookup { name: &question.name, shown, asks_address, exists })
     }
 
     /// The answer to a question about a name that is not allowed: it leads to the egress gateway, which refuses it.
-    async fn answer_from_outside(&self, question: &Question) -> Vec<u8> {
+    async fn answer_from_outside(&self, question: &Question) -> Option<Vec<u8>> {
         let exists = self.zone.exists_outside(&question.name).await;
         self.answer(question, exists.then_some(EGRESS))
     }

@@ -12,6 +12,8 @@ use tokio::net::{TcpStream, UdpSocket};
 use super::message::MOST_BYTES;
 use super::{Dns, Zone};
 use crate::Gateway as _;
+use crate::faults::FaultEngine;
+use crate::faults::testing::engine;
 use crate::redact::Redactor;
 
 const MAIL: Ipv4Addr = Ipv4Addr::new(127, 10, 0, 1);
@@ -24,12 +26,16 @@ struct Running {
 
 impl Running {
     fn new() -> Self {
+        Self::with(None)
+    }
+
+    fn with(faults: Option<Arc<FaultEngine>>) -> Self {
         let secrets = BTreeMap::from([("KEY".to_owned(), "Tr0ub4dor".to_owned())]);
         let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
         let addresses = (udp.local_addr().expect("an address"), tcp.local_addr().expect("an address"));
         let zone = Zone::new([("mail".to_owned(), MAIL), ("API.example.com".to_owned(), MAIL)]);
-        let dns = Dns::serve(udp, tcp, zone, Redactor::new(&secrets, "k"), Arc::default()).expect("a server");
+        let dns = Dns::serve(udp, tcp, zone, Redactor::new(&secrets, "k"), Arc::default(), faults).expect("a server");
         Self { dns, udp: addresses.0, tcp: addresses.1 }
     }
 
@@ -179,4 +185,83 @@ async fn questions_are_written_down_without_secrets_until_the_end() {
     let questions: Vec<_> = running.dns.questions().into_iter().map(|audited| audited.event).collect();
     assert_eq!(questions, expected);
     assert_eq!(running.dns.shared.questions.counted(), 0);
+}
+
+/// A server whose lookups fail as these rules say, and its faults.
+fn failing(rules: &str) -> (Running, Arc<FaultEngine>) {
+    let faults = Arc::new(engine(&format!("network_faults: [{rules}]"), 1));
+    (Running::with(Some(Arc::clone(&faults))), faults)
+}
+
+#[tokio::test]
+async fn a_lookup_fails_as_a_whole_when_the_trigger_says_so() {
+    let (running, faults) = failing("{mode: dns_failure, names: [MAIL], on_calls: [2]}");
+    let mut found = Vec::new();
+    for (name, kind) in [
+        ("mail", RecordType::A),
+        ("mail", RecordType::AAAA),
+        ("Mail", RecordType::A),
+        ("mail", RecordType::AAAA),
+        ("api.example.com", RecordType::A),
+        ("mail", RecordType::A),
+        ("mail", RecordType::AAAA),
+    ] {
+        found.push(format!("{name} {kind}: {}", shown(&running.ask(name, kind).await)));
+    }
+    insta::assert_snapshot!(found.join("\n"), @r"
+    mail A: NoError 127.10.0.1
+    mail AAAA: NoError
+    Mail A: NXDomain
+    mail AAAA: NXDomain
+    api.example.com A: NoError 127.10.0.1
+    mail A: NoError 127.10.0.1
+    mail AAAA: NoError
+    ");
+    let record = faults.record();
+    assert_eq!((record.rules[0].matched, record.rules[0].fired), (3, 1));
+    assert_eq!((record.rules[0].target.as_str(), record.firings[0].target.as_str()), ("dns:MAIL", "dns:Mail"));
+    let answers: Vec<_> = running.dns.questions().into_iter().map(|audited| audited.event).collect();
+    let failed = AuditEvent::Dns { name: "Mail".to_owned(), kind: "A".to_owned(), answer: None };
+    assert_eq!(answers[2], failed, "the audit says what the client was told");
+}
+
+#[tokio::test]
+async fn a_server_can_fail_or_say_nothing_over_both_transports() {
+    let rules = "{mode: dns_failure, names: [mail], answer: servfail}, \
+                 {mode: dns_failure, names: ['*.example.com'], answer: timeout, times: 2}";
+    let (running, faults) = failing(rules);
+    assert_eq!(shown(&running.ask("mail", RecordType::A).await), "ServFail");
+    assert_eq!(shown(&running.ask("mail", RecordType::AAAA).await), "ServFail");
+    // The first question gets no answer; that of the one after it is the first to come.
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    for name in ["api.example.com", "mail"] {
+        let bytes = question(name, RecordType::A).to_vec().expect("bytes");
+        socket.send_to(&bytes, running.udp).await.expect("sending");
+    }
+    let mut buffer = [0; 512];
+    let size = socket.recv(&mut buffer).await.expect("an answer");
+    assert_eq!(shown(&Message::from_vec(&buffer[..size]).expect("a message")), "ServFail");
+    let mut stream = TcpStream::connect(running.tcp).await.expect("a connection");
+    for _ in 0..2 {
+        let bytes = question("api.example.com", RecordType::A).to_vec().expect("bytes");
+        stream.write_u16(u16::try_from(bytes.len()).expect("short")).await.expect("sending");
+        stream.write_all(&bytes).await.expect("sending");
+    }
+    let mut answer = vec![0; stream.read_u16().await.expect("the second answer").into()];
+    stream.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(shown(&Message::from_vec(&answer).expect("a message")), "NoError 127.10.0.1");
+    let fired: Vec<_> = faults.record().rules.iter().map(|rule| (rule.matched, rule.fired)).collect();
+    assert_eq!(fired, [(2, 2), (3, 2)]);
+}
+
+#[tokio::test]
+async fn only_names_that_exist_are_made_to_not_exist_and_only_for_the_agent() {
+    let (running, faults) = failing("{mode: dns_failure, names: ['*'], times: 1}");
+    assert_eq!(shown(&running.ask("nothing.example", RecordType::A).await), "NXDomain");
+    assert!(faults.record().firings.is_empty(), "that is no fault");
+    assert_eq!(shown(&running.ask("mail", RecordType::A).await), "NXDomain");
+    faults.release().await;
+    assert_eq!(shown(&running.ask("mail", RecordType::AAAA).await), "NoError");
+    assert_eq!(shown(&running.ask("mail", RecordType::A).await), "NoError 127.10.0.1");
+    assert_eq!((faults.record().rules[0].matched, faults.record().total()), (2, 1));
 }

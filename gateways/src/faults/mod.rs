@@ -7,12 +7,17 @@
 mod attack;
 mod bucket;
 mod counts;
+mod in_flight;
 mod ledger;
 mod mode;
+mod network;
 mod rule;
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -21,16 +26,21 @@ use scenario::plan::Seed;
 use scenario::spec::ToolMatcher;
 use scenario::spec::sections::chaos::ContextAttack;
 use scenario::spec::sections::{Chaos, LlmMode, ToolMode};
+use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::clock::Clock;
+pub(crate) use in_flight::InFlight;
 use ledger::{Ledger, Phase};
 pub(crate) use mode::milliseconds;
+pub use network::{ConnectionFaults, ServiceLink};
+pub(crate) use network::{Hold, Lookup};
+use network::{LastAnswers, NetworkRules};
 pub use rule::{Decision, Fault};
 use rule::{Rule, RuleSet};
 
 /// The name of the model among targets.
-const MODEL: &str = "model";
+pub(crate) const MODEL: &str = "model";
 
 /// The faults of one scenario.
 #[derive(Debug)]
@@ -39,6 +49,12 @@ pub struct FaultEngine {
     tools: RuleSet<Option<ToolMatcher>, ToolMode>,
     model: RuleSet<(), LlmMode>,
     attacks: RuleSet<Option<ToolMatcher>, ContextAttack>,
+    network: NetworkRules,
+    last_answers: Mutex<LastAnswers>,
+    /// Bytes of faulted connections that have not arrived.
+    in_flight: Arc<AtomicUsize>,
+    /// Cancelled when the agent has ended.
+    released: CancellationToken,
     ledger: Mutex<Ledger>,
 }
 
@@ -77,12 +93,33 @@ impl FaultEngine {
         });
         let model = RuleSet::new(model, seed, &mut ledger);
         let attacks = attack::rules(chaos, seed, &mut ledger);
-        Self { clock, tools, model, attacks, ledger: Mutex::new(ledger) }
+        let network = RuleSet::new(network::rules(chaos), seed, &mut ledger);
+        Self {
+            clock,
+            tools,
+            model,
+            attacks,
+            network,
+            last_answers: Mutex::default(),
+            in_flight: Arc::default(),
+            released: CancellationToken::new(),
+            ledger: Mutex::new(ledger),
+        }
     }
 
     /// The agent starts: from now on calls are counted and faulted.
     pub fn start(&self) {
         self.ledger().phase = Phase::During;
+    }
+
+    /// The agent has ended: nothing is faulted from now on. Bytes that were delayed or held by a partition with an end arrive
+    /// now, because the agent sent them; this waits for them.
+    pub async fn release(&self) {
+        self.ledger().phase = Phase::After;
+        self.released.cancel();
+        if !self.network.is_empty() {
+            in_flight::arrived(&self.in_flight).await;
+        }
     }
 
     /// True when no rule is about calls of services.
@@ -137,6 +174,7 @@ impl FaultEngine {
     pub fn record(&self) -> FaultRecord {
         let ledger = self.ledger();
         let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).chain(self.attacks.counts(&ledger));
+        let rules = rules.chain(self.network.counts(&ledger));
         FaultRecord {
             rules: rules.collect(),
             firings: ledger.firings.clone(),
@@ -160,7 +198,7 @@ impl Gateway for FaultEngine {
 
     /// Nothing is faulted after the agent's end: what checks call then gets the usual answers.
     async fn seal(&self) {
-        self.ledger().phase = Phase::After;
+        self.release().await;
     }
 
     fn record(&self, evidence: &mut Evidence) {

@@ -1,7 +1,7 @@
 //! Modes of faults: the properties of each that the engine needs.
 
 use scenario::spec::sections::chaos::ContextAttack;
-use scenario::spec::sections::{LlmMode, ToolMode};
+use scenario::spec::sections::{LlmMode, NetworkMode, ToolMode};
 
 use super::bucket::Bucket;
 
@@ -128,6 +128,20 @@ impl FaultMode for ContextAttack {
     }
 }
 
+impl FaultMode for NetworkMode {
+    fn word(&self) -> &'static str {
+        Self::word(self)
+    }
+
+    fn reaches(&self) -> bool {
+        match self {
+            Self::Partition(_) | Self::DnsFailure(_) => false,
+            Self::Latency(_) | Self::Bandwidth(_) => true,
+        }
+    }
+}
+
+/// A number of a spec, which is not negative.
 pub(crate) fn milliseconds(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

@@ -29,10 +29,10 @@ pub(super) struct Rule<Matcher, Mode> {
 /// All rules of one kind, such as `tool_faults`.
 #[derive(Debug)]
 pub(super) struct RuleSet<Matcher, Mode> {
-    rules: Vec<Rule<Matcher, Mode>>,
+    pub(super) rules: Vec<Rule<Matcher, Mode>>,
     /// The place of the first rule's counts in the ledger.
-    offset: usize,
-    seed: Seed,
+    pub(super) offset: usize,
+    pub(super) seed: Seed,
 }
 
 /// The decision on one call.

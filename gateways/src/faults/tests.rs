@@ -1,29 +1,10 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use scenario::plan::Seed;
-use scenario::spec::load;
 
+use super::testing::engine;
 use super::{FaultEngine, ToolRequest};
 use crate::Gateway as _;
-use crate::clock::Clock;
-
-/// The engine of a spec with these faults, for a service `shop` and a model.
-fn engine(faults: &str, seed: u64) -> FaultEngine {
-    let text = format!(
-        "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
-         model: {{mode: scripted, turns: [{{content: hello}}]}}\n\
-         services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}, {{method: POST, path: /refunds}}]}}]\n\
-         chaos: {{{faults}}}\n\
-         invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
-    );
-    let loaded = load(&text, None);
-    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-    let engine = FaultEngine::new(&spec.chaos, Seed::new(seed), Arc::new(Clock::default()));
-    engine.start();
-    engine
-}
 
 #[tokio::test]
 async fn only_the_agents_calls_are_faulted() {

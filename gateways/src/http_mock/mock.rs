@@ -15,7 +15,7 @@ use super::request::{Received, host_name};
 use super::template::{Constants, Names, Rendering};
 use crate::body::IncomingBody;
 use crate::calls::{Call, CallLog};
-use crate::faults::{Decision, ToolRequest};
+use crate::faults::{Decision, ServiceLink, ToolRequest};
 use crate::memory_budget::Share;
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
@@ -105,6 +105,11 @@ impl Mock {
         }
         self.keep(&mut state, Exchange { fault: mark, ..head }, body, &answer);
         answer
+    }
+
+    /// The way to it, where faults of the network may lie.
+    pub(super) fn link(&self) -> Option<ServiceLink> {
+        self.context.faults.as_ref().and_then(|faults| faults.link(&self.name))
     }
 
     /// The URL of a request, where some fault may be about it.

@@ -158,7 +158,7 @@ impl HttpMocks {
         let unknown = || io::Error::new(io::ErrorKind::NotFound, format!("there is no mock `{name}`"));
         let mock = Arc::clone(self.mocks.get(name).ok_or_else(unknown)?);
         let server = Arc::clone(&self.server);
-        self.listener.serve(listener, terminator, move |connection| {
+        self.listener.serve_link(listener, terminator, mock.link(), move |connection| {
             Arc::clone(&server).connection(connection, Arc::clone(&mock))
         })
     }

@@ -22,6 +22,9 @@
 mod accept;
 mod activity;
 mod connection;
+mod faulted;
+#[cfg(test)]
+mod faulted_tests;
 mod http;
 mod limits;
 mod occupancy;
@@ -34,15 +37,21 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::io::duplex;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
+use crate::faults::{ConnectionFaults, ServiceLink};
 use crate::tls::Terminator;
 use accept::{Accepted, accept_all, accept_next};
 pub use activity::{Activity, UnderWay};
 pub use connection::Connection;
+use faulted::{Beginning, Faulted, PIPE};
 pub use http::{AnswerBody, Broken, HalfClose, Http2Settings, HttpSettings};
 pub use limits::{DRAIN, IdleTimeout, ListenerLimits};
 use occupancy::Occupancy;
+use socket::Pipe;
 pub use socket::{Reset, Socket};
 pub use tasks::Tasks;
 
@@ -93,12 +102,34 @@ impl Listener {
         Handler: Fn(Connection) -> Serving + Send + Sync + 'static,
         Serving: Future<Output = ()> + Send + 'static,
     {
+        self.serve_link(socket, terminator, None, handler)
+    }
+
+    /// Accepts connections of a socket like [`serve`](Self::serve). Faults of the network may lie on the way to it.
+    ///
+    /// # Errors
+    ///
+    /// The socket cannot be used.
+    pub fn serve_link<Handler, Serving>(
+        &self,
+        socket: TcpListener,
+        terminator: Option<Terminator>,
+        link: Option<ServiceLink>,
+        handler: Handler,
+    ) -> io::Result<()>
+    where
+        Handler: Fn(Connection) -> Serving + Send + Sync + 'static,
+        Serving: Future<Output = ()> + Send + 'static,
+    {
         socket.set_nonblocking(true)?;
         let socket = Arc::new(tokio::net::TcpListener::from_std(socket)?);
         let (shared, handler) = (Arc::clone(&self.shared), Arc::new(handler));
         let permits = self.shared.occupancy.permits();
         let next = move || accept_next(Arc::clone(&socket), Arc::clone(&permits));
-        let take = move |accepted| shared.take(accepted, terminator.clone(), Arc::clone(&handler));
+        let take = move |accepted| {
+            let faults = link.as_ref().and_then(ServiceLink::accept);
+            shared.take(accepted, faults, terminator.clone(), Arc::clone(&handler));
+        };
         self.shared.accepting.spawn(accept_all(self.shared.gateway, next, take));
         Ok(())
     }
@@ -147,8 +178,13 @@ impl Shared {
     }
 
     /// Serves one connection until it ends, is idle for too long, or is cut.
-    fn take<Handler, Serving>(&self, accepted: Accepted, terminator: Option<Terminator>, handler: Arc<Handler>)
-    where
+    fn take<Handler, Serving>(
+        &self,
+        accepted: Accepted,
+        faults: Option<ConnectionFaults>,
+        terminator: Option<Terminator>,
+        handler: Arc<Handler>,
+    ) where
         Handler: Fn(Connection) -> Serving + Send + Sync + 'static,
         Serving: Future<Output = ()> + Send + 'static,
     {
@@ -158,14 +194,24 @@ impl Shared {
         let tasks = group.clone();
         group.spawn(async move {
             let activity = Activity::new();
-            let socket = Socket::new(stream, idle.counts_bytes().then(|| Arc::clone(&activity)));
-            let (own, reset) = (Arc::clone(&activity), socket.reset());
+            let own = Arc::clone(&activity);
+            let touched = idle.counts_bytes().then(|| Arc::clone(&activity));
             let serving = async move {
-                match connection::open(socket, terminator).await {
-                    Ok(stream) => {
-                        handler(Connection { stream, activity: own, reset, tasks, occupancy, gateway }).await;
+                let Some((socket, carrying)) = faulted_socket(stream, faults, &own, touched).await else { return };
+                let reset = socket.reset();
+                let serving = async move {
+                    match connection::open(socket, terminator).await {
+                        Ok(stream) => {
+                            handler(Connection { stream, activity: own, reset, tasks, occupancy, gateway }).await;
+                        }
+                        Err(error) => tracing::debug!(%error, "a client and {gateway} did not agree on TLS"),
                     }
-                    Err(error) => tracing::debug!(%error, "a client and {gateway} did not agree on TLS"),
+                };
+                match carrying {
+                    Some(carrying) => {
+                        tokio::join!(serving, carrying.carry());
+                    }
+                    None => serving.await,
                 }
             };
             tokio::select! {
@@ -175,4 +221,26 @@ impl Shared {
             drop(permit);
         });
     }
+}
+
+/// The socket that a gateway serves, and what carries its bytes where faults lie between it and the client; `None` when there is
+/// nothing to be served.
+async fn faulted_socket(
+    mut stream: TcpStream,
+    faults: Option<ConnectionFaults>,
+    activity: &Arc<Activity>,
+    touched: Option<Arc<Activity>>,
+) -> Option<(Socket, Option<Faulted>)> {
+    let Some(faults) = faults else { return Some((Socket::new(stream, touched), None)) };
+    if faulted::begin(&mut stream, &faults, activity).await == Beginning::Over {
+        return None;
+    }
+    if !faults.shapes_bytes() {
+        return Some((Socket::new(stream, touched), None));
+    }
+    let ((near, far), gone) = (duplex(PIPE), CancellationToken::new());
+    let pipe = Pipe { stream: near, first: None, _gone: gone.clone().drop_guard() };
+    let socket = Socket::piped(pipe, touched);
+    let (activity, reset) = (Arc::clone(activity), socket.reset());
+    Some((socket, Some(Faulted { stream, pipe: far, faults, activity, reset, gone })))
 }

@@ -30,7 +30,7 @@ use super::server::{AnswerBody, Broken};
 use super::settings::{ModelSettings, Source};
 use super::ticket::{Outcome, Ticket};
 use crate::body::IncomingBody;
-use crate::faults::{Decision, FaultEngine};
+use crate::faults::{Decision, FaultEngine, MODEL, ServiceLink};
 use crate::listener::Reset;
 use crate::memory_budget::Room;
 use crate::redact::Redactor;
@@ -141,6 +141,11 @@ impl Gateway {
             Ok(Answered::Passing(arrived, head)) => self.pass(*arrived, head, ticket),
             Err(refusal) => self.refused(&refusal, route.shape, Some(ticket)),
         })
+    }
+
+    /// The way to it, where faults of the network may lie.
+    pub(super) fn link(&self) -> Option<ServiceLink> {
+        self.faults.as_ref().and_then(|faults| faults.link(MODEL))
     }
 
     /// Asks the fault engine about a request. Lists of models and embeddings are spared.

@@ -90,7 +90,9 @@ impl ModelGateway {
     /// The listener cannot be served.
     pub fn serve(&self, listener: TcpListener) -> io::Result<()> {
         let gateway = Arc::clone(&self.gateway);
-        self.listener.serve(listener, None, move |connection| server::serve(Arc::clone(&gateway), connection))
+        let link = gateway.link();
+        let serve = move |connection| server::serve(Arc::clone(&gateway), connection);
+        self.listener.serve_link(listener, None, link, serve)
     }
 
     /// What crossed the gateway so far.

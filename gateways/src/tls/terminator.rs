@@ -54,7 +54,7 @@ impl Terminator {
     }
 
     /// What is inside a connection: the first byte says whether that is TLS.
-    pub(crate) async fn open(&self, socket: Socket) -> io::Result<Box<dyn Duplex>> {
+    pub(crate) async fn open(&self, mut socket: Socket) -> io::Result<Box<dyn Duplex>> {
         let first = timeout(PATIENCE, socket.first_byte()).await??;
         if first != Some(HANDSHAKE) {
             return Ok(Box::new(socket));

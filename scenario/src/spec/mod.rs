@@ -9,6 +9,7 @@ mod bundle;
 pub mod code;
 pub mod diagnostic;
 mod load;
+mod network_matcher;
 pub mod path;
 pub(crate) mod reader;
 pub mod reference;
@@ -30,6 +31,7 @@ use serde::Serialize;
 
 pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
 pub use load::{Loaded, load};
+pub use network_matcher::NetworkMatcher;
 pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use gateways::Gateway;
 use gateways::dial::Dial;
+use gateways::faults::ServiceLink;
 use gateways::forward::FORWARD_IDLE;
 use gateways::listener::{Connection as Accepted, DRAIN, IdleTimeout, Listener, ListenerLimits};
 use gateways::tls::Duplex;
@@ -124,8 +125,15 @@ impl Recorded {
 
 impl Recorder {
     /// Passes what comes to a listener of the sandbox on to a database's port behind its own door.
-    pub(crate) fn add(&mut self, listener: TcpListener, door: Door, port: u16, recorded: Recorded) -> io::Result<()> {
-        self.listeners.push(serve(listener, Arc::new(ThroughDoor(door)), port, recorded.clone())?);
+    pub(crate) fn add(
+        &mut self,
+        listener: TcpListener,
+        door: Door,
+        port: u16,
+        recorded: Recorded,
+        link: Option<ServiceLink>,
+    ) -> io::Result<()> {
+        self.listeners.push(serve(listener, Arc::new(ThroughDoor(door)), port, recorded.clone(), link)?);
         // All ports of a service are one.
         if self.services.iter().all(|known| known.service != recorded.service) {
             self.services.push(recorded);
@@ -167,9 +175,15 @@ impl Gateway for Recorder {
 }
 
 /// Records what comes to a listener, and passes it on to a port behind a dial.
-fn serve(listener: TcpListener, dial: Arc<dyn Dial>, port: u16, recorded: Recorded) -> io::Result<Listener> {
+fn serve(
+    listener: TcpListener,
+    dial: Arc<dyn Dial>,
+    port: u16,
+    recorded: Recorded,
+    link: Option<ServiceLink>,
+) -> io::Result<Listener> {
     let accepting = Listener::new("a recorded database", LIMITS);
-    accepting.serve(listener, None, move |client| {
+    accepting.serve_link(listener, None, link, move |client| {
         let (dial, recorded) = (Arc::clone(&dial), recorded.clone());
         async move { record(client, &*dial, port, &recorded).await }
     })?;
@@ -280,7 +294,7 @@ mod tests {
         let front = TcpListener::bind("127.0.0.1:0").expect("a front");
         let (to, from) = (server.local_addr().expect("an address"), front.local_addr().expect("an address"));
         let recorded = Recorded::new("db", Database::Postgres, Some("app".to_owned()));
-        let listener = serve(front, Arc::new(Here), to.port(), recorded.clone()).expect("a recorder");
+        let listener = serve(front, Arc::new(Here), to.port(), recorded.clone(), None).expect("a recorder");
         (Recorder { services: vec![recorded], listeners: vec![listener] }, server, from)
     }
 

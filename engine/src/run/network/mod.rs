@@ -9,17 +9,16 @@ use std::sync::Arc;
 use doorkeeper::protocol::Transport;
 use gateways::Gateway;
 use gateways::addresses::{DNS, EGRESS};
-use gateways::clock::Clock;
 use gateways::dns::{Dns, Zone};
 use gateways::egress::{Egress, Entrance, Gate, Policy, WhileActing};
 use gateways::forward::Target;
 use gateways::ingress::Ingress;
-use gateways::redact::Redactor;
 use gateways::tls::{Authority, Inside, Terminator};
 use scenario::evidence::Evidence;
 use scenario::spec::Spec;
 use scenario::spec::sections::Dns as Lookup;
 
+use super::gateways::Shared;
 use crate::attempt::Attempt;
 use crate::database::ThroughDoor;
 use crate::door::Door;
@@ -49,9 +48,9 @@ impl Network {
         attempt: &Attempt<'_>,
         door: &Door,
         addresses: &Addresses,
-        redactor: &Redactor,
-        clock: &Arc<Clock>,
+        shared: &Shared<'_>,
     ) -> Result<Self, EngineError> {
+        let Shared { clock, redactor, .. } = *shared;
         let spec = attempt.spec;
         let names = addresses.names(spec);
         let policy = Policy::of(&spec.network.egress);
@@ -68,7 +67,7 @@ impl Network {
             let opened = Egress::new(gate, WhileActing { policy, listens });
             egress = Some(Arc::new(listen(opened, door).await?));
         }
-        let dns = serve_names(door, zone, redactor.at("dns"), Arc::clone(clock)).await?;
+        let dns = serve_names(door, zone, shared).await?;
         let authority = if needs_authority(spec) { Some(authority(spec)?) } else { None };
         Ok(Self { dns: Arc::new(dns), egress, authority })
     }
@@ -131,11 +130,13 @@ async fn listen(egress: Egress, door: &Door) -> Result<Egress, EngineError> {
     Ok(egress)
 }
 
-async fn serve_names(door: &Door, zone: Zone, redactor: Redactor, clock: Arc<Clock>) -> Result<Dns, EngineError> {
+async fn serve_names(door: &Door, zone: Zone, shared: &Shared<'_>) -> Result<Dns, EngineError> {
     let operation = "listen for questions about names";
     let udp = door.listen(Transport::Udp, at(DNS, DNS_PORT)).await.map_err(EngineError::door(operation))?;
     let tcp = door.listen(Transport::Tcp, at(DNS, DNS_PORT)).await.map_err(EngineError::door(operation))?;
-    Dns::serve(udp.into(), tcp.into(), zone, redactor, clock).map_err(EngineError::files(operation))
+    let (redactor, clock) = (shared.redactor.at("dns"), Arc::clone(shared.clock));
+    let dns = Dns::serve(udp.into(), tcp.into(), zone, redactor, clock, shared.faults.cloned());
+    dns.map_err(EngineError::files(operation))
 }
 
 fn at(address: Ipv4Addr, port: u16) -> SocketAddr {

@@ -2,6 +2,7 @@
 //! leads nowhere else.
 
 mod egress;
+mod faults;
 mod https;
 mod ingress;
 mod internet;

@@ -14,9 +14,13 @@ const TURNS: &str = "mode: scripted, turns: [{content: 'one two three four five 
                      {tool_calls: [{name: refund, arguments: {id: '12'}}]}, {content: last}]";
 
 fn faulted(faults: &str) -> (Running, Arc<FaultEngine>) {
+    faulted_by(&format!("llm_faults: [{faults}]"))
+}
+
+fn faulted_by(chaos: &str) -> (Running, Arc<FaultEngine>) {
     let text = format!(
         "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\nmodel: {{{TURNS}}}\n\
-         chaos: {{llm_faults: [{faults}]}}\ninvariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+         chaos: {{{chaos}}}\ninvariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
     );
     let loaded = load(&text, None);
     let spec = loaded.spec.unwrap_or_else(|| panic!("{text}: {:?}", loaded.diagnostics));
@@ -154,4 +158,16 @@ async fn lists_of_models_and_embeddings_are_spared() {
     assert_eq!(running.get("/v1/models").await.status, 200);
     assert_eq!(running.post("/v1/embeddings", json!({"model": "m", "input": "x"})).await.status, 200);
     assert_eq!((engine.record().rules[0].matched, running.chat("x").await.status), (0, 500));
+}
+
+#[tokio::test]
+async fn connections_to_the_model_are_faulted_and_use_no_turn() {
+    let (running, engine) = faulted_by("network_faults: [{mode: partition, services: [model], times: 1}]");
+    let request = running.request("/v1/chat/completions", chat("x").to_string());
+    let error = request.timeout(std::time::Duration::from_millis(300)).send().await.expect_err("no answer");
+    assert!(error.is_timeout(), "{error:?}");
+    assert_eq!(content(&running.chat("x").await), "one two three four five six");
+    assert_eq!(running.record().calls.len(), 1, "nothing of the first call arrived");
+    let record = engine.record();
+    assert_eq!((record.rules[0].matched, record.firings[0].target.as_str()), (2, "model"));
 }

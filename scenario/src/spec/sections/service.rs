@@ -156,6 +156,12 @@ impl Service {
             ServiceKind::Container(container) => container.default_port().into_iter().collect(),
         }
     }
+
+    /// True when its connections can pass through a gateway, because its ports are known.
+    #[must_use]
+    pub fn can_be_cut_off(&self) -> bool {
+        !self.ports().is_empty()
+    }
 }
 
 impl Readable for Service {

@@ -123,6 +123,18 @@ word! {
 }
 
 word! {
+    /// A service, or a glob over services.
+    ServiceGlob, "service", r"^[a-z0-9_*?-]{1,63}$", "db",
+    "write the name of a service; `*` stands for any characters"
+}
+
+word! {
+    /// A name that is looked up, or a glob over names.
+    NameGlob, "name to look up", r"^[A-Za-z0-9_.*?-]{0,252}[A-Za-z0-9_*?-]$", "*.example.com",
+    "write the name alone: leave out `https://`, the port and the path; `*` stands for any characters"
+}
+
+word! {
     /// A glob over whole URLs.
     UrlGlob, "URL glob", r"^[^\x00-\x20]{1,500}$", "http://shop*/refunds*",
     "write a URL without blanks; `*` stands for any characters, `/` too"
@@ -230,8 +242,8 @@ impl FileMode {
 mod tests {
     use super::{
         ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        PackageName, ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, ToolGlob, UrlGlob, UserName,
-        Word,
+        NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, TableName,
+        ToolGlob, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -242,6 +254,8 @@ mod tests {
         assert!(EnvName::new(EnvName::EXAMPLE).is_some());
         assert!(ChaosName::new(ChaosName::EXAMPLE).is_some());
         assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());
+        assert!(ServiceGlob::new(ServiceGlob::EXAMPLE).is_some());
+        assert!(NameGlob::new(NameGlob::EXAMPLE).is_some());
         assert!(UrlGlob::new(UrlGlob::EXAMPLE).is_some());
         assert!(JsonPath::new(JsonPath::EXAMPLE).is_some());
         assert!(SecretName::new(SecretName::EXAMPLE).is_some());

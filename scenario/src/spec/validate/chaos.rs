@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::chaos_attacks;
 use super::rules::Rules;
+use super::{chaos_attacks, network_faults};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::sections::chaos::applies;
@@ -49,6 +49,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_model(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
+    network_faults::check(rules, chaos);
     chaos_attacks::check(&mut rules.at("context_attacks"), &chaos.context_attacks);
 }
 

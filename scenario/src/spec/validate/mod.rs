@@ -11,6 +11,7 @@ mod chaos_attacks;
 mod fixtures;
 mod invariants;
 mod models;
+mod network_faults;
 mod networks;
 mod plans;
 mod routes;

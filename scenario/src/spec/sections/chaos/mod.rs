@@ -2,6 +2,7 @@
 
 mod context_attack;
 mod llm_fault;
+mod network_fault;
 mod profile;
 mod tool_fault;
 mod trigger;
@@ -21,6 +22,7 @@ pub use llm_fault::{
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
     ResponseDrift, TruncatedResponse,
 };
+pub use network_fault::{Bandwidth, DnsAnswer, DnsFailure, Latency, NetworkFault, NetworkMode, Partition};
 pub(crate) use profile::applies;
 pub use profile::{NO_CHAOS, Profile};
 pub use tool_fault::{
@@ -49,6 +51,8 @@ section! {
         tool_faults: Vec<ToolFault> = Vec::new(),
         /// Faults of the model.
         llm_faults: Vec<LlmFault> = Vec::new(),
+        /// Faults of the network: connections to services and to the model, and names.
+        network_faults: Vec<NetworkFault> = Vec::new(),
         /// Texts that try to mislead the agent: a list, or a map by their types.
         context_attacks: ContextAttacks = ContextAttacks::none(),
     }
@@ -78,7 +82,13 @@ impl Chaos {
     /// A world in which nothing breaks.
     #[must_use]
     pub fn none() -> Self {
-        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new(), context_attacks: ContextAttacks::none() }
+        Self {
+            profile: None,
+            tool_faults: Vec::new(),
+            llm_faults: Vec::new(),
+            network_faults: Vec::new(),
+            context_attacks: ContextAttacks::none(),
+        }
     }
 
     /// Whether nothing breaks.
@@ -87,6 +97,7 @@ impl Chaos {
         self.profile.is_none()
             && self.tool_faults.is_empty()
             && self.llm_faults.is_empty()
+            && self.network_faults.is_empty()
             && self.context_attacks.is_empty()
     }
 
@@ -98,6 +109,7 @@ impl Chaos {
             let faults = profile.faults(model);
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
+            chaos.network_faults.extend(faults.network_faults);
             chaos.context_attacks.extend(faults.context_attacks);
         }
         chaos

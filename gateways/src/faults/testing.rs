@@ -1,0 +1,33 @@
+//! Engines for tests.
+
+use std::sync::Arc;
+
+use scenario::plan::Seed;
+use scenario::spec::load;
+
+use super::FaultEngine;
+use crate::clock::Clock;
+
+/// The engine of a spec with these faults, for services `shop`, `mail` and `db` and a model. The agent has started, and its clock
+/// stands still.
+pub(crate) fn engine(faults: &str, seed: u64) -> FaultEngine {
+    engine_at(faults, seed, Arc::new(Clock::default()))
+}
+
+/// The same with another clock.
+pub(crate) fn engine_at(faults: &str, seed: u64, clock: Arc<Clock>) -> FaultEngine {
+    let text = format!(
+        "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+         model: {{mode: scripted, turns: [{{content: hello}}]}}\n\
+         network: {{egress: {{allow: ['*.example.com']}}}}\n\
+         services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}, {{method: POST, path: /refunds}}]}}, \
+         {{name: mail, type: http_mock}}, {{name: db, image: postgres}}]\n\
+         chaos: {{{faults}}}\n\
+         invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+    );
+    let loaded = load(&text, None);
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let engine = FaultEngine::new(&spec.chaos, Seed::new(seed), clock);
+    engine.start();
+    engine
+}
