@@ -17,6 +17,7 @@ mod salvage;
 pub mod schema;
 pub(crate) mod section;
 pub mod sections;
+mod service_matcher;
 pub mod shape;
 pub mod template;
 mod tool_matcher;
@@ -36,6 +37,7 @@ use sections::{
     Agent, Audit, Chaos, ChaosCell, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
     Scoring, Secret, Service, Setup, Task,
 };
+pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, is_route_glob};
 use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
@@ -183,6 +185,16 @@ impl Sections {
             None if cell.is_empty() && self.chaos_matrix.is_none() => self.chaos.expanded(self.model.as_ref()),
             None => Chaos::none(),
         }
+    }
+
+    /// Whether some fault of the spec, in any of its chaos cells, may hit this service on the way to it.
+    #[must_use]
+    pub fn may_fault(&self, service: &Service) -> bool {
+        let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
+        std::iter::once(&self.chaos).chain(cells).any(|chaos| {
+            let faults = chaos.expanded(self.model.as_ref()).service_faults;
+            faults.iter().any(|fault| fault.may_hit(service))
+        })
     }
 
     /// What to record: what `audit` says, and what the `forbidden` rules need.

@@ -123,6 +123,18 @@ word! {
 }
 
 word! {
+    /// A service, or a glob over services.
+    ServiceGlob, "service", r"^[a-z0-9_*?-]{1,63}$", "db",
+    "write the name of a service; `*` stands for any characters"
+}
+
+word! {
+    /// The code of an error in SQL. Codes that begin with 00, 01 or 02 are no errors.
+    SqlState, "SQLSTATE", r"^(0[3-9A-Z]|[1-9A-Z][0-9A-Z])[0-9A-Z]{3}$", "40001",
+    "write five digits or upper-case letters in quotes, not those of a success or a warning"
+}
+
+word! {
     /// A glob over whole URLs.
     UrlGlob, "URL glob", r"^[^\x00-\x20]{1,500}$", "http://shop*/refunds*",
     "write a URL without blanks; `*` stands for any characters, `/` too"
@@ -230,8 +242,8 @@ impl FileMode {
 mod tests {
     use super::{
         ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        PackageName, ParamName, PathPrefix, SecretName, ServiceName, SpecId, TableName, ToolGlob, UrlGlob, UserName,
-        Word,
+        PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, SqlState, TableName,
+        ToolGlob, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -242,6 +254,8 @@ mod tests {
         assert!(EnvName::new(EnvName::EXAMPLE).is_some());
         assert!(ChaosName::new(ChaosName::EXAMPLE).is_some());
         assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());
+        assert!(ServiceGlob::new(ServiceGlob::EXAMPLE).is_some());
+        assert!(SqlState::new(SqlState::EXAMPLE).is_some());
         assert!(UrlGlob::new(UrlGlob::EXAMPLE).is_some());
         assert!(JsonPath::new(JsonPath::EXAMPLE).is_some());
         assert!(SecretName::new(SecretName::EXAMPLE).is_some());

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rules::Rules;
+use super::service_faults;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::sections::chaos::applies;
@@ -48,6 +49,12 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_model(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
+    for (index, fault) in chaos.service_faults.iter().enumerate() {
+        let mut list = rules.at("service_faults");
+        let mut rules = list.index(index);
+        service_faults::check(&mut rules, fault);
+        check_trigger(&mut rules, &fault.trigger);
+    }
 }
 
 /// A profile has something to break.
@@ -57,9 +64,10 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     let faults = profile.faults(spec.model.as_ref());
     let has_mock = spec.services.iter().any(|service| service.mock().is_some());
     let breaks_tools = has_mock && !faults.tool_faults.is_empty();
-    if !breaks_tools && faults.llm_faults.is_empty() && !rules.holes.has_section("services") {
-        let message =
-            format!("there is nothing that `{profile}` could break: no `http_mock`, or no model that it applies to");
+    let breaks = |service: &Service| faults.service_faults.iter().any(|fault| fault.may_hit(service));
+    let breaks_any = breaks_tools || !faults.llm_faults.is_empty() || spec.services.iter().any(breaks);
+    if !breaks_any && !rules.holes.has_section("services") {
+        let message = format!("there is nothing that `{profile}` could break: no service or model that it applies to");
         rules.at("profile").report(Code::NeverFires, message, None);
     }
 }
@@ -92,7 +100,7 @@ fn check_target(rules: &mut Rules<'_>, fault: &ToolFault) {
     if let Some(service) = found.iter().find(|service| service.mock().is_none() && !tool.contains('*')) {
         let message =
             format!("the service `{}` is no `http_mock`; only the answers of mocks can be faulted", service.name());
-        let help = "make it `type: http_mock`, or leave the fault out";
+        let help = "faults of containers are `service_faults`";
         rules.at("tool").report(Code::WrongServiceKind, message, Some(help));
     } else if found.iter().all(|service| service.mock().is_none()) {
         let message = format!("`{tool}` matches no `http_mock`; only the answers of mocks can be faulted");

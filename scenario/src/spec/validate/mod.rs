@@ -15,6 +15,7 @@ mod plans;
 mod routes;
 mod rules;
 mod secrets;
+mod service_faults;
 mod services;
 mod templates;
 

@@ -2,6 +2,7 @@
 
 mod llm_fault;
 mod profile;
+mod service_fault;
 mod tool_fault;
 mod trigger;
 
@@ -16,6 +17,10 @@ pub use llm_fault::{
 };
 pub use profile::Profile;
 pub(crate) use profile::applies;
+pub use service_fault::{
+    CallUnit, CommitUnknown, KillSession, ReadOnly, ServiceFault, ServiceHang, ServiceMode, ServiceRefuse,
+    ServiceReset, ServiceSlow, ServiceTarget, SqlError, StatementKind,
+};
 pub use tool_fault::{
     ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse, LostResponse,
     Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget, ToolTimeout,
@@ -42,6 +47,9 @@ section! {
         tool_faults: Vec<ToolFault> = Vec::new(),
         /// Faults of the model.
         llm_faults: Vec<LlmFault> = Vec::new(),
+        /// Faults of services that are containers: databases, and whatever else is reached over TCP. The first rule that fires
+        /// decides; `slow` adds its delay to whatever comes after it.
+        service_faults: Vec<ServiceFault> = Vec::new(),
     }
 }
 
@@ -69,13 +77,16 @@ impl Chaos {
     /// A world in which nothing breaks.
     #[must_use]
     pub fn none() -> Self {
-        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new() }
+        Self { profile: None, tool_faults: Vec::new(), llm_faults: Vec::new(), service_faults: Vec::new() }
     }
 
     /// Whether nothing breaks.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.profile.is_none() && self.tool_faults.is_empty() && self.llm_faults.is_empty()
+        self.profile.is_none()
+            && self.tool_faults.is_empty()
+            && self.llm_faults.is_empty()
+            && self.service_faults.is_empty()
     }
 
     /// The same faults, with those of the profile written out.
@@ -86,6 +97,7 @@ impl Chaos {
             let faults = profile.faults(model);
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
+            chaos.service_faults.extend(faults.service_faults);
         }
         chaos
     }
