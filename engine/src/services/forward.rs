@@ -4,6 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use gateways::faults::ServiceFaults;
 use gateways::forward::{Forward, Target};
 use gateways::tls::Terminator;
 
@@ -23,16 +24,18 @@ pub(crate) struct Forwards {
 }
 
 impl Forwards {
-    /// Passes what comes to a listener of the sandbox on to a port behind another door; without TLS, where that may come.
+    /// Passes what comes to a listener of the sandbox on to a port behind another door; without TLS, where that may come,
+    /// and with these faults.
     pub(crate) fn add(
         &mut self,
         listener: TcpListener,
         door: Door,
         port: u16,
         terminator: Option<Terminator>,
+        faults: Option<ServiceFaults>,
     ) -> io::Result<()> {
         let target = Target { dial: Arc::new(ThroughDoor(door)), port };
-        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator)?);
+        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator, faults)?);
         Ok(())
     }
 }

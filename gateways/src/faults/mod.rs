@@ -9,6 +9,7 @@ mod counts;
 mod ledger;
 mod mode;
 mod rule;
+mod service;
 #[cfg(test)]
 mod tests;
 
@@ -17,15 +18,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use scenario::evidence::{Evidence, FaultRecord};
 use scenario::plan::Seed;
-use scenario::spec::ToolMatcher;
-use scenario::spec::sections::{Chaos, LlmMode, ToolMode};
+use scenario::spec::sections::{Chaos, LlmMode, ServiceMode, ToolMode};
+use scenario::spec::{StatementCall, ToolMatcher};
 
 use crate::Gateway;
 use crate::clock::Clock;
 use ledger::{Ledger, Phase};
-pub(crate) use mode::milliseconds;
+pub use mode::milliseconds;
 pub use rule::{Decision, Fault};
 use rule::{Rule, RuleSet};
+use service::ServiceRule;
+pub use service::{ServiceFaults, hang_time};
 
 /// The name of the model among targets.
 const MODEL: &str = "model";
@@ -36,6 +39,7 @@ pub struct FaultEngine {
     clock: Arc<Clock>,
     tools: RuleSet<Option<ToolMatcher>, ToolMode>,
     model: RuleSet<(), LlmMode>,
+    services: RuleSet<ServiceRule, ServiceMode>,
     ledger: Mutex<Ledger>,
 }
 
@@ -73,7 +77,8 @@ impl FaultEngine {
             mode: fault.mode.clone(),
         });
         let model = RuleSet::new(model, seed, &mut ledger);
-        Self { clock, tools, model, ledger: Mutex::new(ledger) }
+        let services = RuleSet::new(service::rules(&chaos.service_faults), seed, &mut ledger);
+        Self { clock, tools, model, services, ledger: Mutex::new(ledger) }
     }
 
     /// The agent starts: from now on calls are counted and faulted.
@@ -109,6 +114,35 @@ impl FaultEngine {
         self.model.decide(&mut self.ledger(), self.clock.elapsed_ms(), MODEL, |()| true)
     }
 
+    /// True when some rule can hit a container on the way to it.
+    #[must_use]
+    pub fn is_about_service(&self, service: &str, is_database: bool) -> bool {
+        self.services.any(|rule| rule.can_hit(service, is_database))
+    }
+
+    /// Decides on a connection to a container; a Postgres or MySQL is a database.
+    #[must_use]
+    pub fn connection(&self, service: &str, is_database: bool) -> Decision<ServiceMode> {
+        let target = format!("{service}:connect");
+        self.services.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| {
+            rule.is_about_connection(service, is_database)
+        })
+    }
+
+    /// Decides on a statement that is sent to a Postgres or MySQL.
+    #[must_use]
+    pub fn statement(&self, service: &str, call: &StatementCall) -> Decision<ServiceMode> {
+        let target = format!("{service}:{}", call.words());
+        self.services
+            .decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| rule.is_about_statement(service, call))
+    }
+
+    /// True when the agent has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.ledger().phase == Phase::After
+    }
+
     /// Takes a fault back that turned out to change nothing, because the answer has none of the places that it is about.
     pub fn take_back<Mode>(&self, fault: &Fault<Mode>) {
         self.ledger().take_back(fault.rule, &fault.mark);
@@ -118,7 +152,8 @@ impl FaultEngine {
     #[must_use]
     pub fn record(&self) -> FaultRecord {
         let ledger = self.ledger();
-        let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).collect();
+        let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger));
+        let rules = rules.chain(self.services.counts(&ledger)).collect();
         FaultRecord { rules, firings: ledger.firings.clone(), only_counted: ledger.only_counted }
     }
 

@@ -62,7 +62,7 @@ fn check_narrowing(rules: &mut Rules<'_>, fault: &ServiceFault) {
     let mode = fault.mode.word();
     let fits = |kind: &StatementKind| match &fault.mode {
         ServiceMode::ReadOnly(_) => kind.is_write(),
-        ServiceMode::CommitUnknown(_) => kind.is_write() || *kind == StatementKind::Commit,
+        ServiceMode::CommitUnknown(_) => kind.is_commit(),
         _ => true,
     };
     if matches!(fault.mode, ServiceMode::Refuse(_)) {

@@ -68,6 +68,12 @@ impl StatementKind {
     pub fn is_write(self) -> bool {
         matches!(self, Self::Insert | Self::Update | Self::Delete | Self::Ddl)
     }
+
+    /// Whether it can commit something: a commit, or a write outside of a transaction.
+    #[must_use]
+    pub fn is_commit(self) -> bool {
+        self.is_write() || self == Self::Commit
+    }
 }
 
 tagged! {
