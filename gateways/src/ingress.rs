@@ -25,6 +25,6 @@ impl Ingress {
     pub fn open(target: Target) -> io::Result<Self> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let at = socket.local_addr()?;
-        Ok(Self { at, _forward: Forward::serve(socket, target, CONNECTIONS, None)? })
+        Ok(Self { at, _forward: Forward::serve(socket, target, CONNECTIONS, None, None)? })
     }
 }

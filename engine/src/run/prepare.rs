@@ -154,6 +154,7 @@ async fn build(
         images: &images.services,
         secure: secure.as_ref(),
         clock: fake_clock.as_ref(),
+        faults: faults.as_ref(),
         events,
     };
     let services = services::start_all(&*sandbox, attempt, &start, &mut forwards).await?;

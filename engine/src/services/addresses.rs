@@ -15,7 +15,8 @@ const GATEWAY_PORTS: [i64; 4] = [53, 80, 443, 3128];
 /// A mock has an address of its own, so that mocks can share a port. A container shares the sandbox's network and is
 /// reached at 127.0.0.1, unless somebody else wants one of its ports or a name of the outside leads to it: then it gets a
 /// network of its own, and an address from which we forward to it. A database whose writes are recorded has a network of its
-/// own too, behind the usual address, so that there is no way around the recorder.
+/// own too, behind the usual address, so that there is no way around the recorder; and so has a service with faults, in every
+/// chaos cell alike.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     of: BTreeMap<String, Ipv4Addr>,
@@ -38,7 +39,8 @@ impl Addresses {
             let name = service.name().to_string();
             let is_container = matches!(service.kind, ServiceKind::Container(_));
             let shares = is_container && !needs_room(service);
-            if is_container && (!shares || records_writes && service.may_be_database()) {
+            let is_read = records_writes && service.may_be_database() || spec.may_fault(service);
+            if is_container && (!shares || is_read) {
                 own_network.insert(name.clone());
             }
             of.insert(name, if shares { Ipv4Addr::LOCALHOST } else { own_address(index) });

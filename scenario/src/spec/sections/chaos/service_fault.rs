@@ -62,6 +62,12 @@ choice! {
     }
 }
 
+impl Default for StatementKind {
+    fn default() -> Self {
+        Self::Other
+    }
+}
+
 impl StatementKind {
     /// Whether it writes to tables.
     #[must_use]
