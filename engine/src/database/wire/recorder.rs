@@ -202,7 +202,7 @@ impl Gateway for Recorder {
 }
 
 /// Records what comes to a listener, and passes it on to a port behind a dial.
-fn serve(listener: TcpListener, dial: Arc<dyn Dial>, port: u16, recorded: Recorded) -> io::Result<Listener> {
+pub(super) fn serve(listener: TcpListener, dial: Arc<dyn Dial>, port: u16, recorded: Recorded) -> io::Result<Listener> {
     let accepting = Listener::new("a recorded database", LIMITS);
     accepting.serve(listener, None, move |client| {
         let (dial, recorded) = (Arc::clone(&dial), recorded.clone());

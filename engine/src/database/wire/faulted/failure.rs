@@ -129,7 +129,7 @@ mod tests {
     fn errors_have_the_shape_of_each_protocol() {
         let mode = mode("mode: error, sqlstate: '40001', message: again");
         let postgres = Failure::of(&mode, Database::Postgres).postgres("ERROR");
-        assert_eq!(postgres, b"E\0\0\0\x23SERROR\0VERROR\0C40001\0Magain\0\0");
+        assert_eq!(postgres, b"E\0\0\0\x21SERROR\0VERROR\0C40001\0Magain\0\0");
         let mysql = Failure::of(&mode, Database::MySql);
         assert!(mysql.undoes_transaction());
         assert_eq!(mysql.mysql(), b"\x0e\0\0\x01\xff\xbd\x04#40001again");

@@ -8,6 +8,8 @@ mod connection;
 mod failure;
 mod lost;
 mod pieces;
+#[cfg(test)]
+mod tests;
 
 use gateways::faults::Fault;
 use scenario::spec::StatementCall;
