@@ -5,8 +5,12 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::spec::sections::ServiceMode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
+use tokio::time::{sleep, timeout};
+
 use crate::dial::Dial;
-use crate::faults::ServiceLink;
+use crate::faults::{Fault, ServiceFaults, ServiceLink, hang_time};
 use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
 use crate::tls::Terminator;
 
@@ -29,9 +33,18 @@ pub struct Target {
     pub port: u16,
 }
 
+/// The faults of a forwarded port.
+#[derive(Debug, Clone, Default)]
+pub struct ForwardFaults {
+    /// Those of the network on the way to it.
+    pub link: Option<ServiceLink>,
+    /// Those of the service itself.
+    pub service: Option<ServiceFaults>,
+}
+
 impl Forward {
-    /// Passes what comes to a socket on to a port behind a dial, so many connections at once; without TLS, where that may come.
-    /// Faults of the network may lie on the way. It must be called within a Tokio runtime.
+    /// Passes what comes to a socket on to a port behind a dial, so many connections at once; without TLS, where that may come,
+    /// and with these faults. It must be called within a Tokio runtime.
     ///
     /// # Errors
     ///
@@ -41,11 +54,20 @@ impl Forward {
         target: Target,
         connections: usize,
         terminator: Option<Terminator>,
-        link: Option<ServiceLink>,
+        faults: ForwardFaults,
     ) -> io::Result<Self> {
         let limits = ListenerLimits { connections, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
         let listener = Listener::new("a forwarded port", limits);
-        listener.serve_link(socket, terminator, link, move |connection| pass_on(connection, target.clone()))?;
+        let ForwardFaults { link, service: faults } = faults;
+        listener.serve_link(socket, terminator, link, move |connection| {
+            let (target, faults) = (target.clone(), faults.clone());
+            async move {
+                match faults {
+                    Some(faults) => pass_on_faulted(connection, target, &faults).await,
+                    None => pass_on(connection, target).await,
+                }
+            }
+        })?;
         Ok(Self { _listener: listener })
     }
 }
@@ -55,3 +77,50 @@ async fn pass_on(connection: Connection, target: Target) {
     // However it ends, nothing is owed to it.
     let _ = connection.relay(to).await;
 }
+
+/// Passes a connection on with its fault: late, not at all, or until the client says something.
+async fn pass_on_faulted(connection: Connection, target: Target, faults: &ServiceFaults) {
+    let decision = faults.connection();
+    match decision.fault {
+        Some(Fault { mode: ServiceMode::Refuse(_), .. }) => connection.reset.arm(),
+        Some(fault) => {
+            sleep(decision.delay).await;
+            if !break_off(connection, target, &fault).await {
+                faults.take_back(&fault);
+            }
+        }
+        None => {
+            sleep(decision.delay).await;
+            pass_on(connection, target).await;
+        }
+    }
+}
+
+/// Resets a connection at the first bytes of the client, or answers nothing from then on. Until then the service may greet.
+/// `false` when one of them ended before.
+async fn break_off(mut connection: Connection, target: Target, fault: &Fault<ServiceMode>) -> bool {
+    let Ok(to) = target.dial.dial(target.port).await else { return false };
+    let mut first = [0; 1024];
+    let has_spoken = {
+        let (mut from_client, mut to_client) = split(&mut connection.stream);
+        let (mut from_server, _to_server) = to.into_split();
+        tokio::select! {
+            read = from_client.read(&mut first) => matches!(read, Ok(1..)),
+            _ = copy(&mut from_server, &mut to_client) => false,
+        }
+    };
+    match hang_time(&fault.mode) {
+        _ if !has_spoken => {}
+        Some(wait) => {
+            let rest = async { while matches!(connection.stream.read(&mut first).await, Ok(1..)) {} };
+            // The client may go before that.
+            let _ = timeout(wait, rest).await;
+            let _ = connection.stream.shutdown().await;
+        }
+        None => connection.reset.arm(),
+    }
+    has_spoken
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use crate::forward::{Forward, Target};
+use crate::forward::{Forward, ForwardFaults, Target};
 
 /// How many connections there may be at once; more wait.
 const CONNECTIONS: usize = 64;
@@ -25,6 +25,6 @@ impl Ingress {
     pub fn open(target: Target) -> io::Result<Self> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let at = socket.local_addr()?;
-        Ok(Self { at, _forward: Forward::serve(socket, target, CONNECTIONS, None, None)? })
+        Ok(Self { at, _forward: Forward::serve(socket, target, CONNECTIONS, None, ForwardFaults::default())? })
     }
 }

@@ -30,6 +30,8 @@ pub(super) async fn look(
         let tables = take(world, recorded, known).await.map_err(|error| unready(service, error))?;
         recorded.know(tables.tables.keys());
         found.insert(service.clone(), tables);
+    }
+    for recorded in world.recorder.followed() {
         greet(world, attempt, recorded).await;
     }
     Ok(found)

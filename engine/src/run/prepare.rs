@@ -76,7 +76,7 @@ pub(crate) async fn sandbox(
         identity: attempt.identity.clone(),
         image: images.base.clone(),
         limits: limits(attempt),
-        hosts: Addresses::of(attempt.spec).hosts(attempt.spec),
+        hosts: Addresses::in_cell(attempt.spec, &attempt.scenario.chaos).hosts(attempt.spec),
         name_server: Some(DNS),
         read_only: attempt.spec.agent.as_ref().is_some_and(|agent| agent.common.read_only),
     };
@@ -139,7 +139,7 @@ async fn build(
 ) -> Result<World, EngineError> {
     step.is("services");
     let user = find_user(&*sandbox, &agents_user(attempt, images)).await?;
-    let addresses = Addresses::of(attempt.spec);
+    let addresses = Addresses::in_cell(attempt.spec, &attempt.scenario.chaos);
     let clock = Arc::new(Clock::default());
     let faults = faults(attempt, &clock);
     let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref() };

@@ -15,8 +15,8 @@ const GATEWAY_PORTS: [i64; 4] = [53, 80, 443, 3128];
 /// A mock has an address of its own, so that mocks can share a port. A container shares the sandbox's network and is
 /// reached at 127.0.0.1, unless somebody else wants one of its ports or a name of the outside leads to it: then it gets a
 /// network of its own, and an address from which we forward to it. A database whose writes are recorded has a network of its
-/// own too, behind the usual address, so that there is no way around the recorder. So has one that a fault of the network
-/// lies before.
+/// own too, behind the usual address, so that there is no way around the recorder; and so has a service with faults, its own or
+/// those of the network, in every chaos cell alike.
 #[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     of: BTreeMap<String, Ipv4Addr>,
@@ -25,8 +25,13 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Gives every service an address.
+    /// Gives every service an address, for the chaos cells of the spec.
     pub(crate) fn of(spec: &Spec) -> Self {
+        Self::in_cell(spec, "")
+    }
+
+    /// The same in a chaos cell, which may be a profile that the spec does not have.
+    pub(crate) fn in_cell(spec: &Spec, cell: &str) -> Self {
         let crowded = crowded(spec);
         let overridden = overridden(spec);
         let records_writes = spec.effective_audit().db_writes;
@@ -39,7 +44,8 @@ impl Addresses {
             let name = service.name().to_string();
             let is_container = matches!(service.kind, ServiceKind::Container(_));
             let shares = is_container && !needs_room(service);
-            let is_apart = records_writes && service.may_be_database() || spec.has_network_faults_of(service);
+            let is_faulted = spec.may_fault(service, cell) || spec.has_network_faults_of(service);
+            let is_apart = records_writes && service.may_be_database() || is_faulted;
             if is_container && (!shares || is_apart) {
                 own_network.insert(name.clone());
             }

@@ -4,8 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use gateways::faults::ServiceLink;
-use gateways::forward::{Forward, Target};
+use gateways::forward::{Forward, ForwardFaults, Target};
 use gateways::tls::Terminator;
 
 use crate::database::ThroughDoor;
@@ -24,17 +23,18 @@ pub(crate) struct Forwards {
 }
 
 impl Forwards {
-    /// Passes what comes to a listener of the sandbox on to a port behind another door; without TLS, where that may come.
+    /// Passes what comes to a listener of the sandbox on to a port behind another door; without TLS, where that may come,
+    /// and with these faults.
     pub(crate) fn add(
         &mut self,
         listener: TcpListener,
         door: Door,
         port: u16,
         terminator: Option<Terminator>,
-        link: Option<ServiceLink>,
+        faults: ForwardFaults,
     ) -> io::Result<()> {
         let target = Target { dial: Arc::new(ThroughDoor(door)), port };
-        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator, link)?);
+        self.forwards.push(Forward::serve(listener, target, MOST_CONNECTIONS, terminator, faults)?);
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use gateways::faults::FaultEngine;
+use gateways::faults::{FaultEngine, ServiceFaults};
+use gateways::forward::ForwardFaults;
 use gateways::tls::Terminator;
 use scenario::spec::sections::{Container, Service, ServiceKind};
 use tokio::time::Instant;
@@ -32,6 +33,8 @@ pub(crate) struct LiveService {
     pub(crate) running: Box<dyn RunningService>,
     /// How it is asked with SQL, when it can be.
     pub(crate) database: Option<(Database, Credentials)>,
+    /// Which database it is, also when nobody knows how to log in.
+    pub(crate) kind: Option<Database>,
 }
 
 /// The containers of a sandbox's services, by name.
@@ -76,7 +79,7 @@ pub(crate) struct StartAll<'a> {
     pub(crate) secure: Option<&'a Terminator>,
     /// What the clocks of databases show, when not the real time.
     pub(crate) clock: Option<&'a FakeClock>,
-    /// The faults that may lie on the way to them.
+    /// The faults of the scenario, if it has any.
     pub(crate) faults: Option<&'a Arc<FaultEngine>>,
     /// Who is told.
     pub(crate) events: &'a Events,
@@ -96,7 +99,7 @@ pub(crate) async fn start_all(
     });
     let live: LiveServices = try_join_all(starting).await?.into_iter().collect();
     for service in attempt.spec.services.iter().filter(|service| addresses.has_own_network(service.name().as_str())) {
-        let recorded = recorded(attempt, service, &live);
+        let recorded = recorded(attempt, service, &live, start.faults);
         forward(sandbox, service, &live, start, recorded.as_ref(), forwards).await?;
     }
     Ok(live)
@@ -137,7 +140,7 @@ async fn start_one(
         shim: clock.map(|_| faketime::SHIM),
     };
     let running = sandbox.start_service(request).await?;
-    let live = LiveService { running, database: kind.zip(credentials) };
+    let live = LiveService { running, database: kind.zip(credentials), kind };
     wait(&live, service, container, attempt).await?;
     if let Some(clock) = clock {
         clock.verify(&name, &live).await?;
@@ -163,12 +166,15 @@ fn database_of(container: &Container, image: &Image) -> Option<Database> {
 }
 
 fn credentials(kind: Database, environment: &BTreeMap<String, String>, service: &Service) -> Option<Credentials> {
-    let usual = match kind {
+    let port = service.ports().first().and_then(|port| u16::try_from(*port).ok()).unwrap_or_else(|| usual_port(kind));
+    Credentials::from_environment(kind, environment, port).ok()
+}
+
+fn usual_port(kind: Database) -> u16 {
+    match kind {
         Database::Postgres => 5432,
         Database::MySql => 3306,
-    };
-    let port = service.ports().first().and_then(|port| u16::try_from(*port).ok()).unwrap_or(usual);
-    Credentials::from_environment(kind, environment, port).ok()
+    }
 }
 
 /// The agent is on the database's own loopback, which Postgres trusts by default: a wrong password would pass.
@@ -180,12 +186,21 @@ fn require_passwords(environment: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The service, when what is written to it is recorded.
-fn recorded(attempt: &Attempt<'_>, service: &Service, live: &LiveServices) -> Option<Recorded> {
+/// The service, when what is written to it is recorded or faulted.
+fn recorded(
+    attempt: &Attempt<'_>,
+    service: &Service,
+    live: &LiveServices,
+    faults: Option<&Arc<FaultEngine>>,
+) -> Option<Recorded> {
     let name = service.name().as_str();
-    let (database, credentials) = live.get(name)?.database.as_ref()?;
-    let is_wanted = attempt.spec.effective_audit().db_writes;
-    is_wanted.then(|| Recorded::new(name, *database, credentials.database.clone()))
+    let live = live.get(name)?;
+    let is_audited = live.database.is_some() && attempt.spec.effective_audit().db_writes;
+    let faults = faults.and_then(|faults| ServiceFaults::of(faults, name, true));
+    let home = live.database.as_ref().and_then(|(_, credentials)| credentials.database.clone());
+    let is_wanted = is_audited || faults.is_some();
+    let recorded = Recorded::new(name, live.kind?, home);
+    is_wanted.then(|| recorded.with_faults(faults, is_audited))
 }
 
 /// Lets the sandbox reach a service that has a network of its own.
@@ -200,7 +215,8 @@ async fn forward(
     let addresses = start.addresses;
     let name = service.name().as_str();
     let (Some(address), Some(live)) = (addresses.get(name), live.get(name)) else { return Ok(()) };
-    let usual = live.database.as_ref().map(|(_, credentials)| credentials.port);
+    let usual = live.kind.map(usual_port);
+    let usual = live.database.as_ref().map(|(_, credentials)| credentials.port).or(usual);
     let ports: Vec<_> = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()).collect();
     for (port, target) in ways(ports, usual, addresses.is_overridden(name)) {
         let operation = format!("listen for the service `{name}` on port {port}");
@@ -213,7 +229,10 @@ async fn forward(
         let terminator = start.secure.filter(|_| port == HTTPS && target != HTTPS).cloned();
         let added = match recorded {
             Some(recorded) => forwards.recorder.add(listener, door, target, recorded.clone(), link),
-            None => forwards.add(listener, door, target, terminator, link),
+            None => {
+                let service = start.faults.and_then(|faults| ServiceFaults::of(faults, name, false));
+                forwards.add(listener, door, target, terminator, ForwardFaults { link, service })
+            }
         };
         added.map_err(EngineError::files(operation))?;
     }

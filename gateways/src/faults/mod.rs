@@ -12,6 +12,7 @@ mod ledger;
 mod mode;
 mod network;
 mod rule;
+mod service;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -23,21 +24,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use scenario::evidence::{Evidence, FaultRecord};
 use scenario::plan::Seed;
-use scenario::spec::ToolMatcher;
 use scenario::spec::sections::chaos::ContextAttack;
-use scenario::spec::sections::{Chaos, LlmMode, ToolMode};
+use scenario::spec::sections::{Chaos, LlmMode, ServiceMode, ToolMode};
+use scenario::spec::{StatementCall, ToolMatcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::clock::Clock;
 pub(crate) use in_flight::InFlight;
 use ledger::{Ledger, Phase};
-pub(crate) use mode::milliseconds;
+pub use mode::milliseconds;
 pub use network::{ConnectionFaults, ServiceLink};
 pub(crate) use network::{Hold, Lookup};
 use network::{LastAnswers, NetworkRules};
 pub use rule::{Decision, Fault};
 use rule::{Rule, RuleSet};
+use service::ServiceRule;
+pub use service::{ServiceFaults, hang_time};
 
 /// The name of the model among targets.
 pub(crate) const MODEL: &str = "model";
@@ -55,6 +58,7 @@ pub struct FaultEngine {
     in_flight: Arc<AtomicUsize>,
     /// Cancelled when the agent has ended.
     released: CancellationToken,
+    services: RuleSet<ServiceRule, ServiceMode>,
     ledger: Mutex<Ledger>,
 }
 
@@ -92,12 +96,14 @@ impl FaultEngine {
             mode: fault.mode.clone(),
         });
         let model = RuleSet::new(model, seed, &mut ledger);
+        let services = RuleSet::new(service::rules(&chaos.service_faults), seed, &mut ledger);
         let attacks = attack::rules(chaos, seed, &mut ledger);
         let network = RuleSet::new(network::rules(chaos), seed, &mut ledger);
         Self {
             clock,
             tools,
             model,
+            services,
             attacks,
             network,
             last_answers: Mutex::default(),
@@ -164,6 +170,35 @@ impl FaultEngine {
         self.model.decide(&mut self.ledger(), self.clock.elapsed_ms(), MODEL, |()| true)
     }
 
+    /// True when some rule can hit a container on the way to it.
+    #[must_use]
+    pub fn is_about_service(&self, service: &str, is_database: bool) -> bool {
+        self.services.any(|rule| rule.can_hit(service, is_database))
+    }
+
+    /// Decides on a connection to a container; a Postgres or MySQL is a database.
+    #[must_use]
+    pub fn connection(&self, service: &str, is_database: bool) -> Decision<ServiceMode> {
+        let target = format!("{service}:connect");
+        self.services.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| {
+            rule.is_about_connection(service, is_database)
+        })
+    }
+
+    /// Decides on a statement that is sent to a Postgres or MySQL.
+    #[must_use]
+    pub fn statement(&self, service: &str, call: &StatementCall) -> Decision<ServiceMode> {
+        let target = format!("{service}:{}", call.words());
+        self.services
+            .decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| rule.is_about_statement(service, call))
+    }
+
+    /// True when the agent has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.ledger().phase == Phase::After
+    }
+
     /// Takes a fault back that turned out to change nothing, because the answer has none of the places that it is about.
     pub fn take_back<Mode>(&self, fault: &Fault<Mode>) {
         self.ledger().take_back(fault.rule, &fault.mark);
@@ -174,7 +209,7 @@ impl FaultEngine {
     pub fn record(&self) -> FaultRecord {
         let ledger = self.ledger();
         let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).chain(self.attacks.counts(&ledger));
-        let rules = rules.chain(self.network.counts(&ledger));
+        let rules = rules.chain(self.services.counts(&ledger)).chain(self.network.counts(&ledger));
         FaultRecord {
             rules: rules.collect(),
             firings: ledger.firings.clone(),

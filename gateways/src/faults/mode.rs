@@ -1,7 +1,7 @@
 //! Modes of faults: the properties of each that the engine needs.
 
 use scenario::spec::sections::chaos::ContextAttack;
-use scenario::spec::sections::{LlmMode, NetworkMode, ToolMode};
+use scenario::spec::sections::{LlmMode, NetworkMode, ServiceMode, ToolMode};
 
 use super::bucket::Bucket;
 
@@ -141,7 +141,33 @@ impl FaultMode for NetworkMode {
     }
 }
 
-/// A number of a spec, which is not negative.
-pub(crate) fn milliseconds(count: i64) -> u64 {
+impl FaultMode for ServiceMode {
+    fn word(&self) -> &'static str {
+        Self::word(self)
+    }
+
+    fn reaches(&self) -> bool {
+        match self {
+            Self::Refuse(_)
+            | Self::Reset(_)
+            | Self::Hang(_)
+            | Self::KillSession(_)
+            | Self::Error(_)
+            | Self::ReadOnly(_) => false,
+            Self::Slow(_) | Self::CommitUnknown(_) => true,
+        }
+    }
+
+    fn delay(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Slow(slow) => Some((milliseconds(slow.delay_ms.get()), milliseconds(slow.jitter_ms.get()))),
+            _ => None,
+        }
+    }
+}
+
+/// A number of the spec, which is never negative, as milliseconds or a count.
+#[must_use]
+pub fn milliseconds(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

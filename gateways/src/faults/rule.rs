@@ -86,6 +86,11 @@ impl<Matcher, Mode: FaultMode + Clone> RuleSet<Matcher, Mode> {
         self.rules.is_empty()
     }
 
+    /// True when some rule's matcher says so.
+    pub(super) fn any(&self, is_about: impl Fn(&Matcher) -> bool) -> bool {
+        self.rules.iter().any(|rule| is_about(&rule.matcher))
+    }
+
     /// Goes through the rules: each that matches counts the call, delays add up, and the first other one that fires decides.
     pub(super) fn decide(
         &self,

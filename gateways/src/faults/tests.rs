@@ -1,6 +1,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use scenario::plan::Seed;
+use scenario::spec::sections::StatementKind;
+use scenario::spec::{StatementCall, StatementPart, load};
 
 use super::testing::engine;
 use super::{FaultEngine, ToolRequest};
@@ -34,6 +37,73 @@ fn the_first_rule_that_fires_decides_and_delays_add_up() {
     assert_eq!(counts, [(3, 3), (3, 1), (2, 1), (3, 1)], "a rule counts calls that another one decided");
     assert_eq!(record.total(), 6);
     assert_eq!(record.firings.len(), 6);
+}
+
+/// An engine for a Postgres `db` and a Redis `cache`.
+fn engine_of_services(faults: &str) -> FaultEngine {
+    let text = format!(
+        "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+         services: [{{name: db, image: 'postgres:16'}}, {{name: cache, image: 'redis:7'}}]\n\
+         chaos: {{service_faults: [{faults}]}}\n\
+         invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+    );
+    let loaded = load(&text, None);
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let engine = FaultEngine::new(&spec.chaos, Seed::new(1), Arc::new(Clock::default()));
+    engine.start();
+    engine
+}
+
+/// The fault of a statement `kind table` of `db`; one with `!` at its end commits.
+fn statement(engine: &FaultEngine, words: &str) -> Option<&'static str> {
+    let mut parts = words.trim_end_matches('!').split(' ');
+    let kind = match parts.next() {
+        Some("select") => StatementKind::Select,
+        Some("update") => StatementKind::Update,
+        Some("commit") => StatementKind::Commit,
+        _ => StatementKind::Other,
+    };
+    let part = StatementPart { kind, tables: parts.map(str::to_owned).collect() };
+    let call = StatementCall { parts: vec![part], commits: words.ends_with('!') };
+    engine.statement("db", &call).fault.map(|fault| fault.mode.word())
+}
+
+fn matched(engine: &FaultEngine) -> Vec<(u64, u64)> {
+    engine.record().rules.iter().map(|rule| (rule.matched, rule.fired)).collect()
+}
+
+#[test]
+fn statements_are_counted_by_the_rules_that_are_about_them() {
+    let engine = engine_of_services(
+        "{service: db, mode: error, sqlstate: '40001', statement: [update], table: orders, on_calls: [2]}, \
+         {service: '*', mode: read_only, after_calls: 2}, {service: db, mode: commit_unknown, times: 1}",
+    );
+    assert_eq!(statement(&engine, "update staff"), None);
+    assert_eq!(statement(&engine, "update orders"), None);
+    assert_eq!(statement(&engine, "update orders"), Some("error"));
+    assert_eq!(statement(&engine, "select orders"), None, "reads pass");
+    assert_eq!(statement(&engine, "update staff"), Some("read_only"));
+    assert_eq!(statement(&engine, "commit!"), Some("commit_unknown"));
+    assert_eq!(statement(&engine, "commit!"), None);
+    assert_eq!(matched(&engine), [(2, 1), (4, 1), (2, 1)]);
+    let targets: Vec<_> = engine.record().firings.into_iter().map(|firing| firing.target).collect();
+    assert_eq!(targets, ["db:update orders", "db:update staff", "db:commit"]);
+}
+
+#[test]
+fn connections_are_calls_of_what_is_no_database_and_of_refuse() {
+    let engine = engine_of_services(
+        "{service: '*', mode: refuse, on_calls: [2]}, {service: '*', mode: reset, on_calls: [1]}, \
+         {service: '*', mode: kill_session}, {service: '*', mode: hang, statement: [select]}",
+    );
+    let connect = |service, is_database| engine.connection(service, is_database).fault.map(|fault| fault.mode.word());
+    assert_eq!((connect("db", true), connect("cache", false)), (None, Some("refuse")));
+    assert_eq!(connect("cache", false), None, "the rule counted the call that another one decided");
+    assert_eq!(statement(&engine, "select a"), Some("kill_session"));
+    assert_eq!(matched(&engine), [(3, 1), (3, 0), (1, 1), (1, 0)]);
+    assert!(engine.is_about_service("cache", false) && engine.is_about_service("db", true));
+    let only_statements = engine_of_services("{service: '*', mode: kill_session}");
+    assert!(!only_statements.is_about_service("cache", false) && only_statements.is_about_service("db", true));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub struct RuleCount {
     pub rule: String,
     /// Its mode.
     pub mode: String,
-    /// The calls that it is about: what `tool` says, or `model`.
+    /// The calls that it is about: what `tool` or `service` says, or `model`.
     pub target: String,
     /// The number of calls it was about.
     pub matched: u64,
@@ -114,7 +114,7 @@ pub struct Firing {
     pub rule: String,
     /// The rule's mode.
     pub mode: String,
-    /// The call that it hit: `shop:POST /refunds`, or `model`.
+    /// The call that it hit: `shop:POST /refunds`, `db:update orders`, `cache:connect`, or `model`.
     pub target: String,
     /// The number of the call among those of the rule, from 1.
     pub call: u64,

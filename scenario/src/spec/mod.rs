@@ -18,6 +18,7 @@ mod salvage;
 pub mod schema;
 pub(crate) mod section;
 pub mod sections;
+mod service_matcher;
 pub mod shape;
 pub mod template;
 mod tool_matcher;
@@ -38,6 +39,7 @@ use sections::{
     Agent, Audit, Chaos, ChaosCell, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
     Scoring, Secret, Service, Setup, Task,
 };
+pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, is_route_glob};
 use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
@@ -189,6 +191,15 @@ impl Sections {
                 None => Chaos::none(),
             },
         }
+    }
+
+    /// Tells if some fault may hit this service on the way to it: one of the spec, in any of its chaos cells, or of the profile
+    /// that was chosen in place of a cell.
+    #[must_use]
+    pub fn may_fault(&self, service: &Service, cell: &str) -> bool {
+        let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
+        let cells = std::iter::once(&self.chaos).chain(cells).map(|chaos| chaos.expanded(self.model.as_ref()));
+        cells.chain([self.chaos_of(cell)]).any(|chaos| chaos.service_faults.iter().any(|fault| fault.may_hit(service)))
     }
 
     /// What to record: what `audit` says, and what the `forbidden` rules need.

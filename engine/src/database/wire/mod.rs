@@ -4,6 +4,7 @@
 //! own, and the way to it leads through a [`Recorder`], which reads the protocol in both directions. It offers no
 //! encryption and no compression, and closes a connection that it cannot follow.
 
+mod faulted;
 mod frames;
 mod ledger;
 mod mysql;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use gateways::Gateway;
 use gateways::dial::Dial;
-use gateways::faults::ServiceLink;
+use gateways::faults::{Fault, ServiceFaults, ServiceLink};
 use gateways::forward::FORWARD_IDLE;
 use gateways::listener::{Connection as Accepted, DRAIN, IdleTimeout, Listener, ListenerLimits};
 use gateways::tls::Duplex;
 use scenario::evidence::Evidence;
+use scenario::spec::sections::ServiceMode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,6 +21,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
 use super::super::{Database, ThroughDoor};
+use super::faulted::{Converse, Faultable, FaultedConnection};
 use super::ledger::{Ledger, Writes};
 use super::mysql::MySql;
 use super::postgres::Postgres;
@@ -43,6 +45,8 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     services: Vec<Recorded>,
+    /// Services that are only read to fault them.
+    unaudited: Vec<Recorded>,
     listeners: Vec<Listener>,
 }
 
@@ -55,6 +59,10 @@ pub(crate) struct Recorded {
     pub(crate) database: Database,
     /// The database that it was made for: tables in it are named without it.
     pub(crate) home: Option<String>,
+    /// Whether its writes are evidence.
+    is_audited: bool,
+    /// Its faults, if it has any.
+    faults: Option<ServiceFaults>,
     ledger: Arc<Ledger>,
     live: Arc<Mutex<Vec<Weak<Connection>>>>,
 }
@@ -62,14 +70,28 @@ pub(crate) struct Recorded {
 /// One connection while it lives.
 #[derive(Debug)]
 struct Connection {
-    conversation: Mutex<Box<dyn Conversation>>,
+    conversation: Mutex<Box<dyn Faultable>>,
     last: Mutex<Instant>,
+    faulted: Option<FaultedConnection>,
 }
 
 impl Recorded {
     /// A service that nothing was recorded of yet.
     pub(crate) fn new(service: &str, database: Database, home: Option<String>) -> Self {
-        Self { service: service.to_owned(), database, home, ledger: Arc::default(), live: Arc::default() }
+        Self {
+            service: service.to_owned(),
+            database,
+            home,
+            is_audited: true,
+            faults: None,
+            ledger: Arc::default(),
+            live: Arc::default(),
+        }
+    }
+
+    /// The same service with faults; its writes are evidence only when they are audited.
+    pub(crate) fn with_faults(self, faults: Option<ServiceFaults>, is_audited: bool) -> Self {
+        Self { faults, is_audited, ..self }
     }
 
     /// Takes the tables that are there before the agent: no temporary one of the same name hides them.
@@ -89,12 +111,16 @@ impl Recorded {
 
     fn open(&self) -> Arc<Connection> {
         let (home, ledger) = (self.home.clone(), Arc::clone(&self.ledger));
-        let conversation: Box<dyn Conversation> = match self.database {
+        let mut conversation: Box<dyn Faultable> = match self.database {
             Database::Postgres => Box::new(Postgres::new(home, ledger)),
             Database::MySql => Box::new(MySql::new(home, ledger)),
         };
+        let faulted = self.faults.clone().map(FaultedConnection::new);
+        if faulted.is_some() {
+            conversation.want_reads();
+        }
         let conversation = Mutex::new(conversation);
-        let connection = Arc::new(Connection { conversation, last: Mutex::new(Instant::now()) });
+        let connection = Arc::new(Connection { conversation, last: Mutex::new(Instant::now()), faulted });
         let mut live = locked(&self.live);
         live.retain(|connection| connection.strong_count() > 0);
         live.push(Arc::downgrade(&connection));
@@ -106,7 +132,8 @@ impl Recorded {
         let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
         live.iter().any(|connection| {
             let is_quiet = locked(&connection.conversation).is_quiet();
-            !is_quiet || locked(&connection.last).elapsed() < QUIET
+            let is_delayed = connection.faulted.as_ref().is_some_and(FaultedConnection::is_delayed);
+            !is_quiet || is_delayed || locked(&connection.last).elapsed() < QUIET
         })
     }
 
@@ -119,7 +146,7 @@ impl Recorded {
     /// Ends what is still open, as far as it is recorded.
     fn end(&self) {
         let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
-        live.iter().filter(|one| !locked(&one.conversation).is_quiet()).for_each(|one| locked(&one.conversation).end());
+        live.iter().filter(|one| !locked(&one.conversation).is_quiet()).for_each(|one| one.end());
     }
 }
 
@@ -135,10 +162,16 @@ impl Recorder {
     ) -> io::Result<()> {
         self.listeners.push(serve(listener, Arc::new(ThroughDoor(door)), port, recorded.clone(), link)?);
         // All ports of a service are one.
-        if self.services.iter().all(|known| known.service != recorded.service) {
-            self.services.push(recorded);
+        let services = if recorded.is_audited { &mut self.services } else { &mut self.unaudited };
+        if services.iter().all(|known| known.service != recorded.service) {
+            services.push(recorded);
         }
         Ok(())
+    }
+
+    /// Every service whose connections are read.
+    pub(crate) fn followed(&self) -> impl Iterator<Item = &Recorded> {
+        self.services.iter().chain(&self.unaudited)
     }
 
     /// Every service that is recorded.
@@ -168,6 +201,7 @@ impl Gateway for Recorder {
             service.end();
             service.ledger.seal();
         }
+        self.unaudited.iter().for_each(Recorded::end);
     }
 
     /// Adds nothing: writes become evidence together with the tables that they were made to.
@@ -175,7 +209,7 @@ impl Gateway for Recorder {
 }
 
 /// Records what comes to a listener, and passes it on to a port behind a dial.
-fn serve(
+pub(super) fn serve(
     listener: TcpListener,
     dial: Arc<dyn Dial>,
     port: u16,
@@ -191,16 +225,34 @@ fn serve(
 }
 
 async fn record(client: Accepted, dial: &dyn Dial, port: u16, recorded: &Recorded) {
+    let is_refused =
+        |faults: &ServiceFaults| matches!(faults.connection().fault, Some(Fault { mode: ServiceMode::Refuse(_), .. }));
+    if recorded.faults.as_ref().is_some_and(is_refused) {
+        return client.reset.arm();
+    }
     let connection = recorded.open();
     let Ok(server) = dial.dial(port).await else { return };
-    if let Err(problem) = connection.follow(client.stream, server).await {
+    let followed = match &connection.faulted {
+        Some(faulted) => faulted.follow(&*connection, client, server).await,
+        None => connection.follow(client.stream, server).await,
+    };
+    if let Err(problem) = followed {
         let service = &recorded.service;
         recorded.ledger.note(format!("a connection to `{service}` could not be followed: {}", problem.0));
     }
-    locked(&connection.conversation).end();
+    connection.end();
 }
 
 impl Connection {
+    /// The connection is over, or recording is.
+    fn end(&self) {
+        let mut conversation = locked(&self.conversation);
+        conversation.end();
+        if let Some(faulted) = &self.faulted {
+            faulted.settle(&mut **conversation);
+        }
+    }
+
     /// Passes on both ways until the server ends, or the connection cannot be followed. When the client has gone, the server
     /// still does what it was told: so its answers are read to the end.
     async fn follow(&self, client: Box<dyn Duplex>, server: TcpStream) -> Result<(), Unfollowable> {
@@ -262,6 +314,13 @@ impl Connection {
     }
 }
 
+impl Converse for Connection {
+    fn with<T>(&self, what: impl FnOnce(&mut dyn Faultable) -> T) -> T {
+        *locked(&self.last) = Instant::now();
+        what(&mut **locked(&self.conversation))
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -295,7 +354,7 @@ mod tests {
         let (to, from) = (server.local_addr().expect("an address"), front.local_addr().expect("an address"));
         let recorded = Recorded::new("db", Database::Postgres, Some("app".to_owned()));
         let listener = serve(front, Arc::new(Here), to.port(), recorded.clone(), None).expect("a recorder");
-        (Recorder { services: vec![recorded], listeners: vec![listener] }, server, from)
+        (Recorder { services: vec![recorded], unaudited: Vec::new(), listeners: vec![listener] }, server, from)
     }
 
     async fn expect(stream: &mut TcpStream, bytes: &[u8]) {

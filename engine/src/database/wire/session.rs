@@ -157,6 +157,11 @@ impl Session {
         self.pending.add(UNKNOWN.to_owned(), operation, rows);
     }
 
+    /// The tables that were written to since the last commit.
+    pub(super) fn pending_tables(&self) -> Vec<String> {
+        self.pending.iter().map(|(table, ..)| table.to_owned()).collect()
+    }
+
     /// A table's name: without what is meant by default.
     fn name(&self, target: &Target) -> String {
         let Target { schema, table, .. } = target;

@@ -9,6 +9,7 @@ mod keep;
 mod lifecycle;
 mod limits;
 mod room;
+mod service_faults;
 mod services;
 mod task_file;
 

@@ -25,7 +25,8 @@ pub use agent::{Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, No
 pub use audit::Audit;
 pub use chaos::{
     ArgumentDamage, Chaos, ChaosCell, ChaosCellName, Direction, DnsAnswer, DriftType, LlmFault, LlmMode, NetworkFault,
-    NetworkMode, Profile, ToolFault, ToolMode, ToolTarget, Trigger, WrongData,
+    NetworkMode, Profile, ServiceFault, ServiceMode, ServiceTarget, StatementKind, ToolFault, ToolMode, ToolTarget,
+    Trigger, WrongData,
 };
 pub use determinism::{Clock, Determinism, Dns};
 pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};

@@ -26,6 +26,6 @@ pub use table::{Many, Table};
 pub use value::Value;
 pub use word::{
     ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-    NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, TableName, ToolGlob,
-    UrlGlob, UserName, Word,
+    NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, SqlState, TableName,
+    ToolGlob, UrlGlob, UserName, Word,
 };

@@ -135,6 +135,12 @@ word! {
 }
 
 word! {
+    /// The code of an error in SQL. Codes that begin with 00, 01 or 02 are no errors.
+    SqlState, "SQLSTATE", r"^(0[3-9A-Z]|[1-9A-Z][0-9A-Z])[0-9A-Z]{3}$", "40001",
+    "write five digits or upper-case letters in quotes, not those of a success or a warning"
+}
+
+word! {
     /// A glob over whole URLs.
     UrlGlob, "URL glob", r"^[^\x00-\x20]{1,500}$", "http://shop*/refunds*",
     "write a URL without blanks; `*` stands for any characters, `/` too"
@@ -242,8 +248,8 @@ impl FileMode {
 mod tests {
     use super::{
         ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, TableName,
-        ToolGlob, UrlGlob, UserName, Word,
+        NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, SqlState,
+        TableName, ToolGlob, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -256,6 +262,7 @@ mod tests {
         assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());
         assert!(ServiceGlob::new(ServiceGlob::EXAMPLE).is_some());
         assert!(NameGlob::new(NameGlob::EXAMPLE).is_some());
+        assert!(SqlState::new(SqlState::EXAMPLE).is_some());
         assert!(UrlGlob::new(UrlGlob::EXAMPLE).is_some());
         assert!(JsonPath::new(JsonPath::EXAMPLE).is_some());
         assert!(SecretName::new(SecretName::EXAMPLE).is_some());

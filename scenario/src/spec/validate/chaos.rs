@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rules::Rules;
-use super::{chaos_attacks, network_faults};
+use super::{chaos_attacks, network_faults, service_faults};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::sections::chaos::applies;
@@ -49,6 +49,12 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_model(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
+    for (index, fault) in chaos.service_faults.iter().enumerate() {
+        let mut list = rules.at("service_faults");
+        let mut rules = list.index(index);
+        service_faults::check(&mut rules, fault);
+        check_trigger(&mut rules, &fault.trigger);
+    }
     network_faults::check(rules, chaos);
     chaos_attacks::check(&mut rules.at("context_attacks"), &chaos.context_attacks);
 }
@@ -58,8 +64,7 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     let spec = rules.spec;
     let Some(profile) = chaos.profile else { return };
     if !profile.breaks_something(spec) && !rules.holes.has_section("services") {
-        let message =
-            format!("there is nothing that `{profile}` could break: no `http_mock`, or no model that it applies to");
+        let message = format!("there is nothing that `{profile}` could break: no service or model that it applies to");
         rules.at("profile").report(Code::NeverFires, message, None);
     }
 }
@@ -92,7 +97,7 @@ pub(super) fn check_target(rules: &mut Rules<'_>, target: &ToolTarget) {
     if let Some(service) = found.iter().find(|service| service.mock().is_none() && !tool.contains('*')) {
         let message =
             format!("the service `{}` is no `http_mock`; only the answers of mocks can be faulted", service.name());
-        let help = "make it `type: http_mock`, or leave the fault out";
+        let help = "faults of containers are `service_faults`";
         rules.at("tool").report(Code::WrongServiceKind, message, Some(help));
     } else if found.iter().all(|service| service.mock().is_none()) {
         let message = format!("`{tool}` matches no `http_mock`; only the answers of mocks can be faulted");

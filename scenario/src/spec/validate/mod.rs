@@ -17,6 +17,7 @@ mod plans;
 mod routes;
 mod rules;
 mod secrets;
+mod service_faults;
 mod services;
 mod templates;
 

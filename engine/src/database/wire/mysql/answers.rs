@@ -9,6 +9,7 @@ use super::handshake::length_encoded;
 use super::{MySql, PendingCommand, Stage, key};
 
 const IN_TRANSACTION: u16 = 0x1;
+const AUTOCOMMIT: u16 = 0x2;
 const MORE_RESULTS: u16 = 0x8;
 const CURSOR_EXISTS: u16 = 0x40;
 const NO_BACKSLASHES: u16 = 0x200;
@@ -48,6 +49,9 @@ impl MySql {
         let body = frame.body.as_slice();
         if !self.logged_in {
             self.logged_in = body.first() == Some(&0);
+            if let Packet::Ok { status, .. } = Packet::of(body) {
+                self.autocommit = status & AUTOCOMMIT != 0;
+            }
             return Ok(());
         }
         let Some(asked) = self.waiting.front() else {
@@ -73,6 +77,7 @@ impl MySql {
                 }
             }
             (Stage::First, PendingCommand::Anything) => self.done(),
+            (Stage::First, PendingCommand::Refused(_)) => self.refused(matches!(Packet::of(body), Packet::Ok { .. })),
             (Stage::First, PendingCommand::Plain(_) | PendingCommand::Reset | PendingCommand::ChangeUser(_)) => {
                 return self.plain(body);
             }
@@ -210,7 +215,7 @@ impl MySql {
     fn begin_anew(&mut self) {
         self.session.roll_back();
         self.session.reset();
-        self.in_transaction = false;
+        (self.in_transaction, self.autocommit) = (false, true);
     }
 
     /// One result is complete. A procedure's own results come before its `OK`.
@@ -260,6 +265,7 @@ impl MySql {
             _ => {}
         }
         self.in_transaction = status & IN_TRANSACTION != 0;
+        self.autocommit = status & AUTOCOMMIT != 0;
         if !self.in_transaction {
             self.session.commit();
         }

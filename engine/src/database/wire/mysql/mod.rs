@@ -1,12 +1,17 @@
 //! Follows the protocol of MySQL and MariaDB.
 
 mod answers;
+mod fault;
 mod handshake;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use gateways::faults::Fault;
+use scenario::spec::sections::ServiceMode;
+
 use super::super::Database;
+use super::faulted::Refused;
 use super::frames::{Frame, Frames, Kind};
 use super::ledger::Ledger;
 use super::session::Session;
@@ -37,6 +42,10 @@ pub(super) struct MySql {
     sends_file: bool,
     rows: u64,
     in_transaction: bool,
+    /// Whether a write outside of a transaction is committed by itself.
+    autocommit: bool,
+    /// Faults whose statements failed for another reason, or got no answer.
+    undone: Vec<Fault<ServiceMode>>,
 }
 
 /// A command of the client that is answered.
@@ -55,6 +64,8 @@ enum PendingCommand {
     Reset,
     /// Another login, into this database.
     ChangeUser(Option<String>),
+    /// A statement in whose place something harmless was sent.
+    Refused(Box<Refused>),
 }
 
 /// How much of the first command's answer has come.
@@ -83,6 +94,8 @@ impl MySql {
             sends_file: false,
             rows: 0,
             in_transaction: false,
+            autocommit: true,
+            undone: Vec::new(),
         }
     }
 
@@ -193,7 +206,8 @@ impl Conversation for MySql {
         let mut passed = Passed::default();
         if let Some(mut packet) = self.greeting.take(&mut rest)? {
             let greeting = Greeting::weaken(&mut packet)?;
-            self.dialect = Dialect::mysql(greeting.version, greeting.mariadb);
+            let wants_reads = self.dialect.wants_reads;
+            self.dialect = Dialect { wants_reads, ..Dialect::mysql(greeting.version, greeting.mariadb) };
             passed.to_client = packet;
         }
         if !self.greeting.is_over() {
@@ -212,8 +226,13 @@ impl Conversation for MySql {
 
     fn end(&mut self) {
         for asked in std::mem::take(&mut self.waiting) {
-            let PendingCommand::Run(statements) = asked else { continue };
-            statements.into_iter().for_each(|statement| self.may_have_run(statement));
+            match asked {
+                PendingCommand::Run(statements) => {
+                    statements.into_iter().for_each(|statement| self.may_have_run(statement));
+                }
+                PendingCommand::Refused(refused) => self.undone.push(refused.fault),
+                _ => {}
+            }
         }
         if self.in_transaction {
             self.session.roll_back();

@@ -122,10 +122,12 @@ impl Postgres {
             // Before the login, or for a reason of the server's own: the end follows.
             None => {}
             Some(PendingMessage::Query(statements)) => statements.clear(),
-            Some(PendingMessage::Function | PendingMessage::Sync) => {}
+            Some(PendingMessage::Function | PendingMessage::Sync | PendingMessage::RefusedQuery(_)) => {}
             Some(_) => {
                 while !matches!(self.waiting.front(), None | Some(PendingMessage::Sync)) {
-                    self.waiting.pop_front();
+                    if let Some(PendingMessage::RefusedExecute(refused)) = self.waiting.pop_front() {
+                        self.drop_refused(*refused);
+                    }
                 }
                 self.skipping = self.waiting.is_empty();
             }
@@ -143,6 +145,7 @@ impl Postgres {
         self.pass_copy_ends();
         match self.waiting.pop_front() {
             Some(PendingMessage::Query(_) | PendingMessage::Sync | PendingMessage::Function) => {}
+            Some(PendingMessage::RefusedQuery(refused)) => self.drop_refused(*refused),
             _ => return Err(unexpected("server", b'Z')),
         }
         self.rows = 0;

@@ -1,12 +1,17 @@
 //! Follows the protocol of Postgres.
 
 mod answers;
+mod fault;
 mod startup;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use gateways::faults::Fault;
+use scenario::spec::sections::ServiceMode;
+
 use super::super::Database;
+use super::faulted::Refused;
 use super::frames::{Frame, Frames, Kind};
 use super::ledger::Ledger;
 use super::session::Session;
@@ -45,6 +50,8 @@ pub(super) struct Postgres {
     /// Whether something failed since the last end of a transaction.
     failed: bool,
     in_transaction: bool,
+    /// Faults whose statements failed for another reason, or got no answer.
+    undone: Vec<Fault<ServiceMode>>,
 }
 
 /// A message of the client that is answered.
@@ -60,6 +67,10 @@ enum PendingMessage {
     Function,
     /// The end of rows: it has no answer of its own.
     CopyEnd,
+    /// A text in whose place one that fails was sent.
+    RefusedQuery(Box<Refused>),
+    /// A portal in whose place something that fails was sent.
+    RefusedExecute(Box<Refused>),
 }
 
 /// A statement that is ready to run.
@@ -87,6 +98,7 @@ impl Postgres {
             rows: 0,
             failed: false,
             in_transaction: false,
+            undone: Vec::new(),
         }
     }
 
@@ -222,6 +234,9 @@ impl Conversation for Postgres {
                     self.may_have_run(statement.unwrap_or_default());
                 }
                 PendingMessage::Sync => self.may_have_ended(),
+                PendingMessage::RefusedQuery(refused) | PendingMessage::RefusedExecute(refused) => {
+                    self.drop_refused(*refused);
+                }
                 _ => {}
             }
         }

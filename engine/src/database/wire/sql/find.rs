@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use scenario::spec::sections::StatementKind;
+
 use super::super::super::Database;
 use super::lexer::{Dialect, Token};
+use super::reads;
 use super::scan::{Sketch, statements};
 use super::targets::{Cursor, MOST_TABLES, delete_targets, one_target, update_targets};
 use super::{Effect, Statement, Target};
@@ -51,16 +54,19 @@ pub(super) fn classify(dialect: Dialect, sketch: &Sketch<'_>) -> Statement {
         let inner = sketch.inner.iter().flat_map(|tokens| inner_targets(dialect.database, tokens));
         statement.targets.extend(inner);
     }
+    if dialect.wants_reads {
+        statement.reads = reads::tables(&sketch.head, dialect.database);
+    }
     match explained {
         Explained::No => statement,
-        Explained::Only => Statement::default(),
+        Explained::Only => Statement { reads: statement.reads, ..Statement::default() },
         Explained::AndDone => {
             statement.targets.iter_mut().for_each(|target| target.is_main = false);
             let effect = match statement.effect {
                 Effect::Execute(name) => Effect::ExplainedExecute(name),
                 _ => Effect::Explained,
             };
-            Statement { effect, ..statement }
+            Statement { effect, kind: StatementKind::Other, ..statement }
         }
     }
 }
@@ -129,8 +135,13 @@ fn inner_targets(database: Database, tokens: &[Token<'_>]) -> Vec<Target> {
 }
 
 fn plain(dialect: Dialect, cursor: &mut Cursor<'_>, sketch: &Sketch<'_>) -> Statement {
-    let Some(Token::Word(first)) = cursor.peek() else { return Statement::default() };
+    let Some(Token::Word(first)) = cursor.peek() else {
+        // Queries can stand in parentheses.
+        let kind = if cursor.is_sign(b'(') { StatementKind::Select } else { StatementKind::Other };
+        return Statement { kind, ..Statement::default() };
+    };
     let first = String::from_utf8_lossy(first).to_lowercase();
+    let kind = kind_of(&first);
     let targets = match first.as_str() {
         "insert" | "replace" => insert(cursor, &first),
         "update" => update_targets(cursor),
@@ -147,7 +158,14 @@ fn plain(dialect: Dialect, cursor: &mut Cursor<'_>, sketch: &Sketch<'_>) -> Stat
         _ => {
             let statement = Statement { tells_rows: TELL_ROWS.contains(&first.as_str()), ..Statement::default() };
             let commits = COMMIT.contains(&first.as_str());
-            return Statement { effect: effect(dialect, cursor, &first), commits, ..statement };
+            let effect = effect(dialect, cursor, &first);
+            let kind = match effect {
+                Effect::Begin => StatementKind::Begin,
+                Effect::Commit => StatementKind::Commit,
+                Effect::Rollback | Effect::RollbackTo => StatementKind::Rollback,
+                _ => kind,
+            };
+            return Statement { effect, commits, kind, ..statement };
         }
     };
     let is_temporary = sketch.head.get(1).is_some_and(|second| second.is("temporary"));
@@ -155,7 +173,20 @@ fn plain(dialect: Dialect, cursor: &mut Cursor<'_>, sketch: &Sketch<'_>) -> Stat
         targets,
         tells_rows: TELL_ROWS.contains(&first.as_str()),
         commits: COMMIT.contains(&first.as_str()) && !is_temporary,
+        kind,
         ..Statement::default()
+    }
+}
+
+/// The kind of a statement with this first word, as far as it tells.
+fn kind_of(first: &str) -> StatementKind {
+    match first {
+        "select" | "table" | "values" | "fetch" | "show" | "copy" => StatementKind::Select,
+        "insert" | "replace" | "load" => StatementKind::Insert,
+        "update" | "merge" => StatementKind::Update,
+        "delete" => StatementKind::Delete,
+        "create" | "alter" | "drop" | "truncate" | "rename" | "grant" | "revoke" | "comment" => StatementKind::Ddl,
+        _ => StatementKind::Other,
     }
 }
 

@@ -16,17 +16,19 @@ pub(in super::super) struct Dialect {
     pub(in super::super) version: u32,
     /// Whether it is MariaDB.
     pub(in super::super) mariadb: bool,
+    /// Whether the tables that statements read are wanted too.
+    pub(in super::super) wants_reads: bool,
 }
 
 impl Dialect {
     /// Postgres as it is by default.
     pub(in super::super) fn postgres() -> Self {
-        Self { database: Database::Postgres, backslashes: false, version: 0, mariadb: false }
+        Self { database: Database::Postgres, backslashes: false, version: 0, mariadb: false, wants_reads: false }
     }
 
     /// MySQL or MariaDB as they are by default.
     pub(in super::super) fn mysql(version: u32, mariadb: bool) -> Self {
-        Self { database: Database::MySql, backslashes: true, version, mariadb }
+        Self { database: Database::MySql, backslashes: true, version, mariadb, wants_reads: false }
     }
 }
 

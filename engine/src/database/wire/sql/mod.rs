@@ -2,6 +2,7 @@
 
 mod find;
 mod lexer;
+mod reads;
 mod scan;
 mod targets;
 
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(super) use lexer::Dialect;
+use scenario::spec::sections::StatementKind;
 
 /// How many statements of one text are told apart.
 const MOST_STATEMENTS: usize = 1000;
@@ -33,6 +35,10 @@ pub(super) struct Statement {
     pub(super) tells_rows: bool,
     /// Whether MySQL ends a transaction before it, even when it fails.
     pub(super) commits: bool,
+    /// Its kind, by its first words.
+    pub(super) kind: StatementKind,
+    /// The tables that it names besides those that it writes, where the dialect asks for them.
+    pub(super) reads: Vec<String>,
 }
 
 impl Statement {
@@ -42,8 +48,37 @@ impl Statement {
             Effect::Prepare(_, inner) => inner.targets.len(),
             _ => 0,
         };
-        1 + self.targets.len() + inner
+        1 + self.targets.len() + self.reads.len() + inner
     }
+
+    /// Its kind: what is selected from a statement that writes is a write.
+    pub(super) fn kind(&self) -> StatementKind {
+        let written = || self.targets.iter().find_map(|target| kind_of(target.operation));
+        match self.kind {
+            StatementKind::Select | StatementKind::Other => written().unwrap_or(self.kind),
+            kind => kind,
+        }
+    }
+
+    /// The tables that it names, with their schema where it names one.
+    pub(super) fn tables(&self) -> Vec<String> {
+        let written = self.targets.iter().map(|target| match &target.schema {
+            Some(schema) => format!("{schema}.{}", target.table),
+            None => target.table.clone(),
+        });
+        written.chain(self.reads.iter().cloned()).collect()
+    }
+}
+
+/// The kind of statement that does this to a table.
+fn kind_of(operation: &str) -> Option<StatementKind> {
+    Some(match operation {
+        "insert" | "replace" | "copy" | "load" => StatementKind::Insert,
+        "update" | "merge" => StatementKind::Update,
+        "delete" => StatementKind::Delete,
+        "truncate" | "create" | "drop" | "alter" => StatementKind::Ddl,
+        _ => return None,
+    })
 }
 
 /// One table that a statement writes.

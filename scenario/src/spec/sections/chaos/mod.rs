@@ -4,6 +4,7 @@ mod context_attack;
 mod llm_fault;
 mod network_fault;
 mod profile;
+mod service_fault;
 mod tool_fault;
 mod trigger;
 
@@ -25,6 +26,10 @@ pub use llm_fault::{
 pub use network_fault::{Bandwidth, DnsAnswer, DnsFailure, Latency, NetworkFault, NetworkMode, Partition};
 pub(crate) use profile::applies;
 pub use profile::{NO_CHAOS, Profile};
+pub use service_fault::{
+    CallUnit, CommitUnknown, KillSession, ReadOnly, ServiceFault, ServiceHang, ServiceMode, ServiceRefuse,
+    ServiceReset, ServiceSlow, ServiceTarget, SqlError, StatementKind,
+};
 pub use tool_fault::{
     ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse, LostResponse,
     Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget, ToolTimeout,
@@ -51,6 +56,9 @@ section! {
         tool_faults: Vec<ToolFault> = Vec::new(),
         /// Faults of the model.
         llm_faults: Vec<LlmFault> = Vec::new(),
+        /// Faults of services that are containers: databases, and whatever else is reached over TCP. The first rule that fires
+        /// decides; `slow` adds its delay to whatever comes after it.
+        service_faults: Vec<ServiceFault> = Vec::new(),
         /// Faults of the network: connections to services and to the model, and names.
         network_faults: Vec<NetworkFault> = Vec::new(),
         /// Texts that try to mislead the agent: a list, or a map by their types.
@@ -86,6 +94,7 @@ impl Chaos {
             profile: None,
             tool_faults: Vec::new(),
             llm_faults: Vec::new(),
+            service_faults: Vec::new(),
             network_faults: Vec::new(),
             context_attacks: ContextAttacks::none(),
         }
@@ -97,6 +106,7 @@ impl Chaos {
         self.profile.is_none()
             && self.tool_faults.is_empty()
             && self.llm_faults.is_empty()
+            && self.service_faults.is_empty()
             && self.network_faults.is_empty()
             && self.context_attacks.is_empty()
     }
@@ -109,6 +119,7 @@ impl Chaos {
             let faults = profile.faults(model);
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
+            chaos.service_faults.extend(faults.service_faults);
             chaos.network_faults.extend(faults.network_faults);
             chaos.context_attacks.extend(faults.context_attacks);
         }

@@ -34,12 +34,14 @@ choice! {
         ExactlyOnce = "exactly_once",
         /// Connections break, answers break off, and everything takes longer now and then.
         FlakyNetwork = "flaky_network",
+        /// Databases are slow, abort transactions, end sessions, and lose the answer to a commit.
+        DatabaseTrouble = "database_trouble",
     }
 }
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ApiOutage,
         Self::DegradedLlm,
         Self::HostileTools,
@@ -50,6 +52,7 @@ impl Profile {
         Self::ValueCorruption,
         Self::ExactlyOnce,
         Self::FlakyNetwork,
+        Self::DatabaseTrouble,
     ];
 
     /// The one with this name.
@@ -72,6 +75,7 @@ impl Profile {
             Self::ValueCorruption => include_str!("profiles/value_corruption.yaml"),
             Self::ExactlyOnce => include_str!("profiles/exactly_once.yaml"),
             Self::FlakyNetwork => include_str!("profiles/flaky_network.yaml"),
+            Self::DatabaseTrouble => include_str!("profiles/database_trouble.yaml"),
         }
     }
 
@@ -81,7 +85,8 @@ impl Profile {
         let faults = self.faults(spec.model.as_ref());
         let has_mock = spec.services.iter().any(|service| service.mock().is_some());
         let at_mocks = !faults.tool_faults.is_empty() || !faults.context_attacks.is_empty();
-        has_mock && at_mocks || !faults.llm_faults.is_empty()
+        let breaks = |service| faults.service_faults.iter().any(|fault| fault.may_hit(service));
+        has_mock && at_mocks || !faults.llm_faults.is_empty() || spec.services.iter().any(breaks)
     }
 
     /// Its faults, as far as they apply to a spec with this model.
@@ -128,15 +133,15 @@ mod tests {
             let text = format!(
                 "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
                  model: {{mode: scripted, turns: [{{content: x}}]}}\n\
-                 services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}]}}]\n\
+                 services:\n  - {{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}]}}\n\
+                 \x20 - {{name: db, image: 'postgres:16'}}\n\
                  chaos_matrix:\n  - name: own\n{indented}  - {{name: shipped, profile: {profile}}}\n\
                  invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
             );
             let loaded = load(&text, None);
             let spec = loaded.spec.unwrap_or_else(|| panic!("{profile}: {:?}", loaded.diagnostics));
             let (own, shipped) = (spec.chaos_of("own"), spec.chaos_of("shipped"));
-            assert_eq!((&own.tool_faults, &own.llm_faults), (&shipped.tool_faults, &shipped.llm_faults), "{profile}");
-            assert_eq!(own.context_attacks, shipped.context_attacks, "{profile}");
+            assert_eq!(own, shipped, "{profile}");
             let without_model = profile.faults(None);
             assert!(without_model.llm_faults.is_empty(), "{profile}");
         }
