@@ -208,8 +208,9 @@ impl Shared {
                     }
                 };
                 match carrying {
+                    // On the heap, because most connections have no faults.
                     Some(carrying) => {
-                        tokio::join!(serving, carrying.carry());
+                        tokio::join!(serving, Box::pin(carrying.carry()));
                     }
                     None => serving.await,
                 }

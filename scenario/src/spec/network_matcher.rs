@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::plan::glob_of_wildcards;
 use crate::spec::Sections;
-use crate::spec::sections::{NetworkMode, Service};
+use crate::spec::sections::{Chaos, NetworkFault, NetworkMode, Service};
 
 /// The connections and names that a rule is about, ready to be matched.
 #[derive(Debug, Clone)]
@@ -58,9 +58,10 @@ impl Sections {
     #[must_use]
     pub fn has_network_faults_of(&self, service: &Service) -> bool {
         let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
-        let faults = std::iter::once(&self.chaos).chain(cells).flat_map(|chaos| &chaos.network_faults);
-        let is_about = |mode| NetworkMatcher::new(mode).is_about_service(service.name());
-        service.can_be_cut_off() && faults.map(|fault| &fault.mode).any(is_about)
+        let mut worlds = std::iter::once(&self.chaos).chain(cells);
+        let is_about = |fault: &NetworkFault| NetworkMatcher::new(&fault.mode).is_about_service(service.name());
+        let breaks = |chaos: &Chaos| chaos.expanded(self.model.as_ref()).network_faults.iter().any(is_about);
+        service.can_be_cut_off() && worlds.any(breaks)
     }
 }
 
