@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use scenario::spec::{StatementCall, StatementPart, load};
 use super::testing::engine;
 use super::{FaultEngine, ToolRequest};
 use crate::Gateway as _;
+use crate::clock::Clock;
 
 #[tokio::test]
 async fn only_the_agents_calls_are_faulted() {

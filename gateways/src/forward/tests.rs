@@ -49,7 +49,11 @@ async fn forward(faults: &str) -> (Forward, SocketAddr, Arc<FaultEngine>) {
     let address = front.local_addr().expect("an address");
     let target = Target { dial: Arc::new(Here), port };
     let faults = ServiceFaults::of(&engine, "cache", false);
-    (Forward::serve(front, target, 10, None, faults).expect("a forward"), address, engine)
+    (
+        Forward::serve(front, target, 10, None, ForwardFaults { link: None, service: faults }).expect("a forward"),
+        address,
+        engine,
+    )
 }
 
 /// Says something, and reads all that comes; how it ended.

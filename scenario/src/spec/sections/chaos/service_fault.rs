@@ -62,6 +62,7 @@ choice! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "`choice!` takes no derives")]
 impl Default for StatementKind {
     fn default() -> Self {
         Self::Other
