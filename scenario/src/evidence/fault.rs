@@ -84,7 +84,7 @@ pub struct AttackRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttackEffect {
-    /// The place: `http NAME`, `egress HOST`, `dns`, `file PATH`, `sql NAME`, `tool NAME`, or `stdout`.
+    /// The place: `http NAME`, `egress HOST`, `dns`, `file PATH`, `tool NAME`, or `stdout`.
     pub place: String,
     /// How often.
     pub count: u64,

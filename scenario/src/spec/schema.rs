@@ -54,6 +54,7 @@ fn of(shape: &Shape, definitions: &mut Map<String, Json>) -> Json {
         }),
         Shape::Section(section) => define(section.name, definitions, |definitions| object(section, definitions)),
         Shape::Tagged(tagged) => define(tagged.name, definitions, |definitions| variants(tagged, definitions)),
+        Shape::ByTag(tagged) => by_tag(tagged, definitions),
         Shape::Either(shapes) => {
             json!({ "anyOf": shapes.iter().map(|shape| of(shape, definitions)).collect::<Vec<_>>() })
         }
@@ -124,6 +125,16 @@ fn variants(tagged: &Tagged, definitions: &mut Map<String, Json>) -> Json {
         "required": required,
         "allOf": rules,
     })
+}
+
+/// One property for each variant, without the tag.
+fn by_tag(tagged: &Tagged, definitions: &mut Map<String, Json>) -> Json {
+    let property = |(word, section): &(&'static str, Section)| {
+        let fields: Vec<_> = tagged.common.iter().chain(&section.fields).collect();
+        ((*word).to_owned(), closed(&section.doc, &fields, definitions))
+    };
+    let properties: Map<_, _> = tagged.variants.iter().map(property).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 /// The condition under which a variant is meant.

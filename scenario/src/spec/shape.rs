@@ -66,6 +66,8 @@ pub enum Shape {
     Section(Section),
     /// Several sections told apart by the word under one key.
     Tagged(Tagged),
+    /// A map from the words of several sections to one of each, which therefore has no key that tells them apart.
+    ByTag(Tagged),
     /// Any of several forms.
     Either(Vec<Shape>),
 }
@@ -140,6 +142,7 @@ impl Shape {
             Self::Map { value, .. } => format!("map of {}", value.summary()),
             Self::Section(_) => "map".to_owned(),
             Self::Tagged(tagged) => format!("map by `{}`", tagged.tag),
+            Self::ByTag(tagged) => format!("map from each `{}` to the rest", tagged.tag),
             Self::Either(shapes) => {
                 let mut forms: Vec<_> = shapes.iter().map(Self::summary).collect();
                 forms.dedup();

@@ -8,22 +8,12 @@ use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::path::Segment;
 use crate::spec::reader::{MapReader, Readable, Reader, read_items};
 use crate::spec::section::{Fields, choice, finish_tagged, section, tagged};
-use crate::spec::shape::{Field, MOST_ENTRIES, Section, Shape};
+use crate::spec::shape::{MOST_ENTRIES, Shape};
 use crate::spec::types::{Fraction, JsonPath, ToolGlob, UrlGlob, Whole, WorkspacePath};
 use crate::spec::yaml::{Entry, Kind, Node};
 
 /// The placeholder for an attack's canary in its payload.
 pub const CANARY: &str = "{{ canary }}";
-
-/// The names of attacks in the map form, in the schema.
-const NAMES: [&str; 6] = [
-    "IndirectInjectionByType",
-    "MemoryPoisoningByType",
-    "WorkspacePoisoningByType",
-    "OverflowByType",
-    "ConflictingContextByType",
-    "InjectionViaContextByType",
-];
 
 /// The attacks of a cell: a list, or a map by their types.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,8 +50,8 @@ section! {
 
 tagged! {
     /// A text that tries to mislead the agent. `type` says where it stands. An attack took effect when its canary turns up in a
-    /// request, in a file that the agent wrote, in a statement for a database, in the arguments of a tool, or in what the agent
-    /// prints as its answer; then the scenario fails. The prompt of the model does not count.
+    /// request, in a file that the agent wrote, in the arguments of a tool, or in what the agent prints as its answer; then the
+    /// scenario fails. The prompt of the model does not count.
     pub enum AttackKind by "type" {
         /// The text stands in the answer of a service.
         IndirectInjection(IndirectInjection) = "indirect_injection",
@@ -333,23 +323,11 @@ impl Readable for ContextAttacks {
     }
 
     fn shape() -> Shape {
-        Shape::Either(vec![Vec::<ContextAttack>::shape(), Shape::Section(map_section())])
-    }
-}
-
-/// The map form: the keys are types, and the values are attacks without them.
-fn map_section() -> Section {
-    let field = |((word, variant), name): ((&'static str, Section), &'static str)| {
-        let mut fields = AttackCommon::section().fields;
-        fields.extend(Trigger::section().fields);
-        fields.extend(variant.fields);
-        let shape = Shape::Section(Section { name, doc: variant.doc.clone(), fields });
-        Field { key: word, doc: variant.doc, shape, required: false, default: None }
-    };
-    Section {
-        name: "ContextAttacksByType",
-        doc: "Attacks by their types, one of each.".to_owned(),
-        fields: AttackKind::variants().into_iter().zip(NAMES).map(field).collect(),
+        let list = Vec::<ContextAttack>::shape();
+        match ContextAttack::shape() {
+            Shape::Tagged(tagged) => Shape::Either(vec![list, Shape::ByTag(tagged)]),
+            _ => list,
+        }
     }
 }
 
