@@ -337,7 +337,7 @@ fn read_entry(entry: &Entry, reader: &mut Reader) -> Option<ContextAttack> {
         let words: Vec<_> = AttackKind::variants().into_iter().map(|(word, _)| word).collect();
         if !words.contains(&entry.key.as_str()) {
             let message = format!("expected {}, found `{}`", alternatives(words.iter().copied()), entry.key);
-            reader.report(Code::UnknownChoice, entry.key_span, message, did_you_mean(&entry.key, words.into_iter()));
+            reader.report(Code::UnknownChoice, entry.key_span, message, did_you_mean(&entry.key, words));
             return None;
         }
         let Kind::Map(entries) = &entry.value.kind else { return reader.wrong_type(&entry.value, "a map") };
