@@ -7,11 +7,13 @@ use crate::place::Place;
 
 /// What is about the moment, or about what made the sandbox. Digests are of texts with such things in them, and the texts are
 /// compared themselves.
-const DIFFERS: [&str; 11] = [
+const DIFFERS: [&str; 13] = [
+    "after_ms",
     "at_ms",
     "close_to_another",
     "dropped_bytes",
     "duration_ms",
+    "first_fault_ms",
     "marker_key",
     "retried_after_ms",
     "sha256",
