@@ -38,6 +38,7 @@ use crate::plan::{CellId, Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;
 use crate::score::{CellVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
+use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 use crate::verdict::Outcome;
 
 /// Everything that is known about an experiment.
@@ -125,6 +126,11 @@ impl Report {
         }
         for (option, value) in [("agent", &self.header.agent), ("backend", &self.header.backend)] {
             let _ = value.iter().try_for_each(|value| write!(command, " --{option} {}", quote(value)));
+        }
+        // A spec may not have the cell: profiles can be chosen in its place.
+        let chaos = &row.result.scenario.chaos;
+        if chaos == NO_CHAOS || Profile::named(chaos).is_some() {
+            let _ = write!(command, " --chaos {chaos}");
         }
         let _ = write!(command, " --filter {}", row.result.scenario.id);
         command

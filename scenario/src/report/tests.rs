@@ -247,6 +247,20 @@ fn reproducers_repeat_what_was_given() {
     insta::assert_snapshot!(report.reproducer(&report.rows[1]), @r#"touchstone run 'specs/my refund/spec.yaml' --seed 524928120719981 --param 'model=it'\''s' --param 'model="7"' --param size=7 --param strict=true --replicas 3 --agent noop --backend local --filter small-8b7ca09a1e75-r1"#);
 }
 
+#[test]
+fn reproducers_choose_profiles_that_the_spec_does_not_have() {
+    let mut report = report();
+    for (chaos, option) in [("no-chaos", " --chaos no-chaos"), ("api_outage", " --chaos api_outage"), ("own-cell", "")]
+    {
+        chaos.clone_into(&mut report.rows[1].result.scenario.chaos);
+        let command = report.reproducer(&report.rows[1]);
+        assert!(
+            command.ends_with(&format!(" --seed 524928120719981{option} --filter small-8b7ca09a1e75-r1")),
+            "{command}"
+        );
+    }
+}
+
 /// Checks the XML with xmllint; without the tool, only `scripts/test` insists.
 pub(super) fn assert_form(xml: &str) {
     use std::io::Write as _;
