@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::evidence::{Duplicate, Evidence, Exchange, ModelCall, Recovery};
+use crate::evidence::{Duplicate, Evidence, Exchange, FaultMark, ModelCall, Recovery};
 
 /// The most of each that are kept.
 const MOST: usize = 100;
@@ -29,13 +29,22 @@ pub fn recoveries(evidence: &Evidence) -> Vec<Recovery> {
     targets.iter().filter_map(|(target, calls)| recovery(target, calls)).take(MOST).collect()
 }
 
+/// Tells if a call does not work by its fault. One that comes late, or whose answer carries an attack, does.
+fn breaks(mark: &FaultMark) -> bool {
+    !mark.rule.starts_with("context_attacks") && !matches!(mark.mode.as_str(), "slow" | "delay" | "dribble")
+}
+
 fn seen_exchange(exchange: &Exchange) -> Seen {
     let Exchange { at_ms, status, fault, .. } = exchange;
-    Seen { at_ms: *at_ms, is_faulted: fault.is_some(), worked: (200..400).contains(status) }
+    Seen { at_ms: *at_ms, is_faulted: fault.as_ref().is_some_and(breaks), worked: (200..400).contains(status) }
 }
 
 fn seen_call(call: &ModelCall) -> Seen {
-    Seen { at_ms: call.at_ms, is_faulted: call.fault.is_some(), worked: (200..400).contains(&call.status) }
+    Seen {
+        at_ms: call.at_ms,
+        is_faulted: call.fault.as_ref().is_some_and(breaks),
+        worked: (200..400).contains(&call.status),
+    }
 }
 
 fn recovery(target: &str, calls: &[Seen]) -> Option<Recovery> {
@@ -120,6 +129,19 @@ mod tests {
         let told: Vec<_> = found.iter().map(|one| (one.target.as_str(), one.calls, one.after_ms)).collect();
         assert_eq!(told, [("shop:GET /refunds", 3, Some(35)), ("shop:POST /refunds", 0, None)]);
         assert_eq!(found[0].first_fault_ms, 10);
+    }
+
+    #[test]
+    fn a_call_that_works_in_spite_of_its_fault_has_nothing_to_recover_from() {
+        let marked = |rule: &str, mode: &str| {
+            let mut exchange = exchange("GET", "", 1, 200, Some(true));
+            let mark = FaultMark { rule: rule.to_owned(), mode: mode.to_owned(), call: 1, reached: true };
+            exchange.fault = Some(mark);
+            exchange
+        };
+        let late = marked("tool_faults[0]", "slow");
+        let attacked = marked("context_attacks[0]", "indirect_injection");
+        assert_eq!(recoveries(&evidence(vec![late, attacked])), []);
     }
 
     #[test]
