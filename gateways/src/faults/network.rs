@@ -313,9 +313,9 @@ pub(crate) struct Lookup<'a> {
     pub(crate) name: &'a str,
     /// The name without secrets.
     pub(crate) shown: &'a str,
-    /// Whether the question is for an address.
+    /// True when the question is for an address.
     pub(crate) asks_address: bool,
-    /// Whether the name exists.
+    /// True when the name exists.
     pub(crate) exists: bool,
 }
 

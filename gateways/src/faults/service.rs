@@ -34,17 +34,17 @@ impl ServiceRule {
         self.matcher.as_ref().is_some_and(|matcher| matcher.is_about(service))
     }
 
-    /// Whether something of a service can be hit.
+    /// Tells if something of a service can be hit.
     pub(super) fn can_hit(&self, service: &str, is_database: bool) -> bool {
         self.is_about(service) && self.fault.unit(is_database).is_some()
     }
 
-    /// Whether connections to a service are its calls.
+    /// Tells if connections to a service are its calls.
     pub(super) fn is_about_connection(&self, service: &str, is_database: bool) -> bool {
         self.fault.unit(is_database) == Some(CallUnit::Connection) && self.is_about(service)
     }
 
-    /// Whether this statement is one of its calls.
+    /// Tells if this statement is one of its calls.
     pub(super) fn is_about_statement(&self, service: &str, call: &StatementCall) -> bool {
         self.fault.unit(true) == Some(CallUnit::Statement) && self.is_about(service) && self.takes(call)
     }

@@ -18,7 +18,7 @@ pub struct ServiceMatcher {
 pub struct StatementCall {
     /// The statements, in their order.
     pub parts: Vec<StatementPart>,
-    /// Whether they commit something.
+    /// True when they commit something.
     pub commits: bool,
 }
 

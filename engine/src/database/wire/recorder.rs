@@ -59,7 +59,7 @@ pub(crate) struct Recorded {
     pub(crate) database: Database,
     /// The database that it was made for: tables in it are named without it.
     pub(crate) home: Option<String>,
-    /// Whether its writes are evidence.
+    /// True when its writes are evidence.
     is_audited: bool,
     /// Its faults, if it has any.
     faults: Option<ServiceFaults>,

@@ -118,7 +118,7 @@ fn known_names(rules: &Rules<'_>) -> Vec<String> {
     services.chain(gateways.map(|name| format!("{name}{DOMAIN}"))).chain(overrides).collect()
 }
 
-/// Whether a name outside may lead somewhere.
+/// Tells if a name outside may lead somewhere.
 fn may_exist_outside(rules: &Rules<'_>, written: &NameGlob) -> bool {
     let (network, determinism) = (&rules.spec.network, &rules.spec.determinism);
     if network.egress.default == Policy::Allow || determinism.dns == Dns::System {

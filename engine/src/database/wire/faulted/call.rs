@@ -12,9 +12,9 @@ use super::super::sql::{Effect, Statement};
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Standing {
     pub(in super::super) database: Database,
-    /// Whether a transaction is open.
+    /// True when a transaction is open.
     pub(in super::super) in_transaction: bool,
-    /// Whether a write outside of a transaction is committed by itself.
+    /// True when a write outside of a transaction is committed by itself.
     pub(in super::super) commits_alone: bool,
 }
 
@@ -34,7 +34,7 @@ pub(in super::super) fn call_of(
     (!parts.is_empty()).then(|| StatementCall { parts, commits: commits(statements, standing) })
 }
 
-/// Whether statements commit something. Postgres takes all of one message for one transaction, unless they say otherwise.
+/// Tells if statements commit something. Postgres takes all of one message for one transaction, unless they say otherwise.
 fn commits(statements: &[Arc<Statement>], standing: Standing) -> bool {
     let Standing { database, in_transaction: mut is_open, commits_alone } = standing;
     let is_mysql = database == Database::MySql;

@@ -58,7 +58,7 @@ impl FaultedConnection {
         Self { faults, lost: Mutex::default(), delayed: AtomicUsize::new(0), cut: CancellationToken::new() }
     }
 
-    /// Whether a statement waits for its delay.
+    /// Tells if a statement waits for its delay.
     pub(in super::super) fn is_delayed(&self) -> bool {
         self.delayed.load(Ordering::Acquire) > 0
     }

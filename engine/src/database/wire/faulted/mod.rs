@@ -27,7 +27,7 @@ use super::{Conversation, Unfollowable};
 pub(super) struct Refused {
     /// The fault.
     pub(super) fault: Fault<ServiceMode>,
-    /// Whether the client was told.
+    /// True when the client was told.
     pub(super) is_told: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) trait Faultable: Conversation {
     /// Finds out which tables statements read, too.
     fn want_reads(&mut self);
 
-    /// Whether the client has logged in, and sends statements.
+    /// Tells if the client has logged in, and sends statements.
     fn is_logged_in(&self) -> bool;
 
     /// The statements that a message of the client runs; `None` when it runs none.
@@ -70,6 +70,6 @@ pub(super) trait Faultable: Conversation {
     /// How many more it owes for this one, once the client has sent what belongs to it.
     fn owed_later(&self, message: &[u8]) -> usize;
 
-    /// Whether a message of the server says that a commit failed (`true`) or was made (`false`).
+    /// Tells if a message of the server says that a commit failed (`true`) or was made (`false`).
     fn tells_failure(&self, message: &[u8]) -> Option<bool>;
 }

@@ -42,7 +42,7 @@ pub(super) struct MySql {
     sends_file: bool,
     rows: u64,
     in_transaction: bool,
-    /// Whether a write outside of a transaction is committed by itself.
+    /// True when a write outside of a transaction is committed by itself.
     autocommit: bool,
     /// Faults whose statements failed for another reason, or got no answer.
     undone: Vec<Fault<ServiceMode>>,

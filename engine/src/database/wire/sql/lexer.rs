@@ -16,7 +16,7 @@ pub(in super::super) struct Dialect {
     pub(in super::super) version: u32,
     /// Whether it is MariaDB.
     pub(in super::super) mariadb: bool,
-    /// Whether the tables that statements read are wanted too.
+    /// True when the tables that statements read are wanted too.
     pub(in super::super) wants_reads: bool,
 }
 

@@ -70,13 +70,13 @@ impl Default for StatementKind {
 }
 
 impl StatementKind {
-    /// Whether it writes to tables.
+    /// Tells if it writes to tables.
     #[must_use]
     pub fn is_write(self) -> bool {
         matches!(self, Self::Insert | Self::Update | Self::Delete | Self::Ddl)
     }
 
-    /// Whether it can commit something: a commit, or a write outside of a transaction.
+    /// Tells if it can commit something: a commit, or a write outside of a transaction.
     #[must_use]
     pub fn is_commit(self) -> bool {
         self.is_write() || self == Self::Commit
@@ -192,7 +192,7 @@ impl ServiceFault {
         }
     }
 
-    /// Whether it can hit a service, as far as the spec tells: an image that a parameter names may be any.
+    /// Tells if it can hit a service, as far as the spec tells: an image that a parameter names may be any.
     #[must_use]
     pub fn may_hit(&self, service: &Service) -> bool {
         let is_reached = service.mock().is_none() && (!service.ports().is_empty() || service.may_be_database());
