@@ -79,6 +79,10 @@ bench-pages *arguments:
 pages *arguments:
     scripts/test-pages "$@"
 
+# Every fault as stock clients from PyPI see it; arguments go to pytest.
+fault-clients *arguments:
+    scripts/test-fault-clients "$@"
+
 # Make the pictures of docs/images from real runs.
 pictures:
     scripts/pictures
@@ -96,6 +100,7 @@ soak count="2000":
 nightly:
     TOUCHSTONE_EVERY_EXAMPLE=1 scripts/test run_examples
     scripts/crash-matrix --all
+    scripts/test-fault-clients
     scripts/soak 2000
     scripts/fuzz 600
     PROPTEST_CASES=10000 cargo test --workspace

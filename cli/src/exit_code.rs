@@ -9,7 +9,7 @@ Exit codes:
   1    something failed, a bar was missed or a baseline regressed
   2    the command was used wrongly
   3    a spec is invalid
-  4    infrastructure: at least one scenario could not be judged
+  4    at least one scenario could not be judged: infrastructure, or inconclusive
   130  interrupted, after cleaning up";
 
 /// How a command ended.

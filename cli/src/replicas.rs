@@ -44,6 +44,11 @@ impl Standing {
         }
     }
 
+    /// The word, or the one for a pass that proves nothing.
+    pub(crate) const fn word_or_inconclusive(self, is_inconclusive: bool) -> &'static str {
+        if is_inconclusive { "INCONCLUSIVE" } else { self.word() }
+    }
+
     /// What is said of a replica that has no word yet.
     pub(crate) fn remark(self) -> String {
         match self {

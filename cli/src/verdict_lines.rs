@@ -48,6 +48,7 @@ pub(crate) fn lines(result: &ScenarioResult, status: Status) -> Vec<String> {
         Status::Pass => "passed",
         Status::Fail => "FAILED",
         Status::Flaky => "FLAKY",
+        Status::Error if result.is_inconclusive() => "is inconclusive",
         Status::Error => "could not be judged",
     };
     let time = format_duration(result.wall_ms);

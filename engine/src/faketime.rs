@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use doorkeeper::protocol::{EntryKind, WriteFile};
 use jiff::Timestamp;
 use scenario::evidence::SqlAnswer;
 use scenario::spec::Spec;
-use scenario::spec::sections::Clock;
+use scenario::spec::sections::{Chaos, Clock};
 
 use crate::backend::Shim;
 use crate::database::{CONNECT_LIMIT, Client, Database};
@@ -36,23 +37,45 @@ pub(crate) fn on_this_machine() -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new("/").join(folder).join(LIBRARY)).find(|library| library.exists())
 }
 
+/// The file that the clock of a sandbox is read from, where faults change it.
+const FILE: &str = "/run/touchstone/clock";
+
 /// What the clocks of a sandbox and its databases show: so much more or less than the real ones. It is one number for all
 /// processes, so that they agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FakeClock {
-    offset: String,
-    epoch: i64,
+    /// The difference to the real time, in milliseconds.
+    offset_ms: i64,
+    /// The time that the spec wants, in seconds.
+    epoch: Option<i64>,
+    /// True when faults change it while the agent acts.
+    changes: bool,
 }
 
 impl FakeClock {
-    /// The clock that the spec wants to show its moment now; `None` when it wants the real one.
-    pub(crate) fn of(spec: &Spec, now: Timestamp) -> Option<Self> {
-        let Clock::At(moment) = &spec.determinism.clock else { return None };
-        let moment: Timestamp = moment.as_str().parse().ok()?;
-        let milliseconds = moment.as_millisecond() - now.as_millisecond();
-        let sign = if milliseconds < 0 { '-' } else { '+' };
-        let (seconds, rest) = (milliseconds.unsigned_abs() / 1000, milliseconds.unsigned_abs() % 1000);
-        Some(Self { offset: format!("{sign}{seconds}.{rest:03}"), epoch: moment.as_second() })
+    /// The clock that the spec wants to show its moment now, or that faults change; `None` when it is the real one.
+    pub(crate) fn of(spec: &Spec, chaos: &Chaos, now: Timestamp) -> Option<Self> {
+        let changes = !chaos.clock_faults.is_empty();
+        let moment: Option<Timestamp> = match &spec.determinism.clock {
+            Clock::At(moment) => moment.as_str().parse().ok(),
+            Clock::Real => None,
+        };
+        let offset_ms = moment.map_or(0, |moment| moment.as_millisecond() - now.as_millisecond());
+        let clock = Self { offset_ms, epoch: moment.map(Timestamp::as_second), changes };
+        (changes || moment.is_some()).then_some(clock)
+    }
+
+    /// The same for databases, whose clocks no fault changes; `None` when theirs is the real one.
+    pub(crate) fn of_databases(&self) -> Option<&Self> {
+        self.epoch.map(|_| self)
+    }
+
+    /// Sets the clock of a sandbox so much ahead of what it shows without faults.
+    pub(crate) async fn set(&self, door: &Door, shift_ms: i64) -> Result<(), DoorError> {
+        let content = format!("{}\n", offset(self.offset_ms.saturating_add(shift_ms))).into_bytes();
+        let path = FILE.into();
+        let kind = EntryKind::File;
+        door.write(WriteFile { path, kind, uid: 0, gid: 0, mode: 0o644, content, append: false }).await
     }
 
     /// The variables for commands of the sandbox.
@@ -61,7 +84,11 @@ impl FakeClock {
             match door.walk("/", format!("{folder}/{LIBRARY}").as_bytes(), 1, false).await {
                 Ok(listing) if !listing.entries.is_empty() => {
                     let mut variables = self.variables(format!("/{folder}/{LIBRARY}"));
-                    variables.insert("SOURCE_DATE_EPOCH".to_owned(), self.epoch.to_string());
+                    let epoch = self.epoch.map(|epoch| ("SOURCE_DATE_EPOCH".to_owned(), epoch.to_string()));
+                    variables.extend(epoch);
+                    if self.changes {
+                        self.set(door, 0).await.map_err(EngineError::door("set the clock of the sandbox"))?;
+                    }
                     return Ok(variables);
                 }
                 Ok(_) | Err(DoorError::Failed(_)) => {}
@@ -73,7 +100,7 @@ impl FakeClock {
 
     /// The variables for a database, which its shim reads.
     pub(crate) fn of_service(&self) -> Environment {
-        Environment::from([("TOUCHSTONE_FAKETIME".to_owned(), self.offset.clone())])
+        Environment::from([("TOUCHSTONE_FAKETIME".to_owned(), offset(self.offset_ms))])
     }
 
     /// Finds out whether a database has the clock that it was given: without the library it starts all the same.
@@ -93,7 +120,7 @@ impl FakeClock {
         match client.query_first(query).await.map_err(|error| unknown(error.to_string()))? {
             SqlAnswer::Value(datum) => {
                 let shown: i64 = datum.text().parse().unwrap_or(0);
-                let is_near = shown.abs_diff(self.epoch) < NEAR;
+                let is_near = self.epoch.is_none_or(|epoch| shown.abs_diff(epoch) < NEAR);
                 if is_near { Ok(()) } else { Err(missing(&format!("the image of the service `{name}`"))) }
             }
             other => Err(unknown(format!("{other:?}"))),
@@ -101,27 +128,39 @@ impl FakeClock {
     }
 
     fn variables(&self, library: String) -> Environment {
-        Environment::from([
+        let mut variables = Environment::from([
             ("LD_PRELOAD".to_owned(), library),
-            ("FAKETIME".to_owned(), self.offset.clone()),
             // Time limits go by this clock, and no limit is to fire because of another date.
             ("FAKETIME_DONT_FAKE_MONOTONIC".to_owned(), "1".to_owned()),
-        ])
+        ]);
+        let time = match self.changes {
+            true => vec![("FAKETIME_TIMESTAMP_FILE", FILE.to_owned()), ("FAKETIME_NO_CACHE", "1".to_owned())],
+            false => vec![("FAKETIME", offset(self.offset_ms))],
+        };
+        variables.extend(time.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        variables
     }
+}
+
+/// A difference to the real time, as the library reads it.
+fn offset(milliseconds: i64) -> String {
+    let sign = if milliseconds < 0 { '-' } else { '+' };
+    format!("{sign}{}.{:03}", milliseconds.unsigned_abs() / 1000, milliseconds.unsigned_abs() % 1000)
 }
 
 fn missing(whose: &str) -> EngineError {
     let what = format!(
-        "`determinism.clock` needs libfaketime, which {whose} does not have; add it there, by `setup.packages: [libfaketime]` where it is the sandbox's, or use `clock: real`"
+        "`determinism.clock` and `clock_faults` need libfaketime, which {whose} does not have; add it there, by `setup.packages: [libfaketime]` where it is the sandbox's, or use the real clock"
     );
     EngineError::Unsupported { what }
 }
 
 #[cfg(test)]
 mod tests {
+    use scenario::spec::sections::Chaos;
     use scenario::spec::{Spec, load};
 
-    use super::FakeClock;
+    use super::{FakeClock, offset};
 
     fn spec(clock: &str) -> Spec {
         let text = format!(
@@ -134,7 +173,8 @@ mod tests {
     #[test]
     fn the_clock_is_ahead_or_behind_by_one_number() {
         let now = "2026-02-01T00:00:00.250Z".parse().expect("a time");
-        let offset = |clock: &str| FakeClock::of(&spec(clock), now).map(|clock| clock.offset);
+        let offset =
+            |clock: &str| FakeClock::of(&spec(clock), &Chaos::none(), now).map(|clock| offset(clock.offset_ms));
         assert_eq!(offset("'2026-01-31T00:00:00Z'").as_deref(), Some("-86400.250"));
         assert_eq!(offset("'2026-02-01T00:00:01Z'").as_deref(), Some("+0.750"));
         assert_eq!(offset("real"), None);

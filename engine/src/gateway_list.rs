@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use gateways::Gateway;
 use gateways::api::ApiGateway;
-use gateways::faults::FaultEngine;
+use gateways::faults::{FaultEngine, LostService};
 use gateways::model::ModelGateway;
 use scenario::evidence::{Evidence, Fired};
 use serde_json::Value as Json;
@@ -40,6 +40,18 @@ impl GatewayList {
     /// The agent is about to start.
     pub(crate) async fn begin(&self) {
         join_all(self.all.iter().map(|gateway| gateway.begin())).await;
+    }
+
+    /// The agent has ended: the sandbox is as it was before its faults.
+    pub(crate) async fn end_world_faults(&self) {
+        if let Some(faults) = &self.faults {
+            faults.end_world_faults().await;
+        }
+    }
+
+    /// A service that could not be brought back after a fault.
+    pub(crate) fn lost_service(&self) -> Option<LostService> {
+        self.faults.as_ref().and_then(|faults| faults.lost_service())
     }
 
     /// The agent has ended: waits for what it had sent before, and ends the records. Bytes that a fault delayed arrive first, so

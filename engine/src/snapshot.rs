@@ -49,6 +49,12 @@ struct State {
     changed_ns: i64,
 }
 
+impl State {
+    fn of(entry: &Entry) -> Self {
+        Self { kind: entry.kind, inode: entry.inode, size: entry.size, changed_ns: entry.changed_ns }
+    }
+}
+
 impl Snapshot {
     /// Looks at the workspace, and reads all of its files.
     pub(crate) async fn take(door: &Door) -> Result<Self, DoorError> {
@@ -72,14 +78,19 @@ impl Snapshot {
     }
 
     fn of(entries: Vec<Entry>, incomplete: bool) -> Self {
-        let state = |entry: &Entry| State {
-            kind: entry.kind,
-            inode: entry.inode,
-            size: entry.size,
-            changed_ns: entry.changed_ns,
-        };
-        let entries = entries.into_iter().map(|entry| (entry.path.clone(), state(&entry))).collect();
+        let entries = entries.into_iter().map(|entry| (entry.path.clone(), State::of(&entry))).collect();
         Self { entries, fingerprints: HashMap::new(), incomplete }
+    }
+
+    /// Tells if an entry is as it was at this moment, at a glance.
+    pub(crate) fn has(&self, entry: &Entry) -> bool {
+        self.entries.get(&entry.path) == Some(&State::of(entry))
+    }
+
+    /// Takes an entry as it is now for what it was at this moment, because somebody else than the agent changed it.
+    pub(crate) fn put(&mut self, entry: &Entry, fingerprint: Option<Fingerprint>) {
+        self.entries.insert(entry.path.clone(), State::of(entry));
+        self.fingerprints.extend(fingerprint.map(|fingerprint| (entry.inode, fingerprint)));
     }
 
     /// Files by inode: one with several names only once.
@@ -228,6 +239,24 @@ mod tests {
             (vec!["d/c".into()], vec!["b".into()], vec!["a".into()])
         );
         assert_eq!(changes.not_compared, 1, "nobody read `e`");
+    }
+
+    #[test]
+    fn what_somebody_else_changed_is_no_work_of_the_agent() {
+        let file = |path: &str, changed, inode| Entry { inode, ..entry(path, EntryKind::File, changed) };
+        let fingerprint = |digest| Fingerprint { digest: [digest; 32], whole: true };
+        let mut before = Snapshot::of(vec![file("a", 1, 1)], false);
+        before.fingerprints.insert(1, fingerprint(1));
+        assert!(before.has(&file("a", 1, 1)) && !before.has(&file("a", 2, 1)) && !before.has(&file("b", 1, 1)));
+        before.put(&file("a", 5, 1), Some(fingerprint(2)));
+        before.put(&file("b", 5, 2), Some(fingerprint(3)));
+        let after = |changed, digest| {
+            let mut after = Snapshot::of(vec![file("a", 5, 1), file("b", changed, 2)], false);
+            after.fingerprints.extend([(1, fingerprint(digest)), (2, fingerprint(3))]);
+            after
+        };
+        assert_eq!(before.changes(&after(5, 2)), super::Changes::default(), "nothing is the agent's");
+        assert_eq!(before.changes(&after(6, 9)).modified, ["a", "b"], "both were written after that");
     }
 
     #[test]

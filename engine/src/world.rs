@@ -1,5 +1,6 @@
 //! The world of one attempt while it lives: the sandbox and everything around it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gateways::clock::Clock;
@@ -15,6 +16,7 @@ use crate::run::activity::KnownOfServices;
 use crate::run::databases::TablesOfServices;
 use crate::run::diffs::Texts;
 use crate::run::image::ImageState;
+use crate::run::world_faults::SandboxChanger;
 use crate::services::{Baseline, Forwards, LiveServices};
 use crate::snapshot::Snapshot;
 use crate::uploaded::Installed;
@@ -33,6 +35,8 @@ pub(crate) struct World {
     pub(crate) gateways: GatewayList,
     /// Writes to databases, where they are recorded.
     pub(crate) recorder: Arc<Recorder>,
+    /// Changes the sandbox while the agent acts, where faults of it do that.
+    pub(crate) changer: Option<Arc<SandboxChanger>>,
     /// When the agent started.
     pub(crate) clock: Arc<Clock>,
     /// Connections that are passed on to services with networks of their own.
@@ -49,6 +53,18 @@ pub(crate) struct World {
     pub(crate) agent: Option<Installed>,
     /// What the world was like before the agent started.
     pub(crate) before: Before,
+}
+
+impl World {
+    /// The workspace and its texts before the agent, with what was changed since and is no work of the agent.
+    pub(crate) fn before_agent(&self) -> (Cow<'_, Snapshot>, Cow<'_, Texts>) {
+        let Before { workspace, texts, .. } = &self.before;
+        let Some(changer) = &self.changer else { return (Cow::Borrowed(workspace), Cow::Borrowed(texts)) };
+        let (workspace, replaced) = changer.before();
+        let mut texts = texts.clone();
+        texts.extend(replaced);
+        (Cow::Owned(workspace), Cow::Owned(texts))
+    }
 }
 
 /// What the world was like before the agent started.

@@ -1,4 +1,4 @@
-"""Asks a model that breaks in fifteen ways, and reports what a client sees."""
+"""Asks a model that breaks in seventeen ways, and reports what a client sees."""
 
 import http.client
 import json
@@ -15,14 +15,19 @@ def late():
     return "late" if time.monotonic() - began >= 0.2 else "early"
 
 
-def ask(text, stream=False):
-    """One answer: its status, headers and body."""
+def begin(text, stream=False):
+    """The head of an answer."""
     global began
     began = time.monotonic()
     connection = http.client.HTTPConnection(model.hostname, model.port or 80, timeout=30)
     question = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]}
     connection.request("POST", model.path + "/chat/completions", json.dumps(question), headers)
-    answer = connection.getresponse()
+    return connection.getresponse()
+
+
+def ask(text, stream=False):
+    """One answer: its status, headers and body."""
+    answer = begin(text, stream)
     return answer.status, answer.headers, answer.read()
 
 
@@ -70,6 +75,12 @@ report["compress"] = choice("13")["message"]["content"]
 report["arguments"] = choice("14")["message"]["tool_calls"][0]["function"]["arguments"]
 ask("15")
 report["delay"] = late()
+answer = begin("16")
+head = late()
+answer.read()
+report["first"] = f"head {head} and body {late()}"
+ask("17", stream=True)
+report["slow"] = late()
 
 lab = http.client.HTTPConnection("lab", 80, timeout=30)
 lab.request("POST", "/report", json.dumps(report), {"Content-Type": "application/json"})

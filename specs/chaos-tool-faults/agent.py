@@ -5,19 +5,19 @@ import json
 import time
 
 
-def get(path):
+def get(path, host="lab"):
     """The status, headers and body of one answer."""
-    connection = http.client.HTTPConnection("lab", 80, timeout=30)
+    connection = http.client.HTTPConnection(host, 80, timeout=30)
     connection.request("GET", path)
     answer = connection.getresponse()
     return answer.status, answer.headers, answer.read().decode()
 
 
-def seen(path, describe):
+def seen(path, describe, host="lab"):
     began = time.monotonic()
     late = lambda: "late" if time.monotonic() - began >= 0.2 else "early"
     try:
-        status, headers, body = get(path)
+        status, headers, body = get(path, host)
     except http.client.RemoteDisconnected:
         return f"closed {late()}"
     except http.client.IncompleteRead as error:
@@ -48,6 +48,7 @@ report = {
     "slow": seen("/slow", with_time),
     "malicious": seen("/malicious", with_body),
     "reset": seen("/reset", status_only),
+    "refused": " ".join(seen("/", status_only, "door") for _ in range(2)),
     "truncated": seen("/truncated", with_size),
     "quarter": seen("/quarter", with_size),
     "empty": seen("/empty", with_size),
@@ -58,7 +59,7 @@ report = {
     "dribble": seen("/dribble", with_time),
     "url": " ".join(seen(path, status_only) for path in ("/url?fault=no", "/url?fault=yes")),
 }
-for name in ("set", "swap", "zero", "drop", "share", "schema"):
+for name in ("set", "entity", "swap", "zero", "drop", "share", "schema"):
     report[name] = seen(f"/{name}", document)
 report["stale"] = " ".join(seen("/stale", document) for _ in range(2))
 for name, calls in (("rate", 2), ("probability", 8), ("after", 3), ("on", 3), ("times", 3), ("every", 4), ("burst", 4), ("between", 1)):

@@ -30,7 +30,8 @@ impl Execution {
     /// Keeps what came of the job.
     pub(crate) async fn complete(&self, evidence: Option<&Evidence>, result: ScenarioResult) {
         let (status, composite, wall_ms) = (result.status, result.composite, Some(result.wall_ms));
-        self.note(Event::Judged { status, composite, wall_ms }).await;
+        let error = result.error.as_ref().map(|error| error.kind);
+        self.note(Event::Judged { status, composite, wall_ms, error }).await;
         let traces = evidence.map(traces).unwrap_or_default();
         let completion = Completion { evidence, result: &result, traces: &traces, at: self.shared.clock.now() };
         let kept = match self.numbers().await {

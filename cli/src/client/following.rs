@@ -8,6 +8,7 @@ use scenario::format_duration;
 use scenario::report::Report;
 use scenario::result::RowStatus;
 use scenario::untrusted;
+use scenario::verdict::ErrorKind;
 use serde_json::{Value as Json, json};
 
 use super::waiting::Waiting;
@@ -128,8 +129,9 @@ impl Shown {
                 self.forget(&name);
                 output.note(format!("ended {name}: {}", untrusted::line(why, MOST_WHY)));
             }
-            Event::Judged { status, composite, wall_ms } => {
-                self.judged(&scenario, &name, (*status, *composite, *wall_ms), output);
+            Event::Judged { status, composite, wall_ms, error } => {
+                let is_inconclusive = *error == Some(ErrorKind::Inconclusive);
+                self.judged(&scenario, &name, (*status, *composite, *wall_ms, is_inconclusive), output);
             }
             _ => {}
         }
@@ -150,7 +152,7 @@ impl Shown {
         match &happened.event {
             Event::Claimed { .. } => output.happened("began", about),
             Event::Retrying { why, .. } => output.happened("retrying", || with(about(), [("why", json!(why))])),
-            Event::Judged { status, composite, wall_ms } => output.happened("ended", || {
+            Event::Judged { status, composite, wall_ms, .. } => output.happened("ended", || {
                 let score = ("composite_score", json!(composite));
                 with(about(), [("status", json!(status)), score, ("wall_ms", json!(wall_ms))])
             }),
@@ -158,9 +160,9 @@ impl Shown {
         }
     }
 
-    fn judged(&mut self, scenario: &str, name: &str, judged: (RowStatus, f64, Option<u64>), output: &mut Output) {
+    fn judged(&mut self, scenario: &str, name: &str, judged: (RowStatus, f64, Option<u64>, bool), output: &mut Output) {
         self.running.remove(name);
-        let (status, score, wall_ms) = judged;
+        let (status, score, wall_ms, is_inconclusive) = judged;
         let time = wall_ms.map_or_else(String::new, |time| format!(", {}", format_duration(time)));
         if self.ended.insert(scenario.to_owned(), status).is_some() {
             return;
@@ -169,7 +171,8 @@ impl Shown {
             live.ended(name, Some(status));
         }
         let (standing, settled) = self.replicas.ended(&self.experiment, scenario, status);
-        output.note(format!("{} {name} ({score:.3}{time}){}", standing.word(), standing.remark()));
+        let word = standing.word_or_inconclusive(is_inconclusive);
+        output.note(format!("{word} {name} ({score:.3}{time}){}", standing.remark()));
         for (scenario, status) in settled {
             output.note(format!("{} {}/{scenario}", Standing::Settled(status).word(), self.spec));
             output.happened("settled", || {

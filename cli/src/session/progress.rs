@@ -223,10 +223,12 @@ fn ended(name: &str, standing: Standing, result: &ScenarioResult) -> String {
     let why = match result.status {
         RowStatus::Pass => None,
         RowStatus::Fail => failure(result),
+        RowStatus::Error if result.is_inconclusive() => result.error.as_ref().map(|error| error.message.clone()),
         RowStatus::Error => result.error.as_ref().map(ToString::to_string),
     };
     let why = why.map_or_else(String::new, |why| format!(": {}", untrusted::line(&why, MOST_LINE)));
-    format!("{} {name} ({:.3}, {time}){why}{}", standing.word(), result.composite, standing.remark())
+    let word = standing.word_or_inconclusive(result.is_inconclusive());
+    format!("{word} {name} ({:.3}, {time}){why}{}", result.composite, standing.remark())
 }
 
 fn failure(result: &ScenarioResult) -> Option<String> {

@@ -17,9 +17,9 @@ use crate::{FOREIGN, read, touchstone};
 /// An image that is always there when tests run.
 pub(crate) const IMAGE: &str = "touchstone/busybox:1";
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// How long a process may take to end when a test has ended.
 const END: Duration = Duration::from_secs(10);
 

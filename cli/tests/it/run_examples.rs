@@ -11,11 +11,13 @@ use crate::root;
 use crate::same_evidence;
 
 /// Examples that need an engine: they say so.
-const NEED_DOCKER: [&str; 3] = ["specs/http-agent", "specs/image-agent", "specs/packages"];
+const NEED_DOCKER: [&str; 4] =
+    ["specs/chaos-http-container", "specs/http-agent", "specs/image-agent", "specs/packages"];
 
 /// Examples that are run on Docker each time: every kind of service, gateway, limit and way to look at what was left. All
 /// are with `TOUCHSTONE_EVERY_EXAMPLE`, as `just nightly` sets it; without Docker all are run each time.
-const SAMPLE: [&str; 16] = [
+const SAMPLE: [&str; 17] = [
+    "specs/chaos-http-container",
     "specs/chaos-model-faults",
     "specs/chaos-tool-faults",
     "specs/check-custom",

@@ -55,7 +55,7 @@
   // Tables.
   for (const head of all("th")) if (!head.getAttribute("scope")) say("a head of a table without scope", head);
   for (const table of all("table")) {
-    const columns = table.querySelectorAll("thead th").length;
+    const columns = [...table.querySelectorAll("thead tr:first-child th")].reduce((sum, head) => sum + head.colSpan, 0);
     for (const row of table.querySelectorAll("tbody tr")) if (row.children.length !== columns) say("a row with other columns", row);
   }
   // What scrolls can be reached with keys.

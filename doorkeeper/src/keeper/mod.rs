@@ -5,6 +5,7 @@ mod command;
 mod door;
 mod failure;
 mod files;
+mod filling;
 mod identity;
 mod input;
 mod network;
@@ -30,6 +31,7 @@ use rustix::io::{Errno, retry_on_intr};
 use self::command::{Command, Part};
 use self::door::Door;
 use self::files::{Progress, Task};
+use self::filling::Filling;
 use self::identity::Identity;
 use self::outbox::Outbox;
 use self::space::SpaceWatch;
@@ -98,6 +100,8 @@ struct Keeper {
     sweep: Option<Sweep>,
     /// How full the workspace gets.
     space: SpaceWatch,
+    /// The room that is taken away.
+    filling: Option<Filling>,
     /// What ended processes used since somebody asked.
     used: Used,
 }
@@ -117,6 +121,7 @@ impl Keeper {
             jobs: BTreeMap::new(),
             sweep: None,
             space: SpaceWatch::new(arguments.watched.as_deref()),
+            filling: None,
             used: Used::default(),
         }
     }

@@ -7,9 +7,10 @@ use rustix::io::Errno;
 
 use super::command::Command;
 use super::failure::{failed, refused};
-use super::files::{Copy, Fingerprinting, Job, Read, Remove, Task, Walk, put, read_link, write};
+use super::files::{Copy, Fingerprinting, Job, Read, Remove, Task, Walk, put, read_link, set_mode, write};
+use super::filling::Filling;
 use super::network::{open_connection, open_listener};
-use super::sweep::Sweep;
+use super::sweep::{Sweep, signal_others};
 use super::{Keeper, Next, input};
 
 impl Keeper {
@@ -25,6 +26,10 @@ impl Keeper {
             Request::Resize { id, command, size } => {
                 let result = self.resize(command, size);
                 self.outbox.answer(id, result);
+            }
+            Request::SignalAll { id, signal } => {
+                signal_others(&self.identity, signal);
+                self.outbox.push(Event::Done { id });
             }
             Request::KillAll { id } => self.sweep.get_or_insert_with(Sweep::begin).ids.push(id),
             Request::Listen { id, transport, address } => self.hand_out(id, open_listener(transport, address)),
@@ -42,6 +47,18 @@ impl Keeper {
             Request::Remove { id, root, path, uid, gid } => {
                 self.add(id, Remove::begin(&root, path, (uid, gid)).map(|remove| Job::Remove(Box::new(remove))));
             }
+            Request::SetMode { id, root, path, mode } => {
+                let result = set_mode(&root, &path, mode, &self.identity);
+                self.outbox.answer(id, result);
+            }
+            Request::Fill { id, path, leave } => {
+                let result = self.fill(&path, leave);
+                self.outbox.answer(id, result);
+            }
+            Request::Unfill { id } => {
+                self.unfill();
+                self.outbox.push(Event::Done { id });
+            }
             Request::Walk { id, root, path, most, recursive } => {
                 self.add(id, Walk::begin(&root, &path, most, recursive).map(Job::Walk));
             }
@@ -58,6 +75,21 @@ impl Keeper {
             Request::Shutdown => return Next::Stop,
         }
         Next::GoOn
+    }
+
+    /// Takes room away; how full the file system is says nothing from now on.
+    fn fill(&mut self, path: &[u8], leave: u64) -> Result<(), Failure> {
+        self.unfill();
+        self.space.sample();
+        self.filling = Some(Filling::take(path, leave)?);
+        self.space.pause(true);
+        Ok(())
+    }
+
+    /// Gives the room back.
+    fn unfill(&mut self) {
+        self.filling = None;
+        self.space.pause(false);
     }
 
     /// Starts a command.

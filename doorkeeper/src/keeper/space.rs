@@ -23,13 +23,15 @@ pub(crate) struct SpaceWatch {
     least_free: u64,
     /// When it was looked at.
     looked: Option<Instant>,
+    /// True while somebody has taken room away.
+    paused: bool,
 }
 
 impl SpaceWatch {
     /// Watches the file system of a path, if one is given.
     pub(crate) fn new(path: Option<&OsStr>) -> Self {
         let watched = path.and_then(|path| open_path(path.as_bytes()).ok());
-        Self { watched, least_free: u64::MAX, looked: None }
+        Self { watched, least_free: u64::MAX, looked: None, paused: false }
     }
 
     /// Whether there is anything to watch.
@@ -44,9 +46,14 @@ impl SpaceWatch {
         }
     }
 
+    /// Stops to look how much is free, or goes on.
+    pub(crate) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     /// Looks how much is free.
     pub(crate) fn sample(&mut self) {
-        let Some(watched) = &self.watched else { return };
+        let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.looked = Some(now());
         if let Ok(space) = look(watched) {
             self.least_free = self.least_free.min(space.free);

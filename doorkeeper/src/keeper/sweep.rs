@@ -52,6 +52,18 @@ pub(crate) fn kill_others(identity: &Identity) -> bool {
     others.is_empty()
 }
 
+/// Signals every process but this one.
+pub(crate) fn signal_others(identity: &Identity, signal: i32) {
+    if identity.is_init {
+        // That there is nobody is no failure.
+        let _ = sys::kill(-1, signal);
+        return;
+    }
+    for process in others(identity) {
+        let _ = sys::kill(process.pid, signal);
+    }
+}
+
 /// The failure that names who is still there.
 fn survived(identity: &Identity) -> Failure {
     let others = others(identity);

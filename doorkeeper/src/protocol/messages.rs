@@ -55,6 +55,13 @@ pub enum Request {
         /// The number of the request.
         id: u32,
     },
+    /// Send a signal to every process but the doorkeeper. Answered by [`Event::Done`], also when there is none.
+    SignalAll {
+        /// The number of the request.
+        id: u32,
+        /// The signal.
+        signal: i32,
+    },
     /// Open a listening (TCP) or bound (UDP) socket. Answered by [`Event::Descriptor`] with a non-blocking socket.
     Listen {
         /// The number of the request.
@@ -126,6 +133,33 @@ pub enum Request {
         uid: u32,
         /// The group of who removes it.
         gid: u32,
+    },
+    /// Set the permissions of a file or folder. Answered by [`Event::Done`]; the numbers of failures are those of
+    /// [`Request::Read`], and `ELOOP` for a link.
+    SetMode {
+        /// The number of the request.
+        id: u32,
+        /// The folder that the path stays in; links that lead out of it are not followed.
+        root: Vec<u8>,
+        /// The path below the root. A link at its end is not followed.
+        path: Vec<u8>,
+        /// The permissions.
+        mode: u32,
+    },
+    /// Take all room of a file system but for so many bytes, until [`Request::Unfill`] or the end of the connection. How full
+    /// it is in the meantime says nothing to who asks with [`Request::Space`]. Answered by [`Event::Done`].
+    Fill {
+        /// The number of the request.
+        id: u32,
+        /// A folder on the file system.
+        path: Vec<u8>,
+        /// The bytes that stay free.
+        leave: u64,
+    },
+    /// Give the room back. Answered by [`Event::Done`], also when none was taken.
+    Unfill {
+        /// The number of the request.
+        id: u32,
     },
     /// List what is below a path: [`Event::Entries`], then [`Event::Listed`]. Within a folder the entries are sorted, and
     /// what is below an entry follows it. The entry of the path itself comes first, unless it is the root.

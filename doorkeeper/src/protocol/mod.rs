@@ -18,7 +18,7 @@ pub use messages::{
 };
 
 /// The version of the protocol. Both sides come from one build, so any other version is a mistake.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// The longest frame, without its length.
 pub const MAX_FRAME: usize = 4 * 1024 * 1024;
 /// The most bytes that one frame of a stream carries.

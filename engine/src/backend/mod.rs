@@ -35,6 +35,8 @@ const DOORKEEPER: &str = "/.touchstone/doorkeeper";
 const DOOR: &str = "/.touchstone/door";
 /// Where the workspace of another sandbox is mounted while it is copied.
 const SOURCE: &str = "/.touchstone/source";
+/// Where volumes of a service are mounted that must stay while it is started again.
+const KEPT: &str = "/.touchstone/kept";
 /// The places where something of ours is mounted.
 const MOUNTED: [&str; 4] = ["/.touchstone", DOORKEEPER, DOOR, SOURCE];
 
@@ -179,6 +181,15 @@ pub trait RunningService: Debug + Send + Sync {
 
     /// Ends it, and keeps what it left.
     async fn stop(&self) -> Result<(), EngineError>;
+
+    /// Stops all its processes where they are.
+    async fn pause(&self) -> Result<(), EngineError>;
+
+    /// Lets its processes go on.
+    async fn resume(&self) -> Result<(), EngineError>;
+
+    /// Ends it as a crash does, and starts it again with its data, for which [`ServiceRequest::restarts`] must have been set.
+    async fn restart(&self) -> Result<(), EngineError>;
 }
 
 /// A process of a service.
@@ -282,6 +293,8 @@ pub struct ServiceRequest {
     pub environment: BTreeMap<String, String>,
     /// Whether it gets a network of its own, because another service wants one of its ports.
     pub own_network: bool,
+    /// True when it may be started again, and must find its data then. It has a network of its own.
+    pub restarts: bool,
     /// A script that is found before these programs of the image, under their names.
     pub shim: Option<Shim>,
 }

@@ -92,6 +92,12 @@ impl Door {
         self.done(|id| Request::Remove { id, root, path, uid, gid }).await
     }
 
+    /// Sets the permissions of a file or folder below a folder, without following a link out of it.
+    pub async fn set_mode(&self, root: &str, path: &[u8], mode: u32) -> Result<(), DoorError> {
+        let (root, path) = (root.into(), path.to_vec());
+        self.done(|id| Request::SetMode { id, root, path, mode }).await
+    }
+
     /// What is below a path, at most `most` entries.
     pub async fn walk(&self, root: &str, path: &[u8], most: u64, recursive: bool) -> Result<Listing, DoorError> {
         let (root, path) = (root.into(), path.to_vec());

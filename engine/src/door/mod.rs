@@ -53,6 +53,21 @@ impl Door {
         self.done(|id| Request::KillAll { id }).await
     }
 
+    /// Sends a signal to every process of the sandbox but the doorkeeper.
+    pub async fn signal_all(&self, signal: i32) -> Result<(), DoorError> {
+        self.done(|id| Request::SignalAll { id, signal }).await
+    }
+
+    /// Takes all room of the file system of a folder but for so many bytes.
+    pub async fn fill(&self, path: &str, leave: u64) -> Result<(), DoorError> {
+        self.done(|id| Request::Fill { id, path: path.into(), leave }).await
+    }
+
+    /// Gives the room back that [`Door::fill`] took.
+    pub async fn unfill(&self) -> Result<(), DoorError> {
+        self.done(|id| Request::Unfill { id }).await
+    }
+
     /// Opens a listening socket inside the sandbox.
     pub async fn listen(&self, transport: Transport, address: SocketAddr) -> Result<OwnedFd, DoorError> {
         self.descriptor(|id| Request::Listen { id, transport, address }).await

@@ -65,8 +65,12 @@ async fn read_all(door: &Door, paths: Vec<Vec<u8>>) -> Result<Texts, DoorError> 
 }
 
 /// Compares the texts that the agent wrote with those that were there before.
-pub(super) async fn collect(world: &World, after: &Snapshot, changes: &Changes) -> Result<Vec<FileDiff>, DoorError> {
-    let before = &world.before.texts;
+pub(super) async fn collect(
+    world: &World,
+    before: &Texts,
+    after: &Snapshot,
+    changes: &Changes,
+) -> Result<Vec<FileDiff>, DoorError> {
     let size = |path: &String| after.file_size(path.as_bytes()).filter(|size| is_wanted(path.as_bytes(), *size));
     let modified = changes.modified.iter().filter(|path| before.contains_key(path.as_bytes()));
     let paths = modified.chain(&changes.added).filter(|path| size(path).is_some()).take(MOST_DIFFS);

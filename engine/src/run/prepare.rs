@@ -15,11 +15,12 @@ use gateways::redact::Redactor;
 use gateways::tls::Inside;
 use jiff::Timestamp;
 use scenario::checks::{Check, RunsIn, Verify};
-use scenario::spec::sections::AgentKind;
+use scenario::spec::sections::{AgentKind, Chaos};
 
 use super::gateways::{Opened, Shared};
 use super::image::ImageState;
 use super::network::Network;
+use super::world_faults::SandboxChanger;
 use super::{Times, attacks, mocks, setup};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
@@ -141,26 +142,30 @@ async fn build(
     let user = find_user(&*sandbox, &agents_user(attempt, images)).await?;
     let addresses = Addresses::in_cell(attempt.spec, &attempt.scenario.chaos);
     let clock = Arc::new(Clock::default());
-    let faults = faults(attempt, &clock);
+    let chaos = attempt.spec.chaos_of(&attempt.scenario.chaos);
+    let fake_clock = FakeClock::of(attempt.spec, &chaos, times.now(attempt));
+    let changer = Arc::new(SandboxChanger::new(attempt, &chaos, sandbox.door(), &user, fake_clock.as_ref()));
+    let faults = faults(attempt, &chaos, &clock, &changer);
     let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref() };
     let network = Network::open(attempt, sandbox.door(), &addresses, &shared).await?;
     let secure = network.terminator(Inside::AnyHttp)?;
     let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?;
     let mut forwards = Forwards::default();
     let secure = network.terminator(Inside::Service)?;
-    let fake_clock = FakeClock::of(attempt.spec, times.now(attempt));
     let start = StartAll {
         addresses: &addresses,
         images: &images.services,
         secure: secure.as_ref(),
-        clock: fake_clock.as_ref(),
+        clock: fake_clock.as_ref().and_then(FakeClock::of_databases),
         faults: faults.as_ref(),
+        watch: attacks::are_scored(attempt).then_some(&redactor),
         events,
     };
     let services = services::start_all(&*sandbox, attempt, &start, &mut forwards).await?;
     let opened = Opened::open(attempt, sandbox.door(), &shared, times.now(attempt)).await?;
     let Opened { api, model, mut variables } = opened;
     let recorder = Arc::new(std::mem::take(&mut forwards.recorder));
+    let changer = (!chaos.file_faults.is_empty()).then_some(changer);
     let gateways = gateway_list(mocks, &network, &recorder, faults, (api, model));
     if let Some(clock) = &fake_clock {
         variables.extend(clock.of_sandbox(sandbox.door()).await?);
@@ -175,6 +180,7 @@ async fn build(
         services,
         gateways,
         recorder,
+        changer,
         clock,
         _forwards: forwards,
         commands,
@@ -208,6 +214,9 @@ async fn furnish(
     attacks::plant(&world, attempt).await?;
     step.is("the baseline");
     world.before = look(&world, attempt, times.now(attempt)).await?;
+    if let Some(changer) = &world.changer {
+        changer.starts_with(&world.before.workspace);
+    }
     Ok(world)
 }
 
@@ -226,9 +235,14 @@ fn gateway_list(
 }
 
 /// The faults of the scenario's chaos cell, if it has any.
-fn faults(attempt: &Attempt<'_>, clock: &Arc<Clock>) -> Option<Arc<FaultEngine>> {
-    let chaos = attempt.spec.chaos_of(&attempt.scenario.chaos);
-    (!chaos.is_none()).then(|| Arc::new(FaultEngine::new(&chaos, attempt.scenario.seed, Arc::clone(clock))))
+fn faults(
+    attempt: &Attempt<'_>,
+    chaos: &Chaos,
+    clock: &Arc<Clock>,
+    changer: &Arc<SandboxChanger>,
+) -> Option<Arc<FaultEngine>> {
+    let engine = || FaultEngine::new(chaos, attempt.scenario.seed, Arc::clone(clock));
+    (!chaos.is_none()).then(|| Arc::new(engine().changing(Arc::<SandboxChanger>::clone(changer))))
 }
 
 /// Who the agent is: whom the spec names, else whom its own image names, else root.

@@ -57,10 +57,18 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     // The path of a call that a fault hit is of the agent's choosing. The DNS took secrets out of names.
     let firings = faults.iter_mut().flat_map(|faults| &mut faults.firings);
     for firing in firings.filter(|firing| firing.mode != DNS_FAILURE) {
-        redactor.redact(&mut firing.target);
+        firing.target = fault_target(&firing.target, &redactor);
     }
     for fired in limits {
         redactor.redact(&mut fired.detail);
+    }
+}
+
+/// The target of a fault without secrets. The letters of a host, which has a dot, have no case.
+fn fault_target(target: &str, redactor: &Redactor) -> String {
+    match target.split_once(':') {
+        Some((host, call)) if host.contains('.') => format!("{}:{}", redactor.host_name(host), redactor.text(call)),
+        _ => redactor.text(target),
     }
 }
 

@@ -45,7 +45,8 @@ impl Addresses {
             let is_container = matches!(service.kind, ServiceKind::Container(_));
             let shares = is_container && !needs_room(service);
             let is_faulted = spec.may_fault(service, cell) || spec.has_network_faults_of(service);
-            let is_apart = records_writes && service.may_be_database() || is_faulted;
+            let is_watched = spec.may_show_attacks(service, cell);
+            let is_apart = records_writes && service.may_be_database() || is_faulted || is_watched;
             if is_container && (!shares || is_apart) {
                 own_network.insert(name.clone());
             }
@@ -196,6 +197,18 @@ mod tests {
         assert_eq!(of(&format!("chaos_matrix: [{{name: calm}}, {{name: slow, {latency}}}]")), [false, true, false]);
         assert_eq!(of("chaos: {network_faults: [{mode: partition}]}"), [true, true, false], "a port must be known");
         assert_eq!(of("chaos: {network_faults: [{mode: dns_failure, names: [cache]}]}"), [false, false, false]);
+    }
+
+    #[test]
+    fn a_container_that_may_show_the_effect_of_an_attack_has_a_network_of_its_own() {
+        let services = "{name: db, image: postgres}, {name: job, image: x}, {name: mail, type: http_mock}";
+        let of = |attack: &str| {
+            let spec = spec(&format!("{services}]\nchaos: {{context_attacks: [{attack}]}}\ntags: ["));
+            ["db", "job", "mail"].map(|name| Addresses::of(&spec).has_own_network(name))
+        };
+        assert_eq!(of("{type: indirect_injection, tool: mail}"), [true, false, false]);
+        let without_canary = "{type: indirect_injection, tool: mail, payload: Stop.}";
+        assert_eq!(of(without_canary), [false, false, false], "its effect is not known");
     }
 
     #[test]

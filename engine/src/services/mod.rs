@@ -1,6 +1,7 @@
 //! Services of a sandbox: their addresses, their start, when they are ready, and what is left in them.
 
 mod addresses;
+mod control;
 mod forward;
 mod leftover_processes;
 mod readiness;

@@ -1,5 +1,6 @@
 //! Waits until services are ready.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gateways::redact::Redactor;
@@ -8,7 +9,8 @@ use tokio::time::Instant;
 
 use super::start::LiveService;
 use crate::attempt::Attempt;
-use crate::database::{Readiness, ready};
+use crate::backend::RunningService;
+use crate::database::{Dial, Readiness, ThroughDoor, ready};
 use crate::error::EngineError;
 
 /// How long one try of `wait_for` may take.
@@ -20,27 +22,55 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// How much of a service's output an error shows.
 const SHOWN: usize = 1500;
 
+/// The signs by which a service is known to be ready, and how long they may take.
+#[derive(Debug, Clone)]
+pub(super) struct Ready {
+    signs: Signs,
+    limit: Duration,
+}
+
+/// The signs of a service that is ready.
+#[derive(Debug, Clone)]
+enum Signs {
+    /// This command succeeds in it.
+    Command(String),
+    /// It answers at all of its ports.
+    Answers(Vec<Readiness>),
+}
+
+impl Ready {
+    /// The signs that the spec states for a service, or the usual ones.
+    pub(super) fn of(live: &LiveService, service: &Service, container: &Container, attempt: &Attempt<'_>) -> Self {
+        let signs = match &container.wait_for {
+            Some(command) => Signs::Command(command.render(&attempt.values())),
+            None => Signs::Answers(answers(live, service, container)),
+        };
+        Self { signs, limit: container.wait_timeout.get() }
+    }
+
+    /// Waits until the service is ready; else the reason why it is not.
+    pub(super) async fn wait(&self, running: &dyn RunningService) -> Result<(), String> {
+        let waiting = async {
+            match &self.signs {
+                Signs::Command(command) => wait_for(running, command, self.limit).await,
+                Signs::Answers(answers) => wait_for_answers(running, answers, self.limit).await,
+            }
+        };
+        tokio::select! {
+            result = waiting => result,
+            () = ended(running) => Err("its container ended".to_owned()),
+        }
+    }
+}
+
 /// Waits until a service is ready, and says what it printed when it is not.
 pub(super) async fn wait(
     live: &LiveService,
     service: &Service,
-    container: &Container,
+    ready: &Ready,
     attempt: &Attempt<'_>,
 ) -> Result<(), EngineError> {
-    let limit = container.wait_timeout.get();
-    let waiting = async {
-        match &container.wait_for {
-            Some(command) => wait_for(live, &command.render(&attempt.values()), limit).await,
-            None => wait_for_ports(live, service, container, limit).await,
-        }
-    };
-    let reason = tokio::select! {
-        result = waiting => match result {
-            Ok(()) => return Ok(()),
-            Err(reason) => reason,
-        },
-        () = ended(live) => "its container ended".to_owned(),
-    };
+    let Err(reason) = ready.wait(&*live.running).await else { return Ok(()) };
     // Before it is cut: half a secret would not be found any more.
     let output = Redactor::new(attempt.secrets, "hidden").text(&live.running.last_output().await);
     let length = output.chars().count();
@@ -50,22 +80,22 @@ pub(super) async fn wait(
 }
 
 /// Returns once the container has ended.
-async fn ended(live: &LiveService) {
+async fn ended(running: &dyn RunningService) {
     loop {
         tokio::time::sleep(GLANCE).await;
-        if matches!(live.running.is_running().await, Ok(false)) {
+        if matches!(running.is_running().await, Ok(false)) {
             return;
         }
     }
 }
 
-async fn wait_for(live: &LiveService, command: &str, limit: Duration) -> Result<(), String> {
+async fn wait_for(running: &dyn RunningService, command: &str, limit: Duration) -> Result<(), String> {
     let words = ["sh", "-c", command].map(ToOwned::to_owned);
     let deadline = Instant::now() + limit;
     let mut reason = "it was still running".to_owned();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        match tokio::time::timeout(TRY.min(left), live.running.run(&words, TRY)).await {
+        match tokio::time::timeout(TRY.min(left), running.run(&words, TRY)).await {
             Ok(Ok((0, _))) => return Ok(()),
             Ok(Ok((code, output))) => reason = format!("exit code {code} {output}"),
             Ok(Err(error)) => reason = error.to_string(),
@@ -79,24 +109,23 @@ async fn wait_for(live: &LiveService, command: &str, limit: Duration) -> Result<
     }
 }
 
-async fn wait_for_ports(
-    live: &LiveService,
-    service: &Service,
-    container: &Container,
-    limit: Duration,
-) -> Result<(), String> {
-    let dial = live.dial();
+async fn wait_for_answers(running: &dyn RunningService, answers: &[Readiness], limit: Duration) -> Result<(), String> {
+    let dial: Arc<dyn Dial> = Arc::new(ThroughDoor(running.door().clone()));
+    for readiness in answers {
+        ready(readiness, &dial, limit).await.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The usual signs: a database answers a question, others accept a connection at each port.
+fn answers(live: &LiveService, service: &Service, container: &Container) -> Vec<Readiness> {
     let is_redis = container.image.source().to_lowercase().contains("redis");
     let ports = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok());
-    let readiness: Vec<_> = match &live.database {
+    match &live.database {
         Some((database, credentials)) => {
             vec![Readiness::Sql { database: *database, credentials: credentials.clone() }]
         }
         None if is_redis => ports.map(|port| Readiness::Redis { port }).collect(),
         None => ports.map(|port| Readiness::Tcp { port }).collect(),
-    };
-    for readiness in readiness {
-        ready(&readiness, &dial, limit).await.map_err(|error| error.to_string())?;
     }
-    Ok(())
 }

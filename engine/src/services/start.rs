@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use futures::future::try_join_all;
-use gateways::faults::{FaultEngine, ServiceFaults};
+use gateways::faults::{FaultEngine, ServiceFaults, ToolFaults};
 use gateways::forward::ForwardFaults;
+use gateways::redact::Redactor;
 use gateways::tls::Terminator;
 use scenario::spec::sections::{Container, Service, ServiceKind};
 use tokio::time::Instant;
 
-use super::readiness::wait;
+use super::control::LiveControl;
+use super::readiness::{Ready, wait};
 use super::{Addresses, Forwards};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, RunningService, Sandbox, ServiceRequest};
@@ -30,11 +33,13 @@ pub(crate) const HTTPS: u16 = 443;
 #[derive(Debug)]
 pub(crate) struct LiveService {
     /// The container.
-    pub(crate) running: Box<dyn RunningService>,
+    pub(crate) running: Arc<dyn RunningService>,
     /// How it is asked with SQL, when it can be.
     pub(crate) database: Option<(Database, Credentials)>,
     /// Which database it is, also when nobody knows how to log in.
     pub(crate) kind: Option<Database>,
+    /// Set when it was started again.
+    pub(crate) restarted: Arc<AtomicBool>,
 }
 
 /// The containers of a sandbox's services, by name.
@@ -81,6 +86,8 @@ pub(crate) struct StartAll<'a> {
     pub(crate) clock: Option<&'a FakeClock>,
     /// The faults of the scenario, if it has any.
     pub(crate) faults: Option<&'a Arc<FaultEngine>>,
+    /// Finds values in what the agent sends to services, when some are looked for.
+    pub(crate) watch: Option<&'a Redactor>,
     /// Who is told.
     pub(crate) events: &'a Events,
 }
@@ -99,8 +106,8 @@ pub(crate) async fn start_all(
     });
     let live: LiveServices = try_join_all(starting).await?.into_iter().collect();
     for service in attempt.spec.services.iter().filter(|service| addresses.has_own_network(service.name().as_str())) {
-        let recorded = recorded(attempt, service, &live, start.faults);
-        forward(sandbox, service, &live, start, recorded.as_ref(), forwards).await?;
+        let recorded = recorded(attempt, service, &live, start);
+        forward(sandbox, attempt, service, &live, start, recorded.as_ref(), forwards).await?;
     }
     Ok(live)
 }
@@ -137,11 +144,18 @@ async fn start_one(
         command: container.command.as_ref().map(|command| command.render(&values)),
         environment,
         own_network: start.addresses.has_own_network(&name),
+        restarts: start.faults.is_some_and(|faults| faults.restarts(&name)),
         shim: clock.map(|_| faketime::SHIM),
     };
     let running = sandbox.start_service(request).await?;
-    let live = LiveService { running, database: kind.zip(credentials), kind };
-    wait(&live, service, container, attempt).await?;
+    let live =
+        LiveService { running: running.into(), database: kind.zip(credentials), kind, restarted: Arc::default() };
+    let ready = Ready::of(&live, service, container, attempt);
+    wait(&live, service, &ready, attempt).await?;
+    if let Some(faults) = start.faults {
+        let (running, restarted) = (Arc::clone(&live.running), Arc::clone(&live.restarted));
+        faults.control(&name, Arc::new(LiveControl { running, ready, restarted }));
+    }
     if let Some(clock) = clock {
         clock.verify(&name, &live).await?;
     }
@@ -186,26 +200,23 @@ fn require_passwords(environment: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The service, when what is written to it is recorded or faulted.
-fn recorded(
-    attempt: &Attempt<'_>,
-    service: &Service,
-    live: &LiveServices,
-    faults: Option<&Arc<FaultEngine>>,
-) -> Option<Recorded> {
+/// The service, when what is written to it is recorded, faulted or looked at.
+fn recorded(attempt: &Attempt<'_>, service: &Service, live: &LiveServices, start: &StartAll<'_>) -> Option<Recorded> {
     let name = service.name().as_str();
     let live = live.get(name)?;
     let is_audited = live.database.is_some() && attempt.spec.effective_audit().db_writes;
-    let faults = faults.and_then(|faults| ServiceFaults::of(faults, name, true));
+    let faults = start.faults.and_then(|faults| ServiceFaults::of(faults, name, true));
     let home = live.database.as_ref().and_then(|(_, credentials)| credentials.database.clone());
-    let is_wanted = is_audited || faults.is_some();
-    let recorded = Recorded::new(name, live.kind?, home);
+    // Through TLS nothing could be found, so that a database is read also when only values are looked for.
+    let is_wanted = is_audited || faults.is_some() || start.watch.is_some();
+    let recorded = Recorded::new(name, live.kind?, home).with_watch(start.watch);
     is_wanted.then(|| recorded.with_faults(faults, is_audited))
 }
 
 /// Lets the sandbox reach a service that has a network of its own.
 async fn forward(
     sandbox: &dyn Sandbox,
+    attempt: &Attempt<'_>,
     service: &Service,
     live: &LiveServices,
     start: &StartAll<'_>,
@@ -218,20 +229,25 @@ async fn forward(
     let usual = live.kind.map(usual_port);
     let usual = live.database.as_ref().map(|(_, credentials)| credentials.port).or(usual);
     let ports: Vec<_> = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()).collect();
+    let (faults, chaos) = (start.faults, attempt.spec.chaos_of(&attempt.scenario.chaos));
+    // A rule for all services is not about those that speak another protocol.
+    let speaks_http = recorded.is_none() && chaos.tool_faults.iter().any(|fault| fault.may_hit(service));
     for (port, target) in ways(ports, usual, addresses.is_overridden(name)) {
         let operation = format!("listen for the service `{name}` on port {port}");
         let address = SocketAddr::new(IpAddr::V4(address), port);
         let listener = sandbox.door().listen(doorkeeper::protocol::Transport::Tcp, address).await;
         let listener = listener.map_err(EngineError::door(operation.clone()))?;
         let (listener, door) = (listener.into(), live.running.door().clone());
-        let link = start.faults.and_then(|faults| faults.link(name));
+        let link = faults.and_then(|faults| if speaks_http { faults.http_link(name) } else { faults.link(name) });
         // What a service has at this port itself is its own business.
         let terminator = start.secure.filter(|_| port == HTTPS && target != HTTPS).cloned();
         let added = match recorded {
             Some(recorded) => forwards.recorder.add(listener, door, target, recorded.clone(), link),
             None => {
-                let service = start.faults.and_then(|faults| ServiceFaults::of(faults, name, false));
-                forwards.add(listener, door, target, terminator, ForwardFaults { link, service })
+                let service = faults.and_then(|faults| ServiceFaults::of(faults, name, false));
+                let http = faults.filter(|_| speaks_http).and_then(|faults| ToolFaults::of(faults, name));
+                let watch = start.watch.map(|redactor| redactor.at(format!("service {name}")));
+                forwards.add(listener, door, target, terminator, ForwardFaults { link, service, http, watch })
             }
         };
         added.map_err(EngineError::files(operation))?;

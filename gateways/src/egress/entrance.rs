@@ -1,6 +1,5 @@
 //! The three ways into the egress gateway: HTTP, TLS, and a proxy.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,12 +10,14 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 
+use super::client::Client;
 use super::gate::{Gate, Refusal};
 use super::hello;
-use super::plain::{self, Body, Requests, refuse, text_body};
+use super::plain::{self, Requests, refuse, text_body};
 use super::policy::host_name;
 use super::upstream::Upstream;
-use crate::listener::{Connection, HalfClose, HttpSettings};
+use crate::faulted_requests::Body;
+use crate::listener::{Broken, Connection, HalfClose, HttpSettings};
 
 /// The port of HTTP over TLS.
 pub(super) const TLS_PORT: u16 = 443;
@@ -42,39 +43,45 @@ pub enum Entrance {
 
 /// Serves one connection until it ends.
 pub(super) async fn serve(entrance: Entrance, connection: Connection, gate: Arc<Gate>) {
-    let stream = connection.watched(Some(gate.redactor())).stream;
+    let Connection { stream, reset, activity, .. } = connection.watched(Some(gate.redactor()));
+    let client = Client { gate, reset, activity };
     match entrance {
-        Entrance::Plain => plain(stream, gate, None).await,
-        Entrance::Tls => tls(stream, gate).await,
-        Entrance::Proxy => proxy(stream, gate).await,
+        Entrance::Plain => plain(stream, client, None).await,
+        Entrance::Tls => tls(stream, client).await,
+        Entrance::Proxy => proxy(stream, client).await,
     }
 }
 
 /// Answers the requests of a connection.
-async fn plain<S>(stream: S, gate: Arc<Gate>, only: Option<String>)
+async fn plain<S>(stream: S, client: Client, only: Option<String>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let requests = Requests::new(gate, only);
-    let service =
-        service_fn(|request: Request<Incoming>| async { Ok::<_, Infallible>(requests.answer(request).await) });
+    let requests = Requests::new(client, only);
+    let service = service_fn(|request: Request<Incoming>| requests.answer(request));
     if let Err(error) = HTTP.http1().serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection to the egress gateway broke");
     }
 }
 
 /// Passes TLS on to the host that its beginning names.
-async fn tls<S>(mut stream: S, gate: Arc<Gate>)
+async fn tls<S>(mut stream: S, client: Client)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let gate = &client.gate;
     let opened = async {
         let hello = hello::read(&mut stream).await.map_err(|reason| Refusal::forbidden("", reason))?;
         let name = gate.judge(&hello.name)?;
-        Ok((gate.open(&name, TLS_PORT).await?, hello.bytes))
+        if !client.may_connect(&name).await {
+            return Ok(None);
+        }
+        Ok(Some((gate.open(&name, TLS_PORT).await?, hello.bytes)))
     };
     match opened.await {
-        Ok((upstream, bytes)) => relay(stream, upstream, &bytes).await,
+        Ok(Some((upstream, bytes))) => relay(stream, upstream, &bytes).await,
+        // A fault ends it.
+        Ok(None) => {}
         // Who said nothing wanted nothing.
         Err(Refusal { reason, .. }) if reason.is_empty() => {}
         Err(refusal) => gate.deny(TLS_PORT, &refusal),
@@ -97,24 +104,23 @@ struct Tunnel {
 }
 
 /// Serves a client that knows that there is a proxy: requests with whole addresses, and tunnels.
-async fn proxy<S>(stream: S, gate: Arc<Gate>)
+async fn proxy<S>(stream: S, client: Client)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let requests = Requests::new(Arc::clone(&gate), None);
+    let requests = Requests::new(client.clone(), None);
     let tunnel = Mutex::new(None);
     let service = service_fn(|request: Request<Incoming>| async {
-        let response = if request.method() == Method::CONNECT {
-            connect(request, &gate, &tunnel).await
+        if request.method() == Method::CONNECT {
+            connect(request, &client, &tunnel).await
         } else if request.uri().authority().is_none() {
             let text = "touchstone: this is a proxy; call it with CONNECT or with a whole address\n";
             let mut response = Response::new(text_body(text.to_owned()));
             *response.status_mut() = StatusCode::BAD_REQUEST;
-            response
+            Ok(response)
         } else {
             requests.answer(request).await
-        };
-        Ok::<_, Infallible>(response)
+        }
     });
     let served = HTTP.http1().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     if let Err(error) = served {
@@ -123,12 +129,17 @@ where
     drop(requests);
     let tunnel = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(tunnel) = tunnel {
-        tunnel.run(gate).await;
+        tunnel.run(client).await;
     }
 }
 
 /// Answers the wish for a tunnel.
-async fn connect(mut request: Request<Incoming>, gate: &Arc<Gate>, tunnel: &Mutex<Option<Tunnel>>) -> Response<Body> {
+async fn connect(
+    mut request: Request<Incoming>,
+    client: &Client,
+    tunnel: &Mutex<Option<Tunnel>>,
+) -> Result<Response<Body>, Broken> {
+    let gate = &client.gate;
     let port = request.uri().port_u16().unwrap_or(0);
     let opened = async {
         let host = request.uri().host().unwrap_or_default().to_owned();
@@ -138,28 +149,33 @@ async fn connect(mut request: Request<Incoming>, gate: &Arc<Gate>, tunnel: &Mute
         }
         let name = gate.judge(&host)?;
         // It is connected to before the client is told that it is there.
-        let upstream = if port == TLS_PORT { Some(gate.open(&name, port).await?) } else { None };
-        Ok((name, upstream))
+        let upstream = match port {
+            TLS_PORT if !client.may_connect(&name).await => return Ok(None),
+            TLS_PORT => Some(gate.open(&name, port).await?),
+            _ => None,
+        };
+        Ok(Some((name, upstream)))
     };
     match opened.await {
-        Ok((host, upstream)) => {
+        Ok(None) => Err(Broken),
+        Ok(Some((host, upstream))) => {
             let opened = Tunnel { upgrade: hyper::upgrade::on(&mut request), host, upstream };
             *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
-            Response::new(text_body(String::new()))
+            Ok(Response::new(text_body(String::new())))
         }
         Err(refusal) => {
             gate.deny(port, &refusal);
-            refuse(&refusal)
+            Ok(refuse(&refusal))
         }
     }
 }
 
 impl Tunnel {
     /// Carries what the client sends, once it is seen that it is for the host that the tunnel is for.
-    async fn run(self, gate: Arc<Gate>) {
+    async fn run(self, client: Client) {
         let Ok(upgraded) = self.upgrade.await else { return };
         let mut stream = TokioIo::new(upgraded);
-        let Some(upstream) = self.upstream else { return plain(stream, gate, Some(self.host)).await };
+        let Some(upstream) = self.upstream else { return plain(stream, client, Some(self.host)).await };
         let refused = match hello::read(&mut stream).await {
             Ok(hello) if host_name(&hello.name).as_ref() == Some(&self.host) => {
                 return relay(stream, upstream, &hello.bytes).await;
@@ -171,6 +187,6 @@ impl Tunnel {
             Err(reason) if reason.is_empty() => return,
             Err(reason) => Refusal::forbidden(&self.host, reason),
         };
-        gate.deny(TLS_PORT, &refused);
+        client.gate.deny(TLS_PORT, &refused);
     }
 }

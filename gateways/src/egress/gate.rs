@@ -18,6 +18,8 @@ use super::policy::{Policy, host_name};
 use super::upstream::{Record, Upstream};
 use crate::audit_log::Sightings;
 use crate::clock::Clock;
+use crate::faulted_requests::FaultedRequests;
+use crate::faults::{FaultEngine, ToolFaults};
 use crate::redact::Redactor;
 
 /// How many connections are kept in the record; the rest are counted.
@@ -45,6 +47,9 @@ pub struct Gate {
     outside: Arc<dyn Outside>,
     pins: Mutex<HashMap<String, Pin>>,
     redactor: Redactor,
+    faults: Option<Arc<FaultEngine>>,
+    /// Requests that can be read, which faults may hit.
+    pub(super) faulted: FaultedRequests,
     /// What went out and what did not.
     pub(super) seen: Sightings,
 }
@@ -72,12 +77,13 @@ impl Refusal {
 }
 
 impl Gate {
-    /// A gate that is open. `inside` are the names that lead to services.
+    /// A gate that is open. `inside` are the names that lead to services, `faults` those that hosts outside may have.
     pub fn new(
         outside: Arc<dyn Outside>,
         inside: impl IntoIterator<Item = String>,
         redactor: Redactor,
         clock: Arc<Clock>,
+        faults: Option<Arc<FaultEngine>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             policy: RwLock::new(Policy::Open),
@@ -85,6 +91,8 @@ impl Gate {
             outside,
             pins: Mutex::default(),
             redactor,
+            faults,
+            faulted: FaultedRequests::default(),
             seen: Sightings::new(KEPT_CONNECTIONS, clock),
         })
     }
@@ -123,6 +131,11 @@ impl Gate {
             return Err(Refusal::forbidden(host, reason));
         }
         Ok(name)
+    }
+
+    /// The faults of a name that was judged.
+    pub(super) fn faults_of(&self, name: &str) -> Option<ToolFaults> {
+        self.faults.as_ref().and_then(|faults| ToolFaults::of_host(faults, name))
     }
 
     /// Connects to a name that was judged, at an address that is the outside.

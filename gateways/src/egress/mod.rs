@@ -5,7 +5,10 @@
 //! as it is. The name is looked up outside, once, and connected to only where it leads to the outside (`scenario::address`).
 //! Everything that went out and everything that did not is written down.
 
+mod client;
 mod entrance;
+#[cfg(test)]
+mod fault_tests;
 mod gate;
 mod hello;
 mod outside;
@@ -68,7 +71,7 @@ impl OpenEgress {
     ///
     /// The listener cannot be used.
     pub fn plain(listener: TcpListener, outside: Arc<dyn Outside>) -> io::Result<Self> {
-        let gate = Gate::new(outside, [], Redactor::default(), Arc::default());
+        let gate = Gate::new(outside, [], Redactor::default(), Arc::default(), None);
         let egress = Egress::new(gate, WhileActing { policy: Policy::Open, listens: true });
         egress.serve(listener, Entrance::Plain)?;
         Ok(Self { _egress: egress })

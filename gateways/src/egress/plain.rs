@@ -1,12 +1,11 @@
 //! HTTP without TLS: every request is judged by the host that it names, and sent on by itself.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::{Request, Response, StatusCode, Uri, Version};
-use http_body_util::combinators::BoxBody;
+use http::header::{self, HeaderValue};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -14,93 +13,116 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::gate::{Gate, Refusal};
+use super::client::Client;
+use super::gate::Refusal;
 use super::upstream::Record;
+use crate::faulted_requests::{Body, Sent, Server};
+use crate::hop_by_hop::remove_hop_by_hop;
+use crate::listener::Broken;
 
 /// The port of HTTP without TLS.
 pub(super) const PORT: u16 = 80;
-/// Headers that are about one connection and not about the request.
-const HOP_BY_HOP: [&str; 9] = [
-    "connection",
-    "expect",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "upgrade",
-];
 
-/// The body of an answer.
-pub(super) type Body = BoxBody<Bytes, hyper::Error>;
+/// How many hosts of one connection are known to have been called; a connection that calls more counts anew.
+const KNOWN_HOSTS: usize = 1000;
 
 /// The requests of one connection.
 #[derive(Debug)]
 pub(super) struct Requests {
-    gate: Arc<Gate>,
+    client: Client,
     /// The only host that they may name, when the client said so before.
     only: Option<String>,
     /// The connection to the host that was called last.
     open: Mutex<Option<Open>>,
+    /// The hosts that were called over this connection.
+    called: Mutex<HashSet<String>>,
 }
 
 /// A connection to a host.
 #[derive(Debug)]
 struct Open {
     host: String,
-    sender: SendRequest<Incoming>,
+    sender: SendRequest<Sent>,
     _connection: AbortOnDropHandle<()>,
     _record: Record,
 }
 
+/// The host that a request is for.
+struct Host<'a> {
+    requests: &'a Requests,
+    name: String,
+}
+
+/// Why a request is not answered by its host.
+enum Failure {
+    Refused(Refusal),
+    Broken,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Broken> for Failure {
+    fn from(_: Broken) -> Self {
+        Self::Broken
+    }
+}
+
 impl Requests {
     /// The requests of a connection that may call any host that the gate lets through, or this one only.
-    pub(super) fn new(gate: Arc<Gate>, only: Option<String>) -> Self {
-        Self { gate, only, open: Mutex::new(None) }
+    pub(super) fn new(client: Client, only: Option<String>) -> Self {
+        Self { client, only, open: Mutex::default(), called: Mutex::default() }
     }
 
-    /// Answers a request: with what the host answers, or with why it does not go out.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Answers a request: with what the host answers, why it was not called, or as a fault has it.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Broken> {
         match self.forward(request).await {
-            Ok(response) => response,
-            Err(refusal) => {
-                self.gate.deny(PORT, &refusal);
-                refuse(&refusal)
+            Ok(response) => Ok(response),
+            Err(Failure::Refused(refusal)) => {
+                self.client.gate.deny(PORT, &refusal);
+                Ok(refuse(&refusal))
             }
+            Err(Failure::Broken) => Err(Broken),
         }
     }
 
-    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+        let Client { gate, reset, activity } = &self.client;
         let host = host_of(&request)?;
-        let name = self.gate.judge(&host)?;
+        let name = gate.judge(&host)?;
         if self.only.as_ref().is_some_and(|only| *only != name) {
             let reason = "the request names another host than its tunnel was opened for";
-            return Err(Refusal::forbidden(&host, reason));
+            return Err(Refusal::forbidden(&host, reason).into());
         }
-        prepare(&mut request, &name);
-        // Requests of one connection come one after another, so nobody waits for this for long.
-        let mut open = self.open.lock().await;
-        let usable = match open.take() {
-            Some(mut old) if old.host == name => old.sender.ready().await.is_ok().then_some(old),
-            _ => None,
-        };
-        let current = match usable {
-            Some(usable) => usable,
-            None => self.connect(name.clone()).await?,
-        };
-        let sent = open.insert(current).sender.send_request(request).await;
-        let mut response = sent.map_err(|error| Refusal {
-            host: name,
-            status: StatusCode::BAD_GATEWAY,
-            reason: format!("the host did not answer: {error}"),
-        })?;
-        remove_hop_by_hop(response.headers_mut());
-        Ok(response.map(|body| body.boxed()))
+        if let Ok(value) = HeaderValue::from_str(&name) {
+            request.headers_mut().insert(header::HOST, value);
+        }
+        let faults = gate.faults_of(&name);
+        let _under_way = faults.as_ref().map(|_| activity.begin());
+        if let Some(faults) = &faults
+            && self.is_first_call(&name).await
+            && faults.refuses()
+        {
+            reset.arm();
+            return Err(Failure::Broken);
+        }
+        gate.faulted.answer(request, faults.as_ref(), &Host { requests: self, name }, reset.clone()).await
+    }
+
+    /// Tells if a host is called for the first time over this connection. That counts as a connection to it.
+    async fn is_first_call(&self, host: &str) -> bool {
+        let mut called = self.called.lock().await;
+        if called.len() >= KNOWN_HOSTS {
+            called.clear();
+        }
+        called.insert(host.to_owned())
     }
 
     async fn connect(&self, host: String) -> Result<Open, Refusal> {
-        let (stream, record) = self.gate.open(&host, PORT).await?.into_parts();
+        let (stream, record) = self.client.gate.open(&host, PORT).await?.into_parts();
         let shaken = http1::Builder::new().handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(|error| Refusal {
             host: host.clone(),
@@ -112,6 +134,32 @@ impl Requests {
             let _ = connection.await;
         });
         Ok(Open { host, sender, _connection: AbortOnDropHandle::new(connection), _record: record })
+    }
+}
+
+impl Server for Host<'_> {
+    type Failure = Failure;
+
+    async fn send(&self, request: Request<Sent>) -> Result<Response<Incoming>, Failure> {
+        let Self { requests, name } = self;
+        // Requests of one connection come one after another, so nobody waits for this for long.
+        let mut open = requests.open.lock().await;
+        let usable = match open.take() {
+            Some(mut old) if old.host == *name => old.sender.ready().await.is_ok().then_some(old),
+            _ => None,
+        };
+        let current = match usable {
+            Some(usable) => usable,
+            None => requests.connect(name.clone()).await?,
+        };
+        let sent = open.insert(current).sender.send_request(request).await;
+        let mut response = sent.map_err(|error| Refusal {
+            host: name.clone(),
+            status: StatusCode::BAD_GATEWAY,
+            reason: format!("the host did not answer: {error}"),
+        })?;
+        remove_hop_by_hop(response.headers_mut());
+        Ok(response)
     }
 }
 
@@ -151,33 +199,6 @@ fn bad(host: &str, reason: &str) -> Refusal {
     Refusal { host: host.to_owned(), status: StatusCode::BAD_REQUEST, reason: reason.to_owned() }
 }
 
-/// Makes of a request to us one to the host.
-fn prepare(request: &mut Request<Incoming>, host: &str) {
-    remove_hop_by_hop(request.headers_mut());
-    *request.version_mut() = Version::HTTP_11;
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    *request.uri_mut() = path.parse().unwrap_or_else(|_| Uri::from_static("/"));
-    if let Ok(value) = HeaderValue::from_str(host) {
-        request.headers_mut().insert(header::HOST, value);
-    }
-}
-
-/// Removes what is about one connection, also what `Connection` says is.
-fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let listed = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let listed: Vec<HeaderName> =
-        listed.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect();
-    for name in listed {
-        // What says how long the body is belongs to the request, whatever else is claimed.
-        if name != header::HOST && name != header::CONTENT_LENGTH && name != header::TRANSFER_ENCODING {
-            headers.remove(name);
-        }
-    }
-    for name in HOP_BY_HOP {
-        headers.remove(name);
-    }
-}
-
 /// The answer to what does not go out.
 pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
     let host = if refusal.host.is_empty() { "the request" } else { refusal.host.as_str() };
@@ -190,5 +211,5 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
 
 /// A body of text.
 pub(super) fn text_body(text: String) -> Body {
-    Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed()
+    Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed_unsync()
 }

@@ -14,10 +14,11 @@ use tokio::time::timeout;
 
 use super::{Egress, Entrance, Gate, Outside, Policy, WhileActing};
 use crate::Gateway as _;
+use crate::faults::FaultEngine;
 use crate::redact::Redactor;
 
 /// How long a test waits for what must happen.
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// An outside in which every address is one server of this process, that says what it got.
 #[derive(Debug, Default)]
@@ -44,16 +45,21 @@ impl Outside for Fake {
 }
 
 /// A gateway with its three entrances.
-struct Running {
+pub(super) struct Running {
     egress: Egress,
     outside: Arc<Fake>,
-    plain: SocketAddr,
-    tls: SocketAddr,
-    proxy: SocketAddr,
+    pub(super) plain: SocketAddr,
+    pub(super) tls: SocketAddr,
+    pub(super) proxy: SocketAddr,
 }
 
 impl Running {
     async fn new(allow: &[&str]) -> Self {
+        Self::with(allow, None).await
+    }
+
+    /// A gateway with faults.
+    pub(super) async fn with(allow: &[&str], faults: Option<Arc<FaultEngine>>) -> Self {
         let outside = Arc::new(Fake::default());
         let sets = [
             ("a.example", vec![vec!["11.0.0.1"]]),
@@ -70,7 +76,7 @@ impl Running {
         let secrets = BTreeMap::from([("KEY".to_owned(), "s3cret-value".to_owned())]);
         let inside = ["mail".to_owned(), "api.stripe.com".to_owned()];
         let outer: Arc<dyn Outside> = Arc::<Fake>::clone(&outside);
-        let gate = Gate::new(outer, inside, Redactor::new(&secrets, "k"), Arc::default());
+        let gate = Gate::new(outer, inside, Redactor::new(&secrets, "k"), Arc::default(), faults);
         let egress = Egress::new(gate, WhileActing { policy: listed(allow), listens: !allow.is_empty() });
         let mut at = Vec::new();
         for entrance in [Entrance::Plain, Entrance::Tls, Entrance::Proxy] {
@@ -85,7 +91,7 @@ impl Running {
     }
 
     /// What went out and what did not, once everything has ended.
-    async fn seen(&self) -> String {
+    pub(super) async fn seen(&self) -> String {
         self.egress.seal().await;
         let line = |audited: Audited| match audited.event {
             AuditEvent::Egress { host, port, address, bytes_out, bytes_in } => {
@@ -101,7 +107,7 @@ impl Running {
         lines.join("\n")
     }
 
-    fn connected(&self) -> Vec<String> {
+    pub(super) fn connected(&self) -> Vec<String> {
         self.outside.connected.lock().expect("connections").iter().map(ToString::to_string).collect()
     }
 }
@@ -165,7 +171,7 @@ async fn answer(stream: &mut TcpStream) -> String {
 }
 
 /// The beginning of TLS with this name.
-fn hello(name: &str) -> Vec<u8> {
+pub(super) fn hello(name: &str) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
@@ -177,7 +183,7 @@ fn hello(name: &str) -> Vec<u8> {
 }
 
 /// What comes back for these bytes, until three bytes are there or the other side ends.
-async fn sends(stream: &mut TcpStream, bytes: &[u8]) -> String {
+pub(super) async fn sends(stream: &mut TcpStream, bytes: &[u8]) -> String {
     stream.write_all(bytes).await.expect("sending");
     let mut got = [0; 3];
     match timeout(DEADLINE, stream.read_exact(&mut got)).await.expect("an end in time") {

@@ -6,6 +6,7 @@
 
 mod attack;
 mod bucket;
+mod control;
 mod counts;
 mod in_flight;
 mod ledger;
@@ -17,9 +18,14 @@ mod service;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod tool;
+mod world;
+#[cfg(test)]
+mod world_tests;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use scenario::evidence::{Evidence, FaultRecord};
@@ -31,16 +37,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::clock::Clock;
+use control::Controls;
+pub use control::{LostService, ServiceControl};
 pub(crate) use in_flight::InFlight;
 use ledger::{Ledger, Phase};
 pub use mode::milliseconds;
 pub use network::{ConnectionFaults, ServiceLink};
 pub(crate) use network::{Hold, Lookup};
 use network::{LastAnswers, NetworkRules};
-pub use rule::{Decision, Fault};
+pub use rule::{Decision, Fault, Pauses};
 use rule::{Rule, RuleSet};
 use service::ServiceRule;
 pub use service::{ServiceFaults, hang_time};
+pub use tool::ToolFaults;
+use tool::ToolRule;
+use world::WorldFaults;
+pub use world::{WorldChanger, WorldMode};
 
 /// The name of the model among targets.
 pub(crate) const MODEL: &str = "model";
@@ -49,7 +61,7 @@ pub(crate) const MODEL: &str = "model";
 #[derive(Debug)]
 pub struct FaultEngine {
     clock: Arc<Clock>,
-    tools: RuleSet<Option<ToolMatcher>, ToolMode>,
+    tools: RuleSet<ToolRule, ToolMode>,
     model: RuleSet<(), LlmMode>,
     attacks: RuleSet<Option<ToolMatcher>, ContextAttack>,
     network: NetworkRules,
@@ -59,7 +71,9 @@ pub struct FaultEngine {
     /// Cancelled when the agent has ended.
     released: CancellationToken,
     services: RuleSet<ServiceRule, ServiceMode>,
-    ledger: Mutex<Ledger>,
+    world: WorldFaults,
+    controls: Controls,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 /// A call of a service.
@@ -80,14 +94,7 @@ impl FaultEngine {
     #[must_use]
     pub fn new(chaos: &Chaos, seed: Seed, clock: Arc<Clock>) -> Self {
         let mut ledger = Ledger::default();
-        let tools = chaos.tool_faults.iter().enumerate().map(|(index, fault)| Rule {
-            id: format!("tool_faults[{index}]"),
-            target: fault.target.tool.to_string(),
-            matcher: ToolMatcher::new(&fault.target),
-            trigger: fault.trigger.clone(),
-            mode: fault.mode.clone(),
-        });
-        let tools = RuleSet::new(tools, seed, &mut ledger);
+        let tools = RuleSet::new(tool::rules(&chaos.tool_faults), seed, &mut ledger);
         let model = chaos.llm_faults.iter().enumerate().map(|(index, fault)| Rule {
             id: format!("llm_faults[{index}]"),
             target: MODEL.to_owned(),
@@ -99,6 +106,7 @@ impl FaultEngine {
         let services = RuleSet::new(service::rules(&chaos.service_faults), seed, &mut ledger);
         let attacks = attack::rules(chaos, seed, &mut ledger);
         let network = RuleSet::new(network::rules(chaos), seed, &mut ledger);
+        let world = WorldFaults::new(chaos, seed, &mut ledger);
         Self {
             clock,
             tools,
@@ -109,8 +117,17 @@ impl FaultEngine {
             last_answers: Mutex::default(),
             in_flight: Arc::default(),
             released: CancellationToken::new(),
-            ledger: Mutex::new(ledger),
+            world,
+            controls: Controls::default(),
+            ledger: Arc::new(Mutex::new(ledger)),
         }
+    }
+
+    /// Lets somebody carry out the faults of the sandbox itself; without it there are none.
+    #[must_use]
+    pub fn changing(mut self, changer: Arc<dyn WorldChanger>) -> Self {
+        self.world.carried_out_by(changer);
+        self
     }
 
     /// The agent starts: from now on calls are counted and faulted.
@@ -121,17 +138,51 @@ impl FaultEngine {
     /// The agent has ended: nothing is faulted from now on. Bytes that were delayed or held by a partition with an end arrive
     /// now, because the agent sent them; this waits for them.
     pub async fn release(&self) {
-        self.ledger().phase = Phase::After;
+        self.end_world_faults().await;
         self.released.cancel();
         if !self.network.is_empty() {
             in_flight::arrived(&self.in_flight).await;
         }
     }
 
+    /// The agent has ended: nothing is faulted from now on, and the sandbox is as it was before its faults.
+    pub async fn end_world_faults(&self) {
+        self.ledger().phase = Phase::After;
+        self.world.release().await;
+        self.controls.release().await;
+    }
+
+    /// True when a service may be started again.
+    #[must_use]
+    pub fn restarts(&self, service: &str) -> bool {
+        self.services.any(|rule| rule.restarts(service))
+    }
+
+    /// Says how a service is stopped and started.
+    pub fn control(&self, service: &str, control: Arc<dyn ServiceControl>) {
+        self.controls.add(service, control);
+    }
+
+    /// A service that could not be brought back after a fault.
+    #[must_use]
+    pub fn lost_service(&self) -> Option<LostService> {
+        self.controls.lost()
+    }
+
+    /// Begins what a call of a service begins; it is answered after that.
+    pub async fn before_tool(&self, request: ToolRequest<'_>) {
+        self.world.before_tool(&self.ledger, self.clock.elapsed_ms(), request).await;
+    }
+
+    /// Begins what a call of the model begins; it is answered after that.
+    pub async fn before_model(&self) {
+        self.world.before_model(&self.ledger, self.clock.elapsed_ms()).await;
+    }
+
     /// True when no rule is about calls of services.
     #[must_use]
     pub fn spares_tools(&self) -> bool {
-        self.tools.is_empty() && self.attacks.is_empty()
+        self.tools.is_empty() && self.attacks.is_empty() && !self.world.counts_tools()
     }
 
     /// Decides on a call of a service.
@@ -142,8 +193,8 @@ impl FaultEngine {
         }
         let ToolRequest { service, method, path, url } = request;
         let target = format!("{service}:{method} {path}");
-        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |matcher| {
-            matcher.as_ref().is_some_and(|matcher| matcher.matches(service, &target, url))
+        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| {
+            rule.is_about_request(service, &target, url)
         })
     }
 
@@ -193,6 +244,14 @@ impl FaultEngine {
             .decide(&mut self.ledger(), self.clock.elapsed_ms(), &target, |rule| rule.is_about_statement(service, call))
     }
 
+    /// Waits, but no longer than the agent acts.
+    pub async fn pause(&self, wait: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = self.released.cancelled() => {}
+        }
+    }
+
     /// True when the agent has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
@@ -210,6 +269,7 @@ impl FaultEngine {
         let ledger = self.ledger();
         let rules = self.tools.counts(&ledger).chain(self.model.counts(&ledger)).chain(self.attacks.counts(&ledger));
         let rules = rules.chain(self.services.counts(&ledger)).chain(self.network.counts(&ledger));
+        let rules = rules.chain(self.world.rules().counts(&ledger));
         FaultRecord {
             rules: rules.collect(),
             firings: ledger.firings.clone(),
@@ -229,6 +289,7 @@ impl Gateway for FaultEngine {
     /// Nothing is faulted before the agent starts: what the setup calls gets the usual answers.
     async fn begin(&self) {
         self.start();
+        self.world.start(&self.ledger, &self.clock).await;
     }
 
     /// Nothing is faulted after the agent's end: what checks call then gets the usual answers.
@@ -239,6 +300,7 @@ impl Gateway for FaultEngine {
     fn record(&self, evidence: &mut Evidence) {
         let record = Self::record(self);
         evidence.notes.extend(record.summary());
+        evidence.notes.extend(self.world.notes());
         evidence.faults = Some(record);
     }
 }

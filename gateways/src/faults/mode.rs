@@ -1,9 +1,13 @@
 //! Modes of faults: the properties of each that the engine needs.
 
+use std::time::Duration;
+
 use scenario::spec::sections::chaos::ContextAttack;
 use scenario::spec::sections::{LlmMode, NetworkMode, ServiceMode, ToolMode};
 
 use super::bucket::Bucket;
+use super::rule::Pauses;
+use super::world::WorldMode;
 
 /// The properties of a mode that the engine needs.
 pub(crate) trait FaultMode {
@@ -17,6 +21,10 @@ pub(crate) trait FaultMode {
     }
     /// The delay of a mode that delays and leaves the rest to later rules, and how much longer it may be, in milliseconds.
     fn delay(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// The pauses of a mode that slows the body of an answer down and leaves the rest to later rules.
+    fn pauses(&self) -> Option<Pauses> {
         None
     }
     /// The calls that are allowed, for a mode that limits their rate.
@@ -37,6 +45,7 @@ impl FaultMode for ToolMode {
             | Self::Malformed(_)
             | Self::MaliciousResponse(_)
             | Self::ConnectionReset(_)
+            | Self::ConnectionRefused(_)
             | Self::HtmlErrorPage(_)
             | Self::Unauthorized(_)
             | Self::RateLimit(_) => false,
@@ -45,6 +54,7 @@ impl FaultMode for ToolMode {
             | Self::Empty(_)
             | Self::LostResponse(_)
             | Self::WrongData(_)
+            | Self::WrongEntity(_)
             | Self::DropFields(_)
             | Self::SchemaViolation(_)
             | Self::LargeResponse(_)
@@ -99,7 +109,9 @@ impl FaultMode for LlmMode {
             | Self::Garbage(_)
             | Self::ResponseDrift(_)
             | Self::ToolArguments(_)
-            | Self::Delay(_) => true,
+            | Self::Delay(_)
+            | Self::SlowFirstToken(_)
+            | Self::SlowStream(_) => true,
         }
     }
 
@@ -113,6 +125,15 @@ impl FaultMode for LlmMode {
     fn delay(&self) -> Option<(u64, u64)> {
         match self {
             Self::Delay(delay) => Some((milliseconds(delay.delay_ms.get()), 0)),
+            _ => None,
+        }
+    }
+
+    fn pauses(&self) -> Option<Pauses> {
+        let pause = |count| Duration::from_millis(milliseconds(count));
+        match self {
+            Self::SlowFirstToken(slow) => Some(Pauses { first: pause(slow.delay_ms.get()), ..Pauses::default() }),
+            Self::SlowStream(slow) => Some(Pauses { each: pause(slow.chunk_delay_ms.get()), ..Pauses::default() }),
             _ => None,
         }
     }
@@ -141,6 +162,20 @@ impl FaultMode for NetworkMode {
     }
 }
 
+impl FaultMode for WorldMode {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::File(mode) => mode.word(),
+            Self::Clock(mode) => mode.word(),
+        }
+    }
+
+    /// A call that begins such a fault is answered as usual.
+    fn reaches(&self) -> bool {
+        true
+    }
+}
+
 impl FaultMode for ServiceMode {
     fn word(&self) -> &'static str {
         Self::word(self)
@@ -153,8 +188,9 @@ impl FaultMode for ServiceMode {
             | Self::Hang(_)
             | Self::KillSession(_)
             | Self::Error(_)
-            | Self::ReadOnly(_) => false,
-            Self::Slow(_) | Self::CommitUnknown(_) => true,
+            | Self::ReadOnly(_)
+            | Self::Restart(_) => false,
+            Self::Slow(_) | Self::CommitUnknown(_) | Self::Pause(_) => true,
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) type NetworkRules = RuleSet<NetworkMatcher, NetworkMode>;
 pub struct ServiceLink {
     engine: Arc<FaultEngine>,
     service: Arc<str>,
+    /// True when it leads to a service that `tool_faults` can hit.
+    speaks_http: bool,
 }
 
 /// The faults of one connection.
@@ -34,6 +36,8 @@ pub struct ConnectionFaults {
     link: ServiceLink,
     /// The delay of its bytes in each direction.
     pub(crate) delay: Duration,
+    /// True when it is reset before anything else.
+    pub(crate) is_refused: bool,
     /// The bytes that pass in a second in each direction.
     pub(crate) bytes_per_second: Option<u64>,
     partition: Mutex<Partitions>,
@@ -189,13 +193,16 @@ impl ServiceLink {
         if ledger.phase != Phase::During {
             return None;
         }
+        if self.speaks_http && engine.refuses(&mut ledger, &self.service) {
+            return Some(ConnectionFaults { is_refused: true, ..ConnectionFaults::none(self.clone()) });
+        }
         engine.network.accept(&mut ledger, engine.clock.elapsed_ms(), self)
     }
 }
 
 impl ConnectionFaults {
     fn none(link: ServiceLink) -> Self {
-        Self { link, delay: Duration::ZERO, bytes_per_second: None, partition: Mutex::default() }
+        Self { link, delay: Duration::ZERO, is_refused: false, bytes_per_second: None, partition: Mutex::default() }
     }
 
     fn is_any(&self) -> bool {
@@ -252,11 +259,18 @@ impl ConnectionFaults {
 }
 
 impl FaultEngine {
-    /// The way to a service, or to `model`; `None` when no fault lies on it.
+    /// The way to a service, or to `model`; `None` when no fault of the network lies on it.
     #[must_use]
     pub fn link(self: &Arc<Self>, service: &str) -> Option<ServiceLink> {
         let is_faulted = self.network.rules.iter().any(|rule| rule.matcher.is_about_service(service));
-        is_faulted.then(|| ServiceLink { engine: Arc::clone(self), service: service.into() })
+        is_faulted.then(|| ServiceLink { engine: Arc::clone(self), service: service.into(), speaks_http: false })
+    }
+
+    /// The way to a service that is called over HTTP, whose connections may be refused too.
+    #[must_use]
+    pub fn http_link(self: &Arc<Self>, service: &str) -> Option<ServiceLink> {
+        let link = || ServiceLink { engine: Arc::clone(self), service: service.into(), speaks_http: true };
+        (self.may_refuse(service) || self.link(service).is_some()).then(link)
     }
 
     /// Decides on the partitions whose window has begun since a connection was accepted.

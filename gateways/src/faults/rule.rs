@@ -40,10 +40,21 @@ pub(super) struct RuleSet<Matcher, Mode> {
 pub struct Decision<Mode> {
     /// The delay of its answer.
     pub delay: Duration,
+    /// The pauses within the body of its answer.
+    pub pauses: Pauses,
     /// The fault that decides about its answer.
     pub fault: Option<Fault<Mode>>,
     /// The mark of the last rule that only delayed it.
     pub slowed: Option<FaultMark>,
+}
+
+/// Pauses within the body of an answer, whose head comes at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pauses {
+    /// The pause before its first part.
+    pub first: Duration,
+    /// The pause before each part, the first included.
+    pub each: Duration,
 }
 
 /// A fault that hits a call.
@@ -59,11 +70,25 @@ pub struct Fault<Mode> {
     pub(super) rule: usize,
 }
 
+impl Pauses {
+    /// True when nothing pauses.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.first.is_zero() && self.each.is_zero()
+    }
+
+    /// Adds those of another rule.
+    fn add(&mut self, other: Self) {
+        self.first = self.first.saturating_add(other.first);
+        self.each = self.each.saturating_add(other.each);
+    }
+}
+
 impl<Mode> Decision<Mode> {
     /// Nothing happens.
     #[must_use]
     pub fn none() -> Self {
-        Self { delay: Duration::ZERO, fault: None, slowed: None }
+        Self { delay: Duration::ZERO, pauses: Pauses::default(), fault: None, slowed: None }
     }
 
     /// The mark for the record of the call.
@@ -113,17 +138,33 @@ impl<Matcher, Mode: FaultMode + Clone> RuleSet<Matcher, Mode> {
             let reached = rule.mode.reaches();
             let mark = FaultMark { rule: rule.id.clone(), mode: rule.mode.word().to_owned(), call, reached };
             ledger.fire(place, &mark, target.to_owned(), at_ms, rule.mode.retry_after_ms());
-            match rule.mode.delay() {
-                Some((delay, most)) => {
+            match (rule.mode.delay(), rule.mode.pauses()) {
+                (Some((delay, most)), _) => {
                     decision.delay += Duration::from_millis(delay + jitter(self.seed, &rule.id, call, most));
                     decision.slowed = Some(mark);
                 }
-                None => {
+                (None, Some(pauses)) => {
+                    decision.pauses.add(pauses);
+                    decision.slowed = Some(mark);
+                }
+                (None, None) => {
                     decision.fault = Some(Fault { mode: rule.mode.clone(), mark, seed: self.seed, rule: place });
                 }
             }
         }
         decision
+    }
+
+    /// Counts a call of one rule, and gives its fault when the rule fires.
+    pub(super) fn fire_one(&self, ledger: &mut Ledger, index: usize, at_ms: u64, target: &str) -> Option<Fault<Mode>> {
+        let (rule, place) = (&self.rules[index], self.offset + index);
+        let call = ledger.count(place, at_ms, target);
+        let mode = rule.mode.clone();
+        let mark = FaultMark { rule: rule.id.clone(), mode: mode.word().to_owned(), call, reached: mode.reaches() };
+        ledger.counts[place].fires(&rule.trigger, self.seed, &rule.id, call, at_ms).then(|| {
+            ledger.fire(place, &mark, target.to_owned(), at_ms, None);
+            Fault { mode, mark, seed: self.seed, rule: place }
+        })
     }
 
     /// Counts a rule as having faulted its only call, before the agent started.

@@ -34,6 +34,11 @@ impl ServiceRule {
         self.matcher.as_ref().is_some_and(|matcher| matcher.is_about(service))
     }
 
+    /// Tells if it starts a service again.
+    pub(super) fn restarts(&self, service: &str) -> bool {
+        matches!(self.fault.mode, ServiceMode::Restart(_)) && self.is_about(service)
+    }
+
     /// Tells if something of a service can be hit.
     pub(super) fn can_hit(&self, service: &str, is_database: bool) -> bool {
         self.is_about(service) && self.fault.unit(is_database).is_some()
@@ -87,6 +92,21 @@ impl ServiceFaults {
     #[must_use]
     pub fn statement(&self, call: &StatementCall) -> Decision<ServiceMode> {
         self.engine.statement(&self.service, call)
+    }
+
+    /// Stops the service, or starts it again, where the fault is that. It holds for the service as a whole, and the call goes on.
+    pub async fn carry_out(&self, fault: &Fault<ServiceMode>) {
+        let is_done = match &fault.mode {
+            ServiceMode::Pause(pause) => {
+                let time = Duration::from_millis(milliseconds(pause.delay_ms.get()));
+                self.engine.controls.pause(&self.service, time).await
+            }
+            ServiceMode::Restart(_) => self.engine.controls.restart(&self.service).await,
+            _ => true,
+        };
+        if !is_done {
+            self.take_back(fault);
+        }
     }
 
     /// Takes a fault back that had no effect.

@@ -1,5 +1,10 @@
 //! Passes connections on to a port inside a sandbox.
 
+mod http;
+#[cfg(test)]
+mod http_tests;
+mod opening;
+
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -10,9 +15,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
 use tokio::time::{sleep, timeout};
 
 use crate::dial::Dial;
-use crate::faults::{Fault, ServiceFaults, ServiceLink, hang_time};
+use crate::faults::{Fault, ServiceFaults, ServiceLink, ToolFaults, hang_time};
 use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
+use crate::redact::Redactor;
 use crate::tls::Terminator;
+use http::Requests;
 
 /// How long a connection that is passed on may carry nothing: as long as MySQL waits for a silent client, so that no pool of
 /// connections notices.
@@ -33,13 +40,17 @@ pub struct Target {
     pub port: u16,
 }
 
-/// The faults of a forwarded port.
+/// The faults of a forwarded port, and the values that are looked for on the way to it.
 #[derive(Debug, Clone, Default)]
 pub struct ForwardFaults {
     /// Those of the network on the way to it.
     pub link: Option<ServiceLink>,
-    /// Those of the service itself.
+    /// Those of its connections.
     pub service: Option<ServiceFaults>,
+    /// Those of its requests over HTTP.
+    pub http: Option<ToolFaults>,
+    /// Looks for values in what clients send, if there are any.
+    pub watch: Option<Redactor>,
 }
 
 impl Forward {
@@ -58,13 +69,16 @@ impl Forward {
     ) -> io::Result<Self> {
         let limits = ListenerLimits { connections, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
         let listener = Listener::new("a forwarded port", limits);
-        let ForwardFaults { link, service: faults } = faults;
+        let ForwardFaults { link, service: faults, http, watch } = faults;
+        let requests = http.map(|faults| Arc::new(Requests::new(faults, target.clone())));
         listener.serve_link(socket, terminator, link, move |connection| {
-            let (target, faults) = (target.clone(), faults.clone());
+            let way = Way { target: target.clone(), requests: requests.clone() };
+            let faults = faults.clone();
+            let connection = connection.watched(watch.as_ref());
             async move {
                 match faults {
-                    Some(faults) => pass_on_faulted(connection, target, &faults).await,
-                    None => pass_on(connection, target).await,
+                    Some(faults) => pass_on_faulted(connection, way, &faults).await,
+                    None => pass_on(connection, way).await,
                 }
             }
         })?;
@@ -72,26 +86,44 @@ impl Forward {
     }
 }
 
-async fn pass_on(connection: Connection, target: Target) {
-    let Ok(to) = target.dial.dial(target.port).await else { return };
+/// The way of a connection: to its target, and request by request where those have faults.
+struct Way {
+    target: Target,
+    requests: Option<Arc<Requests>>,
+}
+
+async fn pass_on(connection: Connection, way: Way) {
+    let Ok(to) = way.target.dial.dial(way.target.port).await else { return };
     // However it ends, nothing is owed to it.
-    let _ = connection.relay(to).await;
+    match way.requests {
+        Some(requests) => {
+            let _ = http::pass_on(connection, to, requests).await;
+        }
+        None => {
+            let _ = connection.relay(to).await;
+        }
+    }
 }
 
 /// Passes a connection on with its fault: late, not at all, or until the client says something.
-async fn pass_on_faulted(connection: Connection, target: Target, faults: &ServiceFaults) {
+async fn pass_on_faulted(connection: Connection, way: Way, faults: &ServiceFaults) {
     let decision = faults.connection();
     match decision.fault {
         Some(Fault { mode: ServiceMode::Refuse(_), .. }) => connection.reset.arm(),
+        Some(fault) if fault.mode.is_about_whole_service() => {
+            sleep(decision.delay).await;
+            faults.carry_out(&fault).await;
+            pass_on(connection, way).await;
+        }
         Some(fault) => {
             sleep(decision.delay).await;
-            if !break_off(connection, target, &fault).await {
+            if !break_off(connection, way.target, &fault).await {
                 faults.take_back(&fault);
             }
         }
         None => {
             sleep(decision.delay).await;
-            pass_on(connection, target).await;
+            pass_on(connection, way).await;
         }
     }
 }

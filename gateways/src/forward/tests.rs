@@ -12,7 +12,7 @@ use crate::faults::FaultEngine;
 
 /// Connects to this machine.
 #[derive(Debug)]
-struct Here;
+pub(super) struct Here;
 
 #[async_trait]
 impl Dial for Here {
@@ -32,6 +32,21 @@ async fn forward(faults: &str) -> (Forward, SocketAddr, Arc<FaultEngine>) {
     let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let engine = Arc::new(FaultEngine::new(&spec.chaos, Seed::new(1), Arc::new(Clock::default())));
     engine.start();
+    let port = echo().await;
+    let front = TcpListener::bind("127.0.0.1:0").expect("a front");
+    let address = front.local_addr().expect("an address");
+    let target = Target { dial: Arc::new(Here), port };
+    let faults = ServiceFaults::of(&engine, "cache", false);
+    (
+        Forward::serve(front, target, 10, None, ForwardFaults { service: faults, ..ForwardFaults::default() })
+            .expect("a forward"),
+        address,
+        engine,
+    )
+}
+
+/// The port of a server that greets and then says everything twice.
+pub(super) async fn echo() -> u16 {
     let server = Server::bind("127.0.0.1:0").await.expect("a server");
     let port = server.local_addr().expect("an address").port();
     tokio::spawn(async move {
@@ -45,19 +60,11 @@ async fn forward(faults: &str) -> (Forward, SocketAddr, Arc<FaultEngine>) {
             });
         }
     });
-    let front = TcpListener::bind("127.0.0.1:0").expect("a front");
-    let address = front.local_addr().expect("an address");
-    let target = Target { dial: Arc::new(Here), port };
-    let faults = ServiceFaults::of(&engine, "cache", false);
-    (
-        Forward::serve(front, target, 10, None, ForwardFaults { link: None, service: faults }).expect("a forward"),
-        address,
-        engine,
-    )
+    port
 }
 
 /// Says something, and reads all that comes; how it ended.
-async fn talk(address: SocketAddr) -> Result<String, ErrorKind> {
+pub(super) async fn talk(address: SocketAddr) -> Result<String, ErrorKind> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let mut greeting = [0; 2];
     stream.read_exact(&mut greeting).await.map_err(|error| error.kind())?;

@@ -8,32 +8,41 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Ver
 use scenario::spec::sections::MockResponse;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
+use tokio::time::sleep;
 
-use super::body::MockBody;
+use super::body::{Ending, MockBody};
 use super::fault::Wire;
 use super::template::{Rendering, TooLarge};
-use crate::listener::Reset;
+use crate::listener::{Broken, Reset};
 use crate::memory_budget::Share;
 
 /// An answer that is ready to be sent. Cloning it is cheap.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
     headers: HeaderMap,
-    pub(super) body: Bytes,
-    pub(super) delay: Option<Duration>,
+    pub(crate) body: Bytes,
+    pub(crate) delay: Option<Duration>,
     /// The way in which it reaches the client.
-    pub(super) wire: Wire,
+    pub(crate) wire: Wire,
 }
 
 impl Answer {
     /// An answer with nothing but a status. One that cannot end a request is answered with 500, see [`final_status`].
-    pub(super) fn empty(status: u16) -> Self {
+    pub(crate) fn empty(status: u16) -> Self {
         final_status(status).map_or_else(|| no_end(status), |status| Self::new(status, Bytes::new()))
     }
 
+    /// The answer of another server, whose head came with these headers. Those of the connection are not passed on.
+    pub(crate) fn of_service(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> Self {
+        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            headers.remove(name);
+        }
+        Self { headers, ..Self::new(status, body) }
+    }
+
     /// An answer of ours, for people to read.
-    pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Self {
+    pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Self {
         let mut answer = Self::new(status, text.into().into());
         answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
         answer
@@ -121,12 +130,12 @@ impl Answer {
     }
 
     /// True when nothing of it reaches the client.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         matches!(self.wire, Wire::Silent { .. })
     }
 
     /// The same answer, which reaches the client in another way.
-    pub(super) fn with_wire(self, wire: Wire) -> Self {
+    pub(crate) fn with_wire(self, wire: Wire) -> Self {
         Self { wire, ..self }
     }
 
@@ -147,9 +156,41 @@ impl Answer {
         self
     }
 
+    /// The same answer, when another would have come.
+    pub(super) fn in_time_of(self, other: &Self) -> Self {
+        Self { delay: other.delay, ..self }
+    }
+
+    /// The same answer, later by so much.
+    pub(crate) fn delayed(self, delay: Duration) -> Self {
+        let delay = self.delay.unwrap_or_default() + delay;
+        Self { delay: Some(delay).filter(|delay| !delay.is_zero()), ..self }
+    }
+
+    /// Waits as long as the answer takes, and gives it as it is on the wire. One that never comes ends the connection.
+    pub(crate) async fn deliver(
+        self,
+        to: &Method,
+        version: Version,
+        share: Share,
+        reset: Reset,
+    ) -> Result<Response<MockBody>, Broken> {
+        if let Some(delay) = self.delay {
+            sleep(delay).await;
+        }
+        if let Wire::Silent { wait, ending } = self.wire {
+            sleep(wait).await;
+            if ending == Ending::Reset {
+                reset.arm();
+            }
+            return Err(Broken);
+        }
+        Ok(self.send(to, version, share, reset))
+    }
+
     /// The answer on the wire. `HEAD` is told the length of the body without getting it. An answer without a body cannot break
     /// off.
-    pub(super) fn send(self, to: &Method, version: Version, share: Share, reset: Reset) -> Response<MockBody> {
+    fn send(self, to: &Method, version: Version, share: Share, reset: Reset) -> Response<MockBody> {
         let Self { status, mut headers, mut body, wire, .. } = self;
         let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         if *to == Method::HEAD && has_body {

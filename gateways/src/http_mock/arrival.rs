@@ -58,6 +58,9 @@ impl Arrival {
             Some((_, incoming)) => read(body, incoming, self.watch.as_mut(), &self.limits).await,
             None => Err(Broken::Incomplete),
         };
+        if let (Some((head, _)), Ok(())) = (&self.coming, &outcome) {
+            self.mock.before(head).await;
+        }
         match (self.coming.take(), outcome) {
             (Some((head, body)), Ok(())) if *method == Method::CONNECT => {
                 self.mock.refuse(head, body, Answer::text(StatusCode::METHOD_NOT_ALLOWED, "a mock is no proxy\n"))

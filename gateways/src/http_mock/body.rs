@@ -14,16 +14,16 @@ use crate::memory_budget::Share;
 
 /// An answer that breaks off, and the connection with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BreakOff {
+pub(crate) struct BreakOff {
     /// How many bytes of the body are sent before; its head says that there are more.
-    pub(super) after_bytes: usize,
+    pub(crate) after_bytes: usize,
     /// The end of the connection.
-    pub(super) ending: Ending,
+    pub(crate) ending: Ending,
 }
 
 /// The end of a connection whose answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// It is closed: the client sees a body that is too short.
     Close,
     /// It is reset: the client sees an error of the connection.
@@ -32,7 +32,7 @@ pub(super) enum Ending {
 
 /// The body of an answer, with the memory that is given back once it was handed on.
 #[derive(Debug)]
-pub(super) struct MockBody {
+pub(crate) struct MockBody {
     content: Content,
     _share: Share,
 }
@@ -72,17 +72,17 @@ struct Beginning {
 
 impl MockBody {
     /// A body that is sent as it is.
-    pub(super) fn whole(body: Bytes, share: Share) -> Self {
+    pub(crate) fn whole(body: Bytes, share: Share) -> Self {
         Self { content: Content::Whole(Full::new(body)), _share: share }
     }
 
     /// A body of which so many bytes come in a second.
-    pub(super) fn slow(body: Bytes, share: Share, bytes_per_second: u64) -> Self {
+    pub(crate) fn slow(body: Bytes, share: Share, bytes_per_second: u64) -> Self {
         Self { content: Content::Slow(Dribble::new(body, bytes_per_second)), _share: share }
     }
 
     /// A body that breaks off, on a connection that this resets.
-    pub(super) fn broken(body: &Bytes, share: Share, break_off: BreakOff, reset: Reset) -> Self {
+    pub(crate) fn broken(body: &Bytes, share: Share, break_off: BreakOff, reset: Reset) -> Self {
         let sent = body.slice(..break_off.after_bytes.min(body.len()));
         let beginning = Beginning {
             // One more than is sent, so that a client misses something whatever the body is.

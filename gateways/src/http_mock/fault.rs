@@ -1,6 +1,5 @@
-//! Answers of mocks that a fault changes, or gives in their place.
+//! Answers of mocks, and of containers that speak HTTP, that a fault changes, or gives in their place.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,10 +13,9 @@ use serde_json::Value as Json;
 
 use super::answer::Answer;
 use super::body::{BreakOff, Ending};
-use crate::faults::{Fault, milliseconds};
+use super::memory::{AnswerMemory, RequestKey};
+use crate::faults::{Decision, Fault, milliseconds};
 
-/// The most first answers that are remembered for `stale`.
-const MOST_REMEMBERED: usize = 1000;
 /// JSON that cannot be read.
 const BROKEN_JSON: &str = r#"{"status": "ok", "data": [{"id": 1, "value": "#;
 /// Content types of injected answers.
@@ -26,7 +24,7 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The way in which an answer reaches the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     /// As it is.
     #[default]
     Whole,
@@ -38,30 +36,50 @@ pub(super) enum Wire {
     Dribble(u64),
 }
 
-/// The first answers to each method and path, for `stale`.
-#[derive(Debug, Default)]
-pub(super) struct FirstAnswers(HashMap<String, Answer>);
+/// The outcome of a decision on the answer of a service.
+#[derive(Debug)]
+pub(crate) enum Applied {
+    /// No fault changes it.
+    AsItIs,
+    /// A fault changed it.
+    Changed(Answer),
+    /// A fault hit it, and found nothing to change.
+    WithoutEffect,
+}
 
-impl FirstAnswers {
-    /// Remembers an answer, unless there was one before; gives the first one.
-    fn first(&mut self, key: &str, answer: &Answer) -> Option<Answer> {
-        if let Some(first) = self.0.get(key) {
-            return Some(first.clone());
+/// Carries the fault of a request that reached its service out on the answer, and remembers the answer. `other` is the answer to
+/// `from` of `wrong_entity`.
+pub(crate) fn apply(
+    decision: &Decision<ToolMode>,
+    answer: &Answer,
+    key: &RequestKey,
+    other: Option<Answer>,
+    memory: &mut AnswerMemory,
+) -> Applied {
+    let applied = match &decision.fault {
+        Some(fault) => match changed(fault, answer, key, other, memory) {
+            Some(changed) => Applied::Changed(changed),
+            None => Applied::WithoutEffect,
+        },
+        None => {
+            memory.first(key, answer);
+            Applied::AsItIs
         }
-        if self.0.len() < MOST_REMEMBERED {
-            self.0.insert(key.to_owned(), answer.clone());
-        }
-        None
-    }
+    };
+    memory.remember(key, answer);
+    applied
+}
 
-    /// Remembers the answer to a request that no fault hit.
-    pub(super) fn remember(&mut self, key: &str, answer: &Answer) {
-        self.first(key, answer);
+/// The path that a decision takes an answer from, for `wrong_entity`.
+pub(crate) fn other_path(decision: &Decision<ToolMode>) -> Option<&str> {
+    match decision.fault.as_ref().map(|fault| &fault.mode) {
+        Some(ToolMode::WrongEntity(wrong)) => wrong.from.as_ref().map(|path| path.as_str()),
+        _ => None,
     }
 }
 
 /// The answer that a fault gives in place of the service.
-pub(super) fn instead(fault: &Fault<ToolMode>) -> Answer {
+pub(crate) fn instead(fault: &Fault<ToolMode>) -> Answer {
     let silent = |wait, ending| Answer::empty(200).with_wire(Wire::Silent { wait, ending });
     match &fault.mode {
         ToolMode::Timeout(timeout) => {
@@ -110,9 +128,14 @@ fn status(code: i64) -> StatusCode {
     u16::try_from(code).ok().and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
-/// The answer of the service after a fault; `None` when the fault changes nothing about it. `key` is the request's method and
-/// path.
-pub(super) fn changed(fault: &Fault<ToolMode>, answer: &Answer, key: &str, first: &mut FirstAnswers) -> Option<Answer> {
+/// The answer of the service after a fault; `None` when the fault changes nothing about it.
+fn changed(
+    fault: &Fault<ToolMode>,
+    answer: &Answer,
+    key: &RequestKey,
+    other: Option<Answer>,
+    memory: &mut AnswerMemory,
+) -> Option<Answer> {
     let json = |change: &dyn Fn(&Json) -> Option<Json>| {
         let document = serde_json::from_slice(&answer.body).ok()?;
         change(&document).map(|changed| answer.clone().with_body(changed.to_string().into()))
@@ -125,7 +148,11 @@ pub(super) fn changed(fault: &Fault<ToolMode>, answer: &Answer, key: &str, first
             let wait = Duration::from_millis(milliseconds(lost.delay_ms.get()));
             Some(answer.clone().with_wire(Wire::Silent { wait, ending: Ending::Close }))
         }
-        ToolMode::WrongData(wrong) => wrong_data(wrong, answer, key, first),
+        ToolMode::WrongData(wrong) => wrong_data(wrong, answer, key, memory),
+        ToolMode::WrongEntity(wrong) => {
+            let other = if wrong.from.is_some() { other } else { memory.other(key) };
+            wrong_entity(answer, other?)
+        }
         ToolMode::DropFields(drop) => {
             let share = drop.share.map(|share| share.get());
             json(&|answer| dropped(answer, &drop.paths, share, fault.seed, &mark.rule, mark.call))
@@ -169,8 +196,14 @@ fn broken_off(truncated: &Truncated, answer: &Answer) -> Option<Answer> {
     (sent < whole).then(|| answer.clone().with_wire(Wire::BreakOff(broken)))
 }
 
-fn wrong_data(wrong: &WrongData, answer: &Answer, key: &str, first: &mut FirstAnswers) -> Option<Answer> {
-    let base = if wrong.stale { first.first(key, answer) } else { None };
+/// The answer about something else, which comes when the right one would have.
+fn wrong_entity(answer: &Answer, other: Answer) -> Option<Answer> {
+    let is_wrong = answer.status.is_success() && other.status.is_success() && other.body != answer.body;
+    is_wrong.then(|| other.in_time_of(answer))
+}
+
+fn wrong_data(wrong: &WrongData, answer: &Answer, key: &RequestKey, memory: &mut AnswerMemory) -> Option<Answer> {
+    let base = if wrong.stale { memory.first(key, answer) } else { None };
     let before = base.as_ref().unwrap_or(answer);
     let document = serde_json::from_slice(&before.body).ok();
     let changed = document.and_then(|document| damaged(&document, wrong));

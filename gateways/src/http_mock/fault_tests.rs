@@ -20,10 +20,15 @@ fn faulted(fault: &str) -> (Running, Arc<FaultEngine>) {
     let routes = format!(
         "record: true, routes: [{{path: /order, sequence: [{{response: '{ORDER}'}}, {{response: '{{\"id\": 8, \"total\": 50}}'}}]}}]"
     );
+    faulted_by(&routes, &format!("{{tool: mock, {fault}}}"))
+}
+
+/// A mock with these routes and these faults.
+fn faulted_by(routes: &str, faults: &str) -> (Running, Arc<FaultEngine>) {
     let text = format!(
         "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
          services: [{{name: mock, type: http_mock, {routes}}}]\n\
-         chaos: {{tool_faults: [{{tool: mock, {fault}}}]}}\n\
+         chaos: {{tool_faults: [{faults}]}}\n\
          invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
     );
     let loaded = load(&text, None);
@@ -161,4 +166,46 @@ async fn more_calls_than_a_rate_allows_are_refused() {
     }
     assert_eq!(statuses, [200, 200, 429, 429], "the clock stands still");
     assert_eq!(engine.record().rules[0].fired, 2);
+}
+
+/// A mock with orders, and these faults.
+fn orders(faults: &str) -> (Running, Arc<FaultEngine>) {
+    let order = |id: u32| format!("{{path: '/orders/{id}', response: {{id: {id}}}}}");
+    let all = "{path: '/orders/{id}', template: true, response: '{\"id\": {{ request.params.id }}}'}";
+    let routes = format!("record: true, routes: [{}, {all}]", order(7));
+    faulted_by(&routes, faults)
+}
+
+#[tokio::test]
+async fn another_entity_is_the_last_one_of_the_same_route_or_of_a_path() {
+    let (running, engine) = orders("{tool: mock, mode: wrong_entity}");
+    assert!(running.get("/orders/1").await.contains(r#""id": 1"#), "there is no other yet");
+    assert_eq!((engine.record().total(), running.journal().exchanges[0].fault.clone()), (0, None));
+    assert!(running.get("/orders/2").await.contains(r#""id": 1"#));
+    assert!(running.get("/orders/2").await.contains(r#""id": 1"#), "the same request again has the same answer");
+    assert!(running.get("/orders/1").await.contains(r#""id": 2"#), "what is remembered is what was right");
+    assert!(running.get("/orders/7").await.contains(r#""id":7"#), "another route has no other yet");
+    let marks = running.journal().exchanges.into_iter().filter_map(|exchange| exchange.fault);
+    assert!(marks.inspect(|mark| assert!(mark.reached && mark.mode == "wrong_entity")).count() == 3);
+    assert_eq!((engine.record().rules[0].matched, engine.record().total()), (5, 3));
+    let (running, engine) = orders("{tool: mock, mode: wrong_entity, from: '/orders/7?x=1'}");
+    assert!(running.get("/orders/1").await.contains(r#""id":7"#));
+    assert!(running.get("/orders/7").await.contains(r#""id":7"#));
+    assert_eq!((engine.record().total(), running.journal().exchanges.len()), (1, 2), "only requests are recorded");
+}
+
+#[tokio::test]
+async fn connections_are_refused_before_they_carry_a_request() {
+    let (running, engine) = orders("{tool: '*', mode: connection_refused, on_calls: [2]}, {tool: mock, mode: empty}");
+    assert_eq!(status(&running.get("/orders/1").await), 200);
+    let mut refused = running.connect().await;
+    let mut nothing = [0; 1];
+    let error = timeout(DEADLINE, refused.read(&mut nothing)).await.expect("an end in time").expect_err("a reset");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(status(&running.get("/orders/1").await), 200);
+    let record = engine.record();
+    let counts: Vec<_> = record.rules.iter().map(|rule| (rule.matched, rule.fired)).collect();
+    assert_eq!(counts, [(3, 1), (2, 2)], "connections and requests");
+    assert!(record.firings.iter().any(|firing| firing.target == "mock:connect"), "{record:?}");
+    assert_eq!(running.journal().exchanges.len(), 2);
 }

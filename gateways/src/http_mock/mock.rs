@@ -8,15 +8,16 @@ use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolM
 
 use super::MockContext;
 use super::answer::Answer;
-use super::fault::{self, FirstAnswers};
+use super::fault::{self, Applied};
 use super::limits::MockLimits;
 use super::matching;
+use super::memory::{AnswerMemory, RequestKey};
 use super::request::{Received, host_name};
 use super::template::{Constants, Names, Rendering};
 use crate::body::IncomingBody;
 use crate::calls::{Call, CallLog};
 use crate::faults::{Decision, ServiceLink, ToolRequest};
-use crate::memory_budget::Share;
+use crate::memory_budget::{Room, Share};
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
 
@@ -30,6 +31,8 @@ pub(super) struct Mock {
     constants: Constants,
     limits: MockLimits,
     state: Mutex<State>,
+    /// The body of a request without one.
+    nothing: IncomingBody,
     calls: Option<Arc<Mutex<CallLog>>>,
 }
 
@@ -46,8 +49,8 @@ enum Prepared {
 struct State {
     /// How many requests each route took.
     taken: Vec<usize>,
-    /// The first answers, for faults that give them again.
-    first: FirstAnswers,
+    /// Answers for faults that give them again.
+    memory: AnswerMemory,
     recorder: Option<Recorder>,
 }
 
@@ -61,15 +64,15 @@ impl Mock {
     ) -> Self {
         let answers: Vec<_> = settings.routes.iter().map(prepare).collect();
         let recorder = settings.record.then(|| Recorder::new(limits.journal));
-        let state = Mutex::new(State { taken: vec![0; answers.len()], first: FirstAnswers::default(), recorder });
+        let state = Mutex::new(State { taken: vec![0; answers.len()], memory: AnswerMemory::default(), recorder });
+        let nothing = IncomingBody::new(0, &Room::new(0));
         let constants =
             Constants { seed: context.seed, replica: context.replica, parameters: context.parameters.clone() };
-        Self { name, settings, answers, context: Arc::clone(context), constants, limits, state, calls }
+        Self { name, settings, answers, context: Arc::clone(context), constants, limits, state, nothing, calls }
     }
 
     /// Answers a request that came whole, and writes both down. `share` grows by what a rendered answer takes.
     pub(super) fn take(&self, head: Exchange, body: IncomingBody, share: &mut Share) -> Answer {
-        let key = format!("{} {}", head.method, head.path);
         let mut state = self.state();
         let url = self.url_for_faults(&head);
         let request =
@@ -78,38 +81,41 @@ impl Mock {
         let mut mark = decision.mark();
         let mut answer = match decision.fault.as_ref().filter(|fault| !fault.mark.reached) {
             Some(fault) => fault::instead(fault),
-            None => self.routed(&mut state, &head, &body, share),
-        };
-        match (&decision.fault, &self.context.faults) {
-            (Some(fault), Some(faults)) if fault.mark.reached => {
-                match fault::changed(fault, &answer, &key, &mut state.first) {
-                    Some(changed) if share.grow(changed.body.len()) => answer = changed,
-                    Some(_) => answer = no_room(),
-                    // Nothing was injected, so nothing is said to be.
-                    None => {
-                        faults.take_back(fault);
+            None => {
+                let (answer, route) = self.routed(&mut state, &head, &body, share);
+                let key = RequestKey::of_route(&head.method, &head.path, &head.query, route);
+                match self.applied(&mut state, &decision, &answer, &key, &head, share) {
+                    Applied::Changed(changed) if share.grow(changed.body.len()) => changed,
+                    Applied::Changed(_) => no_room(),
+                    Applied::AsItIs => answer,
+                    Applied::WithoutEffect => {
                         mark = decision.slowed.clone();
+                        answer
                     }
                 }
             }
-            (None, Some(_)) => state.first.remember(&key, &answer),
-            _ => {}
-        }
+        };
         let is_answered = decision.fault.as_ref().is_none_or(|fault| fault.mark.reached) && !answer.is_silent();
         if let Some((attacked, by)) = request.and_then(|request| self.attack(request, &answer, is_answered)) {
             answer = if share.grow(attacked.body.len()) { attacked } else { no_room() };
             mark = decision.fault.is_some().then_some(mark).flatten().or(Some(by));
         }
-        if !decision.delay.is_zero() {
-            answer.delay = Some(answer.delay.unwrap_or_default() + decision.delay);
-        }
+        answer = answer.delayed(decision.delay);
         self.keep(&mut state, Exchange { fault: mark, ..head }, body, &answer);
         answer
     }
 
+    /// Begins faults that a request begins; it is answered after that.
+    pub(super) async fn before(&self, head: &Exchange) {
+        if let (Some(faults), Some(url)) = (&self.context.faults, self.url_for_faults(head)) {
+            let (method, path) = (head.method.as_str(), head.path.as_str());
+            faults.before_tool(ToolRequest { service: &self.name, method, path, url: &url }).await;
+        }
+    }
+
     /// The way to it, where faults of the network may lie.
     pub(super) fn link(&self) -> Option<ServiceLink> {
-        self.context.faults.as_ref().and_then(|faults| faults.link(&self.name))
+        self.context.faults.as_ref().and_then(|faults| faults.http_link(&self.name))
     }
 
     /// The URL of a request, where some fault may be about it.
@@ -142,16 +148,42 @@ impl Mock {
         }
     }
 
-    /// The answer of the route that takes a request.
-    fn routed(&self, state: &mut State, head: &Exchange, body: &IncomingBody, share: &mut Share) -> Answer {
+    /// Carries the fault of a request out on its answer. One that changes nothing was not injected, and is taken back.
+    fn applied(
+        &self,
+        state: &mut State,
+        decision: &Decision<ToolMode>,
+        answer: &Answer,
+        key: &RequestKey,
+        head: &Exchange,
+        share: &mut Share,
+    ) -> Applied {
+        let Some(faults) = &self.context.faults else { return Applied::AsItIs };
+        let other =
+            fault::other_path(decision).map(|path| self.routed(state, &get(head, path), &self.nothing, share).0);
+        let applied = fault::apply(decision, answer, key, other, &mut state.memory);
+        if let (Applied::WithoutEffect, Some(fault)) = (&applied, &decision.fault) {
+            faults.take_back(fault);
+        }
+        applied
+    }
+
+    /// The answer of the route that takes a request, and which route that is.
+    fn routed(
+        &self,
+        state: &mut State,
+        head: &Exchange,
+        body: &IncomingBody,
+        share: &mut Share,
+    ) -> (Answer, Option<usize>) {
         let request = Received::new(head, body);
         let Some((route, params)) = matching::find(&self.settings.routes, &request) else {
-            return Answer::empty(status_of(self.settings.default_response.get()));
+            return (Answer::empty(status_of(self.settings.default_response.get())), None);
         };
         let turn = state.taken[route];
         state.taken[route] += 1;
         let names = Names { request: &request, params: &params, constants: &self.constants };
-        self.answer(route, turn, &names, share)
+        (self.answer(route, turn, &names, share), Some(route))
     }
 
     /// Writes a request down that no route is asked about, with the answer that it gets.
@@ -262,6 +294,13 @@ impl Mock {
             response_body: text,
         }
     }
+}
+
+/// A request for another path with the same headers.
+fn get(head: &Exchange, path: &str) -> Exchange {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let query = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    Exchange { method: "GET".to_owned(), path: path.to_owned(), query, fault: None, ..head.clone() }
 }
 
 /// The answer to a request that finds no memory, because too many large ones are under way.

@@ -23,6 +23,7 @@ mod fault_program_tests;
 mod fault_tests;
 mod limits;
 mod matching;
+mod memory;
 mod mock;
 mod request;
 mod server;
@@ -48,7 +49,10 @@ use scenario::evidence::{Audited, Evidence, Exchange, Fired, Journal, Limit};
 use scenario::spec::sections::HttpMock;
 use serde_json::Value as Json;
 
+pub(crate) use answer::Answer;
+pub(crate) use fault::{Applied, apply, instead, other_path};
 pub use limits::MockLimits;
+pub(crate) use memory::{AnswerMemory, RequestKey};
 pub use request::LONGEST_METHOD;
 
 use super::calls::CallLog;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use tokio::time::sleep;
 
 use super::arrival::Arrival;
-use super::body::{Ending, MockBody};
-use super::fault::Wire;
+use super::body::MockBody;
 use super::limits::{HEAD_BYTES, HTTP2_HEAD_BYTES, MockLimits, STREAMS, WINDOW_BYTES};
 use super::mock::Mock;
 use crate::listener::{
@@ -65,16 +63,6 @@ impl Server {
         let (parts, body) = request.into_parts();
         let arrival = Arrival::new(mock, &parts, self.limits, &self.room);
         let answer = arrival.answer(&parts.method, body, &mut share).await;
-        if let Some(delay) = answer.delay {
-            sleep(delay).await;
-        }
-        if let Wire::Silent { wait, ending } = answer.wire {
-            sleep(wait).await;
-            if ending == Ending::Reset {
-                reset.arm();
-            }
-            return Err(Broken);
-        }
-        Ok(answer.send(&parts.method, parts.version, share, reset))
+        answer.deliver(&parts.method, parts.version, share, reset).await
     }
 }

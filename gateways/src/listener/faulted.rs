@@ -39,13 +39,18 @@ struct Chunk {
 pub(super) enum Beginning {
     /// It can be served.
     Served,
-    /// The client has given up, or the agent has ended.
+    /// It was refused, the client has given up, or the agent has ended.
     Over,
 }
 
 /// Waits until a partition that holds a new connection is over. Without an end, what the client sends goes nowhere.
 pub(super) async fn begin(stream: &mut TcpStream, faults: &ConnectionFaults, activity: &Arc<Activity>) -> Beginning {
     let _under_way = activity.begin();
+    if faults.is_refused {
+        // Where that cannot be done, an orderly end is all there is.
+        let _ = stream.set_zero_linger();
+        return Beginning::Over;
+    }
     match faults.held() {
         None => Beginning::Served,
         Some(Hold::Until(end)) => {

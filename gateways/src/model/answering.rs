@@ -1,7 +1,8 @@
 //! Answers that are there as a whole: those of scripts and recordings.
 
 use bytes::Bytes;
-use scenario::dialect::Answer;
+use http::HeaderMap;
+use scenario::dialect::{Answer, ReadLimits};
 use scenario::evidence::{Dialect, TokenCount};
 use scenario::spec::sections::LlmMode;
 use tokio::time::sleep;
@@ -11,6 +12,7 @@ use super::limits::READ;
 use super::refusal::Refusal;
 use super::replay::Replay;
 use super::request::ModelRequest;
+use super::rewriting::{Rewritten, rewrite};
 use super::script::Player;
 use super::ticket::{Outcome, Ticket};
 use super::wire::{Embedding, embeddings, models};
@@ -22,6 +24,14 @@ pub(super) struct Whole {
     pub(super) outcome: Outcome,
     /// Where it breaks off.
     pub(super) cut: Option<Cut>,
+    /// The headers of the provider, for an answer that a fault changed.
+    pub(super) headers: Option<HeaderMap>,
+}
+
+impl Whole {
+    fn new(body: Bytes, outcome: Outcome) -> Self {
+        Self { body, outcome, cut: None, headers: None }
+    }
 }
 
 /// The answer of a script, after the fault that changes it. `take_back` is called for one that changes nothing.
@@ -35,14 +45,14 @@ pub(super) async fn play(
     let dialect = asked.route.dialect;
     if dialect == Dialect::Models {
         let body = models(asked.route.shape, asked.route.looked_up.as_deref()).to_string().into();
-        return Ok(Whole { body, outcome: Outcome { status: 200, ..Outcome::default() }, cut: None });
+        return Ok(Whole::new(body, Outcome { status: 200, ..Outcome::default() }));
     }
     let billed = Outcome { status: 200, billed: true, billed_model: asked.model.clone(), ..Outcome::default() };
     if dialect == Dialect::Embeddings {
         let Embedding { body, tokens } = embeddings(&asked.body, &asked.model)?;
         let tokens = TokenCount { input: tokens, estimated: true, ..TokenCount::default() };
         let outcome = Outcome { tokens: Some(tokens), ..billed };
-        return Ok(Whole { body: body.to_string().into(), outcome, cut: None });
+        return Ok(Whole::new(body.to_string().into(), outcome));
     }
     let mut played = player.play(asked)?;
     ticket.turn = played.turn;
@@ -59,30 +69,55 @@ pub(super) async fn play(
     if let Some(cut) = cut {
         body.truncate(cut.bytes);
     }
-    let answer = read(dialect, asked.stream, &body);
+    let answer = read(dialect, asked.stream, &body, READ);
     let tokens = Some(played.reply.tokens);
     let outcome = Outcome { stream: asked.stream, answer, tokens, turn: played.turn, ..billed };
-    Ok(Whole { body, outcome, cut })
+    Ok(Whole { cut, ..Whole::new(body, outcome) })
 }
 
-/// The answer of a recording.
-pub(super) fn repeat(replay: &Replay, asked: &ModelRequest, redacted: &str) -> Result<Whole, Refusal> {
-    let recorded = replay.find(asked, redacted)?;
+/// The answer of a recording, after the fault that changes it. `take_back` is called for one that changes nothing.
+pub(super) fn repeat(
+    replay: &Replay,
+    asked: &ModelRequest,
+    redacted: &str,
+    fault: Option<&Fault<LlmMode>>,
+    number: u64,
+    take_back: impl FnOnce(),
+) -> Result<Whole, Refusal> {
+    let found = replay.find(asked, redacted)?;
+    let recorded = found.recorded;
     let body = Bytes::copy_from_slice(recorded.response.as_bytes());
     let outcome = Outcome {
         status: recorded.status,
         stream: recorded.stream,
-        answer: read(recorded.dialect, recorded.stream, &body),
+        answer: read(recorded.dialect, recorded.stream, &body, READ),
         billed: asked.route.is_billed() && (200..300).contains(&recorded.status),
         billed_model: asked.model.clone(),
         ..Outcome::default()
     };
-    Ok(Whole { body, outcome, cut: None })
+    let Some(fault) = fault else { return Ok(Whole::new(body, outcome)) };
+    let is_read = (200..300).contains(&recorded.status);
+    let rewritten = is_read.then(|| rewrite(fault, asked, recorded.stream, &body, number)).flatten();
+    let Some(rewritten) = rewritten else {
+        take_back();
+        return Ok(Whole::new(body, outcome));
+    };
+    replay.offer_again(found);
+    Ok(changed(rewritten, recorded.dialect, outcome))
 }
 
-fn read(dialect: Dialect, stream: bool, body: &[u8]) -> Option<Answer> {
+/// An answer that a fault changed, with what the agent gets of it and what it costs.
+pub(super) fn changed(rewritten: Rewritten, dialect: Dialect, outcome: Outcome) -> Whole {
+    let Rewritten { body, cut, original } = rewritten;
+    let answer = read(dialect, outcome.stream, &body, READ);
+    let outcome = Outcome { answer, billed_answer: Some(original), ..outcome };
+    Whole { cut, ..Whole::new(body, outcome) }
+}
+
+/// Reads an answer that is there as a whole; `None` when it is none.
+pub(super) fn read(dialect: Dialect, stream: bool, body: &[u8], limits: ReadLimits) -> Option<Answer> {
     match stream {
-        true => Some(Answer::read_stream(dialect, body, READ)),
-        false => Answer::read_whole(dialect, body, READ),
+        true => Some(Answer::read_stream(dialect, body, limits)),
+        false => Answer::read_whole(dialect, body, limits),
     }
 }

@@ -11,6 +11,7 @@ use scenario::chaos::{broken_arguments, drifted, gibberish};
 use scenario::spec::sections::LlmMode;
 use tokio::time::sleep;
 
+use super::event_ends::event_ends;
 use super::refusal::Refusal;
 use super::server::{AnswerBody, Broken};
 use super::wire::{Finish, Reply};
@@ -118,7 +119,7 @@ pub(super) fn cut_of(mode: &LlmMode, body: &[u8], stream: bool) -> Option<Cut> {
         }
         _ => return None,
     };
-    let after_events = || memchr::memmem::find_iter(body, b"\n\n").map(|at| at + 2).nth(chunks.checked_sub(1)?);
+    let after_events = || event_ends(body).nth(chunks.checked_sub(1)?);
     let bytes =
         if stream { after_events().unwrap_or(if chunks == 0 { 0 } else { body.len() }) } else { body.len() / 2 };
     Some(Cut { bytes, wait })

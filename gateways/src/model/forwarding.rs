@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::failure::{Failure, FailureClass};
-use super::limits::RetryLimits;
+use super::limits::{ANSWER_BYTES, RetryLimits};
 use super::pace::Pace;
 use super::provider::{Call, ProviderHealth, Verdict};
 use super::proxy::{Proxy, chain};
@@ -21,6 +21,7 @@ use super::request::ModelRequest;
 use super::ticket::Ticket;
 use crate::clock::Clock;
 use crate::entropy;
+use crate::memory_budget::Share;
 
 /// How many failed tries of a call are kept.
 const MOST_TRIES: usize = 50;
@@ -43,7 +44,10 @@ pub(super) struct Forwarding {
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) response: reqwest::Response,
-    pub(super) first: Option<Bytes>,
+    /// What has been read of it.
+    pub(super) read: Vec<Bytes>,
+    /// How it broke off, when it did while it was read.
+    pub(super) broken: Option<reqwest::Error>,
 }
 
 /// A call while it is tried. When it is dropped before its end, the agent hung up.
@@ -236,7 +240,7 @@ impl Arrived {
             return Err(Failure::answered(class, response).await);
         }
         match response.chunk().await {
-            Ok(first) => Ok(Self { response, first }),
+            Ok(first) => Ok(Self { response, read: first.into_iter().collect(), broken: None }),
             Err(error) => {
                 let message = format!("the upstream's answer broke off: {}", chain(&error.without_url()));
                 Err(Failure::unreachable(Refusal::passing(StatusCode::BAD_GATEWAY, "upstream_broke_off", message)))
@@ -245,7 +249,29 @@ impl Arrived {
     }
 
     fn failed(failure: Failure) -> Result<Self, Refusal> {
-        failure.into_answer().map(|response| Self { response, first: None })
+        failure.into_answer().map(|response| Self { response, read: Vec::new(), broken: None })
+    }
+
+    /// Reads the answer to its end. `None` when it breaks off, or is larger than an answer that is read may be: it passes then.
+    pub(super) async fn collect(&mut self, share: &mut Share) -> Option<Vec<u8>> {
+        let mut size = self.read.iter().map(Bytes::len).sum::<usize>();
+        loop {
+            match self.response.chunk().await {
+                Ok(Some(part)) => {
+                    size += part.len();
+                    let fits = size <= ANSWER_BYTES && share.grow(part.len());
+                    self.read.push(part);
+                    if !fits {
+                        return None;
+                    }
+                }
+                Ok(None) => return Some(self.read.concat()),
+                Err(error) => {
+                    self.broken = Some(error);
+                    return None;
+                }
+            }
+        }
     }
 
     pub(super) fn headers(&self) -> &HeaderMap {

@@ -5,38 +5,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, StreamBody};
+use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use scenario::evidence::{Body, Dialect};
 use scenario::spec::sections::LlmMode;
 use serde_json::Value as Json;
 use tokio::time::sleep;
 
-use super::answering::{Whole, play, repeat};
+use super::answering::{Whole, changed, play, repeat};
 use super::fault::{self, Instead};
 use super::forwarding::{Arrived, Forwarding};
 use super::ledger::{Begun, Ledger};
 use super::limits::ModelGatewayLimits;
 use super::pace::Pace;
-use super::passing::{Head, Passing};
-use super::proxy::{self, Proxy};
-use super::refusal::{Refusal, Shape};
+use super::passing::Head;
+use super::proxy::Proxy;
+use super::refusal::Refusal;
 use super::replay::Replay;
-use super::request::{self, ModelRequest, no_room};
+use super::request::{self, ModelRequest};
+use super::rewriting::rewrite;
 use super::route::Route;
 use super::script::Player;
 use super::server::{AnswerBody, Broken};
 use super::settings::{ModelSettings, Source};
 use super::ticket::{Outcome, Ticket};
 use crate::body::IncomingBody;
-use crate::faults::{Decision, FaultEngine, MODEL, ServiceLink};
+use crate::faults::{Decision, Fault, FaultEngine, MODEL, ServiceLink};
 use crate::listener::Reset;
 use crate::memory_budget::Room;
 use crate::redact::Redactor;
-
-/// The type of a stream of events.
-const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 /// What answers requests.
 pub(super) struct Gateway {
@@ -44,13 +41,13 @@ pub(super) struct Gateway {
     pub(super) bounds: ModelGatewayLimits,
     pub(super) answers: Answers,
     token: String,
-    room: Room,
+    pub(super) room: Room,
     /// Whether the records have ended; then every request is refused.
     pub(super) sealed: AtomicBool,
     /// How many answers were sent, for their ids.
-    sent: AtomicU64,
+    pub(super) sent: AtomicU64,
     /// The faults that hit calls on purpose.
-    faults: Option<Arc<FaultEngine>>,
+    pub(super) faults: Option<Arc<FaultEngine>>,
 }
 
 /// Where answers come from.
@@ -109,7 +106,7 @@ impl Gateway {
             .and_then(|()| request::authorize(&parts, &self.token))
             .and_then(|()| ModelRequest::new(&route, &parts.method, body.kept(), &mut share));
         let mut ticket = self.begin(&route, &body, asked.as_ref().ok());
-        let decision = self.decide(asked.as_ref().ok());
+        let decision = self.decide(asked.as_ref().ok()).await;
         ticket.fault = decision.mark();
         if !decision.delay.is_zero() {
             sleep(decision.delay).await;
@@ -118,7 +115,7 @@ impl Gateway {
             Some(Instead::Refusal(refusal, retry_after)) => {
                 let mut response = self.refused(&refusal, route.shape, Some(ticket));
                 retry_after.map(|seconds| response.headers_mut().insert(header::RETRY_AFTER, seconds));
-                return Ok(response);
+                return Ok(self.slowed(response, &decision));
             }
             Some(Instead::Silence(wait)) => {
                 unanswered(&mut ticket);
@@ -136,11 +133,12 @@ impl Gateway {
             Ok(asked) => self.answer_asked(&asked, &parts, body, &mut ticket, &decision).await,
             Err(refusal) => Err(refusal),
         };
-        Ok(match answered {
+        let response = match answered {
             Ok(Answered::Whole(whole)) => self.send(whole, route.shape, ticket),
             Ok(Answered::Passing(arrived, head)) => self.pass(*arrived, head, ticket),
             Err(refusal) => self.refused(&refusal, route.shape, Some(ticket)),
-        })
+        };
+        Ok(self.slowed(response, &decision))
     }
 
     /// The way to it, where faults of the network may lie.
@@ -149,12 +147,15 @@ impl Gateway {
     }
 
     /// Asks the fault engine about a request. Lists of models and embeddings are spared.
-    fn decide(&self, asked: Option<&ModelRequest>) -> Decision<LlmMode> {
+    async fn decide(&self, asked: Option<&ModelRequest>) -> Decision<LlmMode> {
         let is_conversation = |asked: &ModelRequest| {
             matches!(asked.route.dialect, Dialect::Chat | Dialect::Responses | Dialect::Messages)
         };
         match (&self.faults, asked.is_some_and(is_conversation)) {
-            (Some(faults), true) => faults.model(),
+            (Some(faults), true) => {
+                faults.before_model().await;
+                faults.model()
+            }
             _ => Decision::none(),
         }
     }
@@ -189,21 +190,18 @@ impl Gateway {
                 if billed {
                     ticket.admit(&asked.model)?;
                 }
-                let fault = decision.fault.as_ref();
-                let take_back = |ticket: &mut Ticket| {
-                    ticket.fault = decision.slowed.clone();
-                    if let (Some(fault), Some(faults)) = (fault, &self.faults) {
-                        faults.take_back(fault);
-                    }
-                };
-                play(player, asked, ticket, fault, take_back).await.map(Answered::Whole)
+                let take_back = |ticket: &mut Ticket| self.take_back(decision, ticket);
+                play(player, asked, ticket, decision.fault.as_ref(), take_back).await.map(Answered::Whole)
             }
             Answers::Recording(replay) => {
                 let redacted = self.ledger.redactor.bytes(body.kept());
                 if billed {
                     ticket.admit(&asked.model)?;
                 }
-                repeat(replay, asked, &String::from_utf8_lossy(&redacted)).map(Answered::Whole)
+                let (fault, number) = (decision.fault.as_ref(), self.sent.load(Ordering::Relaxed));
+                let take_back = || self.take_back(decision, ticket);
+                let redacted = String::from_utf8_lossy(&redacted);
+                repeat(replay, asked, &redacted, fault, number, take_back).map(Answered::Whole)
             }
             Answers::Upstream(forwarding) => {
                 let proxy = &forwarding.proxy;
@@ -213,80 +211,55 @@ impl Gateway {
                     ticket.admit(&model)?;
                 }
                 let body = Bytes::copy_from_slice(body.kept());
-                let head = head_of(asked, model, forwarding, &body);
-                let arrived = forwarding.forward(asked, parts, body, ticket).await?;
+                let mut head = head_of(asked, model, forwarding, &body);
+                let mut arrived = forwarding.forward(asked, parts, body, ticket).await?;
+                head.take(&arrived);
+                if let Some(fault) = &decision.fault {
+                    match self.change(asked, &mut arrived, &head, fault).await {
+                        Some(whole) => return Ok(Answered::Whole(whole)),
+                        None => self.take_back(decision, ticket),
+                    }
+                }
                 Ok(Answered::Passing(Box::new(arrived), head))
             }
         }
     }
 
-    /// Sends an answer that is there as a whole.
-    fn send(&self, answer: Whole, shape: Shape, mut ticket: Ticket) -> Response<AnswerBody> {
-        let Whole { body, mut outcome, cut } = answer;
+    /// Changes the answer of an upstream, after its end has come. `None` when it passes as it is.
+    async fn change(
+        &self,
+        asked: &ModelRequest,
+        arrived: &mut Arrived,
+        head: &Head,
+        fault: &Fault<LlmMode>,
+    ) -> Option<Whole> {
+        if !head.status.is_success() {
+            return None;
+        }
+        let proxy = &head.forwarding.proxy;
         let mut share = self.room.share();
-        if !share.grow(body.len()) {
-            return self.refused(&no_room(), shape, Some(ticket));
-        }
-        let (status, stream) = (outcome.status, outcome.stream);
-        let mut kept = IncomingBody::new(self.bounds.kept_body_bytes, &self.room);
-        let _ = kept.push(&body);
-        outcome.response = kept.into_evidence();
-        ticket.finish(outcome);
-        let body = share.hold(body);
-        let mut response = match cut {
-            Some(cut) => Response::new(fault::broken_body(body, cut.wait)),
-            None => whole(body),
+        let body = Bytes::from(proxy.scrubbed_bytes(&arrived.collect(&mut share).await?));
+        let rewritten = rewrite(fault, asked, head.stream, &body, self.sent.load(Ordering::Relaxed))?;
+        let mut original = IncomingBody::new(self.bounds.kept_body_bytes, &self.room);
+        let _ = original.push(&body);
+        let outcome = Outcome {
+            status: head.status.as_u16(),
+            stream: head.stream,
+            original: Some(original.into_evidence()),
+            from_upstream: true,
+            billed: head.billed,
+            billed_model: head.billed_model.clone(),
+            ..Outcome::default()
         };
-        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        self.head(&mut response, if stream { EVENTS } else { "application/json" });
-        response
+        let headers = Some(proxy.answer_headers(arrived.headers()));
+        Some(Whole { headers, ..changed(rewritten, head.dialect, outcome) })
     }
 
-    /// Passes the answer of an upstream on.
-    fn pass(&self, upstream: Arrived, mut head: Head, ticket: Ticket) -> Response<AnswerBody> {
-        let scrubber = head.forwarding.proxy.scrubber();
-        let text = |name| upstream.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        head.status = upstream.response.status();
-        head.stream = text(header::CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
-        head.retry_after = text(header::RETRY_AFTER).map(ToOwned::to_owned);
-        let status = head.status;
-        let mut headers = proxy::passed(upstream.headers());
-        let leaking: Vec<_> = headers
-            .iter()
-            .filter(|(_, value)| scrubber.finds(value.as_bytes()))
-            .map(|(name, _)| name.clone())
-            .collect();
-        leaking.into_iter().for_each(|name| drop(headers.remove(name)));
-        let passing = Passing::new(upstream, head, scrubber, self.bounds.kept_body_bytes, &self.room, ticket);
-        let mut response = Response::new(StreamBody::new(passing.into_frames()).boxed_unsync());
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        response
-    }
-
-    /// Sends a refusal.
-    fn refused(&self, refusal: &Refusal, shape: Shape, ticket: Option<Ticket>) -> Response<AnswerBody> {
-        let body = refusal.body(shape);
-        if let Some(mut ticket) = ticket {
-            ticket.refuse(refusal, &body);
-        }
-        let mut response = whole(body);
-        *response.status_mut() = refusal.status;
-        self.head(&mut response, "application/json");
-        if refusal.is_final {
-            response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-        }
-        response
-    }
-
-    fn head(&self, response: &mut Response<AnswerBody>, content_type: &'static str) {
-        let number = self.sent.fetch_add(1, Ordering::Relaxed);
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        if let Ok(id) = HeaderValue::from_str(&format!("req_{number}")) {
-            headers.insert("x-request-id", id.clone());
-            headers.insert("request-id", id);
+    /// Takes the fault of a call back, because it found nothing to change.
+    fn take_back(&self, decision: &Decision<LlmMode>, ticket: &mut Ticket) {
+        ticket.fault = decision.slowed.clone();
+        if let (Some(fault), Some(faults)) = (&decision.fault, &self.faults) {
+            faults.take_back(fault);
         }
     }
 }
@@ -314,8 +287,4 @@ fn head_of(asked: &ModelRequest, model: String, forwarding: &Arc<Forwarding>, bo
 fn unanswered(ticket: &mut Ticket) {
     ticket
         .finish(Outcome { problem: Some("a fault left the call without an answer".to_owned()), ..Outcome::default() });
-}
-
-fn whole(body: Bytes) -> Response<AnswerBody> {
-    Response::new(Full::new(body).map_err(|never| match never {}).boxed_unsync())
 }

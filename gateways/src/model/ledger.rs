@@ -115,17 +115,19 @@ impl Ledger {
         let response = redacted_body(outcome.response, &self.redactor);
         let answer = outcome.answer.unwrap_or_default();
         let billed = outcome.billed;
-        let tokens = match (billed, outcome.tokens.or(answer.usage)) {
+        // A provider bills what it answered, whatever a fault made of it.
+        let counted = outcome.billed_answer.as_ref().unwrap_or(&answer);
+        let tokens = match (billed, outcome.tokens.or(counted.usage)) {
             (false, _) => TokenCount::default(),
             // A stream that was cut was counted only up to its beginning.
-            (true, Some(tokens)) if outcome.stream && !answer.ended && outcome.tokens.is_none() => {
-                let output = estimated(0, answer.bytes()).output.max(tokens.output);
+            (true, Some(tokens)) if outcome.stream && !counted.ended && outcome.tokens.is_none() => {
+                let output = estimated(0, counted.bytes()).output.max(tokens.output);
                 TokenCount { output, estimated: true, ..tokens }
             }
             (true, Some(tokens)) => tokens,
-            (true, None) => estimated(request_bytes as u64, answer.bytes()),
+            (true, None) => estimated(request_bytes as u64, counted.bytes()),
         };
-        let cost = billed.then(|| self.cost_of(&outcome.billed_model, &answer, &tokens)).flatten();
+        let cost = billed.then(|| self.cost_of(&outcome.billed_model, counted, &tokens)).flatten();
         let mut entries = self.entries();
         if reserved {
             entries.reserved = entries.reserved.saturating_sub(1);
@@ -142,6 +144,8 @@ impl Ledger {
         let ended = began.map_or_else(|| self.clock.elapsed_ms(), |began| began.saturating_add(duration_ms));
         self.add_proposals(&mut entries, (index, ended), &answer);
         let response = if index < entries.calls.len() { entries.fit(response, &self.bounds) } else { response };
+        let original = outcome.original.map(|original| redacted_body(original, &self.redactor));
+        let original = original.map(|original| entries.fit(original, &self.bounds));
         if let Some(call) = entries.calls.get_mut(index) {
             call.duration_ms = duration_ms;
             call.response_model = answer.model.map(|model| self.text(&model, NAME_BYTES));
@@ -158,6 +162,7 @@ impl Ledger {
             call.tries = tries.map(|one| UpstreamTry { reason: self.text(&one.reason, NAME_BYTES), ..one }).collect();
             call.provider = outcome.provider.map(|failure| self.redacted(failure));
             call.fault = outcome.fault;
+            call.original = original;
             call.problem = outcome.problem.map(|problem| self.text(&problem, NAME_BYTES));
         }
         let usage = entries.usage.clone();

@@ -21,6 +21,7 @@
 
 mod answering;
 mod entries;
+mod event_ends;
 mod failure;
 mod fault;
 mod forwarding;
@@ -34,11 +35,14 @@ mod proxy;
 mod refusal;
 mod replay;
 mod request;
+mod rewriting;
 mod route;
 mod script;
 mod scrub;
+mod sending;
 mod server;
 mod settings;
+mod slow_body;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

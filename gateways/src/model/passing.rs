@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use hyper::body::Frame;
 use scenario::dialect::{Answer, StreamReader};
 use scenario::evidence::Dialect;
@@ -39,6 +39,16 @@ pub(super) struct Head {
     pub(super) billed_model: String,
 }
 
+impl Head {
+    /// Takes what the head of an answer says.
+    pub(super) fn take(&mut self, arrived: &Arrived) {
+        let text = |name| arrived.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        self.status = arrived.response.status();
+        self.stream = text(header::CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
+        self.retry_after = text(header::RETRY_AFTER).map(ToOwned::to_owned);
+    }
+}
+
 /// An answer while it passes. When it is dropped before its end, the agent hung up.
 pub(super) struct Passing {
     source: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
@@ -66,12 +76,14 @@ impl Passing {
         room: &Room,
         ticket: Ticket,
     ) -> Self {
+        let read = stream::iter(arrived.read).map(Ok);
+        let broken = stream::iter(arrived.broken).map(Err);
         let reader = match head.stream {
             true => Reader::Events(Box::new(StreamReader::new(head.dialect, READ))),
             false => Reader::Whole(IncomingBody::new(ANSWER_BYTES, room)),
         };
         Self {
-            source: Box::pin(stream::iter(arrived.first.map(Ok)).chain(arrived.response.bytes_stream())),
+            source: Box::pin(read.chain(broken).chain(arrived.response.bytes_stream())),
             head,
             scrubber,
             kept: Some(IncomingBody::new(kept_bytes, room)),

@@ -91,15 +91,33 @@ impl Proxy {
 
     /// A text without the key.
     pub(super) fn scrubbed(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.scrubbed_bytes(text.as_bytes())).into_owned()
+    }
+
+    /// A body without the key.
+    pub(super) fn scrubbed_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut scrubber = self.scrubber();
-        let mut bytes = scrubber.push(text.as_bytes());
-        bytes.extend(scrubber.finish());
-        String::from_utf8_lossy(&bytes).into_owned()
+        let mut scrubbed = scrubber.push(bytes);
+        scrubbed.extend(scrubber.finish());
+        scrubbed
     }
 
     /// What takes the key out of answers.
     pub(super) fn scrubber(&self) -> Scrubber {
         Scrubber::new(self.upstream.key.as_ref().map(Key::expose))
+    }
+
+    /// The headers of an answer that may pass: none that has the key.
+    pub(super) fn answer_headers(&self, headers: &HeaderMap) -> HeaderMap {
+        let scrubber = self.scrubber();
+        let mut headers = passed(headers);
+        let leaking: Vec<_> = headers
+            .iter()
+            .filter(|(_, value)| scrubber.finds(value.as_bytes()))
+            .map(|(name, _)| name.clone())
+            .collect();
+        leaking.into_iter().for_each(|name| drop(headers.remove(name)));
+        headers
     }
 
     /// Refuses calls that the provider does not speak.
@@ -196,7 +214,7 @@ fn client(upstream: &Upstream) -> Result<reqwest::Client, String> {
 }
 
 /// The headers that may pass.
-pub(super) fn passed(headers: &HeaderMap) -> HeaderMap {
+fn passed(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<_> = headers
         .get_all(header::CONNECTION)
         .iter()

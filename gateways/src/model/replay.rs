@@ -25,17 +25,33 @@ pub(super) const MISS: &str = "replay_miss";
 #[derive(Debug)]
 pub(super) struct Replay {
     recording: Recording,
-    used: Mutex<Vec<bool>>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    used: Vec<bool>,
+    /// The last request whose answer a fault changed, and which exchange answers it: the same request right after it gets that
+    /// one again.
+    faulted: Option<(Json, usize)>,
+}
+
+/// The recorded answer to a request.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) recorded: &'a Recorded,
+    index: usize,
+    asked: Json,
 }
 
 impl Replay {
     pub(super) fn new(recording: Recording) -> Self {
         let used = vec![false; recording.recorded.as_ref().map_or(0, Vec::len)];
-        Self { recording, used: Mutex::new(used) }
+        Self { recording, progress: Mutex::new(Progress { used, faulted: None }) }
     }
 
     /// The recorded answer to a request. `redacted` is its body without secrets, as recordings have it.
-    pub(super) fn find(&self, request: &ModelRequest, redacted: &str) -> Result<&Recorded, Refusal> {
+    pub(super) fn find(&self, request: &ModelRequest, redacted: &str) -> Result<Found<'_>, Refusal> {
         let Some(recorded) = &self.recording.recorded else {
             let message =
                 format!("the recording has nothing for the scenario `{}`; record it", self.recording.scenario);
@@ -43,19 +59,27 @@ impl Replay {
         };
         let dialect = request.route.dialect;
         let asked = asked(dialect, &request.model, redacted).unwrap_or(Json::Null);
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = progress.faulted.take().filter(|(request, _)| *request == asked).map(|(_, index)| index);
+        let used = &mut progress.used;
         let answers = |(index, exchange): &(usize, &Recorded)| {
             let same = self.recording.matching == Matching::Fifo || exchange.request == asked;
             !used[*index] && exchange.dialect == dialect && same
         };
-        let found = recorded.iter().enumerate().find(answers);
-        match found {
-            Some((index, exchange)) => {
+        let next = || recorded.iter().enumerate().find(answers).map(|(index, _)| index);
+        match again.filter(|index| recorded[*index].dialect == dialect).or_else(next) {
+            Some(index) => {
                 used[index] = true;
-                Ok(exchange)
+                Ok(Found { recorded: &recorded[index], index, asked })
             }
-            None => Err(nearest(recorded, &used, dialect, &asked)),
+            None => Err(nearest(recorded, used, dialect, &asked)),
         }
+    }
+
+    /// A fault changed the answer to a request: when it is sent again right away, it gets the same one.
+    pub(super) fn offer_again(&self, found: Found<'_>) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.faulted = Some((found.asked, found.index));
     }
 }
 

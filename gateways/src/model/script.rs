@@ -171,11 +171,13 @@ impl Player {
         let tools = scripted.tools.iter().enumerate();
         let reply = Reply {
             number,
+            id: None,
             model: asked.model.clone(),
             content: scripted.content.clone(),
             tools: tools
                 .map(|(index, (name, arguments))| ReplyTool {
                     key: key(index),
+                    id: None,
                     name: name.clone(),
                     arguments: arguments.clone(),
                     broken: None,

@@ -46,6 +46,10 @@ pub(super) struct Outcome {
     pub(super) response: Body,
     /// The answer; `None` when it could not be read.
     pub(super) answer: Option<Answer>,
+    /// The answer that is billed, when a fault changed it.
+    pub(super) billed_answer: Option<Answer>,
+    /// The upstream's own answer, when a fault changed it.
+    pub(super) original: Option<Body>,
     /// What a script says it counts.
     pub(super) tokens: Option<TokenCount>,
     pub(super) turn: Option<usize>,

@@ -73,7 +73,8 @@ impl Default for Cassette {
 }
 
 impl Cassette {
-    /// What was recorded in one scenario: the calls that the upstream answered whole. Those that a client tries again
+    /// What was recorded in one scenario: the calls that the upstream answered whole, with its own answers where faults changed
+    /// them. Those that a client tries again
     /// (429 and 5xx) are left out, because in a replay the first try is answered.
     ///
     /// # Errors
@@ -148,7 +149,8 @@ impl Recorded {
     fn of(index: usize, call: &ModelCall) -> Result<Self, CassetteError> {
         let incomplete = |part| CassetteError::NotWhole { call: index, part };
         let request = text(&call.request).ok_or_else(|| incomplete("request"))?;
-        let response = text(&call.response).ok_or_else(|| incomplete("answer"))?;
+        let answer = call.original.as_ref().unwrap_or(&call.response);
+        let response = text(answer).ok_or_else(|| incomplete("answer"))?;
         Ok(Self {
             dialect: call.dialect,
             request: asked(call.dialect, &call.request_model, request).ok_or_else(|| incomplete("request"))?,
@@ -192,7 +194,8 @@ mod tests {
     fn what_the_upstream_answered_is_recorded_without_keys_of_markers() {
         let refused = ModelCall { from_upstream: false, ..call("{}", 401, "{}") };
         let cut = ModelCall { problem: Some("cut".to_owned()), ..call("{}", 200, "da") };
-        let asked = call(r#"{"b": 1, "a": "[redacted:KEY:0a1b]"}"#, 200, "hello [redacted:KEY:0a1b]");
+        let asked = call(r#"{"b": 1, "a": "[redacted:KEY:0a1b]"}"#, 200, "changed by a fault");
+        let asked = ModelCall { original: Some(Body::Kept(Blob::from("hello [redacted:KEY:0a1b]"))), ..asked };
         let calls = vec![refused, cut, call("{}", 429, "later"), call("{}", 503, "down"), asked, call("[]", 400, "no")];
         let cassette = cassette("default-r0", calls).expect("a cassette");
         insta::assert_snapshot!(cassette.text(), @r#"

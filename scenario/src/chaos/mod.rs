@@ -6,12 +6,15 @@
 mod attack;
 mod damage;
 mod drift;
+mod duplicate_rows;
 mod json_path;
 mod recovery;
+mod span;
 mod trigger;
 
 pub use attack::{Canary, PlantedFile, canaries, injected, is_planted, planted_files, poisoned_prompt, text_of};
 pub use damage::{damaged, dropped, gibberish, resized, violated};
 pub use drift::{broken_arguments, drifted};
 pub use recovery::{duplicates, recoveries};
+pub use span::{begins_at, ends_at};
 pub use trigger::{Past, fires, jitter};

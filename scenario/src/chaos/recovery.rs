@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::duplicate_rows::written_twice;
 use crate::evidence::{Duplicate, Evidence, Exchange, FaultMark, ModelCall, Recovery};
 
 /// The most of each that are kept.
@@ -31,7 +32,8 @@ pub fn recoveries(evidence: &Evidence) -> Vec<Recovery> {
 
 /// Tells if a call does not work by its fault. One that comes late, or whose answer carries an attack, does.
 fn breaks(mark: &FaultMark) -> bool {
-    !mark.rule.starts_with("context_attacks") && !matches!(mark.mode.as_str(), "slow" | "delay" | "dribble")
+    let is_late = matches!(mark.mode.as_str(), "slow" | "delay" | "dribble" | "slow_first_token" | "slow_stream");
+    !is_late && !mark.rule.starts_with("context_attacks")
 }
 
 fn seen_exchange(exchange: &Exchange) -> Seen {
@@ -59,7 +61,8 @@ fn recovery(target: &str, calls: &[Seen]) -> Option<Recovery> {
     })
 }
 
-/// Changes that a service accepted more than once: requests with the same method, path, query and body.
+/// Changes that a service accepted more than once: requests with the same method, path, query and body, and rows with the same
+/// values in databases whose writes are recorded.
 #[must_use]
 pub fn duplicates(evidence: &Evidence) -> Vec<Duplicate> {
     let mut found = Vec::new();
@@ -81,6 +84,7 @@ pub fn duplicates(evidence: &Evidence) -> Vec<Duplicate> {
                 .map(|key| Duplicate { target: format!("{service}:{} {}", key.0, key.1), count: counts[&key] }),
         );
     }
+    found.extend(written_twice(evidence));
     found.truncate(MOST);
     found
 }

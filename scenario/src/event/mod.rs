@@ -22,6 +22,7 @@ use serde_json::Value as Json;
 
 use crate::evidence::{Exit, Fired};
 use crate::result::RowStatus;
+use crate::verdict::ErrorKind;
 pub use phase::Phase;
 
 /// The version of bodies that this list writes and reads.
@@ -105,6 +106,8 @@ pub enum Event {
         composite: f64,
         /// How long it took; `None` in rows of the first version, which did not say.
         wall_ms: Option<u64>,
+        /// Whose fault it is that it could not be judged; `None` when it was, and in rows of earlier versions.
+        error: Option<ErrorKind>,
     },
     /// We failed, and try again.
     Retrying {

@@ -47,6 +47,7 @@ impl Event {
                 status: RowStatus::deserialize(&body["status"]).ok()?,
                 composite: body["composite"].as_f64()?,
                 wall_ms: Option::deserialize(&body["wall_ms"]).ok()?,
+                error: Option::deserialize(&body["error_kind"]).unwrap_or_default(),
             },
             "retrying" => Self::Retrying { why: text(body, "why")?, after: after(body)? },
             "released" => Self::Released { why: text(body, "why")? },

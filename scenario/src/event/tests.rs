@@ -7,12 +7,13 @@ use serde_json::{Value as Json, json};
 use super::{Event, Phase};
 use crate::evidence::{Exit, Fired, Limit};
 use crate::result::RowStatus;
+use crate::verdict::ErrorKind;
 
 /// Rows of every kind, as text, and what they say.
 fn rows() -> Vec<(&'static str, &'static str, Event)> {
     let ms = Duration::from_millis;
     let fired = Fired { limit: Limit::AgentTimeout, detail: "it acted for 30 s".to_owned() };
-    let judged = |status, composite, wall_ms| Event::Judged { status, composite, wall_ms };
+    let judged = |status, composite, wall_ms| Event::Judged { status, composite, wall_ms, error: None };
     vec![
         ("claimed", r#"{"worker":"a/b"}"#, Event::Claimed { worker: "a/b".into() }),
         ("phase_started", r#"{"phase":"prepare"}"#, Event::PhaseStarted(Phase::Prepare)),
@@ -51,6 +52,16 @@ fn rows() -> Vec<(&'static str, &'static str, Event)> {
         ("sandbox_destroyed", r#"{"name":"ts-1"}"#, Event::SandboxDestroyed { name: "ts-1".into() }),
         ("judged", r#"{"status":"pass","composite":1.0,"wall_ms":812}"#, judged(RowStatus::Pass, 1.0, Some(812))),
         ("judged", r#"{"status":"error","composite":0.25}"#, judged(RowStatus::Error, 0.25, None)),
+        (
+            "judged",
+            r#"{"status":"error","composite":1.0,"wall_ms":5,"error_kind":"inconclusive"}"#,
+            Event::Judged {
+                status: RowStatus::Error,
+                composite: 1.0,
+                wall_ms: Some(5),
+                error: Some(ErrorKind::Inconclusive),
+            },
+        ),
         ("retrying", r#"{"why":"no engine","ms":500}"#, Event::Retrying { why: "no engine".into(), after: ms(500) }),
         ("released", r#"{"why":"the worker ended"}"#, Event::Released { why: "the worker ended".into() }),
         ("given_up", r#"{"why":"cancelled"}"#, Event::GivenUp { why: "cancelled".into() }),
@@ -98,7 +109,7 @@ fn one_that_is_not_known_is_written_back_as_it_was() {
 #[test]
 fn more_fields_than_are_known_can_be_passed_over_but_not_another_version() {
     let more = json!({ "status": "fail", "composite": 0.5, "wall_ms": 7, "tokens": 9 });
-    let expected = Event::Judged { status: RowStatus::Fail, composite: 0.5, wall_ms: Some(7) };
+    let expected = Event::Judged { status: RowStatus::Fail, composite: 0.5, wall_ms: Some(7), error: None };
     assert_eq!(Event::understand("judged", &more), Some(expected));
     for version in [json!(2), json!("1"), json!(null)] {
         assert_eq!(Event::understand("note", &json!({ "text": "x", "v": version })), None);
@@ -119,5 +130,5 @@ fn an_event_is_its_kind_and_its_body_in_json() {
 #[test]
 fn an_attempt_ends_with_five_kinds() {
     let ends: Vec<_> = rows().into_iter().filter(|(.., event)| event.ends_attempt()).map(|(kind, ..)| kind).collect();
-    assert_eq!(ends, ["judged", "judged", "retrying", "released", "given_up", "lost"]);
+    assert_eq!(ends, ["judged", "judged", "judged", "retrying", "released", "given_up", "lost"]);
 }

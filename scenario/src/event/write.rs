@@ -56,9 +56,15 @@ impl Event {
             Self::LimitFired(fired) => json!({ "limit": fired.limit.to_string(), "detail": fired.detail }),
             Self::Probed { invariant } => json!({ "invariant": invariant }),
             Self::Note(text) => json!({ "text": text }),
-            Self::Judged { status, composite, wall_ms: None } => json!({ "status": status, "composite": composite }),
-            Self::Judged { status, composite, wall_ms: Some(wall_ms) } => {
-                json!({ "status": status, "composite": composite, "wall_ms": wall_ms })
+            Self::Judged { status, composite, wall_ms, error } => {
+                let mut body = json!({ "status": status, "composite": composite });
+                if let Some(wall_ms) = wall_ms {
+                    body["wall_ms"] = json!(wall_ms);
+                }
+                if let Some(error) = error {
+                    body["error_kind"] = json!(error);
+                }
+                body
             }
             Self::Retrying { why, after } => json!({ "why": why, "ms": milliseconds(*after) }),
             Self::Released { why } | Self::GivenUp { why } => json!({ "why": why }),

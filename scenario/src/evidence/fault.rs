@@ -55,11 +55,11 @@ pub struct Recovery {
     pub after_ms: Option<u64>,
 }
 
-/// A change that a service accepted more than once: the same method, path, query and body.
+/// A change that a service accepted more than once: the same method, path, query and body, or the same row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Duplicate {
-    /// The target: `shop:POST /refunds`.
+    /// The target: `shop:POST /refunds`, or `db:row of public.payments`.
     pub target: String,
     /// How often it was accepted.
     pub count: u64,
@@ -84,7 +84,7 @@ pub struct AttackRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttackEffect {
-    /// The place: `http NAME`, `egress HOST`, `dns`, `file PATH`, `tool NAME`, or `stdout`.
+    /// The place: `http NAME`, `database NAME`, `service NAME`, `egress`, `dns`, `file PATH`, `tool NAME`, or `stdout`.
     pub place: String,
     /// How often.
     pub count: u64,

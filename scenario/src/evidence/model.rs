@@ -81,6 +81,9 @@ pub struct ModelCall {
     /// The fault that hit it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultMark>,
+    /// The answer of the upstream, when a fault changed it: `response` is what the agent got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original: Option<Body>,
 }
 
 /// A try of a call that the upstream failed.

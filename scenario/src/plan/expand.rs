@@ -85,15 +85,16 @@ fn hint(name: &str, known: &[String]) -> String {
 
 /// Suggests a chaos cell in place of one that is not known.
 fn chaos_hint(name: &str, known: &[String]) -> String {
-    if known.is_empty() {
-        let guess = did_you_mean(name, Profile::ALL.iter().map(|profile| profile.word()));
-        return format!(
-            ": the spec has no `chaos_matrix`, and no profile is called so{}",
-            guess.map(|guess| format!("; {guess}")).unwrap_or_default()
-        );
-    }
-    let guess = did_you_mean(name, known.iter().map(String::as_str)).map(|guess| format!("; {guess}"));
-    format!(", only `{}`{}", known.join("`, `"), guess.unwrap_or_default())
+    let profiles: Vec<_> = Profile::ALL.iter().map(|profile| profile.word()).collect();
+    let cells: Vec<_> = known.iter().map(String::as_str).chain([NO_CHAOS]).collect();
+    let guess = did_you_mean(name, cells.iter().chain(&profiles).copied());
+    let matrix = if known.is_empty() { ": the spec has no `chaos_matrix`" } else { "" };
+    format!(
+        "{matrix}, only `{}` and the profiles `{}`{}",
+        cells.join("`, `"),
+        profiles.join("`, `"),
+        guess.map(|guess| format!("; {guess}")).unwrap_or_default()
+    )
 }
 
 /// Every scenario of a spec, in a fixed order.
@@ -301,9 +302,12 @@ mod tests {
         );
         let down = plan(Some("down")).expect("a plan").scenarios;
         assert_eq!((down.len(), &down[0]), (4, &all[2]), "chosen cells keep their ids and seeds");
-        assert_eq!(
-            plan(Some("dwon")).expect_err("no plan").to_string(),
-            "there is no chaos cell `dwon`, only `calm`, `down`; did you mean `down`?"
+        let refused = plan(Some("dwon")).expect_err("no plan").to_string();
+        assert!(
+            refused.starts_with(
+                "there is no chaos cell `dwon`, only `calm`, `down`, `no-chaos` and the profiles `api_outage`, "
+            ) && refused.ends_with("; did you mean `down`?"),
+            "{refused}"
         );
         let plan = |chaos: &[&str]| {
             let chaos = Some(chaos.iter().map(ToString::to_string).collect());

@@ -30,7 +30,7 @@ pub fn render_all(reports: &Reports) -> String {
     let bad: Vec<_> = rows().filter(|(_, row)| row.is_bad()).collect();
     let mut text = String::new();
     for (report, row) in bad.iter().take(MOST_ANNOTATIONS) {
-        let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.status.word());
+        let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.word());
         let file = report.header.spec_file.as_str();
         annotate(&mut text, "error", file, &title, &message(report, row));
     }

@@ -124,7 +124,7 @@ fn case(report: &Report, row: &Row) -> TestCase {
     case.set_classname(report.spec_id.as_str());
     case.set_time(Duration::from_millis(result.wall_ms));
     for (name, value) in [
-        ("status", row.status.word().to_owned()),
+        ("status", row.word().to_owned()),
         ("composite_score", result.composite.to_string()),
         ("cost_usd", result.usage.cost().unwrap_or(0.0).to_string()),
         ("tokens", result.usage.tokens().to_string()),

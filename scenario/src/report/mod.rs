@@ -39,7 +39,7 @@ use crate::result::ScenarioResult;
 use crate::score::{CellVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
-use crate::verdict::Outcome;
+use crate::verdict::{ErrorKind, Outcome};
 
 /// Everything that is known about an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +142,12 @@ impl Report {
         self.rows.iter().fold(0, |total: u64, row| total.saturating_add(row.result.tool_calls))
     }
 
+    /// How many of the errors are scenarios that passed without a fault where faults were required.
+    #[must_use]
+    pub fn inconclusive(&self) -> usize {
+        self.rows.iter().filter(|row| row.result.is_inconclusive()).count()
+    }
+
     /// How many scenarios are planned and have not ended.
     #[must_use]
     pub fn not_run(&self) -> usize {
@@ -167,18 +173,27 @@ impl Row {
         self.status != Status::Pass && !self.tolerated
     }
 
+    /// The word of its status, for people.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        if self.result.is_inconclusive() { self.result.word() } else { self.status.word() }
+    }
+
     /// Its status in a few words.
     #[must_use]
     pub fn standing(&self) -> String {
         let allowed = if self.tolerated { " (within its cell's bar)" } else { "" };
-        format!("{}{allowed}", self.status.word())
+        format!("{}{allowed}", self.word())
     }
 
     /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
     #[must_use]
     pub fn reasons(&self) -> Vec<(String, String)> {
         let result = &self.result;
-        let error = result.error.iter().map(|error| (format!("error ({})", error.kind), error.message.clone()));
+        let error = result.error.iter().map(|error| match error.kind {
+            ErrorKind::Inconclusive => (error.kind.to_string(), error.message.clone()),
+            kind => (format!("error ({kind})"), error.message.clone()),
+        });
         let limits = result.limits.iter().map(|fired| (format!("limit `{}`", fired.limit), fired.detail.clone()));
         let offences = result.offences.iter().map(|offence| ("offence".to_owned(), offence.clone()));
         let rules = result

@@ -76,6 +76,11 @@ impl Caveat {
 
     /// A scenario whose faults never fired.
     fn vacuous(faults: &FaultRecord) -> Self {
+        Self::Vacuous { rules: Self::rules_of(faults) }
+    }
+
+    /// The first rules of a scenario, and how many calls each was about.
+    pub(super) fn rules_of(faults: &FaultRecord) -> Vec<String> {
         let rule = |rule: &RuleCount| {
             format!(
                 "{} ({} {}) was about {}",
@@ -85,7 +90,7 @@ impl Caveat {
                 count_noun(rule.matched, "call")
             )
         };
-        Self::Vacuous { rules: faults.rules.iter().take(NAMED_PATHS).map(rule).collect() }
+        faults.rules.iter().take(NAMED_PATHS).map(rule).collect()
     }
 
     /// What a check that ran in the sandbox is worth, when the agent had changed the image there.

@@ -1,6 +1,7 @@
 //! What judging and scoring say about one scenario.
 
 mod caveat;
+mod inconclusive;
 mod model;
 mod provider;
 mod shortfall;
@@ -95,6 +96,15 @@ impl RowStatus {
             Self::Error => "error",
         }
     }
+
+    /// The word for people, who are told `inconclusive` from other errors.
+    #[must_use]
+    pub const fn word_for_people(self, error: Option<ErrorKind>) -> &'static str {
+        match (self, error) {
+            (Self::Error, Some(ErrorKind::Inconclusive)) => "inconclusive",
+            _ => self.word(),
+        }
+    }
 }
 
 /// One invariant and what was found.
@@ -132,7 +142,7 @@ impl ScenarioResult {
     ///
     /// A `forbidden` violation, a fired limit or another offence fails the scenario even when a check could not be
     /// judged, because no verdict could change that. Otherwise a check that could not be judged makes it an error, and so does
-    /// a model's provider that failed an agent which did not pass.
+    /// a model's provider that failed an agent which did not pass, and a pass without the faults that were required.
     #[must_use]
     pub fn judge(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Self {
         let invariants = judge_invariants(spec, scenario, evidence);
@@ -155,6 +165,12 @@ impl ScenarioResult {
             (Some(_), false) => RowStatus::Error,
             (None, false) => RowStatus::Fail,
         };
+        // Only a pass becomes inconclusive: a failure says something about the agent, with or without faults.
+        let inconclusive = inconclusive::error(spec, scenario, evidence).filter(|_| status == RowStatus::Pass);
+        let (status, error) = match inconclusive {
+            Some(inconclusive) => (RowStatus::Error, Some(inconclusive)),
+            None => (status, error),
+        };
         let mut result = Self::unjudged(scenario, None);
         result.observe(evidence);
         result.offences.extend(scripted.offences);
@@ -174,6 +190,18 @@ impl ScenarioResult {
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.status != RowStatus::Error
+    }
+
+    /// Tells if it passed without a fault where faults were required.
+    #[must_use]
+    pub fn is_inconclusive(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Inconclusive)
+    }
+
+    /// The word of its own status, for people.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        self.status.word_for_people(self.error.as_ref().map(|error| error.kind))
     }
 
     fn unjudged(scenario: &Scenario, error: Option<ScenarioError>) -> Self {

@@ -40,7 +40,7 @@ use sections::{
     Scoring, Secret, Service, Setup, Task,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
-pub use tool_matcher::{ToolMatcher, is_route_glob};
+pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
 use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
 /// A spec that was read and found right.
@@ -197,9 +197,26 @@ impl Sections {
     /// that was chosen in place of a cell.
     #[must_use]
     pub fn may_fault(&self, service: &Service, cell: &str) -> bool {
+        self.every_chaos(cell).any(|chaos| {
+            chaos.service_faults.iter().any(|fault| fault.may_hit(service))
+                || chaos.tool_faults.iter().any(|fault| fault.may_hit(service))
+        })
+    }
+
+    /// Tells if the effect of some attack may be seen in what is sent to this service: in any chaos cell, or in the profile that
+    /// was chosen in place of a cell.
+    #[must_use]
+    pub fn may_show_attacks(&self, service: &Service, cell: &str) -> bool {
+        let is_scored = |chaos: Chaos| chaos.context_attacks.enabled().any(|(_, attack)| attack.has_canary());
+        let is_reachable = service.can_be_cut_off() || service.may_be_database();
+        is_reachable && self.every_chaos(cell).any(is_scored)
+    }
+
+    /// The faults of the spec in all its chaos cells, and those of the profile that was chosen in place of a cell.
+    fn every_chaos(&self, cell: &str) -> impl Iterator<Item = Chaos> {
         let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
         let cells = std::iter::once(&self.chaos).chain(cells).map(|chaos| chaos.expanded(self.model.as_ref()));
-        cells.chain([self.chaos_of(cell)]).any(|chaos| chaos.service_faults.iter().any(|fault| fault.may_hit(service)))
+        cells.chain([self.chaos_of(cell)])
     }
 
     /// What to record: what `audit` says, and what the `forbidden` rules need.

@@ -11,11 +11,21 @@ pub fn is_route_glob(tool: &str) -> bool {
     tool.contains(':')
 }
 
+/// The host that a `tool` names, which may be a glob: the part before a route, when it has a dot. Services have none in their names.
+#[must_use]
+pub fn host_of_tool(tool: &str) -> Option<&str> {
+    let name = tool.split(':').next().unwrap_or(tool);
+    name.contains('.').then_some(name)
+}
+
 /// The calls that a rule is about, ready to be matched.
 #[derive(Debug, Clone)]
 pub struct ToolMatcher {
     written: String,
     tool: GlobMatcher,
+    /// The services or hosts that it names, without a route.
+    name: GlobMatcher,
+    is_about_hosts: bool,
     is_route: bool,
     url: Option<GlobMatcher>,
 }
@@ -25,10 +35,19 @@ impl ToolMatcher {
     #[must_use]
     pub fn new(target: &ToolTarget) -> Option<Self> {
         let url = target.match_url.as_ref().map(|url| matcher(url.as_str()));
+        let is_about_hosts = host_of_tool(target.tool.as_str()).is_some();
+        let written = match target.tool.split_once(':') {
+            // Names of hosts are compared in lower case.
+            Some((host, route)) if is_about_hosts => format!("{}:{route}", host.to_ascii_lowercase()),
+            None if is_about_hosts => target.tool.to_ascii_lowercase(),
+            _ => target.tool.to_string(),
+        };
         Some(Self {
-            written: target.tool.to_string(),
             // A parameter of a route stands for one segment of a path.
-            tool: matcher(&without_parameters(target.tool.as_str()))?,
+            tool: matcher(&without_parameters(&written))?,
+            name: matcher(written.split(':').next().unwrap_or(&written))?,
+            written,
+            is_about_hosts,
             is_route: is_route_glob(target.tool.as_str()),
             url: match url {
                 Some(url) => Some(url?),
@@ -45,6 +64,24 @@ impl ToolMatcher {
         } else {
             self.tool.is_match(service)
         }
+    }
+
+    /// Matches a service or host of whose calls some may be matched.
+    #[must_use]
+    pub fn may_be_about_service(&self, service: &str) -> bool {
+        self.name.is_match(service)
+    }
+
+    /// Tells if it is about hosts outside of the sandbox, and not about services.
+    #[must_use]
+    pub fn is_about_hosts(&self) -> bool {
+        self.is_about_hosts
+    }
+
+    /// Tells if it leaves calls out by their route or URL, which are not known of an encrypted connection.
+    #[must_use]
+    pub fn is_narrowed(&self) -> bool {
+        self.is_route || self.url.is_some()
     }
 
     /// Matches a declared route instead of a call: it matches the route as it is written, or the route takes the path that it

@@ -6,7 +6,7 @@ use super::ErrorKind;
 /// the test below.
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident = $word:literal, $kind:ident, $explanation:literal;)+) => {
-        /// Why judging says that a scenario is an error. No agent can bring one of these about.
+        /// Why judging says that a scenario is an error. No agent can hide a failure behind one of these.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCause {
             $($(#[$doc])* $cause,)+
@@ -32,7 +32,7 @@ macro_rules! causes {
                 }
             }
 
-            /// Why no agent can bring it about.
+            /// Why no agent can bring it about, or gains nothing by it.
             #[must_use]
             pub const fn explanation(self) -> &'static str {
                 match self {
@@ -68,6 +68,9 @@ causes! {
     /// The provider of the agent's model refused our key, address or account.
     ProviderRefused = "provider_refused", ProviderConfig,
         "The gateway's own question is refused too. A model that the agent made up, a path, a header or a content that the provider does not like is a failure.";
+    /// Faults were required, and none fired.
+    NoFaultFired = "no_fault_fired", Inconclusive,
+        "An agent that makes none of the faulted calls can, and gains nothing: only a pass becomes an error, and a failure stays a failure.";
 }
 
 #[cfg(test)]

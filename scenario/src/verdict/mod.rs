@@ -54,6 +54,8 @@ pub enum ErrorKind {
     Check,
     /// The model judge's: it did not answer, or not as it should.
     Judge,
+    /// The test's: faults were required and none fired, so that a pass says nothing. Another attempt would end the same.
+    Inconclusive,
 }
 
 impl fmt::Display for ErrorKind {
@@ -65,6 +67,7 @@ impl fmt::Display for ErrorKind {
             Self::Spec => "spec",
             Self::Check => "check",
             Self::Judge => "judge",
+            Self::Inconclusive => "inconclusive",
         })
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     pub(crate) min_pass_rate: Option<f64>,
     /// Only scenarios whose id, cell, spec, suite or tag matches one of these; `*` and `?` stand for anything.
     pub(crate) filter: Option<Vec<String>>,
-    /// Only these cells of the spec's `chaos_matrix`.
+    /// Only these cells of the spec's `chaos_matrix`, and profiles or `no-chaos` in their place.
     pub(crate) chaos: Option<Vec<String>>,
 }
 

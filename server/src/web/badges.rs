@@ -1,7 +1,7 @@
 //! How things stand, as a sign and a word: never by colour alone.
 
 use maud::{Markup, html};
-use scenario::result::RowStatus;
+use scenario::result::{RowStatus, ScenarioResult};
 use scenario::score::{ExperimentVerdict, Status};
 use scenario::verdict::Outcome;
 use store::{Run, RunState};
@@ -17,6 +17,8 @@ pub(super) enum Mark {
     Flaky,
     /// It could not be judged.
     Error,
+    /// It passed without a fault where faults were required.
+    Inconclusive,
     /// It is being run.
     Running,
     /// It waits.
@@ -33,6 +35,7 @@ impl Mark {
             Self::Fail => "✗",
             Self::Flaky => "≈",
             Self::Error => "!",
+            Self::Inconclusive => "?",
             Self::Running => "▸",
             Self::Waiting => "·",
             Self::NotRun => "–",
@@ -46,6 +49,7 @@ impl Mark {
             Self::Fail => "failed",
             Self::Flaky => "flaky",
             Self::Error => "error",
+            Self::Inconclusive => "inconclusive",
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::NotRun => "not run",
@@ -58,7 +62,7 @@ impl Mark {
             Self::Pass => "pass",
             Self::Fail => "fail",
             Self::Flaky => "flaky",
-            Self::Error => "error",
+            Self::Error | Self::Inconclusive => "error",
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::NotRun => "not-run",
@@ -89,11 +93,17 @@ impl Mark {
         }
     }
 
+    /// How a scenario with this result ended.
+    pub(super) fn of_result(status: Status, result: &ScenarioResult) -> Self {
+        if result.is_inconclusive() { Self::Inconclusive } else { Self::of_status(status) }
+    }
+
     /// How a scenario ended, without looking at the others of its cell.
-    pub(super) const fn of_row(status: RowStatus) -> Self {
-        match status {
+    pub(super) fn of_row(result: &ScenarioResult) -> Self {
+        match result.status {
             RowStatus::Pass => Self::Pass,
             RowStatus::Fail => Self::Fail,
+            RowStatus::Error if result.is_inconclusive() => Self::Inconclusive,
             RowStatus::Error => Self::Error,
         }
     }

@@ -85,7 +85,7 @@ async fn events_are_read_as_what_they_are(world: World) {
         Event::PhaseEnded(Phase::Act, ms),
         Event::AgentEnded { exit: Some(Exit::Signal(9)), after: ms },
         Event::LimitFired(Fired { limit: Limit::Memory, detail: "too much".to_owned() }),
-        Event::Judged { status: RowStatus::Fail, composite: 0.1, wall_ms: Some(7) },
+        Event::Judged { status: RowStatus::Fail, composite: 0.1, wall_ms: Some(7), error: None },
         Event::Retrying { why, after: ms },
         Event::Unknown { kind: "levitated".to_owned(), body: json!({"height": 3}) },
     ];

@@ -86,7 +86,7 @@ fn verdicts(before: &ScenarioResult, now: &ScenarioResult) -> Vec<String> {
     }
     // What no invariant explains: a rule, a weight, the threshold.
     if changed.is_empty() && before.status != now.status {
-        changed.push(format!("{id} {} → {}", status(before.status), status(now.status)));
+        changed.push(format!("{id} {} → {}", status(before), status(now)));
     }
     changed
 }
@@ -108,10 +108,11 @@ fn described(invariant: &InvariantResult) -> String {
     }
 }
 
-fn status(status: RowStatus) -> &'static str {
-    match status {
+fn status(result: &ScenarioResult) -> &'static str {
+    match result.status {
         RowStatus::Pass => "passed",
         RowStatus::Fail => "failed",
+        RowStatus::Error if result.is_inconclusive() => "inconclusive",
         RowStatus::Error => "could not be judged",
     }
 }

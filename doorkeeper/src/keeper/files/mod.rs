@@ -7,6 +7,7 @@ mod put;
 mod read;
 mod remove;
 mod root;
+mod set_mode;
 mod walk;
 mod write;
 
@@ -16,6 +17,7 @@ pub(crate) use job::{Job, Progress, Task};
 pub(crate) use put::put;
 pub(crate) use read::{Read, read_link};
 pub(crate) use remove::Remove;
+pub(crate) use set_mode::set_mode;
 pub(crate) use walk::Walk;
 pub(crate) use write::write;
 

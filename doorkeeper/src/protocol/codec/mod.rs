@@ -90,6 +90,10 @@ kinds! {
     19 => Request::ReadLink { id, root, path }
     20 => Request::Input { id, command, bytes }
     21 => Request::Resize { id, command, size }
+    22 => Request::SetMode { id, root, path, mode }
+    23 => Request::Fill { id, path, leave }
+    24 => Request::Unfill { id }
+    25 => Request::SignalAll { id, signal }
     128 => Event::Done { id }
     129 => Event::Failed { id, failure }
     130 => Event::Started { id, pid }

@@ -10,7 +10,7 @@ use bollard::models::{
 
 use super::seccomp;
 use crate::backend::names::{HOSTNAME, NAME_FILES};
-use crate::backend::{DOOR, DOORKEEPER, Image, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, WORKSPACE};
+use crate::backend::{DOOR, DOORKEEPER, Image, KEPT, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, WORKSPACE};
 
 /// What the doorkeeper may do besides what any process may: become other users, end their processes, read their files.
 const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVERRIDE"];
@@ -41,6 +41,8 @@ pub(super) struct DoorkeeperBox<'a> {
     pub(super) door: &'a Path,
     /// The volume that is its workspace, with the labels that it gets.
     pub(super) workspace: Option<(&'a str, Labels)>,
+    /// Volumes of a service that must stay while it is started again, with their labels.
+    pub(super) kept_volumes: (&'a [String], Labels),
     /// A volume to copy the workspace from.
     pub(super) source: Option<&'a str>,
     /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
@@ -92,6 +94,10 @@ impl DoorkeeperBox<'_> {
                 mounts.push(memory_volume(None, path, self.limits.disk, labels.clone()));
             }
         }
+        let (kept, labels) = &self.kept_volumes;
+        mounts.extend(kept.iter().enumerate().map(|(index, name)| {
+            memory_volume(Some(name), &format!("{KEPT}/{index}"), SERVICE_VOLUME, labels.clone())
+        }));
         if let Some(source) = self.source {
             let volume = MountType::VOLUME;
             mounts.push(Mount {
@@ -118,6 +124,8 @@ pub(super) struct ServiceBox<'a> {
     pub(super) labels: Labels,
     /// The labels of its volumes.
     pub(super) volume_labels: Labels,
+    /// The names of its volumes, where they are kept while it is started again.
+    pub(super) kept_volumes: &'a [String],
     /// A script on the host that is found before programs of the image, and where it is found.
     pub(super) shims: Vec<(PathBuf, String)>,
     /// The container whose network it is in.
@@ -129,12 +137,15 @@ pub(super) struct ServiceBox<'a> {
 impl ServiceBox<'_> {
     /// What the engine is asked to make.
     pub(super) fn body(self) -> ContainerCreateBody {
-        let volume = |path: &String| memory_volume(None, path, SERVICE_VOLUME, self.volume_labels.clone());
+        let name = |index: usize| self.kept_volumes.get(index).map(String::as_str);
+        let volume = |(index, path): (usize, &String)| {
+            memory_volume(name(index), path, SERVICE_VOLUME, self.volume_labels.clone())
+        };
         let shims = self.shims.iter().map(|(script, place)| bind(script, place));
         let host_config = HostConfig {
             network_mode: Some(format!("container:{}", self.network_of)),
             cap_add: Some(SERVICE_CAPABILITIES.map(ToOwned::to_owned).to_vec()),
-            mounts: Some(self.image.volumes.iter().map(volume).chain(shims).collect()),
+            mounts: Some(self.image.volumes.iter().enumerate().map(volume).chain(shims).collect()),
             memory: Some(as_i64(SERVICE_MEMORY)),
             memory_swap: Some(as_i64(SERVICE_MEMORY)),
             pids_limit: Some(SERVICE_PIDS),
@@ -289,6 +300,7 @@ mod tests {
             doorkeeper: Path::new("/d"),
             door: Path::new("/s"),
             workspace: Some(("w", super::Labels::new())),
+            kept_volumes: (&[], Default::default()),
             source: None,
             read_only: false,
             runtime: "runc",
@@ -307,6 +319,7 @@ mod tests {
             environment: Vec::new(),
             labels: super::Labels::new(),
             volume_labels: super::Labels::new(),
+            kept_volumes: &[],
             shims: Vec::new(),
             network_of: "box",
             runtime: "runc",

@@ -21,7 +21,7 @@ use super::call::{call, call_if_there};
 use super::container::{DoorkeeperBox, Labels};
 use super::inventory::Inventory;
 use super::label::labels;
-use super::service::DockerService;
+use super::service::{DockerService, Place};
 use crate::backend::names::{write_hosts, write_name_files};
 use crate::backend::{
     End, HOLDER, Image, ImageChanges, Limits, PostMortem, RunningService, SOURCE, Sandbox, SandboxRequest,
@@ -35,6 +35,8 @@ use crate::kept::{self, Entrance, Visitor};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a container whose doorkeeper has not come yet is looked at.
 const GLANCE: Duration = Duration::from_millis(500);
+/// The pause between two looks at a container that is about to end.
+const SOON: Duration = Duration::from_millis(20);
 /// How much memory a sandbox gets besides its limit once the agent has gone.
 const ROOM: u64 = 256 * 1024 * 1024;
 
@@ -59,6 +61,7 @@ struct Plan<'a> {
     workspace: bool,
     source: Option<String>,
     read_only: bool,
+    kept_volumes: &'a [String],
 }
 
 impl DockerBackend {
@@ -84,6 +87,7 @@ impl DockerBackend {
             workspace: true,
             source,
             read_only: request.read_only,
+            kept_volumes: &[],
         };
         let opened = self.open_box(&request, plan, &inventory).await;
         match opened {
@@ -117,6 +121,7 @@ impl DockerBackend {
             doorkeeper: &self.0.doorkeeper,
             door: listener.folder(),
             workspace: plan.workspace.then(|| (volume.as_str(), self.labels("workspace", request))),
+            kept_volumes: (plan.kept_volumes, self.labels("volume", request)),
             source: plan.source.as_deref(),
             read_only: plan.read_only,
             runtime: &self.0.runtime,
@@ -139,13 +144,30 @@ impl DockerBackend {
         }
     }
 
+    /// Waits until a container that was killed has ended.
+    pub(super) async fn until_ended(&self, name: &str) -> Result<(), EngineError> {
+        tokio::time::timeout(PATIENCE, self.ended_soon(name)).await.map_err(|_| EngineError::Docker {
+            operation: format!("end the container `{name}`"),
+            reason: "it goes on".to_owned(),
+        })
+    }
+
+    async fn ended_soon(&self, name: &str) {
+        while self.is_running(name).await {
+            tokio::time::sleep(SOON).await;
+        }
+    }
+
+    async fn is_running(&self, name: &str) -> bool {
+        let inspected = call_if_there("look at a container", self.0.docker.inspect_container(name, None)).await;
+        inspected.ok().flatten().and_then(|container| container.state?.running) == Some(true)
+    }
+
     /// Returns once a container is not running any more.
     async fn ended(&self, name: &str) {
         loop {
             tokio::time::sleep(GLANCE).await;
-            let inspected = call_if_there("look at a container", self.0.docker.inspect_container(name, None)).await;
-            let running = inspected.ok().flatten().and_then(|container| container.state?.running);
-            if running != Some(true) {
+            if !self.is_running(name).await {
                 return;
             }
         }
@@ -203,6 +225,11 @@ impl DockerSandbox {
     ) -> Result<DockerService, EngineError> {
         let (request, sandbox_name, door, inventory) = sandbox;
         let _making = inventory.begin().await?;
+        let name = format!("{sandbox_name}-{}", service.name);
+        let kept = |index: usize| format!("{name}-data-{index}");
+        let volumes = if service.restarts { service.image.volumes.len() } else { 0 };
+        let kept_volumes: Vec<_> = (0..volumes).map(kept).collect();
+        kept_volumes.iter().for_each(|volume| inventory.note_volume(volume.clone()));
         let (network_of, door) = if service.own_network {
             let holder = format!("{sandbox_name}_net-{}", service.name);
             let plan = Plan {
@@ -214,6 +241,8 @@ impl DockerSandbox {
                 workspace: false,
                 source: None,
                 read_only: false,
+                // A volume in memory lasts as long as somebody has it.
+                kept_volumes: &kept_volumes,
             };
             let door = backend.open_box(&request, plan, &inventory).await?;
             inventory.note_door(door.clone());
@@ -221,8 +250,8 @@ impl DockerSandbox {
         } else {
             (sandbox_name.clone(), door)
         };
-        let name = format!("{sandbox_name}-{}", service.name);
-        DockerService::start(&backend, &request, name, network_of, door, service, &inventory).await
+        let place = Place { name, network_of, door, kept_volumes };
+        DockerService::start(&backend, &request, place, service, &inventory).await
     }
 }
 

@@ -30,17 +30,28 @@ pub(super) struct DockerService {
     door: Door,
 }
 
+/// Where a service is put.
+pub(super) struct Place {
+    /// The name of its container.
+    pub(super) name: String,
+    /// The container whose network it is in.
+    pub(super) network_of: String,
+    /// The doorkeeper of that network.
+    pub(super) door: Door,
+    /// The names of its volumes, where they are kept while it is started again.
+    pub(super) kept_volumes: Vec<String>,
+}
+
 impl DockerService {
     /// Makes and starts the container.
     pub(super) async fn start(
         backend: &DockerBackend,
         request: &SandboxRequest,
-        name: String,
-        network_of: String,
-        door: Door,
+        place: Place,
         service: ServiceRequest,
         inventory: &Inventory,
     ) -> Result<Self, EngineError> {
+        let Place { name, network_of, door, kept_volumes } = place;
         let _slot = backend.0.creating.acquire().await.map_err(|_| EngineError::Cancelled)?;
         let environment = service.environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let body = ServiceBox {
@@ -49,6 +60,7 @@ impl DockerService {
             environment,
             labels: backend.labels("service", request),
             volume_labels: backend.labels("volume", request),
+            kept_volumes: &kept_volumes,
             shims: shims(backend, service.shim)?,
             network_of: &network_of,
             runtime: backend.runtime_name(),
@@ -147,6 +159,32 @@ impl RunningService for DockerService {
             }
         };
         call_if_there("stop a service", stopping).await.map(|_| ())
+    }
+
+    async fn pause(&self) -> Result<(), EngineError> {
+        let paused = call("pause a service", self.backend.docker().pause_container(&self.name)).await;
+        self.unless_ended(paused).await
+    }
+
+    async fn resume(&self) -> Result<(), EngineError> {
+        let resumed = call("let a service go on", self.backend.docker().unpause_container(&self.name)).await;
+        self.unless_ended(resumed).await
+    }
+
+    async fn restart(&self) -> Result<(), EngineError> {
+        self.stop().await?;
+        self.backend.until_ended(&self.name).await?;
+        self.backend.start_container(&self.name).await
+    }
+}
+
+impl DockerService {
+    /// The outcome of a call, which does not matter when the service has ended by itself.
+    async fn unless_ended(&self, outcome: Result<(), EngineError>) -> Result<(), EngineError> {
+        match outcome {
+            Err(_) if !self.is_running().await? => Ok(()),
+            outcome => outcome,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use doorkeeper::plan::{Beside, Step};
 use doorkeeper::protocol::{Spawn, Status};
+use rustix::process::Signal;
 
 use super::LocalBackend;
 use super::boxes::{BoxRequest, Made};
@@ -38,6 +39,8 @@ pub(super) struct LocalService {
     found: InstalledProgram,
     environment: BTreeMap<String, String>,
     said: Arc<ProgramOutput>,
+    /// The command that it was started with.
+    words: Vec<String>,
 }
 
 /// What a program printed last, and whether it has ended.
@@ -63,6 +66,13 @@ impl ProgramOutput {
     /// Whether the program has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Waits until the program has ended, of which everything was told already.
+    async fn until_ended(&self) {
+        while !self.has_ended() {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Takes what a command prints until it ends; its exit code.
@@ -150,7 +160,7 @@ impl Prepared {
             }
         };
         let operation = format!("start the service `{}`", service.name);
-        let command = made.door.spawn(spawn(&found, words, &environment)).await;
+        let command = made.door.spawn(spawn(&found, words.clone(), &environment)).await;
         let command = command.map_err(EngineError::door(operation))?;
         let said: Arc<ProgramOutput> = Arc::default();
         let listening = Arc::clone(&said);
@@ -159,7 +169,7 @@ impl Prepared {
         if let Some((quick, password)) = quick {
             quick.finish(&service.name, &network, password, &said).await?;
         }
-        Ok(LocalService { made, network, found, environment, said })
+        Ok(LocalService { made, network, found, environment, said, words })
     }
 }
 
@@ -267,7 +277,43 @@ impl RunningService for LocalService {
         if self.made.door.is_closed() {
             return Ok(());
         }
-        self.made.door.kill_all().await.map_err(EngineError::door("stop a service"))
+        match self.made.door.kill_all().await {
+            Err(error) if error.is_closed() => Ok(()),
+            stopped => stopped.map_err(EngineError::door("stop a service")),
+        }
+    }
+
+    async fn pause(&self) -> Result<(), EngineError> {
+        self.signal("pause a service", Signal::STOP).await
+    }
+
+    async fn resume(&self) -> Result<(), EngineError> {
+        self.signal("let a service go on", Signal::CONT).await
+    }
+
+    async fn restart(&self) -> Result<(), EngineError> {
+        self.stop().await?;
+        self.said.until_ended().await;
+        let command = match self.made.door.spawn(spawn(&self.found, self.words.clone(), &self.environment)).await {
+            Ok(command) => command,
+            // Who looks next sees that it has ended.
+            Err(error) if error.is_closed() => return Ok(()),
+            Err(error) => return Err(EngineError::door("start a service again")(error)),
+        };
+        self.said.ended.store(false, Ordering::Release);
+        let listening = Arc::clone(&self.said);
+        tokio::spawn(async move { listening.listen(command).await });
+        Ok(())
+    }
+}
+
+impl LocalService {
+    /// Signals all its processes; one that has ended has none.
+    async fn signal(&self, operation: &str, signal: Signal) -> Result<(), EngineError> {
+        match self.made.door.signal_all(signal.as_raw()).await {
+            Err(error) if error.is_closed() => Ok(()),
+            signalled => signalled.map_err(EngineError::door(operation)),
+        }
     }
 }
 

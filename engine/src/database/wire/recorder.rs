@@ -11,6 +11,7 @@ use gateways::dial::Dial;
 use gateways::faults::{Fault, ServiceFaults, ServiceLink};
 use gateways::forward::FORWARD_IDLE;
 use gateways::listener::{Connection as Accepted, DRAIN, IdleTimeout, Listener, ListenerLimits};
+use gateways::redact::Redactor;
 use gateways::tls::Duplex;
 use scenario::evidence::Evidence;
 use scenario::spec::sections::ServiceMode;
@@ -45,7 +46,7 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     services: Vec<Recorded>,
-    /// Services that are only read to fault them.
+    /// Services that are only read to fault them, or to find values.
     unaudited: Vec<Recorded>,
     listeners: Vec<Listener>,
 }
@@ -63,6 +64,8 @@ pub(crate) struct Recorded {
     is_audited: bool,
     /// Its faults, if it has any.
     faults: Option<ServiceFaults>,
+    /// Looks for values in what clients send, if there are any.
+    watch: Option<Redactor>,
     ledger: Arc<Ledger>,
     live: Arc<Mutex<Vec<Weak<Connection>>>>,
 }
@@ -84,6 +87,7 @@ impl Recorded {
             home,
             is_audited: true,
             faults: None,
+            watch: None,
             ledger: Arc::default(),
             live: Arc::default(),
         }
@@ -92,6 +96,12 @@ impl Recorded {
     /// The same service with faults; its writes are evidence only when they are audited.
     pub(crate) fn with_faults(self, faults: Option<ServiceFaults>, is_audited: bool) -> Self {
         Self { faults, is_audited, ..self }
+    }
+
+    /// The same service, of which all that clients send is looked at for values.
+    pub(crate) fn with_watch(self, redactor: Option<&Redactor>) -> Self {
+        let watch = redactor.map(|redactor| redactor.at(format!("database {}", self.service)));
+        Self { watch, ..self }
     }
 
     /// Takes the tables that are there before the agent: no temporary one of the same name hides them.
@@ -230,6 +240,7 @@ async fn record(client: Accepted, dial: &dyn Dial, port: u16, recorded: &Recorde
     if recorded.faults.as_ref().is_some_and(is_refused) {
         return client.reset.arm();
     }
+    let client = client.watched(recorded.watch.as_ref());
     let connection = recorded.open();
     let Ok(server) = dial.dial(port).await else { return };
     let followed = match &connection.faulted {

@@ -50,7 +50,7 @@ impl Network {
         addresses: &Addresses,
         shared: &Shared<'_>,
     ) -> Result<Self, EngineError> {
-        let Shared { clock, redactor, .. } = *shared;
+        let Shared { clock, redactor, faults } = *shared;
         let spec = attempt.spec;
         let names = addresses.names(spec);
         let policy = Policy::of(&spec.network.egress);
@@ -61,8 +61,8 @@ impl Network {
         let mut egress = None;
         if listens || !spec.setup.commands.is_empty() {
             let inside = names.into_iter().map(|(name, _)| name);
-            let gate =
-                Gate::new(Arc::clone(&attempt.machine.outside), inside, redactor.at("egress"), Arc::clone(clock));
+            let (outside, redactor) = (Arc::clone(&attempt.machine.outside), redactor.at("egress"));
+            let gate = Gate::new(outside, inside, redactor, Arc::clone(clock), faults.cloned());
             zone = zone.with_gate(Arc::clone(&gate), asks_outside);
             let opened = Egress::new(gate, WhileActing { policy, listens });
             egress = Some(Arc::new(listen(opened, door).await?));

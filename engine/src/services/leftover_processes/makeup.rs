@@ -54,6 +54,11 @@ impl Makeup {
         !self.auxiliary.is_empty() && self.exe == other.exe && self.auxiliary == other.auxiliary
     }
 
+    /// Tells if both run the same file.
+    pub(super) fn runs_same(&self, other: &Self) -> bool {
+        self.exe == other.exe
+    }
+
     /// Whether it was started just as `other` was.
     pub(super) fn is_started_like(&self, other: &Self) -> bool {
         self.exe == other.exe && self.environment == other.environment

@@ -154,6 +154,7 @@ async fn redis(harness: &Harness, name: &str, own_network: bool) -> ServiceReque
         command: None,
         environment: Default::default(),
         own_network,
+        restarts: false,
         shim: None,
     }
 }
@@ -289,6 +290,7 @@ async fn live_until_killed(folder: PathBuf) {
     for (name, own_network) in [("one", false), ("two", true)] {
         let request = ServiceRequest {
             shim: None,
+            restarts: false,
             name: name.to_owned(),
             image: redis.clone(),
             command: None,

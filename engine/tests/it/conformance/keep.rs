@@ -204,6 +204,7 @@ async fn late_service(harness: &Harness, sandbox: &dyn Sandbox) -> Result<(), En
     let image = harness.backend.image(REDIS, &Events::nowhere()).await.expect("the image");
     let request = ServiceRequest {
         shim: None,
+        restarts: false,
         name: "late".to_owned(),
         image,
         command: None,

@@ -12,6 +12,7 @@ mod room;
 mod service_faults;
 mod services;
 mod task_file;
+mod world_faults;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -149,6 +150,23 @@ impl Sketch {
     /// Runs it; there must be evidence.
     async fn run(&self, harness: &Harness) -> (ScenarioResult, Evidence) {
         harness.run(&self.yaml()).await
+    }
+}
+
+/// The calls and faults of each rule, as `mode matched/fired`.
+fn counts(evidence: &Evidence) -> Vec<String> {
+    let record = evidence.faults.as_ref().expect("faults");
+    assert_eq!(record.firings.len() as u64, record.total(), "{record:#?}");
+    record.rules.iter().map(|rule| format!("{} {}/{}", rule.mode, rule.matched, rule.fired)).collect()
+}
+
+/// The agent printed all of these words, each under its key.
+#[track_caller]
+fn assert_said(evidence: &Evidence, expected: &[(&str, &str)]) {
+    let said = printed(evidence);
+    for (key, words) in expected {
+        let value = said.get(*key).unwrap_or_else(|| panic!("no {key}: {evidence:#?}"));
+        assert!(value.contains(words), "{key}: {value} instead of {words}: {said:#?}");
     }
 }
 

@@ -3,12 +3,17 @@
 use scenario::evidence::{AuditEvent, Evidence};
 use serde_json::{Value as Json, json};
 
-use super::{Sketch, printed, suite};
+use super::{Sketch, assert_said, counts, suite};
 use crate::harness::Harness;
 
 const POSTGRES: &str = "touchstone/postgres:15";
 const MARIADB: &str = "touchstone/mariadb:10.11";
 const REDIS: &str = "touchstone/redis:7";
+
+/// The tables of the Postgres, each of which has faults of its own.
+const POSTGRES_TABLES: &str = "CREATE TABLE orders (id int, state text); INSERT INTO orders VALUES (1, 'a'), (2, 'b');
+    CREATE TABLE payments (id int PRIMARY KEY); CREATE TABLE sessions (id int); INSERT INTO sessions VALUES (1);
+    CREATE TABLE log (id int); CREATE TABLE staff (id int); INSERT INTO staff VALUES (1);";
 
 suite! {
     postgres_fails_as_it_was_told_and_only_what_reached_it_is_written,
@@ -40,20 +45,10 @@ fn writes(evidence: &Evidence) -> Vec<String> {
     writes
 }
 
-/// The calls and faults of each rule, as `mode matched/fired`.
-fn counts(evidence: &Evidence) -> Vec<String> {
+/// The changes that were made more than once, and how often.
+fn duplicates(evidence: &Evidence) -> Vec<(&str, u64)> {
     let record = evidence.faults.as_ref().expect("faults");
-    assert_eq!(record.firings.len() as u64, record.total(), "{record:#?}");
-    record.rules.iter().map(|rule| format!("{} {}/{}", rule.mode, rule.matched, rule.fired)).collect()
-}
-
-#[track_caller]
-fn assert_said(evidence: &Evidence, expected: &[(&str, &str)]) {
-    let said = printed(evidence);
-    for (key, words) in expected {
-        let value = said.get(*key).unwrap_or_else(|| panic!("no {key}: {evidence:#?}"));
-        assert!(value.contains(words), "{key}: {value} instead of {words}: {said:#?}");
-    }
+    record.duplicates.iter().map(|twice| (twice.target.as_str(), twice.count)).collect()
 }
 
 async fn postgres_fails_as_it_was_told_and_only_what_reached_it_is_written(harness: &mut Harness) {
@@ -76,14 +71,12 @@ async fn postgres_fails_as_it_was_told_and_only_what_reached_it_is_written(harne
         echo 'DELETE FROM staff' > delete.sql
         pgbench --no-vacuum --transactions=1 --protocol=prepared --file=delete.sql > bench 2>&1
         echo "prepared=$(tr '\n' ' ' < bench)"
+        sql -c 'INSERT INTO log VALUES (5)' -c 'INSERT INTO log VALUES (5)' -c 'INSERT INTO log VALUES (6)'
     "#;
     let service = json!({
         "name": "db", "image": POSTGRES,
         "env": {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "secret", "POSTGRES_DB": "shop"},
     });
-    let fixture = "CREATE TABLE orders (id int, state text); INSERT INTO orders VALUES (1, 'a'), (2, 'b');
-        CREATE TABLE payments (id int PRIMARY KEY); CREATE TABLE sessions (id int); INSERT INTO sessions VALUES (1);
-        CREATE TABLE log (id int); CREATE TABLE staff (id int); INSERT INTO staff VALUES (1);";
     let faults = json!([
         {"service": "db", "mode": "error", "sqlstate": "40001", "statement": ["update"], "table": "orders", "on_calls": [1, 3]},
         {"service": "db", "mode": "commit_unknown", "table": "payments"},
@@ -92,7 +85,7 @@ async fn postgres_fails_as_it_was_told_and_only_what_reached_it_is_written(harne
         {"service": "*", "mode": "read_only", "table": "staff"},
         {"service": "db", "mode": "slow", "delay_ms": 1, "statement": ["begin"]},
     ]);
-    let (_, evidence) = sketch(POSTGRES, script, &service, fixture, &faults).run(harness).await;
+    let (_, evidence) = sketch(POSTGRES, script, &service, POSTGRES_TABLES, &faults).run(harness).await;
     assert_said(
         &evidence,
         &[
@@ -112,7 +105,9 @@ async fn postgres_fails_as_it_was_told_and_only_what_reached_it_is_written(harne
             ("prepared", "read-only"),
         ],
     );
-    assert_eq!(writes(&evidence), ["insert payments 2", "update orders 1"], "{evidence:#?}");
+    let expected = ["insert log 3", "insert payments 2", "update orders 1"];
+    assert_eq!(writes(&evidence), expected, "{evidence:#?}");
+    assert_eq!(duplicates(&evidence), [("db:row of public.log", 2)]);
     let expected = ["error 3/2", "commit_unknown 3/2", "kill_session 1/1", "reset 1/1", "read_only 2/2", "slow 1/1"];
     assert_eq!(counts(&evidence), expected, "{:#?}", evidence.faults);
     assert!(evidence.offences.is_empty(), "{:#?}", evidence.offences);
@@ -134,13 +129,14 @@ async fn mysql_fails_as_it_was_told_and_only_what_reached_it_is_written(harness:
         echo "refused=$(sql -e 'INSERT INTO staff VALUES (9)')"
         echo "read=$(sql -e 'SELECT count(*) FROM staff')"
         echo "prepared=$(lines "PREPARE p FROM 'INSERT INTO staff VALUES (?)'; SET @id = 7;" 'EXECUTE p USING @id;' 'SELECT 8;')"
+        sql -e "INSERT INTO notes (text) VALUES ('paid'); INSERT INTO notes (text) VALUES ('paid'); INSERT INTO notes (text) VALUES ('open')"
     "#;
     let service = json!({
         "name": "db", "image": MARIADB, "wait_timeout": "120s",
         "env": {"MARIADB_ROOT_PASSWORD": "secret", "MARIADB_DATABASE": "shop"},
     });
     let fixture = "CREATE TABLE orders (id int); INSERT INTO orders VALUES (1);
-        CREATE TABLE payments (id int PRIMARY KEY); CREATE TABLE sessions (id int); INSERT INTO sessions VALUES (1);
+        CREATE TABLE notes (id int AUTO_INCREMENT PRIMARY KEY, text varchar(9)); CREATE TABLE payments (id int PRIMARY KEY); CREATE TABLE sessions (id int); INSERT INTO sessions VALUES (1);
         CREATE TABLE log (id int); CREATE TABLE staff (id int); INSERT INTO staff VALUES (1);";
     let faults = json!([
         {"service": "db", "mode": "error", "sqlstate": "40001", "statement": ["update"], "table": "orders", "on_calls": [1]},
@@ -166,7 +162,8 @@ async fn mysql_fails_as_it_was_told_and_only_what_reached_it_is_written(harness:
             ("prepared", " 8 "),
         ],
     );
-    assert_eq!(writes(&evidence), ["insert payments 1"], "{evidence:#?}");
+    assert_eq!(writes(&evidence), ["insert notes 3", "insert payments 1"], "{evidence:#?}");
+    assert_eq!(duplicates(&evidence), [("db:row of shop.notes", 2)], "{:#?}", evidence.databases);
     let expected = ["error 1/1", "commit_unknown 2/1", "kill_session 1/1", "reset 1/1", "read_only 2/2"];
     assert_eq!(counts(&evidence), expected, "{:#?}", evidence.faults);
     assert!(evidence.offences.is_empty(), "{:#?}", evidence.offences);

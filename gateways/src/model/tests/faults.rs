@@ -13,7 +13,7 @@ use crate::model::testing::{Answer, Running, chat, settings};
 const TURNS: &str = "mode: scripted, turns: [{content: 'one two three four five six', completion_tokens: 20}, \
                      {tool_calls: [{name: refund, arguments: {id: '12'}}]}, {content: last}]";
 
-fn faulted(faults: &str) -> (Running, Arc<FaultEngine>) {
+pub(super) fn faulted(faults: &str) -> (Running, Arc<FaultEngine>) {
     faulted_by(&format!("llm_faults: [{faults}]"))
 }
 

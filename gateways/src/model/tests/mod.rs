@@ -1,5 +1,6 @@
 //! Tests over real connections.
 
+mod changed;
 mod faults;
 mod hostile;
 mod limits;
@@ -7,3 +8,4 @@ mod provider;
 mod proxy;
 mod replay;
 mod script;
+mod slow;

@@ -80,12 +80,12 @@ fn chunk(sent: &mut String, reply: &Reply, choices: Json, usage: &Json) {
 }
 
 fn id(reply: &Reply) -> String {
-    format!("chatcmpl-{}", reply.number)
+    reply.id("chatcmpl-")
 }
 
 /// Every choice has tools of its own.
 fn tool_id(tool: &ReplyTool, choice: usize) -> String {
-    if choice == 0 { format!("call_{}", tool.key) } else { format!("call_{}_c{choice}", tool.key) }
+    if choice == 0 { tool.id("call_") } else { format!("call_{}_c{choice}", tool.key) }
 }
 
 fn finish_reason(reply: &Reply) -> &'static str {

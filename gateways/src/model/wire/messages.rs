@@ -13,7 +13,7 @@ pub(super) fn whole(reply: &Reply) -> Json {
 
 fn message(reply: &Reply, content: Vec<Json>, stop_reason: Json, output_tokens: u64) -> Json {
     json!({
-        "id": format!("msg_{}", reply.number),
+        "id": reply.id("msg_"),
         "type": "message",
         "role": "assistant",
         "model": reply.model,
@@ -30,7 +30,7 @@ fn message(reply: &Reply, content: Vec<Json>, stop_reason: Json, output_tokens: 
 }
 
 fn tool_use(tool: &ReplyTool, input: &Json) -> Json {
-    json!({"type": "tool_use", "id": format!("toolu_{}", tool.key), "name": tool.name, "input": input})
+    json!({"type": "tool_use", "id": tool.id("toolu_"), "name": tool.name, "input": input})
 }
 
 fn stop_reason(reply: &Reply) -> &'static str {

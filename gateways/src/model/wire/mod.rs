@@ -27,6 +27,8 @@ const PIECES: usize = 64;
 pub(super) struct Reply {
     /// Which answer of the gateway it is, from 0; ids derive from it.
     pub(super) number: u64,
+    /// Its id, when a provider gave it one.
+    pub(super) id: Option<String>,
     /// The model that was asked for.
     pub(super) model: String,
     pub(super) content: Option<String>,
@@ -57,6 +59,8 @@ pub(super) enum Finish {
 pub(super) struct ReplyTool {
     /// What its id ends with.
     pub(super) key: String,
+    /// Its id, when a provider gave it one.
+    pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) arguments: Json,
     /// What stands in the place of the arguments, when a fault broke them.
@@ -64,6 +68,11 @@ pub(super) struct ReplyTool {
 }
 
 impl ReplyTool {
+    /// Its id, in a dialect whose ids begin like this.
+    fn id(&self, prefix: &str) -> String {
+        self.id.clone().unwrap_or_else(|| format!("{prefix}{}", self.key))
+    }
+
     /// The arguments as they are sent.
     fn arguments_text(&self) -> String {
         self.broken.clone().unwrap_or_else(|| self.arguments.to_string())
@@ -71,6 +80,11 @@ impl ReplyTool {
 }
 
 impl Reply {
+    /// Its id, in a dialect whose ids begin like this.
+    fn id(&self, prefix: &str) -> String {
+        self.id.clone().unwrap_or_else(|| format!("{prefix}{}", self.number))
+    }
+
     /// The answer as it is sent.
     pub(super) fn render(&self, dialect: Dialect, stream: bool) -> Bytes {
         match (dialect, stream) {

@@ -35,7 +35,7 @@ fn response(reply: &Reply, status: &str) -> Json {
         "total_tokens": tokens.input + tokens.output,
     });
     json!({
-        "id": format!("resp_{}", reply.number),
+        "id": reply.id("resp_"),
         "object": "response",
         "created_at": CREATED,
         "status": status,
@@ -86,7 +86,7 @@ fn call(reply: &Reply, index: usize, tool: &ReplyTool, status: &str) -> Json {
         "type": "function_call",
         "status": status,
         "arguments": if status == "completed" { tool.arguments_text() } else { String::new() },
-        "call_id": format!("call_{}", tool.key),
+        "call_id": tool.id("call_"),
         "name": tool.name,
     })
 }

@@ -10,12 +10,14 @@ use crate::model::limits::READ;
 fn reply(content: Option<&str>, tools: bool) -> Reply {
     let tool = |index: usize, name: &str| ReplyTool {
         key: format!("2_{index}"),
+        id: None,
         name: name.to_owned(),
         arguments: json!({"path": "notes.txt"}),
         broken: None,
     };
     Reply {
         number: 5,
+        id: None,
         model: "m".to_owned(),
         content: content.map(ToOwned::to_owned),
         tools: if tools { vec![tool(0, "read"), tool(1, "list")] } else { Vec::new() },

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use super::super::{Report, Row};
 use crate::count_noun;
 use crate::format_duration;
-use crate::result::{InvariantResult, ScenarioResult};
+use crate::result::{InvariantResult, ScenarioError, ScenarioResult};
 use crate::untrusted;
-use crate::verdict::Outcome;
+use crate::verdict::{ErrorKind, Outcome};
 
 /// How long one line may be.
 const MOST_LINE: usize = 200;
@@ -26,7 +26,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     let result = &row.result;
     let mut text = format!(
         "{} {}/{}: score {:.3}, {}{}\n",
-        row.status.word().to_uppercase(),
+        row.word().to_uppercase(),
         report.spec_id,
         result.scenario.id,
         result.composite,
@@ -37,9 +37,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
         text.push_str(&invariant_text(invariant));
     }
     text.extend(others(result).iter().map(|(what, found)| finding("FAIL", what, found)));
-    if let Some(error) = &result.error {
-        text.push_str(&finding("ERROR", &format!("{} error", error.kind), &error.message));
-    }
+    text.extend(result.error.as_ref().map(error_text));
     if row.tolerated {
         let _ = writeln!(text, "  its cell passed all the same: {}", cell(report, row));
     }
@@ -80,6 +78,14 @@ fn invariant_text(invariant: &InvariantResult) -> String {
         Outcome::Errored(_) => "ERROR",
     };
     finding(word, &what, &invariant.verdict.message)
+}
+
+/// Why the scenario could not be judged.
+fn error_text(error: &ScenarioError) -> String {
+    match error.kind {
+        ErrorKind::Inconclusive => finding("ERROR", &error.kind.to_string(), &error.message),
+        kind => finding("ERROR", &format!("{kind} error"), &error.message),
+    }
 }
 
 /// What fails the scenario besides its invariants.

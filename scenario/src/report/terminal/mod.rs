@@ -1,6 +1,6 @@
 //! The report for a terminal: a table, what each invariant came to, what went wrong, and all of it in a few lines.
 //!
-//! A line that needs attention says so in capitals (`FAIL`, `FLAKY`, `ERROR`, `FAILED`); cells of tables have small letters.
+//! A line that needs attention says so in capitals (`FAIL`, `FLAKY`, `ERROR`, `INCONCLUSIVE`, `FAILED`); cells of tables have small letters.
 
 mod cells;
 mod details;
@@ -193,7 +193,7 @@ fn scenario(name: String, row: &Row) -> [String; 6] {
     let met = result.invariants.iter().filter(|invariant| invariant.verdict.is_passed()).count();
     [
         name,
-        row.status.word().to_owned(),
+        row.word().to_owned(),
         format!("{:.3}", result.composite),
         format!("{met}/{}", result.invariants.len()),
         format_duration(result.wall_ms),
@@ -226,8 +226,12 @@ fn caveats(report: &Report, lead: &str) -> String {
 fn summary(report: &Report) -> String {
     let score = &report.score;
     let not_run = if report.not_run() > 0 { format!(", not run {}", report.not_run()) } else { String::new() };
+    let inconclusive = match report.inconclusive() {
+        0 => String::new(),
+        some => format!(" (inconclusive {some})"),
+    };
     let mut text = format!(
-        "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{not_run}\n",
+        "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{inconclusive}{not_run}\n",
         report.spec_id,
         verdict_word(score.verdict),
         cells::counts(report),

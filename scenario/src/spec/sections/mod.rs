@@ -24,9 +24,9 @@ mod task;
 pub use agent::{Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
 pub use audit::Audit;
 pub use chaos::{
-    ArgumentDamage, Chaos, ChaosCell, ChaosCellName, Direction, DnsAnswer, DriftType, LlmFault, LlmMode, NetworkFault,
-    NetworkMode, Profile, ServiceFault, ServiceMode, ServiceTarget, StatementKind, ToolFault, ToolMode, ToolTarget,
-    Trigger, WrongData,
+    ArgumentDamage, Chaos, ChaosCell, ChaosCellName, ClockFaultMode, Direction, DnsAnswer, DriftType, FileFaultMode,
+    LlmFault, LlmMode, NetworkFault, NetworkMode, Profile, ServiceFault, ServiceMode, ServiceTarget, StatementKind,
+    ToolFault, ToolMode, ToolTarget, Trigger, WrongData,
 };
 pub use determinism::{Clock, Determinism, Dns};
 pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};

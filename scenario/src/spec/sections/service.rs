@@ -157,6 +157,15 @@ impl Service {
         }
     }
 
+    /// True for a container that may speak HTTP at ports that are declared: nothing tells that it speaks something else.
+    #[must_use]
+    pub fn may_speak_http(&self) -> bool {
+        match &self.kind {
+            ServiceKind::Container(container) => container.default_port().is_none() && !self.common.ports.is_empty(),
+            ServiceKind::HttpMock(_) => false,
+        }
+    }
+
     /// True when its connections can pass through a gateway, because its ports are known.
     #[must_use]
     pub fn can_be_cut_off(&self) -> bool {

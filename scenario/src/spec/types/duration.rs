@@ -36,20 +36,25 @@ impl Timespan {
     /// Reads `1h30m`; `None` when it is not of that form or longer than a week.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let mut rest = text;
-        let mut nanoseconds = 0.0;
-        while !rest.is_empty() {
-            let digits = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
-            let amount: f64 = rest[..digits].parse().ok()?;
-            let unit = &rest[digits..];
-            let end = unit.find(|character: char| character.is_ascii_digit() || character == '.').unwrap_or(unit.len());
-            let (_, length) = UNITS.iter().find(|(name, _)| *name == &unit[..end])?;
-            nanoseconds += amount * length;
-            rest = &unit[end..];
-        }
-        let duration = Duration::try_from_secs_f64(nanoseconds / 1e9).ok()?;
-        (!text.is_empty() && duration <= LONGEST).then_some(Self(duration))
+        let duration = Duration::try_from_secs_f64(seconds_of(text)?).ok()?;
+        (duration <= LONGEST).then_some(Self(duration))
     }
+}
+
+/// The seconds in `1h30m`; `None` when it is not of that form.
+pub(super) fn seconds_of(text: &str) -> Option<f64> {
+    let mut rest = text;
+    let mut nanoseconds = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
+        let amount: f64 = rest[..digits].parse().ok()?;
+        let unit = &rest[digits..];
+        let end = unit.find(|character: char| character.is_ascii_digit() || character == '.').unwrap_or(unit.len());
+        let (_, length) = UNITS.iter().find(|(name, _)| *name == &unit[..end])?;
+        nanoseconds += amount * length;
+        rest = &unit[end..];
+    }
+    (!text.is_empty()).then_some(nanoseconds / 1e9)
 }
 
 /// Whether every number has a unit, so that only the length can be wrong.

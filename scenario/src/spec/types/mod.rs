@@ -10,6 +10,7 @@ mod path;
 mod pattern;
 mod size;
 mod table;
+mod time_shift;
 mod value;
 mod word;
 
@@ -23,9 +24,10 @@ pub use path::{BundlePath, ImagePath, SandboxPath, WorkspaceGlob, WorkspacePath}
 pub use pattern::{Glob, Pattern};
 pub use size::Bytes;
 pub use table::{Many, Table};
+pub use time_shift::TimeShift;
 pub use value::Value;
 pub use word::{
     ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-    NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, SqlState, TableName,
-    ToolGlob, UrlGlob, UserName, Word,
+    NameGlob, PackageName, ParamName, PathPrefix, RequestPath, SecretName, ServiceGlob, ServiceName, SpecId, SqlState,
+    TableName, ToolGlob, UrlGlob, UserName, Word,
 };

@@ -147,6 +147,12 @@ word! {
 }
 
 word! {
+    /// The path of a request, which may have a query.
+    RequestPath, "request path", r"^/[^\x00-\x20#{}]{0,500}$", "/orders/2",
+    "write a path from its first `/` on, without blanks and without the host"
+}
+
+word! {
     /// A place in a JSON document.
     JsonPath, "place in JSON", r"^([A-Za-z0-9_$@-]{1,100}|\[[0-9]{1,6}\])(\.[A-Za-z0-9_$@-]{1,100}|\[[0-9]{1,6}\]){0,20}$", "order.items[0].price",
     "write keys with dots between them, and numbers of list items in brackets"
@@ -248,8 +254,8 @@ impl FileMode {
 mod tests {
     use super::{
         ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        NameGlob, PackageName, ParamName, PathPrefix, SecretName, ServiceGlob, ServiceName, SpecId, SqlState,
-        TableName, ToolGlob, UrlGlob, UserName, Word,
+        NameGlob, PackageName, ParamName, PathPrefix, RequestPath, SecretName, ServiceGlob, ServiceName, SpecId,
+        SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -264,6 +270,7 @@ mod tests {
         assert!(NameGlob::new(NameGlob::EXAMPLE).is_some());
         assert!(SqlState::new(SqlState::EXAMPLE).is_some());
         assert!(UrlGlob::new(UrlGlob::EXAMPLE).is_some());
+        assert!(RequestPath::new(RequestPath::EXAMPLE).is_some() && RequestPath::new("orders/2").is_none());
         assert!(JsonPath::new(JsonPath::EXAMPLE).is_some());
         assert!(SecretName::new(SecretName::EXAMPLE).is_some());
         assert!(PackageName::new(PackageName::EXAMPLE).is_some());

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use super::egress_hosts::check_host;
 use super::rules::Rules;
-use super::{chaos_attacks, network_faults, service_faults};
+use super::{chaos_attacks, network_faults, service_faults, world_faults};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
-use crate::spec::sections::chaos::applies;
-use crate::spec::sections::{Chaos, LlmMode, Service, ToolMode, ToolTarget, Trigger, WrongData};
-use crate::spec::{ToolMatcher, is_route_glob};
+use crate::spec::sections::{Chaos, Service, ToolFault, ToolMode, ToolTarget, Trigger, WrongData};
+use crate::spec::{ToolMatcher, host_of_tool, is_route_glob};
+
+/// The services that `tool_faults` can hit.
+const SPEAKS_HTTP: &str = "`http_mock` and no container that may speak HTTP";
 
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
@@ -36,17 +39,25 @@ pub(super) fn check(rules: &mut Rules<'_>) {
 
 fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
     check_profile(rules, chaos);
+    if chaos.require_fired && !chaos.has_faults() {
+        let message = "there is no fault that could fire, so no pass could be conclusive";
+        rules.at("require_fired").report_key(Code::NeverFires, message, Some("add a fault, or remove `require_fired`"));
+    }
     for (index, fault) in chaos.tool_faults.iter().enumerate() {
         let mut list = rules.at("tool_faults");
         let mut rules = list.index(index);
-        check_target(&mut rules, &fault.target);
+        match host_of_tool(fault.target.tool.as_str()) {
+            Some(host) => check_host(&mut rules, host),
+            None => check_target(&mut rules, &fault.target, SPEAKS_HTTP, |service| fault.may_hit(service)),
+        }
+        check_connections(&mut rules, fault);
         check_tool_mode(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
     }
     for (index, fault) in chaos.llm_faults.iter().enumerate() {
         let mut list = rules.at("llm_faults");
         let mut rules = list.index(index);
-        check_model(&mut rules, &fault.mode);
+        check_model(&mut rules);
         check_trigger(&mut rules, &fault.trigger);
     }
     for (index, fault) in chaos.service_faults.iter().enumerate() {
@@ -56,6 +67,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
         check_trigger(&mut rules, &fault.trigger);
     }
     network_faults::check(rules, chaos);
+    world_faults::check(rules, chaos);
     chaos_attacks::check(&mut rules.at("context_attacks"), &chaos.context_attacks);
 }
 
@@ -69,8 +81,13 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     }
 }
 
-/// A rule is about a service that can be faulted.
-pub(super) fn check_target(rules: &mut Rules<'_>, target: &ToolTarget) {
+/// A rule is about a service that it can hit.
+pub(super) fn check_target(
+    rules: &mut Rules<'_>,
+    target: &ToolTarget,
+    wanted: &str,
+    may_hit: impl Fn(&Service) -> bool,
+) {
     let spec = rules.spec;
     let Some(matcher) = ToolMatcher::new(target) else {
         let message = format!("`{}` is no glob", target.tool);
@@ -78,6 +95,7 @@ pub(super) fn check_target(rules: &mut Rules<'_>, target: &ToolTarget) {
     };
     let tool = target.tool.as_str();
     let is_about = |service: &Service| match is_route_glob(tool) {
+        true if service.mock().is_none() => matcher.may_be_about_service(service.name()),
         true => routes_of(service).any(|(method, path)| matcher.may_be_about_route(service.name(), &method, &path)),
         false => matcher.is_about(service.name(), "", ""),
     };
@@ -94,19 +112,34 @@ pub(super) fn check_target(rules: &mut Rules<'_>, target: &ToolTarget) {
         let message = format!("`{tool}` is no service and no route of one");
         return rules.at("tool").report(Code::UnknownService, message, Some(&help));
     }
-    if let Some(service) = found.iter().find(|service| service.mock().is_none() && !tool.contains('*')) {
-        let message =
-            format!("the service `{}` is no `http_mock`; only the answers of mocks can be faulted", service.name());
-        let help = "faults of containers are `service_faults`";
-        rules.at("tool").report(Code::WrongServiceKind, message, Some(help));
-    } else if found.iter().all(|service| service.mock().is_none()) {
-        let message = format!("`{tool}` matches no `http_mock`; only the answers of mocks can be faulted");
-        rules.at("tool").report(Code::WrongServiceKind, message, None);
+    if !found.iter().any(|service| may_hit(service)) {
+        report_untouched(rules, tool, wanted, &found);
+    }
+}
+
+/// Reports a rule that names services and can hit none of them.
+fn report_untouched(rules: &mut Rules<'_>, tool: &str, wanted: &str, found: &[&Service]) {
+    if let Some(service) = found.iter().find(|service| service.ports().is_empty()) {
+        let message = format!("the service `{}` has no `ports`, so that the way to it is not known", service.name());
+        return rules.at("tool").report(Code::MissingKey, message, Some("add its `ports`"));
+    }
+    let message = format!("`{tool}` names no {wanted}");
+    let help = "databases and other containers are faulted by `service_faults`";
+    rules.at("tool").report(Code::WrongServiceKind, message, Some(help));
+}
+
+/// A connection is refused before it is known what is asked.
+fn check_connections(rules: &mut Rules<'_>, fault: &ToolFault) {
+    let is_narrowed = is_route_glob(fault.target.tool.as_str()) || fault.target.match_url.is_some();
+    if matches!(fault.mode, ToolMode::ConnectionRefused(_)) && is_narrowed {
+        let message = "`connection_refused` is about all connections to a service or host: it comes before any request";
+        let help = "name it alone, without a route or `match_url`, or use `connection_reset`";
+        rules.at("mode").report(Code::ConflictingKeys, message, Some(help));
     }
 }
 
 /// The routes of a mock, as `(method, path)`; a parameter of a path stays as it is written.
-fn routes_of(service: &Service) -> impl Iterator<Item = (String, String)> + '_ {
+pub(super) fn routes_of(service: &Service) -> impl Iterator<Item = (String, String)> + '_ {
     let routes = service.mock().into_iter().flat_map(|mock| mock.routes.iter());
     routes.flat_map(|route| {
         let methods = match &route.method {
@@ -123,7 +156,7 @@ fn tools_of<'a>(services: impl Iterator<Item = &'a Service>) -> Vec<String> {
         let routes = routes_of(service).map(|(method, path)| format!("{}:{method} {path}", service.name()));
         std::iter::once(service.name().to_string()).chain(routes)
     };
-    services.filter(|service| service.mock().is_some()).flat_map(names).take(12).collect()
+    services.filter(|service| service.mock().is_some() || service.may_speak_http()).flat_map(names).take(12).collect()
 }
 
 fn check_tool_mode(rules: &mut Rules<'_>, mode: &ToolMode) {
@@ -152,24 +185,11 @@ fn check_wrong_data(rules: &mut Rules<'_>, fault: &WrongData) {
     }
 }
 
-/// A fault of the model needs one, and one whose answers can be changed.
-fn check_model(rules: &mut Rules<'_>, mode: &LlmMode) {
-    let spec = rules.spec;
-    let Some(model) = &spec.model else {
-        if !rules.holes.has_section("model") {
-            let message = "there is no model whose calls could be faulted";
-            rules.report(Code::MissingKey, message, Some("add `model`, or remove the fault"));
-        }
-        return;
-    };
-    if !applies(mode, model.mode) {
-        let message = format!(
-            "`{}` changes the answers of scripted models only, and this is `mode: {}`",
-            mode.word(),
-            model.mode
-        );
-        let help = "use `timeout`, `rate_limit`, `error`, `backend_down`, `context_length_exceeded` or `delay`";
-        rules.at("mode").report(Code::ConflictingKeys, message, Some(help));
+/// A fault of the model needs one.
+fn check_model(rules: &mut Rules<'_>) {
+    if rules.spec.model.is_none() && !rules.holes.has_section("model") {
+        let message = "there is no model whose calls could be faulted";
+        rules.report(Code::MissingKey, message, Some("add `model`, or remove the fault"));
     }
 }
 

@@ -46,7 +46,8 @@ fn check_texts(rules: &mut Rules<'_>, attack: &ContextAttack) {
 /// Answers can carry a text when they are those of a mock.
 fn check_answers(rules: &mut Rules<'_>, tool: Option<&ToolGlob>, match_url: Option<crate::spec::types::UrlGlob>) {
     if let Some(tool) = tool {
-        return check_target(rules, &ToolTarget { tool: tool.clone(), match_url });
+        let target = ToolTarget { tool: tool.clone(), match_url };
+        return check_target(rules, &target, "`http_mock`", |service| service.mock().is_some());
     }
     let spec = rules.spec;
     if spec.services.iter().all(|service| service.mock().is_none()) && !rules.holes.has_section("services") {

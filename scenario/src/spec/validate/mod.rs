@@ -8,6 +8,7 @@ mod agent_files;
 mod agents;
 mod chaos;
 mod chaos_attacks;
+mod egress_hosts;
 mod fixtures;
 mod invariants;
 mod models;
@@ -20,6 +21,7 @@ mod secrets;
 mod service_faults;
 mod services;
 mod templates;
+mod world_faults;
 
 use super::Spec;
 use super::bundle::Bundle;

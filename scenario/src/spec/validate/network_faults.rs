@@ -6,13 +6,13 @@ use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::network_matcher::glob;
 use crate::spec::sections::chaos::DnsFailure;
-use crate::spec::sections::{Chaos, Dns, DnsAnswer, NetworkMode, Policy, Service};
+use crate::spec::sections::{Chaos, Dns, DnsAnswer, Egress, NetworkMode, Policy, Service};
 use crate::spec::types::{NameGlob, ServiceGlob};
 
 /// The model among the services that a rule may name.
 const MODEL: &str = "model";
 /// The domain of services and gateways.
-const DOMAIN: &str = ".services.internal";
+pub(super) const DOMAIN: &str = ".services.internal";
 
 pub(super) fn check(rules: &mut Rules<'_>, chaos: &Chaos) {
     for (index, fault) in chaos.network_faults.iter().enumerate() {
@@ -120,14 +120,16 @@ fn known_names(rules: &Rules<'_>) -> Vec<String> {
 
 /// Tells if a name outside may lead somewhere.
 fn may_exist_outside(rules: &Rules<'_>, written: &NameGlob) -> bool {
-    let (network, determinism) = (&rules.spec.network, &rules.spec.determinism);
-    if network.egress.default == Policy::Allow || determinism.dns == Dns::System {
-        return true;
-    }
+    rules.spec.determinism.dns == Dns::System || is_allowed_out(&rules.spec.network.egress, written)
+}
+
+/// Tells if a name, or some name that a glob matches, may be reached outside.
+pub(super) fn is_allowed_out(egress: &Egress, written: &str) -> bool {
     let written = written.to_ascii_lowercase();
     let is_match = |pattern: &str, name: &str| glob(pattern).is_some_and(|glob| glob.is_match(name));
-    network.egress.allow.iter().map(|allowed| allowed.to_ascii_lowercase()).any(|allowed| {
-        // Two globs have names in common when either matches the other; there are others, and this is a hint.
-        is_match(&written, &allowed) || is_match(&allowed, &written)
-    })
+    egress.default == Policy::Allow
+        || egress.allow.iter().map(|allowed| allowed.to_ascii_lowercase()).any(|allowed| {
+            // Two globs have names in common when either matches the other; there are others, and this is a hint.
+            is_match(&written, &allowed) || is_match(&allowed, &written)
+        })
 }

@@ -3,6 +3,7 @@
 //! Pages and the terminal show this one list. Only where each moment is found is noted, so that ten thousand of them are cheap:
 //! those that are shown are looked at closely.
 
+mod faults;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -112,6 +113,8 @@ pub enum Source<'a> {
     Audit(usize),
     /// The answers of this invariant's probes.
     Probe(&'a str),
+    /// The fault with this index, of a call that has no moment of its own: a statement, a connection, a lookup.
+    Fault(usize),
 }
 
 /// When the agent started, if it did.
@@ -138,6 +141,7 @@ pub fn timeline<'a>(evidence: Option<&'a Evidence>, events: &[TimedEvent<'_>]) -
         of_mocks(evidence, &mut all);
         of_audit(evidence, &mut all);
         of_probes(evidence, events, &since, &mut all);
+        faults::of_faults(evidence, &mut all);
     }
     all.sort_by_key(|moment| (moment.at_ms, Reverse(moment.duration_ms)));
     all

@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 use super::{Kind, TimedEvent, TimelineLine, timeline, timeline_lines};
 use crate::event::Event;
 use crate::evidence::{
-    AuditEvent, Audited, CallTraceRecorder, Evidence, Exchange, Journal, ModelCall, ModelRecord, ToolProposal,
-    ToolReport,
+    AuditEvent, Audited, CallTraceRecorder, Evidence, Exchange, FaultMark, FaultRecord, Firing, Journal, ModelCall,
+    ModelRecord, ToolProposal, ToolReport,
 };
 
 /// Something that was told so many milliseconds after the epoch.
@@ -134,4 +134,42 @@ fn everything_stands_in_its_order_and_once() {
         line(450, 0, Kind::Database, "INSERT db.t, 2 rows", false),
     ];
     assert_eq!(timeline_lines(Some(&evidence), &[]), expected);
+}
+
+#[test]
+fn faults_are_told_once_beside_their_call_or_by_themselves() {
+    let mark = |rule: &str, call| FaultMark { rule: rule.into(), mode: "error".into(), call, reached: false };
+    let firing = |rule: &str, target: &str, at_ms| Firing {
+        rule: rule.into(),
+        mode: "error".into(),
+        target: target.into(),
+        call: 1,
+        at_ms,
+        ..Firing::default()
+    };
+    let faulted = Exchange { fault: Some(mark("tool_faults[0]", 1)), ..exchange("/refunds", 503, 10) };
+    let journal = Journal { exchanges: vec![faulted, exchange("/refunds", 200, 20)], overflow: None };
+    let firings = vec![
+        firing("tool_faults[0]", "shop:POST /refunds", 10),
+        firing("service_faults[0]", "db:update orders", 30),
+        firing("service_faults[1]", "cache:connect", 40),
+        firing("network_faults[0]", "shop", 50),
+    ];
+    let evidence = Evidence {
+        journals: [("shop".to_owned(), journal)].into(),
+        faults: Some(FaultRecord { firings, ..FaultRecord::default() }),
+        ..Evidence::default()
+    };
+    let moments = timeline(Some(&evidence), &[]);
+    let told: Vec<_> = moments.iter().map(|moment| (moment.at_ms, moment.kind, moment.is_faulted(&evidence))).collect();
+    let expected = [
+        (10, Kind::Http, true),
+        (20, Kind::Http, false),
+        (30, Kind::Database, true),
+        (40, Kind::Network, true),
+        (50, Kind::Network, true),
+    ];
+    assert_eq!(told, expected);
+    let lines = timeline_lines(Some(&evidence), &[]);
+    assert_eq!(lines[2].what, "db:update orders [fault: error by service_faults[0], call 1]");
 }

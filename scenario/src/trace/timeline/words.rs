@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Kind, Moment, Source, TimedEvent, timeline};
 use crate::event::Event;
-use crate::evidence::{AuditEvent, Evidence, Exchange, FaultMark, ModelCall, ToolUse};
+use crate::evidence::{AuditEvent, Evidence, Exchange, FaultMark, Firing, ModelCall, ToolUse};
 use crate::result::RowStatus;
 use crate::trace::lookup;
 use crate::{count_noun, format_duration, untrusted};
@@ -62,6 +62,7 @@ fn of_evidence(evidence: &Evidence, source: Source<'_>) -> Option<(String, bool)
         Source::Exchange(service, index) => exchange(service, evidence.journals.get(service)?.exchanges.get(index)?),
         Source::Audit(index) => written_down(&evidence.audit.as_ref()?.get(index)?.event),
         Source::Probe(name) => (name.to_owned(), false),
+        Source::Fault(index) => firing(evidence.faults.as_ref()?.firings.get(index)?),
     })
 }
 
@@ -85,7 +86,7 @@ fn event(moment: &Moment<'_>, event: &Event) -> (String, bool) {
         Event::Note(text) => text.clone(),
         Event::SandboxKept { name } => format!("the sandbox {name} was kept"),
         Event::SandboxDestroyed { name } => format!("the sandbox {name} is gone"),
-        Event::Judged { status, .. } => format!("judged: {}", status.word()),
+        Event::Judged { status, error, .. } => format!("judged: {}", status.word_for_people(*error)),
         Event::Retrying { why, after: pause } => format!("tried again after {}: {why}", after(pause)),
         Event::Released { why } => format!("given back: {why}"),
         Event::GivenUp { why } => format!("given up: {why}"),
@@ -116,6 +117,12 @@ fn exchange(service: &str, exchange: &Exchange) -> (String, bool) {
     let fault = faulted(exchange.fault.as_ref());
     let what = format!("{} {service}{} {}{fault}", exchange.method, exchange.path, answered(exchange.status));
     (what, exchange.status >= 400 || exchange.status == 0)
+}
+
+/// A fault of a call that is not told otherwise. That it happened is no failure of the agent.
+fn firing(firing: &Firing) -> (String, bool) {
+    let Firing { target, mode, rule, call, .. } = firing;
+    (format!("{target} [fault: {mode} by {rule}, call {call}]"), false)
 }
 
 /// The status of an answer, if there was one.

@@ -115,7 +115,7 @@ fn scenarios(finding: &Finding, (side, report): Told<'_>) -> Markup {
             @for row in rows.iter().take(REPLICAS) {
                 @let found = row.result.invariants.iter().enumerate().find(|(_, one)| Some(&one.name) == finding.invariant.as_ref());
                 @let mark = match (&finding.invariant, found) {
-                    (None, _) => Mark::of_status(row.status),
+                    (None, _) => Mark::of_result(row.status, &row.result),
                     (Some(_), Some((_, one))) => Mark::of_outcome(one.verdict.outcome),
                     (Some(_), None) => Mark::NotRun,
                 };

@@ -1,6 +1,7 @@
-//! What fails where: a row for each cell, a column for each invariant, and in each field a sign for each replica.
+//! What fails where: a row for each cell, a column for each invariant, and in each field a sign for each replica. Chaos cells are
+//! groups of columns, so that a row has one task in all its worlds.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use maud::{Markup, html};
 use scenario::plan::parameter_text;
 use scenario::result::{RowStatus, ScenarioResult};
@@ -15,8 +16,8 @@ use crate::web::numbers::percent;
 use crate::web::untrusted_html;
 
 /// The signs that a reader may not know.
-const LEGEND: [Mark; 7] =
-    [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Running, Mark::Waiting, Mark::NotRun];
+const LEGEND: [Mark; 8] =
+    [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Inconclusive, Mark::Running, Mark::Waiting, Mark::NotRun];
 
 /// How many replicas stand on a line: the same in every column, so that each has its place.
 const LINE: usize = 10;
@@ -26,12 +27,17 @@ const PARAMETER: usize = 60;
 /// The replicas of one cell.
 type Replicas<'a> = Vec<&'a StoredScenario>;
 
+/// The replicas of the cells that have the same parameters, by their chaos cell.
+type Worlds<'a> = IndexMap<&'a str, Replicas<'a>>;
+
 /// The grid of a part of a run.
 pub(super) fn section(shown: &Shown) -> Markup {
-    let mut cells: IndexMap<&str, Replicas<'_>> = IndexMap::new();
+    let mut rows: IndexMap<Vec<String>, Worlds<'_>> = IndexMap::new();
     for stored in &shown.part {
-        cells.entry(stored.scenario.cell.as_str()).or_default().push(stored);
+        let row = rows.entry(own_parameters(stored)).or_default();
+        row.entry(stored.scenario.chaos.as_str()).or_default().push(stored);
     }
+    let worlds: IndexSet<&str> = rows.values().flat_map(|row| row.keys().copied()).collect();
     html! {
         section aria-labelledby="grid" {
             h2 #grid { "What fails where" }
@@ -39,14 +45,11 @@ pub(super) fn section(shown: &Shown) -> Markup {
             p.legend { @for mark in used(shown) { (mark.badge()) " " } }
             div.scroll tabindex="0" role="region" aria-label="Invariants by cell" {
                 table.grid {
-                    thead { tr {
-                        th scope="col" { "Cell" }
-                        th.number scope="col" { "Pass rate" }
-                        th scope="col" { "Scenario" }
-                        @for name in &shown.invariants { th scope="col" { (untrusted_html::line(name, 40)) } }
-                        th scope="col" { "Rules and limits" }
-                    } }
-                    tbody { @for (id, replicas) in &cells { (row(shown, id, replicas)) } }
+                    (head(shown, &worlds))
+                    tbody { @for (parameters, row) in &rows { tr {
+                        th scope="row" { (cell(parameters)) }
+                        @for world in &worlds { (group(shown, parameters, world, row.get(world))) }
+                    } } }
                 }
             }
             (pager(shown, "grid"))
@@ -64,39 +67,74 @@ fn used(shown: &Shown) -> impl Iterator<Item = Mark> {
     LEGEND.into_iter().filter(move |mark| used.contains(mark))
 }
 
-fn row(shown: &Shown, id: &str, replicas: &[&StoredScenario]) -> Markup {
-    let scored = shown.score().cells.iter().find(|cell| cell.id.as_str() == id);
-    let parameters = replicas.first().map(|stored| parameters(stored)).unwrap_or_default();
-    let name = parameters.join(" ");
-    let class = if replicas.len() < LINE { "replicas few" } else { "replicas" };
+/// The names of the columns, below those of chaos cells where there are any.
+fn head(shown: &Shown, worlds: &IndexSet<&str>) -> Markup {
+    let has_chaos = worlds.iter().any(|world| !world.is_empty());
     html! {
-        tr {
-            th scope="row" { (cell(&parameters)) }
-            td.number { (rate(scored)) }
-            td { div class=(class) { @for stored in replicas {
-                (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
-            } } }
-            @for (index, invariant) in shown.invariants.iter().enumerate() {
-                td { div class=(class) { @for stored in replicas {
-                    (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
-                } } }
+        thead {
+            @if has_chaos { tr {
+                th scope="col" rowspan="2" { "Cell" }
+                @for world in worlds {
+                    th.world scope="colgroup" colspan=(columns(shown)) { "chaos " (untrusted_html::line(world, PARAMETER)) }
+                }
+            } }
+            tr {
+                @if !has_chaos { th scope="col" { "Cell" } }
+                @for _ in worlds {
+                    th.number scope="col" { "Pass rate" }
+                    th scope="col" { "Scenario" }
+                    @for name in &shown.invariants { th scope="col" { (untrusted_html::line(name, 40)) } }
+                    th scope="col" { "Rules and limits" }
+                }
             }
-            td { div class=(class) { @for stored in replicas {
-                (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
-            } } }
         }
     }
 }
 
-/// The parameters of a cell, each shortened by itself; the only cell of a spec without a matrix has none.
-pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
-    let (parameters, chaos) = (&stored.scenario.parameters, &stored.scenario.chaos);
-    if parameters.is_empty() && chaos.is_empty() {
-        return vec!["all".to_owned()];
+/// How many columns a chaos cell has.
+fn columns(shown: &Shown) -> usize {
+    shown.invariants.len() + 3
+}
+
+/// The fields of a cell in one world; empty ones where the part has none of it.
+fn group(shown: &Shown, parameters: &[String], world: &str, replicas: Option<&Replicas<'_>>) -> Markup {
+    let Some(replicas) = replicas else { return html! { @for _ in 0..columns(shown) { td {} } } };
+    let id = replicas.first().map(|stored| stored.scenario.cell.as_str());
+    let scored = shown.score().cells.iter().find(|cell| Some(cell.id.as_str()) == id);
+    let chaos = if world.is_empty() { String::new() } else { format!("chaos={world} ") };
+    let name = format!("{chaos}{}", parameters.join(" "));
+    let class = if replicas.len() < LINE { "replicas few" } else { "replicas" };
+    html! {
+        td.number { (rate(scored)) }
+        td { div class=(class) { @for stored in replicas {
+            (sign(shown, stored, &name, "scenario", status(shown, stored), ""))
+        } } }
+        @for (index, invariant) in shown.invariants.iter().enumerate() {
+            td { div class=(class) { @for stored in replicas {
+                (sign(shown, stored, &name, invariant, judged(shown, stored, invariant), &format!("#invariant-{index}")))
+            } } }
+        }
+        td { div class=(class) { @for stored in replicas {
+            (sign(shown, stored, &name, "rules and limits", ruled(shown, stored), "#why"))
+        } } }
     }
-    let pairs = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    let chaos = (!chaos.is_empty()).then(|| format!("chaos={chaos}"));
-    chaos.into_iter().chain(pairs).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
+}
+
+/// The parameters of a cell without its chaos cell, each shortened by itself; a spec without a matrix has none.
+fn own_parameters(stored: &StoredScenario) -> Vec<String> {
+    let pairs = stored.scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
+    let pairs: Vec<_> = pairs.map(|pair| untrusted::line(&pair, PARAMETER)).collect();
+    if pairs.is_empty() { vec!["all".to_owned()] } else { pairs }
+}
+
+/// The chaos cell and the parameters of a cell; the only cell of a spec without a matrix has none.
+pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
+    let chaos = &stored.scenario.chaos;
+    if chaos.is_empty() {
+        return own_parameters(stored);
+    }
+    let own = own_parameters(stored).into_iter().filter(|_| !stored.scenario.parameters.is_empty());
+    std::iter::once(untrusted::line(&format!("chaos={chaos}"), PARAMETER)).chain(own).collect()
 }
 
 /// The parameters of a cell, one below the other.
@@ -126,8 +164,8 @@ fn sign(shown: &Shown, stored: &StoredScenario, cell: &str, what: &str, mark: Ma
 pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
     let Some(result) = &stored.result else { return unended(shown, stored) };
     match shown.score().statuses.get(&stored.scenario.id) {
-        Some(status) => Mark::of_status(*status),
-        None => Mark::of_row(result.status),
+        Some(status) => Mark::of_result(*status, result),
+        None => Mark::of_row(result),
     }
 }
 

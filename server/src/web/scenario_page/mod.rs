@@ -30,7 +30,6 @@ use maud::{Markup, html};
 use scenario::evidence::Evidence;
 use scenario::plan::ScenarioId;
 use scenario::report::Report;
-use scenario::score::Status;
 use scenario::trace::TimedEvent;
 use serde::Deserialize;
 use store::{AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
@@ -70,6 +69,8 @@ struct ScenarioQuery {
     text: String,
     /// Whether also lookups of names that were found; not when it is empty.
     lookups: String,
+    /// Only moments that a fault hit; all when it is empty.
+    faulted: String,
     /// From which moment.
     from: usize,
 }
@@ -184,10 +185,10 @@ impl Shown {
         let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
         let score = numbers.as_ref().map(|numbers| &numbers.thing.score);
         let status = match ScenarioStatus::of(&found.stored, &found.run, score) {
-            ScenarioStatus::Ended(Status::Pass) => Mark::Pass,
-            ScenarioStatus::Ended(Status::Fail) => Mark::Fail,
-            ScenarioStatus::Ended(Status::Flaky) => Mark::Flaky,
-            ScenarioStatus::Ended(Status::Error) => Mark::Error,
+            ScenarioStatus::Ended(status) => match &found.stored.result {
+                Some(result) => Mark::of_result(status, result),
+                None => Mark::of_status(status),
+            },
             ScenarioStatus::NotRun => Mark::NotRun,
             ScenarioStatus::Pending
                 if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) =>
@@ -249,10 +250,11 @@ impl Shown {
 
     /// Where something of this page is, as it was asked for.
     fn at(&self, what: &str) -> String {
-        let ScenarioQuery { attempt, kind, text, lookups, from, .. } = &self.query;
+        let ScenarioQuery { attempt, kind, text, lookups, faulted, from, .. } = &self.query;
         let attempt = attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
-        let (kind, text, lookups) = (escaped(kind), escaped(text), escaped(lookups));
-        format!("{}&kind={kind}&text={text}&lookups={lookups}&from={from}{attempt}", self.below(what))
+        let [kind, text, lookups, faulted] = [kind, text, lookups, faulted].map(|said| escaped(said));
+        let said = format!("&kind={kind}&text={text}&lookups={lookups}&faulted={faulted}");
+        format!("{}{said}&from={from}{attempt}", self.below(what))
     }
 
     fn below(&self, what: &str) -> String {

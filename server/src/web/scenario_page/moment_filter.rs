@@ -1,4 +1,4 @@
-//! Which moments of a story are shown: of a kind, with a text, and in parts. Names that were found are looked up so often that they would
+//! Which moments of a story are shown: of a kind, with a text, those that a fault hit, and in parts. Names that were found are looked up so often that they would
 //! hide the rest.
 
 use maud::{Markup, html};
@@ -31,11 +31,12 @@ impl<'a> Chosen<'a> {
         let search = Search::of(&query.text, shown.evidence.as_deref());
         let is_wanted = |moment: &&Moment<'_>| {
             (query.kind.is_empty() || moment.kind.word() == query.kind)
+                && (query.faulted.is_empty() || is_faulted(shown, moment))
                 && search.as_ref().is_none_or(|search| search.finds(shown, moment))
         };
         let mut moments: Vec<_> = all.iter().filter(is_wanted).collect();
         let before = moments.len();
-        if query.kind.is_empty() && search.is_none() && query.lookups.is_empty() {
+        if query.kind.is_empty() && query.faulted.is_empty() && search.is_none() && query.lookups.is_empty() {
             moments.retain(|moment| !is_found_name(shown, moment));
         }
         Self { shown, all, left_out: before - moments.len(), moments }
@@ -49,11 +50,16 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// Where the moments of a kind are, of those with the text that is looked for.
+    /// Where the moments of a kind are, of those that were asked for otherwise.
     fn place(&self, kind: &str) -> String {
+        self.place_of(kind, &self.shown.query.faulted)
+    }
+
+    fn place_of(&self, kind: &str, faulted: &str) -> String {
         let query = &self.shown.query;
         let attempt = query.attempt.map(|attempt| format!("&attempt={attempt}")).unwrap_or_default();
-        let pairs = [("kind", kind), ("text", query.text.trim()), ("lookups", query.lookups.as_str())];
+        let lookups = ("lookups", query.lookups.as_str());
+        let pairs = [("kind", kind), ("text", query.text.trim()), lookups, ("faulted", faulted)];
         let said = pairs.into_iter().filter(|(_, value)| !value.is_empty());
         let said: String = said.map(|(name, value)| format!("&{name}={}", escaped(value))).collect();
         format!("{}{attempt}{said}", self.shown.place())
@@ -65,7 +71,7 @@ impl<'a> Chosen<'a> {
         let many = |kind: Kind| self.all.iter().filter(|moment| moment.kind == kind).count();
         html! {
             div.choose {
-                nav.choices aria-label="Kinds of moments" {
+                nav.choices aria-label="Kinds of moments, and faults" {
                     a href={ (self.place("")) "#story" } aria-current=[chosen.is_empty().then_some("true")] {
                         "all " (count(self.all.len() as u64))
                     }
@@ -77,9 +83,23 @@ impl<'a> Chosen<'a> {
                             }
                         }
                     }
+                    (self.faulted_choice())
                 }
                 // What somebody enters would be lost while the page keeps itself up to date, and there is little to find yet.
                 @if !self.shown.goes_on() { (self.form()) }
+            }
+        }
+    }
+
+    /// A link that shows the moments that a fault hit and no others, or all again; nothing where no fault hit any.
+    fn faulted_choice(&self) -> Markup {
+        let many = self.all.iter().filter(|moment| is_faulted(self.shown, moment)).count();
+        let query = &self.shown.query;
+        let is_chosen = !query.faulted.is_empty();
+        let place = self.place_of(&query.kind, if is_chosen { "" } else { "only" });
+        html! {
+            @if many > 0 || is_chosen {
+                a href={ (place) "#story" } aria-current=[is_chosen.then_some("true")] { "faulted only " (count(many as u64)) }
             }
         }
     }
@@ -91,6 +111,7 @@ impl<'a> Chosen<'a> {
                 input type="hidden" name="run" value=(found.run.id.number);
                 @if let Some(attempt) = query.attempt { input type="hidden" name="attempt" value=(attempt); }
                 @if !query.kind.is_empty() { input type="hidden" name="kind" value=(untrusted::line(&query.kind, 40)); }
+                @if !query.faulted.is_empty() { input type="hidden" name="faulted" value="only"; }
                 label.visually-hidden for="story-text" { "Text in the story" }
                 input #story-text type="search" name="text" value=(untrusted::line(&query.text, 200)) placeholder="text, also of bodies";
                 button type="submit" { "Find" }
@@ -138,6 +159,11 @@ impl<'a> Chosen<'a> {
             }
         }
     }
+}
+
+/// Tells if a fault hit a moment.
+fn is_faulted(shown: &Shown, moment: &Moment<'_>) -> bool {
+    shown.evidence.as_deref().is_some_and(|evidence| moment.is_faulted(evidence))
 }
 
 /// Whether a moment is the lookup of a name that is there.

@@ -1,7 +1,7 @@
 //! Each moment in words: in one line, and all that is known of it.
 
 use maud::{Markup, html};
-use scenario::evidence::{AuditEvent, Evidence, FaultMark, ToolUse};
+use scenario::evidence::{AuditEvent, Evidence, FaultMark, Firing, ToolUse};
 use scenario::trace::{Moment, Source, lookup};
 use scenario::untrusted;
 
@@ -50,6 +50,7 @@ fn of_evidence(
         Source::Exchange(service, index) => exchange(evidence, service, index, &beside.answers, marks),
         Source::Audit(index) => Some(audit(&evidence.audit.as_ref()?.get(index)?.event, marks)),
         Source::Probe(name) => Some(probe(name, evidence, marks)),
+        Source::Fault(index) => Some(firing(evidence.faults.as_ref()?.firings.get(index)?, marks)),
     }
 }
 
@@ -83,6 +84,16 @@ pub(super) fn fault(mark: Option<&FaultMark>) -> Markup {
             " " span.fault title=(format!("{}, call {}", mark.rule, mark.call)) { "fault: " (mark.mode) }
         }
     }
+}
+
+/// A fault of a call that has no moment of its own.
+fn firing(firing: &Firing, marks: Marks<'_>) -> (Markup, Markup) {
+    let Firing { rule, mode, call, .. } = firing;
+    let label = html! {
+        (untrusted::line(&firing.target, 140)) " "
+        span.fault title=(format!("{rule}, call {call}")) { "fault: " (mode) }
+    };
+    (label, json::value(&serde_json::to_value(firing).unwrap_or_default(), marks))
 }
 
 fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {

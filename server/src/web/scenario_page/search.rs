@@ -72,6 +72,10 @@ impl<'a> Search<'a> {
             Source::Probe(name) => {
                 self.is_in(name) || evidence.answers.get(name)?.iter().any(|one| self.in_answer(one))
             }
+            Source::Fault(index) => {
+                let firing = evidence.faults.as_ref()?.firings.get(index)?;
+                [&firing.target, &firing.mode, &firing.rule].into_iter().any(|text| self.is_in(text))
+            }
         })
     }
 

@@ -202,6 +202,10 @@ impl FaultedConnection {
                 })?;
                 return Ok(send(passed, to, to_client).await);
             }
+            mode if mode.is_about_whole_service() => {
+                self.faults.carry_out(&fault).await;
+                return self.pass(conversation, Piece::Whole(message), to, to_client).await;
+            }
             ServiceMode::KillSession(_) => {
                 let last = conversation.with(|conversation| conversation.killed());
                 if let Some(to_client) = to_client.lock().await.as_mut() {

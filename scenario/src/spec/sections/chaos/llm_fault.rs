@@ -53,6 +53,10 @@ tagged! {
         ToolArguments(BrokenArguments) = "tool_arguments",
         /// The answer comes late. Rules after this one still apply.
         Delay(LlmDelay) = "delay",
+        /// The beginning of the answer comes late, after its head. Rules after this one still apply.
+        SlowFirstToken(SlowFirstToken) = "slow_first_token",
+        /// The events of a stream come slowly. Rules after this one still apply.
+        SlowStream(SlowStream) = "slow_stream",
     }
 }
 
@@ -198,6 +202,24 @@ section! {
     pub struct LlmDelay {
         /// The delay.
         delay_ms: Milliseconds = Whole::new(5000),
+    }
+}
+
+section! {
+    /// The status and the headers come at once. The first event of a stream comes late, and so does the body of an answer that is
+    /// not streamed. Rules after this one still apply.
+    pub struct SlowFirstToken {
+        /// The delay.
+        delay_ms: Milliseconds = Whole::new(5000),
+    }
+}
+
+section! {
+    /// There is a pause before every event of a stream, and one before the body of an answer that is not streamed. Rules after
+    /// this one still apply.
+    pub struct SlowStream {
+        /// The pause.
+        chunk_delay_ms: Whole<0, 3_600_000> = Whole::new(500),
     }
 }
 

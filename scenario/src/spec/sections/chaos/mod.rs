@@ -1,10 +1,13 @@
 //! `chaos` and `chaos_matrix`: a world that breaks on purpose.
 
+mod clock_fault;
 mod context_attack;
+mod file_fault;
 mod llm_fault;
 mod network_fault;
 mod profile;
 mod service_fault;
+mod start;
 mod tool_fault;
 mod trigger;
 
@@ -12,28 +15,30 @@ use crate::spec::section::{Joined, section};
 use crate::spec::sections::Model;
 use crate::spec::types::ChaosName;
 
+pub use clock_fault::{ClockFault, ClockFaultMode, ClockJump, ClockSkew};
 pub(crate) use context_attack::mentions_canary;
 pub use context_attack::{
     AttackCommon, AttackKind, AttackPlace, CANARY, ConflictingContext, ContextAttack, ContextAttacks,
     IndirectInjection, InjectionViaContext, MemoryPoisoning, Overflow, OverflowIn, PlantedIn, Strategy,
     WorkspacePoisoning,
 };
+pub use file_fault::{ChangedUnderneath, DeniedPath, DiskFull, FileFault, FileFaultMode, ReadOnlyPath};
 pub use llm_fault::{
     ArgumentDamage, BackendDown, BrokenArguments, ContentFilter, ContextLengthExceeded, CutStream, Direction,
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
-    ResponseDrift, TruncatedResponse,
+    ResponseDrift, SlowFirstToken, SlowStream, TruncatedResponse,
 };
 pub use network_fault::{Bandwidth, DnsAnswer, DnsFailure, Latency, NetworkFault, NetworkMode, Partition};
-pub(crate) use profile::applies;
 pub use profile::{NO_CHAOS, Profile};
 pub use service_fault::{
-    CallUnit, CommitUnknown, KillSession, ReadOnly, ServiceFault, ServiceHang, ServiceMode, ServiceRefuse,
-    ServiceReset, ServiceSlow, ServiceTarget, SqlError, StatementKind,
+    CallUnit, CommitUnknown, KillSession, ReadOnly, ServiceFault, ServiceHang, ServiceMode, ServicePause,
+    ServiceRefuse, ServiceReset, ServiceRestart, ServiceSlow, ServiceTarget, SqlError, StatementKind,
 };
+pub use start::FaultStart;
 pub use tool_fault::{
-    ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse, LostResponse,
-    Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget, ToolTimeout,
-    Truncated, Unauthorized, WrongData,
+    ConnectionRefused, ConnectionReset, Dribble, DropFields, EmptyAnswer, ErrorAnswer, HtmlErrorPage, LargeResponse,
+    LostResponse, Malformed, MaliciousResponse, SchemaViolation, Slow, ToolFault, ToolMode, ToolRateLimit, ToolTarget,
+    ToolTimeout, Truncated, Unauthorized, WrongData, WrongEntity,
 };
 pub use trigger::{Burst, Trigger};
 
@@ -59,10 +64,16 @@ section! {
         /// Faults of services that are containers: databases, and whatever else is reached over TCP. The first rule that fires
         /// decides; `slow` adds its delay to whatever comes after it.
         service_faults: Vec<ServiceFault> = Vec::new(),
+        /// Faults of the files in the workspace.
+        file_faults: Vec<FileFault> = Vec::new(),
+        /// Faults of the clock that the agent sees.
+        clock_faults: Vec<ClockFault> = Vec::new(),
         /// Faults of the network: connections to services and to the model, and names.
         network_faults: Vec<NetworkFault> = Vec::new(),
         /// Texts that try to mislead the agent: a list, or a map by their types.
         context_attacks: ContextAttacks = ContextAttacks::none(),
+        /// Makes a pass in which no fault fired `inconclusive`: it put nothing to the test. A failure stays a failure.
+        require_fired: bool = false,
     }
 }
 
@@ -95,8 +106,11 @@ impl Chaos {
             tool_faults: Vec::new(),
             llm_faults: Vec::new(),
             service_faults: Vec::new(),
+            file_faults: Vec::new(),
+            clock_faults: Vec::new(),
             network_faults: Vec::new(),
             context_attacks: ContextAttacks::none(),
+            require_fired: false,
         }
     }
 
@@ -107,8 +121,17 @@ impl Chaos {
             && self.tool_faults.is_empty()
             && self.llm_faults.is_empty()
             && self.service_faults.is_empty()
+            && self.file_faults.is_empty()
+            && self.clock_faults.is_empty()
             && self.network_faults.is_empty()
             && self.context_attacks.is_empty()
+    }
+
+    /// Tells if there is a fault that could fire: one that is not switched off.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        let attacks = self.context_attacks.enabled().next().is_some();
+        attacks || !Self { context_attacks: ContextAttacks::none(), ..self.clone() }.is_none()
     }
 
     /// The same faults, with those of the profile written out.
@@ -120,6 +143,8 @@ impl Chaos {
             chaos.tool_faults.extend(faults.tool_faults);
             chaos.llm_faults.extend(faults.llm_faults);
             chaos.service_faults.extend(faults.service_faults);
+            chaos.file_faults.extend(faults.file_faults);
+            chaos.clock_faults.extend(faults.clock_faults);
             chaos.network_faults.extend(faults.network_faults);
             chaos.context_attacks.extend(faults.context_attacks);
         }

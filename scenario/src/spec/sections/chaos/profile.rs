@@ -1,10 +1,10 @@
 //! Sets of faults that come with Touchstone.
 
-use super::{Chaos, LlmMode};
+use super::Chaos;
 use crate::spec::Spec;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::section::choice;
-use crate::spec::sections::{Model, ModelMode};
+use crate::spec::sections::{Model, Service};
 use crate::spec::yaml::{Limits, parse};
 
 /// The name of a world in which nothing breaks, beside one that breaks by a profile.
@@ -12,7 +12,7 @@ pub const NO_CHAOS: &str = "no-chaos";
 
 choice! {
     /// A set of faults that comes with Touchstone; `touchstone explain profile.NAME` shows it. Faults of a model are left out where
-    /// the spec has no model, or one whose answers cannot be changed.
+    /// the spec has no model.
     pub enum Profile {
         /// Every service is down, and half of the model's calls time out.
         ApiOutage = "api_outage",
@@ -83,10 +83,13 @@ impl Profile {
     #[must_use]
     pub fn breaks_something(self, spec: &Spec) -> bool {
         let faults = self.faults(spec.model.as_ref());
-        let has_mock = spec.services.iter().any(|service| service.mock().is_some());
-        let at_mocks = !faults.tool_faults.is_empty() || !faults.context_attacks.is_empty();
-        let breaks = |service| faults.service_faults.iter().any(|fault| fault.may_hit(service));
-        has_mock && at_mocks || !faults.llm_faults.is_empty() || spec.services.iter().any(breaks)
+        let attacks = |service: &Service| service.mock().is_some() && !faults.context_attacks.is_empty();
+        let breaks = |service: &Service| {
+            attacks(service)
+                || faults.tool_faults.iter().any(|fault| fault.may_hit(service))
+                || faults.service_faults.iter().any(|fault| fault.may_hit(service))
+        };
+        !faults.llm_faults.is_empty() || spec.services.iter().any(breaks)
     }
 
     /// Its faults, as far as they apply to a spec with this model.
@@ -95,30 +98,11 @@ impl Profile {
         let node = parse(self.yaml(), Limits::default()).0;
         let read = node.and_then(|node| Chaos::read(&node, &mut Reader::default()));
         let mut chaos = read.unwrap_or_else(Chaos::none);
-        chaos.llm_faults.retain(|fault| model.is_some_and(|model| applies(&fault.mode, model.mode)));
+        if model.is_none() {
+            chaos.llm_faults.clear();
+        }
         chaos
     }
-}
-
-/// Tells if a fault can hit the calls of a model with this mode.
-pub(crate) fn applies(fault: &LlmMode, mode: ModelMode) -> bool {
-    let changes_answer = match fault {
-        LlmMode::TruncatedResponse(_)
-        | LlmMode::ContentFilter(_)
-        | LlmMode::Empty(_)
-        | LlmMode::Garbage(_)
-        | LlmMode::ResponseDrift(_)
-        | LlmMode::ToolArguments(_)
-        | LlmMode::CutStream(_)
-        | LlmMode::HangStream(_) => true,
-        LlmMode::Timeout(_)
-        | LlmMode::RateLimit(_)
-        | LlmMode::Error(_)
-        | LlmMode::BackendDown(_)
-        | LlmMode::ContextLengthExceeded(_)
-        | LlmMode::Delay(_) => false,
-    };
-    !changes_answer || mode == ModelMode::Scripted
 }
 
 #[cfg(test)]

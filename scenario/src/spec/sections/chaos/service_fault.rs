@@ -102,6 +102,10 @@ tagged! {
         ReadOnly(ReadOnly) = "read_only",
         /// A commit takes effect, and its answer never comes.
         CommitUnknown(CommitUnknown) = "commit_unknown",
+        /// The service stands still for a while.
+        Pause(ServicePause) = "pause",
+        /// The service crashes, and is started again.
+        Restart(ServiceRestart) = "restart",
     }
 }
 
@@ -168,6 +172,21 @@ section! {
     pub struct CommitUnknown {}
 }
 
+section! {
+    /// All processes of the service are stopped for `delay_ms`, from the call on. Nobody gets an answer meanwhile; connections stay
+    /// open, and what was sent is done when the service goes on.
+    pub struct ServicePause {
+        /// How long it stands still.
+        delay_ms: Milliseconds = Whole::new(5000),
+    }
+}
+
+section! {
+    /// The service is killed at the call, and started again at once with the data that it has on disk. All its connections end,
+    /// transactions that were open are lost, and so is what it had in memory; until it is ready again, new connections are closed.
+    pub struct ServiceRestart {}
+}
+
 /// The thing that a rule counts at a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallUnit {
@@ -185,7 +204,13 @@ impl ServiceFault {
         match self.mode {
             ServiceMode::Refuse(_) => Some(CallUnit::Connection),
             _ if is_database => Some(CallUnit::Statement),
-            ServiceMode::Reset(_) | ServiceMode::Hang(_) | ServiceMode::Slow(_) if !is_narrowed => {
+            ServiceMode::Reset(_)
+            | ServiceMode::Hang(_)
+            | ServiceMode::Slow(_)
+            | ServiceMode::Pause(_)
+            | ServiceMode::Restart(_)
+                if !is_narrowed =>
+            {
                 Some(CallUnit::Connection)
             }
             _ => None,
@@ -198,6 +223,14 @@ impl ServiceFault {
         let is_reached = service.mock().is_none() && (!service.ports().is_empty() || service.may_be_database());
         let is_about = ServiceMatcher::new(&self.target).is_some_and(|matcher| matcher.is_about(service.name()));
         is_reached && is_about && self.unit(service.may_be_database()).is_some()
+    }
+}
+
+impl ServiceMode {
+    /// Tells if it hits all clients of the service, and not only who made the call.
+    #[must_use]
+    pub const fn is_about_whole_service(&self) -> bool {
+        matches!(self, Self::Pause(_) | Self::Restart(_))
     }
 }
 

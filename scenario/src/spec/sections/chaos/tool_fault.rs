@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::trigger::Trigger;
+use crate::spec::ToolMatcher;
 use crate::spec::reader::{MapReader, Readable, Reader};
 use crate::spec::section::{Fields, finish_tagged, section, tagged};
+use crate::spec::sections::Service;
 use crate::spec::shape::Shape;
-use crate::spec::types::{Fraction, HeaderName, JsonPath, Table, ToolGlob, UrlGlob, Whole};
+use crate::spec::types::{Fraction, HeaderName, JsonPath, RequestPath, Table, ToolGlob, UrlGlob, Whole};
 use crate::spec::yaml::Node;
 
 /// A time in milliseconds, up to a day.
@@ -28,7 +30,8 @@ section! {
     /// The calls that a rule is about.
     pub struct ToolTarget {
         /// A service (`shop`), one of its routes (`shop:POST /refunds`), or a glob over both, in which `*` stands for any
-        /// characters.
+        /// characters. For `tool_faults` also a host that `network.egress` lets out (`api.example.com`, `*.example.com`): what has
+        /// a dot before the route is a host.
         tool: ToolGlob,
         /// A glob over the whole URL, such as `http://shop*/refunds*`, in which `*` crosses `/`.
         match_url: Option<UrlGlob>,
@@ -48,6 +51,8 @@ tagged! {
         Slow(Slow) = "slow",
         /// The answer is a text that tries to mislead the agent.
         MaliciousResponse(MaliciousResponse) = "malicious_response",
+        /// The connection is closed as soon as it was made.
+        ConnectionRefused(ConnectionRefused) = "connection_refused",
         /// The connection is reset instead of an answer.
         ConnectionReset(ConnectionReset) = "connection_reset",
         /// The answer breaks off.
@@ -58,6 +63,8 @@ tagged! {
         LostResponse(LostResponse) = "lost_response",
         /// The answer has wrong values.
         WrongData(WrongData) = "wrong_data",
+        /// The answer is one about something else.
+        WrongEntity(WrongEntity) = "wrong_entity",
         /// Fields of the answer are missing.
         DropFields(DropFields) = "drop_fields",
         /// Values of the answer have other types.
@@ -119,6 +126,12 @@ section! {
 }
 
 section! {
+    /// The connection is reset right after it was made, before it carried a request. Its `tool` is a whole service, and its calls
+    /// are connections. Connecting itself succeeds; the client notices with its first read or write.
+    pub struct ConnectionRefused {}
+}
+
+section! {
     /// The request does not reach the service; its connection is reset.
     pub struct ConnectionReset {}
 }
@@ -158,6 +171,16 @@ section! {
         swap: Option<Vec<JsonPath>>,
         /// A place whose number becomes 0, text becomes empty, list becomes empty.
         zero: Option<JsonPath>,
+    }
+}
+
+section! {
+    /// The request takes effect. Its answer is replaced by the last one that the same route gave to a request with another path or
+    /// query. While there is none, nothing is replaced, and that is no fault. Only successful answers are replaced, by
+    /// successful ones.
+    pub struct WrongEntity {
+        /// A path, such as `/orders/2`, that is asked for with `GET`: its answer is given instead.
+        from: Option<RequestPath>,
     }
 }
 
@@ -217,6 +240,27 @@ section! {
     pub struct Dribble {
         /// How many bytes of the body are sent in a second.
         bytes_per_second: Whole<1, 1_000_000_000> = Whole::new(100),
+    }
+}
+
+impl ToolFault {
+    /// Tells if it can hit a service: a mock, or a container that may speak HTTP. An image that a parameter names may be anything,
+    /// and is hit only by a rule that names the service.
+    #[must_use]
+    pub fn may_hit(&self, service: &Service) -> bool {
+        let tool = self.target.tool.as_str();
+        let is_named = tool.split(':').next() == Some(service.name().as_str());
+        let is_reached =
+            service.mock().is_some() || service.may_speak_http() && (is_named || !service.may_be_database());
+        is_reached && ToolMatcher::new(&self.target).is_some_and(|matcher| matcher.may_be_about_service(service.name()))
+    }
+}
+
+impl ToolMode {
+    /// Tells if it can hit a connection whose requests are encrypted.
+    #[must_use]
+    pub fn hits_connections(&self) -> bool {
+        matches!(self, Self::Timeout(_) | Self::ConnectionReset(_) | Self::ConnectionRefused(_) | Self::Slow(_))
     }
 }
 

@@ -1,0 +1,142 @@
+//! Rules of faults of services that are called over HTTP, and the faults of one such service.
+
+use std::sync::Arc;
+
+use scenario::spec::ToolMatcher;
+use scenario::spec::sections::{ToolFault, ToolMode};
+
+use super::ledger::Ledger;
+use super::rule::{Decision, Rule};
+use super::{Fault, FaultEngine, ToolRequest};
+
+/// The calls that a rule of `tool_faults` is about.
+#[derive(Debug)]
+pub(super) struct ToolRule {
+    matcher: Option<ToolMatcher>,
+    /// True when its calls are connections, and not requests.
+    counts_connections: bool,
+    /// True when it can hit a connection whose requests are encrypted.
+    hits_connections: bool,
+    /// True when it gives answers that were given before.
+    remembers: bool,
+}
+
+/// The rules of a spec.
+pub(super) fn rules(faults: &[ToolFault]) -> impl Iterator<Item = Rule<ToolRule, ToolMode>> {
+    faults.iter().enumerate().map(|(index, fault)| Rule {
+        id: format!("tool_faults[{index}]"),
+        target: fault.target.tool.to_string(),
+        matcher: ToolRule {
+            matcher: ToolMatcher::new(&fault.target),
+            counts_connections: matches!(fault.mode, ToolMode::ConnectionRefused(_)),
+            hits_connections: fault.mode.hits_connections(),
+            remembers: match &fault.mode {
+                ToolMode::WrongData(wrong) => wrong.stale,
+                ToolMode::WrongEntity(wrong) => wrong.from.is_none(),
+                _ => false,
+            },
+        },
+        trigger: fault.trigger.clone(),
+        mode: fault.mode.clone(),
+    })
+}
+
+impl ToolRule {
+    /// Tells if this request is one of its calls, whose route is `service:METHOD /path`.
+    pub(super) fn is_about_request(&self, service: &str, route: &str, url: &str) -> bool {
+        let matches = |matcher: &ToolMatcher| is_of_kind(matcher, service) && matcher.matches(service, route, url);
+        !self.counts_connections && self.matcher.as_ref().is_some_and(matches)
+    }
+
+    fn is_about_connection(&self, service: &str) -> bool {
+        self.counts_connections && self.may_be_about(service)
+    }
+
+    /// Tells if an encrypted connection to this host is one of its calls.
+    fn is_about_encrypted(&self, host: &str) -> bool {
+        let is_whole = self.matcher.as_ref().is_some_and(|matcher| !matcher.is_narrowed());
+        is_whole && self.hits_connections && self.may_be_about(host)
+    }
+
+    fn may_be_about(&self, service: &str) -> bool {
+        self.matcher
+            .as_ref()
+            .is_some_and(|matcher| is_of_kind(matcher, service) && matcher.may_be_about_service(service))
+    }
+}
+
+/// Tells if a rule is about hosts and this is one, or neither: a glob over services, such as `*`, is about no host. Hosts have a dot
+/// in their names, and services have none.
+fn is_of_kind(matcher: &ToolMatcher, service: &str) -> bool {
+    matcher.is_about_hosts() == service.contains('.')
+}
+
+impl FaultEngine {
+    /// True when some rule refuses connections to this service.
+    pub(super) fn may_refuse(&self, service: &str) -> bool {
+        self.tools.any(|rule| rule.is_about_connection(service))
+    }
+
+    /// Decides if a connection to this service is refused.
+    pub(super) fn refuses(&self, ledger: &mut Ledger, service: &str) -> bool {
+        let target = format!("{service}:connect");
+        let is_about = |rule: &ToolRule| rule.is_about_connection(service);
+        self.tools.decide(ledger, self.clock.elapsed_ms(), &target, is_about).fault.is_some()
+    }
+}
+
+/// The faults of one container that is called over HTTP, or of one host outside.
+#[derive(Debug, Clone)]
+pub struct ToolFaults {
+    engine: Arc<FaultEngine>,
+    /// The service, or the host.
+    pub service: String,
+    /// True when some rule gives answers that were given before.
+    pub remembers: bool,
+}
+
+impl ToolFaults {
+    /// The faults of a service; `None` when no rule is about its requests.
+    #[must_use]
+    pub fn of(engine: &Arc<FaultEngine>, service: &str) -> Option<Self> {
+        let is_about = |rule: &ToolRule| !rule.counts_connections && rule.may_be_about(service);
+        let remembers = engine.tools.any(|rule| rule.remembers && is_about(rule));
+        let faults = Self { engine: Arc::clone(engine), service: service.to_owned(), remembers };
+        engine.tools.any(is_about).then_some(faults)
+    }
+
+    /// The faults of a host outside; `None` when no rule is about it.
+    #[must_use]
+    pub fn of_host(engine: &Arc<FaultEngine>, host: &str) -> Option<Self> {
+        let is_about = |rule: &ToolRule| host.contains('.') && rule.may_be_about(host);
+        let remembers = engine.tools.any(|rule| rule.remembers && is_about(rule));
+        let faults = Self { engine: Arc::clone(engine), service: host.to_owned(), remembers };
+        engine.tools.any(is_about).then_some(faults)
+    }
+
+    /// Decides if a connection whose requests can be read is refused.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        self.engine.refuses(&mut self.engine.ledger(), &self.service)
+    }
+
+    /// Decides on a connection whose requests are encrypted.
+    #[must_use]
+    pub fn encrypted(&self) -> Decision<ToolMode> {
+        let engine = &self.engine;
+        let target = format!("{}:connect", self.service);
+        let is_about = |rule: &ToolRule| rule.is_about_encrypted(&self.service);
+        engine.tools.decide(&mut engine.ledger(), engine.clock.elapsed_ms(), &target, is_about)
+    }
+
+    /// Decides on a request.
+    #[must_use]
+    pub fn request(&self, method: &str, path: &str, url: &str) -> Decision<ToolMode> {
+        self.engine.tool(ToolRequest { service: &self.service, method, path, url })
+    }
+
+    /// Takes a fault back that had no effect.
+    pub fn take_back(&self, fault: &Fault<ToolMode>) {
+        self.engine.take_back(fault);
+    }
+}
