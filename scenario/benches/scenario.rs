@@ -125,7 +125,7 @@ fn plan_10_000_scenarios(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 20)]
 fn judge_and_score_10_000_scenarios(bencher: Bencher<'_, '_>) {
     let (spec, plan) = many();
-    bencher.bench(|| score(&plan, &spec.scoring, black_box(&results(&spec, &plan)), ScoreOptions::default()));
+    bencher.bench(|| score(&plan, &spec, black_box(&results(&spec, &plan)), ScoreOptions::default()));
 }
 
 #[divan::bench(sample_count = 10)]

@@ -293,5 +293,5 @@ fn evidence(greeting: &str) -> Evidence {
 }
 
 fn summary(spec: &Spec, plan: &Plan, results: &[ScenarioResult]) -> ExperimentScore {
-    score(plan, &spec.scoring, results, ScoreOptions::default())
+    score(plan, spec, results, ScoreOptions::default())
 }

@@ -182,7 +182,7 @@ fn verdict(passed: bool, score: f64, reason: String, details: Json) -> Verdict {
     let stated = if reason.is_empty() { "the script gave no reason" } else { reason.as_str() };
     let message =
         if passed { String::new() } else { format!("expected `passed: true`, found `passed: false`: {stated}") };
-    let verdict = Verdict { outcome, score, message, reason, details };
+    let verdict = Verdict { outcome, score, message, reason, details, is_unproven: false };
     let disagree = passed != (score > 0.0) || (!passed && score >= 1.0);
     if disagree {
         verdict.with_detail("note", format!("the script says `passed: {passed}` and `score: {score}`"))

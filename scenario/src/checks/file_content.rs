@@ -85,7 +85,7 @@ impl FileContent {
             return Verdict::failed(format!("expected a file at `{path}`, found nothing there"));
         }
         if files.incomplete {
-            return Verdict::failed(format!(
+            return Verdict::unproven(format!(
                 "`{path}` names more than {MOST_FILES} files, and only those are looked at"
             ));
         }
@@ -124,7 +124,7 @@ impl FileContent {
                     entry.path
                 )))
             }
-            None => (!is_whole(entry, content)).then(|| Verdict::failed(too_large(entry, "`not_contains`"))),
+            None => (!is_whole(entry, content)).then(|| Verdict::unproven(too_large(entry, "`not_contains`"))),
         }
     }
 
@@ -138,7 +138,7 @@ impl FileContent {
             }
         };
         if !is_whole(entry, content) {
-            return Some(Verdict::failed(too_large(entry, "`pattern`")));
+            return Some(Verdict::unproven(too_large(entry, "`pattern`")));
         }
         let missed = !expression.is_match(content);
         missed.then(|| Verdict::failed(missing(entry, &format!("to match `{expression}`"), content)))

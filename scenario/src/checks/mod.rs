@@ -121,9 +121,9 @@ impl Check {
 fn unavailable(answer: &Answer) -> Option<Verdict> {
     match answer {
         Answer::Unavailable { reason, limit: Some(limit) } => {
-            Some(Verdict::failed(format!("{reason} (limit `{limit}`)")))
+            Some(Verdict::unproven(format!("{reason} (limit `{limit}`)")))
         }
-        Answer::Unavailable { reason, limit: None } => Some(Verdict::failed(reason.clone())),
+        Answer::Unavailable { reason, limit: None } => Some(Verdict::unproven(reason.clone())),
         _ => None,
     }
 }

@@ -6,6 +6,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::purpose::Purpose;
+
 /// The key of a cell. Two scenarios are replicas of one cell exactly when their keys are equal; the order of parameters does not
 /// matter.
 ///
@@ -18,12 +20,18 @@ pub struct CellKey {
     /// before there was any chaos.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub chaos: String,
+    /// What its scenarios are run for.
+    #[serde(default, skip_serializing_if = "Purpose::is_everything")]
+    pub purpose: Purpose,
+    /// Which of several prompts the agent gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u32>,
 }
 
 impl From<IndexMap<String, Json>> for CellKey {
     /// The key of the cell with these parameters, in which nothing is injected.
     fn from(parameters: IndexMap<String, Json>) -> Self {
-        Self { parameters, chaos: String::new() }
+        Self { parameters, ..Self::default() }
     }
 }
 
@@ -31,7 +39,7 @@ impl Hash for CellKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Equal maps may have different orders, and must have one hash.
         self.sorted_parameters().hash(state);
-        self.chaos.hash(state);
+        (&self.chaos, &self.purpose, self.prompt).hash(state);
     }
 }
 

@@ -7,6 +7,8 @@ use serde_json::Value as Json;
 
 use super::cell_key::CellKey;
 use super::parameters::{self, Cell};
+use super::parts::{Part, parts};
+use super::purpose::Purpose;
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use super::variants;
@@ -99,13 +101,13 @@ fn chaos_hint(name: &str, known: &[String]) -> String {
 
 /// Every scenario of a spec, in a fixed order.
 pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
-    let replicas = options.replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
     let seed = options.seed.map(Seed::new).unwrap_or_else(|| own_seed(spec));
+    let replicas = options.replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
     let cells = cells(spec, replicas, &options.parameters)?;
-    let keys = keys(cells, chaos_cells(spec, options.chaos.as_deref())?);
-    let total = keys.len().saturating_mul(replicas);
+    let keys = keys(spec, cells, &chaos_cells(spec, options.chaos.as_deref())?, options.replicas);
+    let total = keys.iter().fold(0, |total: usize, (_, replicas)| total.saturating_add(*replicas));
     if total > MAX_SCENARIOS {
-        return Err(PlanError::TooMany(total, keys.len(), replicas));
+        return Err(PlanError::TooMany(total, keys.len(), total / keys.len().max(1)));
     }
     if total == 0 {
         return Err(PlanError::Empty);
@@ -113,24 +115,25 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     let variant_counts = variants::counts(spec);
     let mut seen = HashSet::new();
     let mut scenarios = Vec::with_capacity(total);
-    for key in keys {
+    for (key, replicas) in keys {
         let cell = CellId::of(&key);
         if !seen.insert(cell.clone()) {
             return Err(PlanError::Repeated(Json::from_iter(key.parameters).to_string()));
         }
-        let mut variants = variants::choose(seed.derive(&["variants", cell.as_str()]), &variant_counts, replicas);
+        // Chance is the same for all rules of a contract, so that they are judged in the same world.
+        let world = CellId::of(&CellKey { purpose: Purpose::Everything, ..key.clone() });
+        let mut variants = variants::choose(seed.derive(&["variants", world.as_str()]), &variant_counts, replicas);
         for replica in 0..u32::try_from(replicas).unwrap_or(u32::MAX) {
-            let id = ScenarioId::of(&cell, replica);
-            let seed = seed.derive(&["scenario", id.as_str()]);
-            let variants = variants.next().unwrap_or_default();
             scenarios.push(Scenario {
-                id,
+                id: ScenarioId::of(&cell, replica),
                 cell: cell.clone(),
                 replica,
-                seed,
+                seed: seed.derive(&["scenario", ScenarioId::of(&world, replica).as_str()]),
                 parameters: key.parameters.clone(),
                 chaos: key.chaos.clone(),
-                variants,
+                purpose: key.purpose.clone(),
+                prompt: key.prompt,
+                variants: variants.next().unwrap_or_default(),
                 snapshot: None,
             });
         }
@@ -140,7 +143,7 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
 
 /// The names of the chaos cells that are run; one without a name where there is no matrix.
 fn chaos_cells(spec: &Spec, chosen: Option<&[String]>) -> Result<Vec<String>, PlanError> {
-    let names = spec.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| cell.own.name.to_string());
+    let names = spec.chaos_cells().map(|cell| cell.own.name.to_string());
     // A name that stands twice is a finding of its own.
     let known: Vec<String> = names.collect::<IndexSet<_>>().into_iter().collect();
     let Some(chosen) = chosen else {
@@ -166,13 +169,22 @@ fn can_break(spec: &Spec, name: &str) -> bool {
     profile.breaks_something(spec)
 }
 
-/// The keys of all cells: each cell of the matrix with each chaos cell.
-fn keys(cells: Vec<Cell>, chaos: Vec<String>) -> Vec<CellKey> {
-    let with_chaos = |parameters: Cell| {
-        let key = CellKey::from(parameters);
-        chaos.iter().map(|chaos| CellKey { chaos: chaos.clone(), ..key.clone() }).collect::<Vec<_>>()
+/// The keys of all cells, each with its number of replicas: each cell of the matrix with each chaos cell and what is run there.
+fn keys(spec: &Spec, cells: Vec<Cell>, chaos: &[String], replicas: Option<usize>) -> Vec<(CellKey, usize)> {
+    let worlds: Vec<_> = chaos.iter().map(|chaos| (chaos, parts(spec, chaos, replicas))).collect();
+    let of_cell = |parameters: Cell| {
+        let in_world = |(chaos, parts): &(&String, Vec<Part>)| {
+            let key = |part: &Part| CellKey {
+                parameters: parameters.clone(),
+                chaos: (*chaos).clone(),
+                purpose: part.purpose.clone(),
+                prompt: part.prompt,
+            };
+            parts.iter().map(|part| (key(part), part.replicas)).collect::<Vec<_>>()
+        };
+        worlds.iter().flat_map(in_world).collect::<Vec<_>>()
     };
-    cells.into_iter().flat_map(with_chaos).collect()
+    cells.into_iter().flat_map(of_cell).collect()
 }
 
 fn own_seed(spec: &Spec) -> Seed {

@@ -2,13 +2,14 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use super::purpose::Purpose;
 use super::scenario::{Plan, Scenario, word};
 use crate::spec::Spec;
 
 /// A pattern that chooses scenarios: `*` stands for any characters, `?` for one, everything else for itself.
 ///
 /// It matches the whole of a scenario's id, its cell's id, the spec's id, `SPEC-ID/SCENARIO-ID`, the spec's suite, one of
-/// its tags, `NAME=VALUE` of a parameter, or `chaos=NAME` of a chaos cell.
+/// its tags, `NAME=VALUE` of a parameter, `chaos=NAME` of a chaos cell, or `invariant=ID` of a contract's rule.
 #[derive(Debug, Clone)]
 pub struct Filter {
     matcher: GlobMatcher,
@@ -54,6 +55,7 @@ impl Filter {
             || is_match(&format!("{}/{}", spec.id, scenario.id))
             || spec.suite.iter().chain(&spec.tags).any(|label| is_match(label.as_str()))
             || (!scenario.chaos.is_empty() && is_match(&format!("chaos={}", scenario.chaos)))
+            || matches!(&scenario.purpose, Purpose::Invariant(id) if is_match(&format!("invariant={id}")))
             || scenario.parameters.iter().any(|(name, value)| is_match(&format!("{name}={}", word(value))))
     }
 }

@@ -1,4 +1,4 @@
-//! A spec's scenarios: matrix cells × chaos cells × replicas, each with its id and seed.
+//! A spec's scenarios: matrix cells × chaos cells × what is run in each × replicas, each with its id and seed.
 //!
 //! The same spec and options give the same plan, byte for byte.
 
@@ -6,7 +6,10 @@ mod agent_override;
 mod cell_key;
 mod expand;
 mod filter;
+mod judged;
 mod parameters;
+mod parts;
+mod purpose;
 mod scenario;
 mod seed;
 mod snapshot;
@@ -18,7 +21,9 @@ pub use cell_key::CellKey;
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};
+pub use judged::Judged;
 pub use parameters::{parameter, parameter_text};
+pub use purpose::Purpose;
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};
 pub use seed::Seed;
 pub use snapshot::SnapshotAgent;

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use super::cell_key::CellKey;
+use super::purpose::Purpose;
 use super::seed::Seed;
 
 use crate::hex;
@@ -39,6 +40,12 @@ pub struct Scenario {
     /// The name of the cell's chaos cell; empty when nothing is injected.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub chaos: String,
+    /// What it is run for.
+    #[serde(default, skip_serializing_if = "Purpose::is_everything")]
+    pub purpose: Purpose,
+    /// Which of several prompts the agent gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u32>,
     /// Which variant each turn of a scripted model has: first those of `turns`, then those of `match`. It is empty when no
     /// turn has variants, and a turn without an entry has its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +59,12 @@ impl Scenario {
     /// The key of its cell.
     #[must_use]
     pub fn key(&self) -> CellKey {
-        CellKey { parameters: self.parameters.clone(), chaos: self.chaos.clone() }
+        CellKey {
+            parameters: self.parameters.clone(),
+            chaos: self.chaos.clone(),
+            purpose: self.purpose.clone(),
+            prompt: self.prompt,
+        }
     }
 }
 
@@ -93,9 +105,13 @@ impl CellId {
     /// The name of the cell with this key: readable, and unlike that of any other.
     #[must_use]
     pub fn of(key: &CellKey) -> Self {
-        let parameters = Self::of_parameters(key);
-        // Names of cells have no two dashes in a row, so whatever the chaos cell is called, no two keys share a name.
-        if key.chaos.is_empty() { parameters } else { Self(format!("{}--{parameters}", key.chaos)) }
+        // Neither parameters nor rules have two dashes in a row, so whatever the chaos cell is called, no two keys of a plan share
+        // a name.
+        let chaos = Some(key.chaos.as_str()).filter(|chaos| !chaos.is_empty());
+        let parameters = Self::of_parameters(key).0;
+        let segments = [chaos, key.purpose.segment(), Some(parameters.as_str())];
+        let prompt = key.prompt.map(|index| format!("-p{index}")).unwrap_or_default();
+        Self(format!("{}{prompt}", segments.into_iter().flatten().collect::<Vec<_>>().join("--")))
     }
 
     /// The name of a cell in which nothing is injected.
@@ -150,7 +166,7 @@ impl Scenario {
         let parameters: IndexMap<_, _> = parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let key = CellKey::from(parameters);
         let cell = CellId::of(&key);
-        let CellKey { parameters, chaos } = key;
+        let CellKey { parameters, chaos, purpose, prompt } = key;
         Self {
             id: ScenarioId::of(&cell, 0),
             cell,
@@ -158,6 +174,8 @@ impl Scenario {
             seed: Seed::new(7),
             parameters,
             chaos,
+            purpose,
+            prompt,
             variants: Vec::new(),
             snapshot: None,
         }

@@ -53,7 +53,10 @@ impl<'a> Values<'a> {
     /// The task's prompt, with its own templates replaced.
     #[must_use]
     pub fn prompt(&self) -> String {
-        self.prompt.clone().unwrap_or_else(|| self.spec.task.prompt.render(&WithoutPrompt(self)))
+        self.prompt.clone().unwrap_or_else(|| {
+            let prompt = self.scenario.prompt_of(self.spec);
+            prompt.map(|prompt| prompt.render(&WithoutPrompt(self))).unwrap_or_default()
+        })
     }
 
     fn port_of(&self, name: &str) -> Option<i64> {

@@ -87,7 +87,7 @@ pub fn value(report: &Report) -> Json {
 #[must_use]
 pub fn summary(report: &Report) -> Json {
     let score = &report.score;
-    json!({
+    let mut value = json!({
         "ran_at": report.header.ran_at.to_string(),
         "spec_id": report.spec_id,
         "experiment_id": report.header.experiment_id,
@@ -109,7 +109,11 @@ pub fn summary(report: &Report) -> Json {
         "metrics": score.metrics,
         "cells": score.cells,
         "caveats": report.caveats().iter().map(report_caveat).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(contract) = &score.contract {
+        value["contract"] = json!(contract);
+    }
+    value
 }
 
 /// A caveat with its words.
@@ -154,6 +158,15 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
     });
     if !result.scenario.chaos.is_empty() {
         scenario["chaos"] = result.scenario.chaos.as_str().into();
+    }
+    if !result.scenario.purpose.is_everything() {
+        scenario["purpose"] = json!(result.scenario.purpose);
+    }
+    if let Some(prompt) = result.scenario.prompt {
+        scenario["prompt"] = prompt.into();
+    }
+    if let Some(fired) = result.faults_fired {
+        scenario["faults_fired"] = fired.into();
     }
     if row.status != Status::Pass {
         scenario["reproducer"] = json!({

@@ -94,7 +94,7 @@ impl Report {
     /// Puts together what is known.
     #[must_use]
     pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
-        let score = score(plan, &spec.scoring, &results, options);
+        let score = score(plan, spec, &results, options);
         let mut last: HashMap<_, _> = results.into_iter().map(|result| (result.scenario.id.clone(), result)).collect();
         let passed = passed_cells(&score);
         let row = |status: &Status, result: ScenarioResult| Row {

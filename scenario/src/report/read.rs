@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 use super::{Header, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
 use crate::evidence::{Fired, Usage};
 use crate::forbidden::ForbiddenResult;
-use crate::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
+use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
-use crate::score::{Cell, ExperimentScore, ExperimentVerdict, Metrics, Status};
+use crate::score::{Cell, ContractScore, ExperimentScore, ExperimentVerdict, Metrics, Status};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 
 /// A report as it is written.
@@ -40,6 +40,8 @@ struct Written {
     metrics: Metrics,
     cells: Vec<Cell>,
     #[serde(default)]
+    contract: Option<ContractScore>,
+    #[serde(default)]
     scenarios: Vec<WrittenScenario>,
 }
 
@@ -62,6 +64,12 @@ struct WrittenScenario {
     parameters: IndexMap<String, Json>,
     #[serde(default)]
     chaos: String,
+    #[serde(default)]
+    purpose: Purpose,
+    #[serde(default)]
+    prompt: Option<u32>,
+    #[serde(default)]
+    faults_fired: Option<u64>,
     replica: u32,
     seed: Seed,
     wall_ms: u64,
@@ -181,6 +189,7 @@ impl From<Written> for Report {
             errors: written.errors.saturating_sub(written.not_run),
             statuses,
             cells: written.cells,
+            contract: written.contract,
             metrics: written.metrics,
         };
         let header = Header {
@@ -209,7 +218,8 @@ impl From<WrittenScenario> for Row {
             let message = text.strip_prefix(&format!("{kind}: ")).unwrap_or(&text).to_owned();
             ScenarioError { kind, message }
         });
-        let key = CellKey { parameters: written.parameters, chaos: written.chaos };
+        let WrittenScenario { parameters, chaos, purpose, prompt, .. } = written;
+        let key = CellKey { parameters, chaos, purpose, prompt };
         let scenario = Scenario {
             id: written.scenario_id,
             cell: written.cell_id.unwrap_or_else(|| CellId::of(&key)),
@@ -217,6 +227,8 @@ impl From<WrittenScenario> for Row {
             seed: written.seed,
             parameters: key.parameters,
             chaos: key.chaos,
+            purpose: key.purpose,
+            prompt: key.prompt,
             variants: Vec::new(),
             snapshot: None,
         };
@@ -240,6 +252,7 @@ impl From<WrittenScenario> for Row {
             agent_stderr: written.agent_stderr,
             tool_calls: written.tool_calls,
             tool_errors: written.tool_errors,
+            faults_fired: written.faults_fired,
             usage: written.cost.map(Usage::from).unwrap_or_default(),
             notes: written.notes,
             caveats: written.caveats,
@@ -257,7 +270,7 @@ impl From<WrittenInvariant> for InvariantResult {
             (None, false) => Outcome::Failed,
         };
         let WrittenInvariant { name, description, gate, weight, score, message, reason, details, .. } = written;
-        Self { name, description, weight, gate, verdict: Verdict { outcome, score, message, reason, details } }
+        Self { name, description, weight, gate, verdict: Verdict { outcome, score, message, reason, details, is_unproven: false } }
     }
 }
 

@@ -8,9 +8,10 @@ use crate::verdict::ErrorCause;
 
 /// The error of a scenario that passed although no fault of its cell fired; `None` where none has to.
 pub(super) fn error(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Option<ScenarioError> {
-    let chaos = spec.chaos_of(&scenario.chaos);
+    let chaos = scenario.faults(spec);
     let fired = evidence.faults.as_ref().map_or(0, |faults| faults.total());
-    if !chaos.require_fired || !chaos.has_faults() || fired > 0 {
+    let of_contract = spec.contract.as_ref().is_some_and(|contract| contract.require_fired);
+    if !(chaos.require_fired || of_contract) || !chaos.has_faults() || fired > 0 {
         return None;
     }
     let rules = evidence.faults.as_ref().map(Caveat::rules_of).unwrap_or_default();

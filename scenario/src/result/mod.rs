@@ -11,9 +11,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::Case;
-use crate::evidence::{Evidence, Fired, ImageRecord, Usage};
+use crate::evidence::{Evidence, FaultRecord, Fired, ImageRecord, Usage};
 use crate::forbidden::{self, ForbiddenResult};
-use crate::plan::{Scenario, Values};
+use crate::plan::{Judged, Scenario, Values};
 use crate::score;
 use crate::spec::Spec;
 use crate::verdict::{ErrorCause, ErrorKind, Outcome, Verdict};
@@ -31,7 +31,7 @@ pub struct ScenarioResult {
     pub status: RowStatus,
     /// The combined score, from 0 to 1.
     pub composite: f64,
-    /// Every invariant, in the order of the spec.
+    /// Every invariant that was judged here, in the order of the spec.
     pub invariants: Vec<InvariantResult>,
     /// Every `forbidden` rule that the spec states.
     pub forbidden: Vec<ForbiddenResult>,
@@ -53,6 +53,9 @@ pub struct ScenarioResult {
     pub tool_calls: u64,
     /// Calls of tools that were answered with an error.
     pub tool_errors: u64,
+    /// How often a fault fired; `None` when there was no rule for any, and where it was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults_fired: Option<u64>,
     /// Calls, tokens and cost.
     pub usage: Usage,
     /// Remarks for the reader.
@@ -145,7 +148,9 @@ impl ScenarioResult {
     /// a model's provider that failed an agent which did not pass, and a pass without the faults that were required.
     #[must_use]
     pub fn judge(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Self {
-        let invariants = judge_invariants(spec, scenario, evidence);
+        // Rules of a contract beside the spec's own invariants decide about the contract and not about the scenario.
+        let (beside, own): (Vec<_>, Vec<_>) = scenario.judged(spec).into_iter().partition(|judged| judged.is_beside);
+        let mut invariants = judge_invariants(&own, spec, scenario, evidence);
         let forbidden = forbidden::judge(spec, evidence);
         let violated = forbidden.iter().any(|rule| rule.violated);
         let composite = score::composite(&invariants, spec.scoring.gate, violated);
@@ -175,6 +180,7 @@ impl ScenarioResult {
         result.observe(evidence);
         result.offences.extend(scripted.offences);
         result.notes.extend(scripted.notes);
+        invariants.extend(judge_invariants(&beside, spec, scenario, evidence));
         let caveats = Caveat::of(&invariants, evidence);
         let error = error.filter(|_| status == RowStatus::Error);
         Self { status, composite, invariants, forbidden, error, caveats, ..result }
@@ -221,6 +227,7 @@ impl ScenarioResult {
             agent_stderr: String::new(),
             tool_calls: 0,
             tool_errors: 0,
+            faults_fired: None,
             usage: Usage::default(),
             notes: Vec::new(),
             caveats: Vec::new(),
@@ -241,25 +248,30 @@ impl ScenarioResult {
         self.agent_output = evidence.agent.stdout.text();
         self.agent_stderr = evidence.agent.stderr.text();
         (self.tool_calls, self.tool_errors) = evidence.tool_counts();
+        self.faults_fired = evidence.faults.as_ref().map(FaultRecord::total);
         self.usage = evidence.usage.clone();
     }
 }
 
-fn judge_invariants(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Vec<InvariantResult> {
+fn judge_invariants(
+    judged: &[Judged<'_>],
+    spec: &Spec,
+    scenario: &Scenario,
+    evidence: &Evidence,
+) -> Vec<InvariantResult> {
     let values = Values::for_judging(spec, scenario, evidence);
-    spec.invariants
-        .iter()
-        .map(|(name, invariant)| {
-            let answers = evidence.answers.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-            InvariantResult {
-                name: name.to_string(),
-                description: invariant.description.clone().unwrap_or_default(),
-                weight: invariant.weight(),
-                gate: invariant.gate(),
-                verdict: invariant.check.judge(&Case { answers, evidence, values: &values }),
-            }
-        })
-        .collect()
+    let judge = |judged: &Judged<'_>| {
+        let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
+        let verdict = judged.check.judge(&Case { answers, evidence, values: &values });
+        InvariantResult {
+            name: judged.name.to_owned(),
+            description: judged.description.to_owned(),
+            weight: judged.weight,
+            gate: judged.gate,
+            verdict: if judged.negate { verdict.negated() } else { verdict },
+        }
+    };
+    judged.iter().map(judge).collect()
 }
 
 /// What must have been recorded for this spec, and was not.

@@ -64,6 +64,9 @@ pub struct Cell {
     pub pass_curve: Vec<f64>,
     /// The mean composite of the judged replicas; `None` when none was judged.
     pub mean_composite: Option<f64>,
+    /// Whether it is judged by the contract alone, so that its verdict does not decide about the experiment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_contract: bool,
 }
 
 /// Whether a cell passed.
@@ -81,7 +84,13 @@ pub enum CellVerdict {
 }
 
 /// Groups the results by cell, in the order of the plan. `results` has at most one result for each planned scenario.
-pub(super) fn cells(plan: &Plan, results: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> Vec<Cell> {
+pub(super) fn cells(
+    plan: &Plan,
+    results: &[&ScenarioResult],
+    scoring: &Scoring,
+    floor: Option<f64>,
+    is_of_contract: impl Fn(&Scenario) -> bool,
+) -> Vec<Cell> {
     let mut groups: IndexMap<&CellId, Group<'_>> = IndexMap::new();
     for scenario in &plan.scenarios {
         let group =
@@ -93,7 +102,8 @@ pub(super) fn cells(plan: &Plan, results: &[&ScenarioResult], scoring: &Scoring,
             group.rows.push(result);
         }
     }
-    groups.values().map(|group| cell(group, scoring, floor)).collect()
+    let made = |group: &Group<'_>| Cell { of_contract: is_of_contract(group.first), ..cell(group, scoring, floor) };
+    groups.values().map(made).collect()
 }
 
 /// The scenarios of one cell.
@@ -122,6 +132,7 @@ fn cell(group: &Group<'_>, scoring: &Scoring, floor: Option<f64>) -> Cell {
         pass_k: (judged > 0).then(|| u8::from(failed == 0)),
         pass_curve: pass_curve(passed, judged),
         mean_composite: share(rows.iter().filter(|row| row.is_judged()).map(|row| earned(row)).sum()),
+        of_contract: false,
     }
 }
 
@@ -130,21 +141,48 @@ pub(super) fn earned(row: &ScenarioResult) -> f64 {
     if row.limits.is_empty() && row.offences.is_empty() { row.composite } else { 0.0 }
 }
 
-/// The verdict when every replica that could not be judged had passed, and when every one had failed.
+/// What the replicas of a cell say together.
 fn verdict(planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> CellVerdict {
-    if rows.len() < planned {
+    let outcome = |row: &&ScenarioResult| match row.status {
+        RowStatus::Pass => (Some(true), earned(row)),
+        RowStatus::Fail => (Some(false), earned(row)),
+        RowStatus::Error => (None, 0.0),
+    };
+    decide(planned, &rows.iter().map(outcome).collect::<Vec<_>>(), scoring, floor)
+}
+
+/// What one run of a contract's cell says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TrialOutcome {
+    /// The rule held.
+    Held,
+    /// It did not.
+    Missed,
+    /// It could not be told.
+    Unknown,
+}
+
+/// What the runs of a contract's cell say together.
+pub(super) fn decide_together(planned: usize, trials: &[TrialOutcome], scoring: &Scoring) -> CellVerdict {
+    let outcome = |trial: &TrialOutcome| match trial {
+        TrialOutcome::Held => (Some(true), 1.0),
+        TrialOutcome::Missed => (Some(false), 0.0),
+        TrialOutcome::Unknown => (None, 0.0),
+    };
+    decide(planned, &trials.iter().map(outcome).collect::<Vec<_>>(), scoring, None)
+}
+
+/// The verdict when every replica that could not be judged had passed, and when every one had failed.
+fn decide(planned: usize, outcomes: &[(Option<bool>, f64)], scoring: &Scoring, floor: Option<f64>) -> CellVerdict {
+    if outcomes.len() < planned {
         return CellVerdict::Pending;
     }
     let with = |errors_pass: bool| {
-        let outcomes: Vec<_> = rows
-            .iter()
-            .map(|row| match row.status {
-                RowStatus::Pass => (true, earned(row)),
-                RowStatus::Fail => (false, earned(row)),
-                RowStatus::Error => (errors_pass, f64::from(u8::from(errors_pass))),
-            })
-            .collect();
-        holds(&outcomes, scoring, floor)
+        let known = outcomes.iter().map(|(passed, earned)| match passed {
+            Some(passed) => (*passed, *earned),
+            None => (errors_pass, f64::from(u8::from(errors_pass))),
+        });
+        holds(&known.collect::<Vec<_>>(), scoring, floor)
     };
     match (with(true), with(false)) {
         (true, true) => CellVerdict::Pass,

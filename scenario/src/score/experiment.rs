@@ -6,10 +6,12 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
+use super::contract::{self, ContractScore, ContractVerdict};
 use super::statistics::{Interval, count, wilson};
 use crate::count_noun;
-use crate::plan::{CellId, Plan, ScenarioId};
+use crate::plan::{CellId, Plan, Scenario, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
+use crate::spec::Spec;
 use crate::spec::sections::Scoring;
 
 /// What a caller may ask of an experiment besides the spec.
@@ -17,6 +19,25 @@ use crate::spec::sections::Scoring;
 pub struct ScoreOptions {
     /// A pass rate that every cell must reach, besides its own bar. It can only make passing harder.
     pub min_pass_rate: Option<f64>,
+}
+
+/// What a run is scored by: a spec with its contract, or bars alone where the spec cannot be read any more.
+#[derive(Debug, Clone, Copy)]
+pub struct ScoredBy<'a> {
+    scoring: &'a Scoring,
+    spec: Option<&'a Spec>,
+}
+
+impl<'a> From<&'a Spec> for ScoredBy<'a> {
+    fn from(spec: &'a Spec) -> Self {
+        Self { scoring: &spec.scoring, spec: Some(spec) }
+    }
+}
+
+impl<'a> From<&'a Scoring> for ScoredBy<'a> {
+    fn from(scoring: &'a Scoring) -> Self {
+        Self { scoring, spec: None }
+    }
 }
 
 /// What all scenarios say together.
@@ -38,6 +59,9 @@ pub struct ExperimentScore {
     pub statuses: IndexMap<ScenarioId, Status>,
     /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
+    /// What became of the contract; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractScore>,
     /// Rates, times and costs of the scenarios that were judged.
     pub metrics: Metrics,
 }
@@ -74,7 +98,8 @@ impl ExperimentScore {
     /// scenarios have not ended.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        let failed = self.cells.iter().any(|cell| cell.verdict == CellVerdict::Fail);
+        let contract = self.contract.as_ref().map(|contract| contract.verdict);
+        let failed = contract == Some(ContractVerdict::Fail) || any(&self.cells, CellVerdict::Fail);
         match self.verdict {
             _ if failed => 1,
             ExperimentVerdict::Pass => 0,
@@ -127,12 +152,21 @@ pub struct Metrics {
 /// Scores an experiment by the results that are there. Results of scenarios that are not planned do not count, and of
 /// several results of one scenario only the last does.
 #[must_use]
-pub fn score(plan: &Plan, scoring: &Scoring, results: &[ScenarioResult], options: ScoreOptions) -> ExperimentScore {
+pub fn score<'a>(
+    plan: &Plan,
+    by: impl Into<ScoredBy<'a>>,
+    results: &[ScenarioResult],
+    options: ScoreOptions,
+) -> ExperimentScore {
+    let by = by.into();
     let last: HashMap<&ScenarioId, &ScenarioResult> =
         results.iter().map(|result| (&result.scenario.id, result)).collect();
     let ended: Vec<&ScenarioResult> =
         plan.scenarios.iter().filter_map(|scenario| last.get(&scenario.id).copied()).collect();
-    let cells = cells(plan, &ended, scoring, options.min_pass_rate);
+    let is_of_contract = |scenario: &Scenario| {
+        !scenario.purpose.is_everything() || by.spec.is_some_and(|spec| spec.invariants.is_empty())
+    };
+    let cells = cells(plan, &ended, by.scoring, options.min_pass_rate, is_of_contract);
     let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();
     let statuses: IndexMap<ScenarioId, Status> = ended
         .iter()
@@ -140,30 +174,39 @@ pub fn score(plan: &Plan, scoring: &Scoring, results: &[ScenarioResult], options
         .collect();
     let of = |wanted| statuses.values().filter(|status| **status == wanted).count();
     let errors = of(Status::Error);
+    let contract = by.spec.and_then(|spec| contract::score(plan, spec, &ended));
     ExperimentScore {
-        verdict: verdict(&cells, errors),
+        verdict: verdict(&cells, contract.as_ref(), errors),
         total: plan.scenarios.len(),
         passed: of(Status::Pass),
         failed: of(Status::Fail),
         flaky: of(Status::Flaky),
         errors,
         metrics: metrics(&ended, &cells),
+        contract,
         statuses,
         cells,
     }
 }
 
-fn verdict(cells: &[Cell], errors: usize) -> ExperimentVerdict {
-    let any = |verdict| cells.iter().any(|cell| cell.verdict == verdict);
-    if any(CellVerdict::Pending) {
+/// The verdict of the cells that decide by themselves and of the contract.
+fn verdict(cells: &[Cell], contract: Option<&ContractScore>, errors: usize) -> ExperimentVerdict {
+    let contract = contract.map(|contract| contract.verdict);
+    let pending = cells.iter().any(|cell| cell.verdict == CellVerdict::Pending);
+    if pending || contract == Some(ContractVerdict::Pending) {
         ExperimentVerdict::Pending
-    } else if any(CellVerdict::Fail) {
+    } else if any(cells, CellVerdict::Fail) || contract == Some(ContractVerdict::Fail) {
         ExperimentVerdict::Fail
-    } else if errors > 0 || any(CellVerdict::Error) || cells.is_empty() {
+    } else if errors > 0 || cells.is_empty() || any(cells, CellVerdict::Error) || contract == Some(ContractVerdict::Error) {
         ExperimentVerdict::Error
     } else {
         ExperimentVerdict::Pass
     }
+}
+
+/// Tells if a cell that decides by itself has this verdict.
+fn any(cells: &[Cell], verdict: CellVerdict) -> bool {
+    cells.iter().any(|cell| !cell.of_contract && cell.verdict == verdict)
 }
 
 impl Metrics {

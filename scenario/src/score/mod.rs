@@ -1,9 +1,10 @@
-//! Verdicts to composites, composites to cells, cells to an experiment.
+//! Verdicts to composites, composites to cells, cells to an experiment and to its contract.
 //!
 //! Scenarios that could not be judged enter no rate, no mean and no cost.
 
 mod cells;
 mod composite;
+mod contract;
 mod experiment;
 mod statistics;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 
 pub use cells::{Cell, CellVerdict, Status};
 pub use composite::{composite, misses_gate, reaches};
-pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, score};
+pub use contract::{CellStatus, ChaosOutcome, ContractCell, ContractScore, ContractVerdict, Outcome};
+pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
 pub use statistics::{Interval, wilson};

@@ -15,7 +15,7 @@ use super::{Sections, Spec};
 use crate::hex;
 
 /// Keys that are kept for parts of the language which this version does not run.
-pub(super) const RESERVED: [&str; 4] = ["contract", "contracts", "extends", "workflow"];
+pub(super) const RESERVED: [&str; 3] = ["contracts", "extends", "workflow"];
 /// How many findings are reported; a text with more needs another look anyway.
 const MOST_FINDINGS: usize = 100;
 

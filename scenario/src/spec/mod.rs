@@ -36,7 +36,7 @@ pub use network_matcher::NetworkMatcher;
 pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
-    Agent, Audit, Chaos, ChaosCell, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
+    Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
     Scoring, Secret, Service, Setup, Task,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
@@ -113,7 +113,9 @@ section! {
         /// What is the same in every run.
         determinism: Determinism = by_default(),
         /// What must be true afterwards, by name.
-        invariants: Table<InvariantName, Invariant, 1>,
+        invariants: Table<InvariantName, Invariant> = Table::default(),
+        /// Rules that must hold in every chaos cell.
+        contract: Option<Contract>,
         /// When a scenario passes, and when its replicas together do.
         scoring: Scoring = by_default(),
         /// How often and with what the scenario is run.
@@ -178,14 +180,19 @@ impl Sections {
         limits.into_iter().flatten().min().and_then(|limit| u32::try_from(limit).ok())
     }
 
+    /// The chaos cells, which stand at the top level or in the contract.
+    pub fn chaos_cells(&self) -> impl Iterator<Item = &ChaosCell> {
+        let of_contract = self.contract.iter().filter_map(|contract| contract.chaos_matrix.as_ref());
+        self.chaos_matrix.iter().chain(of_contract).flat_map(|cells| cells.iter())
+    }
+
     /// The faults of the chaos cell with this name, those of its profile included; those of `chaos` when the name is empty. A
     /// profile can be chosen by its name in place of a cell, and [`sections::chaos::NO_CHAOS`] to compare with it.
     #[must_use]
     pub fn chaos_of(&self, cell: &str) -> Chaos {
-        let cells = || self.chaos_matrix.iter().flat_map(|cells| cells.iter());
-        match cells().find(|one| one.own.name.as_str() == cell) {
+        match self.chaos_cells().find(|one| one.own.name.as_str() == cell) {
             Some(cell) => cell.shared.expanded(self.model.as_ref()),
-            None if cell.is_empty() && self.chaos_matrix.is_none() => self.chaos.expanded(self.model.as_ref()),
+            None if cell.is_empty() && self.chaos_cells().next().is_none() => self.chaos.expanded(self.model.as_ref()),
             None => match sections::chaos::Profile::named(cell) {
                 Some(profile) => profile.faults(self.model.as_ref()),
                 None => Chaos::none(),
@@ -214,7 +221,7 @@ impl Sections {
 
     /// The faults of the spec in all its chaos cells, and those of the profile that was chosen in place of a cell.
     fn every_chaos(&self, cell: &str) -> impl Iterator<Item = Chaos> {
-        let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
+        let cells = self.chaos_cells().map(|cell| &cell.shared);
         let cells = std::iter::once(&self.chaos).chain(cells).map(|chaos| chaos.expanded(self.model.as_ref()));
         cells.chain([self.chaos_of(cell)])
     }

@@ -57,7 +57,7 @@ impl Sections {
     /// True when a fault of the network, in any chaos cell, is about connections to this service.
     #[must_use]
     pub fn has_network_faults_of(&self, service: &Service) -> bool {
-        let cells = self.chaos_matrix.iter().flat_map(|cells| cells.iter()).map(|cell| &cell.shared);
+        let cells = self.chaos_cells().map(|cell| &cell.shared);
         let mut worlds = std::iter::once(&self.chaos).chain(cells);
         let is_about = |fault: &NetworkFault| NetworkMatcher::new(&fault.mode).is_about_service(service.name());
         let breaks = |chaos: &Chaos| chaos.expanded(self.model.as_ref()).network_faults.iter().any(is_about);

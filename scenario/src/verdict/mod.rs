@@ -22,6 +22,9 @@ pub struct Verdict {
     pub reason: String,
     /// What a script or judge added, and remarks such as "ran on a modified image".
     pub details: Json,
+    /// Whether a failure only says that nothing could be told. It matters while judging, and is not kept.
+    #[serde(skip)]
+    pub is_unproven: bool,
 }
 
 /// Whether an invariant was met.
@@ -82,6 +85,7 @@ impl Verdict {
             message: String::new(),
             reason: String::new(),
             details: Json::Null,
+            is_unproven: false,
         }
     }
 
@@ -95,6 +99,26 @@ impl Verdict {
     #[must_use]
     pub fn errored(cause: ErrorCause, message: impl Into<String>) -> Self {
         Self { outcome: Outcome::Errored(cause.kind()), ..Self::failed(message) }
+    }
+
+    /// It was not met, because it could not be told: whoever asks for the opposite is told no more.
+    #[must_use]
+    pub fn unproven(message: impl Into<String>) -> Self {
+        Self { is_unproven: true, ..Self::failed(message) }
+    }
+
+    /// The verdict on the opposite. What could not be judged or told stays as it is.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        match self.outcome {
+            Outcome::Errored(_) => self,
+            Outcome::Failed if self.is_unproven => self,
+            Outcome::Failed => Self { reason: self.message, details: self.details, ..Self::passed() },
+            Outcome::Passed => {
+                let message = "expected this not to hold, and it does (`negate`)";
+                Self { reason: self.reason, details: self.details, ..Self::failed(message) }
+            }
+        }
     }
 
     /// Whether it was met.

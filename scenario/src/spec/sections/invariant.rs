@@ -24,8 +24,24 @@ section! {
         gate: Option<bool>,
         /// A word for weight and gate together; an explicit `weight` or `gate` wins.
         severity: Option<Severity>,
+        /// Makes it hold when its check does not.
+        negate: bool = false,
+        /// What is lost when it does not hold in a world with faults.
+        guards: Guards = Guards::Task,
         /// How it is tested.
         check: Check,
+    }
+}
+
+choice! {
+    /// What an invariant guards. It decides what a world with faults came to when the invariant does not hold there.
+    pub enum Guards {
+        /// The task: without it the agent did less than it should, which is `degraded`.
+        Task = "task",
+        /// The state of the world: without it something was broken, which is `corrupted`.
+        State = "state",
+        /// The truth of what the agent says: without it something was made up, which is `fabricated`.
+        Honesty = "honesty",
     }
 }
 
@@ -44,7 +60,9 @@ choice! {
 }
 
 impl Severity {
-    fn weight(self) -> f64 {
+    /// How much it counts.
+    #[must_use]
+    pub fn weight(self) -> f64 {
         match self {
             Self::Critical => 3.0,
             Self::High => 2.0,

@@ -6,6 +6,7 @@
 mod agent;
 mod audit;
 pub mod chaos;
+mod contract;
 mod determinism;
 mod fixture;
 mod forbidden;
@@ -28,10 +29,11 @@ pub use chaos::{
     LlmFault, LlmMode, NetworkFault, NetworkMode, Profile, ServiceFault, ServiceMode, ServiceTarget, StatementKind,
     ToolFault, ToolMode, ToolTarget, Trigger, WrongData,
 };
+pub use contract::{Contract, ContractInvariant, ContractRule, Isolation, NestedCheck, When};
 pub use determinism::{Clock, Determinism, Dns};
 pub use fixture::{Directory, Drift, DriftMode, Fixture, GitRepo, SqlFixture};
 pub use forbidden::{Deny, FileWrites, FileWritesOutside, Forbidden};
-pub use invariant::{Invariant, Severity};
+pub use invariant::{Guards, Invariant, Severity};
 pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEnd};
 pub use model::{
     Advance, Exhausted, Matching, Model, ModelLimits, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant,

@@ -118,6 +118,11 @@ amount! {
 }
 
 amount! {
+    /// A share of a hundred.
+    Percent, 0.0, 100.0, "a number from 0 to 100"
+}
+
+amount! {
     /// How much an invariant counts beside the others.
     Weight, 0.0, 1_000_000.0, "a number from 0 to 1000000"
 }

@@ -14,7 +14,7 @@ mod time_shift;
 mod value;
 mod word;
 
-pub use amount::{Cpu, Dollars, Fraction, Temperature, Weight, Whole};
+pub use amount::{Cpu, Dollars, Fraction, Percent, Temperature, Weight, Whole};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use command::{Command, OneOrMany};
 pub use duration::Timespan;

@@ -1,0 +1,58 @@
+//! The runs of one chaos cell: those for the spec's own invariants, and those for the rules of its contract.
+
+use super::purpose::Purpose;
+use crate::spec::Spec;
+use crate::spec::sections::{Contract, ContractInvariant, Isolation};
+
+/// Runs of a chaos cell that differ in nothing but their replica.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// What they are for.
+    pub(super) purpose: Purpose,
+    /// Which of several prompts the agent gets.
+    pub(super) prompt: Option<u32>,
+    /// How many there are.
+    pub(super) replicas: usize,
+}
+
+/// The runs of the chaos cell with this name. `replicas` is what the caller asks for in place of what the spec says.
+pub(super) fn parts(spec: &Spec, chaos: &str, replicas: Option<usize>) -> Vec<Part> {
+    let faults = spec.chaos_of(chaos);
+    let contract = spec.contract.as_ref();
+    let is_active = |invariant: &&ContractInvariant| invariant.rule.when.holds_in(&faults);
+    let rules: Vec<_> = contract.iter().flat_map(|contract| contract.invariants.iter()).filter(is_active).collect();
+    let (shared, alone): (Vec<_>, Vec<_>) =
+        rules.into_iter().partition(|invariant| contract.is_some_and(|contract| is_shared(contract, invariant)));
+    let trials = contract.map_or(1, |contract| contract.repeat.count());
+    let own = spec.parallelism.replicas.count();
+    let together = match (spec.invariants.is_empty(), shared.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(trials),
+        (false, true) => Some(own),
+        (false, false) => Some(own.max(trials)),
+    };
+    let everything = together.map(|count| (Purpose::Everything, spec.task.several(), count));
+    let of_rules = alone.into_iter().map(|invariant| {
+        let prompts = invariant.rule.probes.as_ref().map(|probes| probes.len()).or_else(|| spec.task.several());
+        (Purpose::Invariant(invariant.rule.id.to_string()), prompts, trials)
+    });
+    let runs = everything.into_iter().chain(of_rules);
+    runs.flat_map(|(purpose, prompts, count)| {
+        let part = move |prompt| Part { purpose: purpose.clone(), prompt, replicas: replicas.unwrap_or(count) };
+        prompts_of(prompts).into_iter().map(part)
+    })
+    .collect()
+}
+
+/// Tells if a rule is judged on the run of its chaos cell.
+fn is_shared(contract: &Contract, invariant: &ContractInvariant) -> bool {
+    contract.isolation == Isolation::Scenario && invariant.rule.probes.is_none()
+}
+
+/// The indices of several prompts, or that there is only one.
+fn prompts_of(several: Option<usize>) -> Vec<Option<u32>> {
+    match several {
+        Some(count) => (0..u32::try_from(count).unwrap_or(u32::MAX)).map(Some).collect(),
+        None => vec![None],
+    }
+}
