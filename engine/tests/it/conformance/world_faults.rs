@@ -1,6 +1,5 @@
 //! Faults of the sandbox itself and of whole services: files, the clock, containers that stand still or crash.
 
-use scenario::evidence::Evidence;
 use serde_json::{Value as Json, json};
 
 use super::{Sketch, assert_said, counts, suite};

@@ -1,6 +1,6 @@
 //! Hosts that faults name: `network.egress` lets them out.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::network_faults::{DOMAIN, is_allowed_out};
 use super::rules::Rules;
