@@ -202,6 +202,8 @@ mod tests {
             seed: Seed::new(1),
             parameters: Default::default(),
             chaos: String::new(),
+            purpose: Purpose::default(),
+            prompt: None,
             variants: Vec::new(),
             snapshot: None,
         };

@@ -27,16 +27,16 @@ pub fn are_asked(spec: &Spec) -> bool {
 /// parameters is not looked at.
 #[must_use]
 pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
-    judges_of(spec).find_map(|(name, check)| {
+    judges_of(spec).find_map(|(place, check)| {
         let model = check.model.source();
         let problem = if model.contains("{{") { None } else { providers.for_model(model).err() };
-        problem.map(|problem| format!("`invariants.{name}` asks the model `{model}`: {problem}"))
+        problem.map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
     })
 }
 
 fn judges_of(spec: &Spec) -> impl Iterator<Item = (String, &LlmAsJudge)> {
-    spec.invariants.iter().filter_map(|(name, invariant)| match &invariant.check {
-        Check::LlmAsJudge(check) => Some((name.to_string(), check)),
+    spec.checks().filter_map(|(place, check)| match check {
+        Check::LlmAsJudge(check) => Some((place, check)),
         _ => None,
     })
 }

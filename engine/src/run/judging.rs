@@ -31,13 +31,13 @@ fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) ->
     // Templates become what they are while judging: markers stand for secrets.
     let values = Values::for_judging(attempt.spec, attempt.scenario, evidence);
     let mut questions = Vec::new();
-    for (name, invariant) in attempt.spec.invariants.iter() {
-        let Check::LlmAsJudge(check) = &invariant.check else { continue };
-        let asked = question(check, evidence.answers.get(name.as_str()), evidence, &values, redactor);
+    for judged in attempt.scenario.judged(attempt.spec) {
+        let Check::LlmAsJudge(check) = judged.check else { continue };
+        let asked = question(check, evidence.answers.get(judged.name), evidence, &values, redactor);
         let samples = asked
             .into_iter()
             .flat_map(|asked| (0..check.samples()).map(move |sample| JudgeQuestion { sample, ..asked.clone() }));
-        questions.extend(samples.map(|asked| (name.to_string(), asked)));
+        questions.extend(samples.map(|asked| (judged.name.to_owned(), asked)));
     }
     questions
 }

@@ -311,7 +311,7 @@ fn require_comparable(workspace: &Snapshot, attempt: &Attempt<'_>) -> Result<(),
 
 /// Whether a check runs something in the image that the agent leaves.
 fn runs_in_sandbox(attempt: &Attempt<'_>) -> bool {
-    attempt.spec.invariants.iter().any(|(_, invariant)| match &invariant.check {
+    attempt.scenario.judged(attempt.spec).iter().any(|judged| match judged.check {
         Check::CommandExit(check) => check.verify == Verify::Sandbox,
         Check::Custom(check) => check.runs_in == RunsIn::Sandbox && check.verify == Verify::Sandbox,
         _ => false,

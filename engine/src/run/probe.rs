@@ -1,4 +1,4 @@
-//! Asks what every invariant wants to know.
+//! Asks what every invariant of a scenario wants to know.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,7 +19,7 @@ use super::audit::Logs;
 /// How long probing may take at least, also when the agent used all the time there was.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Asks the probes of all invariants, in the order of the spec.
+/// Asks the probes of all invariants that are judged here, in the order of the spec.
 pub(super) async fn ask_all(
     world: &World,
     attempt: &Attempt<'_>,
@@ -42,12 +42,12 @@ pub(super) async fn ask_all(
         databases: Watched::new(still),
     };
     let values = attempt.values();
-    for (name, invariant) in attempt.spec.invariants.iter() {
+    for judged in attempt.scenario.judged(attempt.spec) {
         let mut answers = Vec::new();
-        for probe in invariant.check.probes(&values) {
+        for probe in judged.check.probes(&values) {
             let asked = tokio::time::timeout_at(deadline, prober.ask_with_control(&probe)).await;
             let asked = match asked {
-                Ok(answer) => answer.map_err(|error| named(name.as_str(), error))?,
+                Ok(answer) => answer.map_err(|error| named(judged.name, error))?,
                 Err(_) => {
                     evidence.offences.extend(prober.databases.offences());
                     overdue(attempt, evidence);
@@ -56,8 +56,8 @@ pub(super) async fn ask_all(
             };
             answers.extend(asked);
         }
-        evidence.answers.insert(name.to_string(), answers);
-        events.tell(Event::Probed { invariant: name.to_string() });
+        evidence.answers.insert(judged.name.to_owned(), answers);
+        events.tell(Event::Probed { invariant: judged.name.to_owned() });
     }
     prober.databases.look(world).await?;
     evidence.offences.extend(prober.databases.offences());
@@ -86,9 +86,9 @@ fn overdue(attempt: &Attempt<'_>, evidence: &mut Evidence) {
 /// Answers everything that was not asked with a reason that counts against the agent.
 pub(super) fn unavailable(attempt: &Attempt<'_>, evidence: &mut Evidence, reason: &str, limit: Option<Limit>) {
     let values = attempt.values();
-    for (name, invariant) in attempt.spec.invariants.iter() {
+    for judged in attempt.scenario.judged(attempt.spec) {
         let answer = || Answer::Unavailable { reason: reason.to_owned(), limit };
-        let answers = || invariant.check.probes(&values).iter().map(|_| answer()).collect();
-        evidence.answers.entry(name.to_string()).or_insert_with(answers);
+        let answers = || judged.check.probes(&values).iter().map(|_| answer()).collect();
+        evidence.answers.entry(judged.name.to_owned()).or_insert_with(answers);
     }
 }

@@ -59,9 +59,9 @@ fn actor(spec: &Spec, agent: Option<AgentOverride>, uploads: Uploads) -> Option<
 
 fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
     let allowed = permissions.host_checks.is_some();
-    spec.invariants.iter().find_map(|(name, invariant)| match &invariant.check {
+    spec.checks().find_map(|(place, check)| match check {
         Check::Custom(custom) if custom.runs_in == RunsIn::Host && !allowed => Some(format!(
-            "`invariants.{name}` runs a script on this machine, which is not allowed here; allow it with `--allow-host-checks`, or use `runs_in: sandbox`"
+            "`{place}` runs a script on this machine, which is not allowed here; allow it with `--allow-host-checks`, or use `runs_in: sandbox`"
         )),
         _ => None,
     })
@@ -76,7 +76,7 @@ fn upstream(spec: &Spec, permissions: &Permissions) -> Option<String> {
 
 /// Why the services of SQL checks cannot be asked.
 fn unknown_passwords(attempt: &Attempt<'_>) -> Option<String> {
-    let asked = attempt.spec.invariants.iter().find_map(|(_, invariant)| match &invariant.check {
+    let asked = attempt.spec.checks().find_map(|(_, check)| match check {
         Check::Sql(sql) => unknown_password(attempt, sql.own.service.as_str()),
         _ => None,
     });

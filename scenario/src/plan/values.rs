@@ -50,6 +50,12 @@ impl<'a> Values<'a> {
         Self { prompt: Some(prompt), ..self }
     }
 
+    /// The scenario.
+    #[must_use]
+    pub fn scenario(&self) -> &'a Scenario {
+        self.scenario
+    }
+
     /// The task's prompt, with its own templates replaced.
     #[must_use]
     pub fn prompt(&self) -> String {

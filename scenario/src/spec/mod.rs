@@ -41,6 +41,7 @@ use sections::{
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
+use crate::checks::Check;
 use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
 /// A spec that was read and found right.
@@ -178,6 +179,13 @@ impl Sections {
             self.resources.concurrency_limit.map(|limit| limit.get()),
         ];
         limits.into_iter().flatten().min().and_then(|limit| u32::try_from(limit).ok())
+    }
+
+    /// Every check, with the place where it stands: those of invariants, and those of the contract's rules.
+    pub fn checks(&self) -> impl Iterator<Item = (String, &Check)> {
+        let own = self.invariants.iter().map(|(name, invariant)| (format!("invariants.{name}"), &invariant.check));
+        let rules = self.contract.iter().flat_map(|contract| contract.invariants.iter());
+        own.chain(rules.map(|rule| (format!("contract.invariants.{}", rule.rule.id), &rule.check)))
     }
 
     /// The chaos cells, which stand at the top level or in the contract.

@@ -221,6 +221,8 @@ fn planned(number: u32) -> Scenario {
         seed: Seed::new(7),
         parameters,
         chaos: String::new(),
+        purpose: Purpose::default(),
+        prompt: None,
         variants: Vec::new(),
         snapshot: None,
     }

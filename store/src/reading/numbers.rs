@@ -16,7 +16,8 @@ use crate::ids::RunId;
 #[derive(Debug, Clone)]
 pub struct Numbers {
     plan: Plan,
-    scoring: Scoring,
+    /// The spec; `None` when it cannot be read any more, so that the usual bars hold.
+    spec: Option<Spec>,
     options: ScoreOptions,
 }
 
@@ -27,25 +28,28 @@ impl Numbers {
         let content = store.spec(&store.run(run).await?.digest).await?;
         match read_spec(&content) {
             Ok(spec) => Self::read(store, run, &experiment, &spec).await,
-            Err(_) => Self::with(store, run, &experiment, Scoring::default()).await,
+            Err(_) => Self::with(store, run, &experiment, None).await,
         }
     }
 
     /// How the numbers of a run of this spec are made.
     pub async fn read(store: &Store, run: RunId, experiment: &Experiment, spec: &Spec) -> Result<Self, StoreError> {
-        Self::with(store, run, experiment, spec.scoring.clone()).await
+        Self::with(store, run, experiment, Some(spec.clone())).await
     }
 
-    async fn with(store: &Store, run: RunId, experiment: &Experiment, scoring: Scoring) -> Result<Self, StoreError> {
+    async fn with(store: &Store, run: RunId, experiment: &Experiment, spec: Option<Spec>) -> Result<Self, StoreError> {
         let scenarios = store.scenarios(run).await?.into_iter().map(|stored| stored.scenario).collect();
         let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
         let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
-        Ok(Self { plan, scoring, options })
+        Ok(Self { plan, spec, options })
     }
 
     /// The numbers.
     #[must_use]
     pub fn score(&self, results: &[ScenarioResult]) -> ExperimentScore {
-        score(&self.plan, &self.scoring, results, self.options)
+        match &self.spec {
+            Some(spec) => score(&self.plan, spec, results, self.options),
+            None => score(&self.plan, &Scoring::default(), results, self.options),
+        }
     }
 }

@@ -14,17 +14,18 @@ use crate::error::StoreError;
 /// judged, for what came of another question says nothing about it.
 pub(super) fn answering(now: &Version, asked: &Version, scenario: &Scenario, evidence: Evidence) -> Evidence {
     let mut answers: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
-    for (name, invariant) in now.spec.invariants.iter() {
+    let old = scenario.judged(&asked.spec);
+    for judged in scenario.judged(&now.spec) {
         let answers_to = |old: &str| evidence.answers.get(old).map_or(&[][..], Vec::as_slice);
         let same = |old: &str, check: &Check| {
-            let (one, other) = ((now, &invariant.check), (asked, check));
+            let (one, other) = ((now, judged.check), (asked, check));
             is_same(one, other, scenario, &evidence, answers_to(old))
         };
-        let by_name = asked.spec.invariants.iter().filter(|(old, _)| *old == name);
+        let by_name = old.iter().filter(|old| old.name == judged.name);
         // An invariant may have got another name.
-        let found = by_name.chain(asked.spec.invariants.iter()).find(|(name, old)| same(name.as_str(), &old.check));
-        if let Some(found) = found.and_then(|(old, _)| evidence.answers.get(old.as_str())) {
-            answers.insert(name.to_string(), wanted(&invariant.check, found));
+        let found = by_name.chain(&old).find(|old| same(old.name, old.check));
+        if let Some(found) = found.and_then(|old| evidence.answers.get(old.name)) {
+            answers.insert(judged.name.to_owned(), wanted(judged.check, found));
         }
     }
     Evidence { answers, ..evidence }

@@ -38,6 +38,7 @@ row! {
         offences: Option<String>,
         notes: Option<String>,
         caveats: Option<String>,
+        faults_fired: Option<i64>,
         ran_in: Option<String>,
         tool_calls: Option<i64>,
         tool_errors: Option<i64>,
@@ -229,6 +230,7 @@ impl ScenarioRow {
             },
             notes: list(self.notes.as_deref())?,
             caveats: list(self.caveats.as_deref())?,
+            faults_fired: self.faults_fired.map(|fired| count(Some(fired))).transpose()?,
             ran_in: self.ran_in.as_deref().map(json::read).transpose()?,
         })
     }
@@ -253,6 +255,7 @@ impl VerdictRow {
                 message: self.message,
                 reason: self.reason,
                 details: json::read(&self.details)?,
+                is_unproven: false,
             },
         })
     }
@@ -283,6 +286,7 @@ pub(super) fn select() -> SelectStatement {
             Scenarios::Offences,
             Scenarios::Notes,
             Scenarios::Caveats,
+            Scenarios::FaultsFired,
             Scenarios::RanIn,
             Scenarios::ToolCalls,
             Scenarios::ToolErrors,

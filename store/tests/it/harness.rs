@@ -211,6 +211,8 @@ pub(crate) fn scenario(number: u32) -> Scenario {
         seed: Seed::new(u64::from(number)),
         parameters,
         chaos: String::new(),
+        purpose: Purpose::default(),
+        prompt: None,
         variants: Vec::new(),
         snapshot: None,
     }

@@ -62,6 +62,8 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 seed: Seed::new(seed),
                 parameters,
                 chaos: String::new(),
+                purpose: Purpose::default(),
+                prompt: None,
                 variants: Vec::new(),
                 snapshot: (seed % 2 == 0).then(|| "snap_1".to_owned()),
             }
@@ -83,7 +85,7 @@ fn kind() -> impl Strategy<Value = ErrorKind> {
 fn invariant() -> impl Strategy<Value = InvariantResult> {
     let outcome = prop_oneof![Just(Outcome::Passed), Just(Outcome::Failed), kind().prop_map(Outcome::Errored)];
     let verdict = (outcome, fraction(), text(), text(), json())
-        .prop_map(|(outcome, score, message, reason, details)| Verdict { outcome, score, message, reason, details });
+        .prop_map(|(outcome, score, message, reason, details)| Verdict { outcome, score, message, reason, details, is_unproven: false });
     (text(), text(), fraction(), any::<bool>(), verdict).prop_map(|(name, description, weight, gate, verdict)| {
         InvariantResult { name, description, weight, gate, verdict }
     })

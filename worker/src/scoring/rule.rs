@@ -151,8 +151,9 @@ fn kept_answers(check: &Check, spec: &Spec, evidence: &Evidence, values: &Values
     if probes.is_empty() {
         return Some(Vec::new());
     }
-    let same = spec.invariants.iter().filter(|(_, invariant)| invariant.check.probes(values) == probes);
-    let mut answers = same.filter_map(|(name, _)| evidence.answers.get(name.as_str())?.get(..probes.len()));
+    let judged = values.scenario().judged(spec);
+    let same = judged.iter().filter(|judged| judged.check.probes(values) == probes);
+    let mut answers = same.filter_map(|judged| evidence.answers.get(judged.name)?.get(..probes.len()));
     answers.next().map(<[Answer]>::to_vec)
 }
 

@@ -7,7 +7,7 @@ use super::rules::Rules;
 use super::{chaos_attacks, network_faults, service_faults, world_faults};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
-use crate::spec::sections::{Chaos, Service, ToolFault, ToolMode, ToolTarget, Trigger, WrongData};
+use crate::spec::sections::{Chaos, ChaosCell, Service, ToolFault, ToolMode, ToolTarget, Trigger, WrongData};
 use crate::spec::{ToolMatcher, host_of_tool, is_route_glob};
 
 /// The services that `tool_faults` can hit.
@@ -16,10 +16,23 @@ const SPEAKS_HTTP: &str = "`http_mock` and no container that may speak HTTP";
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     check_faults(&mut rules.at("chaos"), &spec.chaos);
-    let Some(cells) = &spec.chaos_matrix else { return };
+    if let Some(cells) = &spec.chaos_matrix {
+        check_cells(&mut rules.at("chaos_matrix"), cells);
+    }
+    if let Some(cells) = spec.contract.as_ref().and_then(|contract| contract.chaos_matrix.as_ref()) {
+        check_cells(&mut rules.at("contract").at("chaos_matrix"), cells);
+    }
+    if spec.chaos_cells().next().is_some() && !spec.chaos.is_none() {
+        let message = "`chaos` changes nothing beside `chaos_matrix`, whose cells replace it";
+        rules.at("chaos").report_key(Code::NoEffect, message, Some("make it a cell of the matrix"));
+    }
+}
+
+/// Each cell of a matrix has a name of its own, and faults that can fire.
+fn check_cells(list: &mut Rules<'_>, cells: &[ChaosCell]) {
+    let spec = list.spec;
     let mut names = BTreeSet::new();
     for (index, cell) in cells.iter().enumerate() {
-        let mut list = rules.at("chaos_matrix");
         let mut rules = list.index(index);
         if !names.insert(cell.own.name.to_ascii_lowercase()) {
             let message = format!("there is a chaos cell `{}` already", cell.own.name);
@@ -30,10 +43,6 @@ pub(super) fn check(rules: &mut Rules<'_>) {
             rules.report(Code::ConflictingKeys, message, Some("remove `chaos`, or change the cell"));
         }
         check_faults(&mut rules, &cell.shared);
-    }
-    if !spec.chaos.is_none() {
-        let message = "`chaos` changes nothing beside `chaos_matrix`, whose cells replace it";
-        rules.at("chaos").report_key(Code::NoEffect, message, Some("make it a cell of the matrix"));
     }
 }
 

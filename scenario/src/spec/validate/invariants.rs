@@ -18,8 +18,9 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         }
         invariant.check.validate(&mut rules.at("check"));
     }
+    check_any(rules);
     let weights: f64 = spec.invariants.values().map(Invariant::weight).sum();
-    if weights <= 0.0 && !rules.holes.has_broken_invariant() {
+    if weights <= 0.0 && !spec.invariants.is_empty() && !rules.holes.has_broken_invariant() {
         rules.at("invariants").report_key(
             Code::ZeroWeight,
             "the weights of all invariants add up to 0",
@@ -27,6 +28,20 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         );
     }
     check_scoring(&mut rules.at("scoring"));
+}
+
+/// There is something to judge by.
+fn check_any(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    if !spec.invariants.is_empty() || rules.holes.has_broken_invariant() {
+        return;
+    }
+    if rules.has("invariants") {
+        rules.at("invariants").report(Code::InvalidValue, "expected at least one entry", None);
+    } else if spec.contract.is_none() && !rules.holes.has_section("contract") {
+        let help = "write what must be true afterwards, or a `contract`";
+        rules.report(Code::MissingKey, "the key `invariants` is missing", Some(help));
+    }
 }
 
 fn check_scoring(rules: &mut Rules<'_>) {

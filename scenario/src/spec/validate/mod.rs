@@ -8,6 +8,7 @@ mod agent_files;
 mod agents;
 mod chaos;
 mod chaos_attacks;
+mod contract;
 mod egress_hosts;
 mod fixtures;
 mod invariants;
@@ -20,6 +21,7 @@ mod rules;
 mod secrets;
 mod service_faults;
 mod services;
+mod tasks;
 mod templates;
 mod world_faults;
 
@@ -51,6 +53,8 @@ pub(super) fn validate(
     models::check(&mut rules);
     chaos::check(&mut rules);
     invariants::check(&mut rules);
+    contract::check(&mut rules);
+    tasks::check(&mut rules);
     plans::check(&mut rules);
     templates::check(&mut rules, references);
     findings.retain(|finding| !holes.covers(&finding.path));
