@@ -169,7 +169,7 @@ mod tests {
 
     use jiff::Timestamp;
     use scenario::event::Event;
-    use scenario::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
+    use scenario::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
     use sea_query::SqliteQueryBuilder;
     use tokio::time::timeout;
     use uuid::Uuid;

@@ -15,6 +15,7 @@ fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
         errors,
         statuses: IndexMap::new(),
         cells: Vec::new(),
+        contract: None,
         metrics: Metrics { pass_rate, p95_wall_ms, total_cost_usd: 1.25, ..Metrics::default() },
     }
 }

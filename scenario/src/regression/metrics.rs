@@ -80,6 +80,7 @@ mod tests {
             errors: of(Status::Error),
             statuses: named.collect(),
             cells: Vec::new(),
+            contract: None,
             metrics: Metrics { pass_rate, mean_wall_ms, tool_success_rate: 1.0, ..Metrics::default() },
         }
     }

@@ -7,7 +7,7 @@ use super::statistics::pass_curve;
 use super::{CellVerdict, ExperimentScore, ExperimentVerdict, ScoreOptions, Status, composite, reaches, score, wilson};
 use crate::checks::testing::read;
 use crate::evidence::{Fired, Limit, Usage};
-use crate::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
+use crate::plan::{CellId, CellKey, Plan, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{InvariantResult, RowStatus, ScenarioResult};
 use crate::spec::sections::{GateRule, Scoring};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
@@ -88,6 +88,8 @@ fn scenario(cell: &str, replica: u32) -> Scenario {
         seed: Seed::new(0),
         parameters,
         chaos: String::new(),
+        purpose: Purpose::default(),
+        prompt: None,
         variants: Vec::new(),
         snapshot: None,
     }

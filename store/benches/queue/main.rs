@@ -12,7 +12,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
+use scenario::plan::{CellId, CellKey, Plan, Purpose, Scenario, ScenarioId, Seed};
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};

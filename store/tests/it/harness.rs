@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::{CellId, CellKey, Plan, Scenario, ScenarioId, Seed};
+use scenario::plan::{CellId, CellKey, Plan, Purpose, Scenario, ScenarioId, Seed};
 use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::score::{ExperimentScore, ScoreOptions};
 use scenario::spec::sections::{GateRule, Scoring};

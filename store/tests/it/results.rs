@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use scenario::evidence::{Fired, ImageRecord, Limit, Usage};
 use scenario::forbidden::ForbiddenResult;
-use scenario::plan::{CellId, CellKey, Scenario, ScenarioId, Seed};
+use scenario::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use scenario::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use scenario::verdict::{ErrorKind, Outcome, Verdict};
 use serde_json::Value as Json;

@@ -4,6 +4,8 @@
 
 mod cell;
 mod outcome;
+#[cfg(test)]
+mod tests;
 
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
