@@ -3,7 +3,7 @@
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::did_you_mean;
-use crate::spec::path::Path;
+use crate::spec::path::{Path, Segment};
 use crate::spec::sections::Matrix;
 use crate::spec::template::Reference;
 
@@ -50,11 +50,16 @@ fn problem_of(rules: &Rules<'_>, path: &Path, reference: &Reference) -> Option<(
             }
             Some(_) => None,
         },
-        Reference::TaskPrompt if path.section() == Some("task") => {
+        Reference::TaskPrompt if path.section() == Some("task") || is_probe(path) => {
             Some(("the task cannot contain itself".to_owned(), None))
         }
         Reference::TaskPrompt | Reference::Seed | Reference::Replica => None,
     }
+}
+
+/// Tells if a place is in a prompt of a contract's rule.
+fn is_probe(path: &Path) -> bool {
+    path.segments().iter().any(|segment| matches!(segment, Segment::Key(key) if key == "probes"))
 }
 
 fn missing_param(matrix: Option<&Matrix>, name: &str) -> Option<(String, Option<String>)> {
