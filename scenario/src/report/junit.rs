@@ -1,9 +1,10 @@
-//! The report as JUnit XML: one test case for each scenario.
+//! The report as JUnit XML: one test case for each scenario, and one for each cell of a contract.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
+use super::contract_cases;
 use super::{Report, Reports, Row, Skipped};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
@@ -17,15 +18,20 @@ const MOST_MESSAGE: usize = 500;
 /// The report as JUnit XML. What could not be judged is an `error`, not a `failure`.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    document([suite(report)])
+    document(suites(report))
+}
+
+/// The scenarios of a report, and the cells of its contract.
+fn suites(report: &Report) -> Vec<TestSuite> {
+    std::iter::once(suite(report)).chain(contract_cases::suite(report)).collect()
 }
 
 /// Several reports as one document: a test suite for each, and one for each spec that was not run. The note is a
 /// property of every suite.
 #[must_use]
 pub fn render_all(reports: &Reports) -> String {
-    let mut suites: Vec<_> =
-        reports.reports.iter().map(suite).chain(reports.skipped.iter().map(skipped_suite)).collect();
+    let of_reports = reports.reports.iter().flat_map(suites);
+    let mut suites: Vec<_> = of_reports.chain(reports.skipped.iter().map(skipped_suite)).collect();
     suites.extend(reports.comparison.iter().map(comparison_suite));
     if let Some(note) = &reports.note {
         if suites.is_empty() {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped};
 use crate::regression::RunComparison;
-use crate::score::{Cell, CellVerdict, ExperimentVerdict, Status};
+use crate::score::{Cell, CellStatus, CellVerdict, ContractScore, ExperimentVerdict, Status};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
@@ -172,7 +172,45 @@ fn head(report: &Report) -> String {
     if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&score.cells));
     }
+    text.extend(score.contract.iter().map(contract));
     text
+}
+
+/// A contract: its score, its matrix, and what its worlds came to.
+fn contract(contract: &ContractScore) -> String {
+    let name = code(&contract.name, MOST_NAME);
+    let mut text = format!(
+        "\n#### Contract {name}: {}, resilience score {}\n\n{}\n\n| rule | severity |",
+        contract.verdict.word(),
+        contract.score_text(),
+        contract.why()
+    );
+    let matrix = contract.matrix();
+    let cell = |text: &str| code(text, MOST_NAME).replace('|', "\\|");
+    matrix.worlds.iter().for_each(|world| text.push_str(&format!(" {} |", cell(world))));
+    let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(matrix.worlds.len()));
+    for row in matrix.rules.iter().take(MOST_CELLS) {
+        let _ = write!(text, "| `{}` | {} |", row.invariant, row.severity);
+        for found in &row.cells {
+            let _ = write!(text, " {} |", found.map_or("–", |found| status_word(found.status)));
+        }
+        text.push('\n');
+    }
+    for outcome in &contract.outcomes {
+        let lost = if outcome.lost.is_empty() { String::new() } else { format!(", lost {}", cell(&outcome.lost.join(", "))) };
+        let _ = writeln!(text, "\n- {}: {}{lost}", cell(&outcome.world()), outcome.outcome.word());
+    }
+    text
+}
+
+/// What needs attention stands out.
+fn status_word(status: CellStatus) -> &'static str {
+    match status {
+        CellStatus::Fail => "**fail**",
+        CellStatus::Error => "**error**",
+        CellStatus::Inconclusive => "**inconclusive**",
+        other => other.word(),
+    }
 }
 
 /// The scenarios that did not pass, as far as there is room for them; the others are counted.

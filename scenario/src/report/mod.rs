@@ -5,6 +5,7 @@
 //! every foreign text through [`crate::untrusted`].
 
 mod caveats;
+mod contract_cases;
 mod github;
 mod json;
 mod junit;
@@ -155,9 +156,10 @@ impl Report {
     }
 }
 
-/// The cells that passed.
+/// The cells that passed, and those of a contract that did.
 fn passed_cells(score: &ExperimentScore) -> HashSet<CellId> {
-    let passed = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Pass);
+    let kept = score.contract.as_ref().is_some_and(|contract| contract.passed);
+    let passed = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Pass || (cell.of_contract && kept));
     passed.map(|cell| cell.id.clone()).collect()
 }
 

@@ -12,6 +12,8 @@ mod tests;
 
 pub use cells::{Cell, CellVerdict, Status};
 pub use composite::{composite, misses_gate, reaches};
-pub use contract::{CellStatus, ChaosOutcome, ContractCell, ContractScore, ContractVerdict, Outcome};
+pub use contract::{
+    CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
+};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
 pub use statistics::{Interval, wilson};

@@ -123,11 +123,11 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
         prop::collection::vec(caveat(), 0..3),
         prop::option::of(ran_in()),
     );
-    let numbers = (count(), prop::option::of(any::<i32>()), count(), count(), text());
+    let numbers = (count(), prop::option::of(any::<i32>()), count(), count(), prop::option::of(count()), text());
     (judged, lists, numbers).prop_map(|(judged, lists, numbers)| {
         let (scenario, status, composite, invariants, error, usage) = judged;
         let (forbidden, limits, offences, notes, caveats, ran_in) = lists;
-        let (wall_ms, exit_code, tool_calls, tool_errors, sandbox_id) = numbers;
+        let (wall_ms, exit_code, tool_calls, tool_errors, faults_fired, sandbox_id) = numbers;
         let (agent_output, agent_stderr) = (String::new(), String::new());
         ScenarioResult {
             scenario,
@@ -145,6 +145,7 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
             agent_stderr,
             tool_calls,
             tool_errors,
+            faults_fired,
             usage,
             notes,
             caveats,

@@ -3,6 +3,7 @@
 //! A line that needs attention says so in capitals (`FAIL`, `FLAKY`, `ERROR`, `INCONCLUSIVE`, `FAILED`); cells of tables have small letters.
 
 mod cells;
+mod contract;
 mod details;
 mod invariants;
 
@@ -41,7 +42,8 @@ pub fn render(report: &Report, width: u16) -> String {
     // Of a run that was ended before any scenario had, there is nothing to list.
     let table = if report.rows.is_empty() { String::new() } else { format!("{table}\n") };
     let (invariants, cells) = (invariants::text(report), cells::text(report));
-    format!("{table}{invariants}{cells}{}{}", wrong(std::slice::from_ref(report)), summary(report))
+    let contract = contract::text(report, width);
+    format!("{table}{invariants}{cells}{}{contract}{}", wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
@@ -59,6 +61,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
             let _ = writeln!(text, "{}", experiments(many, width));
             text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
             text.push_str(&wrong(many));
+            text.extend(many.iter().map(|report| contract::text(report, width)));
             text.extend(many.iter().map(|report| caveats(report, &format!("{}: ", report.spec_id))));
         }
     }

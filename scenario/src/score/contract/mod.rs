@@ -3,6 +3,7 @@
 //! Everything here is computed from the results of scenarios, so that a stored run can be scored again.
 
 mod cell;
+mod matrix;
 mod outcome;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 pub use cell::{CellStatus, ContractCell};
+pub use matrix::{ContractMatrix, MatrixRow};
 pub use outcome::{ChaosOutcome, Outcome};
 
 use super::composite::reaches;

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::World;
 use super::cell::{CellStatus, ContractCell};
+use super::matrix::world_name;
 use crate::result::ScenarioResult;
 use crate::spec::Spec;
 use crate::spec::sections::{ContractInvariant, Guards};
@@ -38,6 +39,14 @@ pub struct ChaosOutcome {
     /// Rules that hold in a world without faults, and not here.
     #[serde(default)]
     pub lost: Vec<String>,
+}
+
+impl ChaosOutcome {
+    /// What its world is called.
+    #[must_use]
+    pub fn world(&self) -> String {
+        world_name(&self.scenario, &self.parameters)
+    }
 }
 
 impl Outcome {
