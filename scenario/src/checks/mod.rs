@@ -14,6 +14,7 @@ mod custom;
 mod file_content;
 mod file_exists;
 mod http_mock_assertions;
+mod input;
 mod llm_as_judge;
 mod sql;
 #[cfg(test)]
@@ -26,7 +27,8 @@ pub use custom::{Custom, RunsIn};
 pub use file_content::FileContent;
 pub use file_exists::{EntryKind, FileAbsent, FileExists};
 pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
-pub use llm_as_judge::{InputFrom, LlmAsJudge, Rubric, TemplateKey};
+pub use input::InputFrom;
+pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
 pub use sql::{Sql, SqlQuery};
 pub use verify::{FreshWith, Verify};
 

@@ -1,18 +1,25 @@
-//! What a judge reads.
+//! `input_from`: which text a check reads.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::super::http_mock_assertions::Field;
-use crate::evidence::{FileEntry, FileKind, Files};
+use super::http_mock_assertions::{Field, read_field};
+use super::unanswered;
+use crate::evidence::{Answer, Evidence, FileEntry, FileKind, Files, Probe};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
 use crate::spec::types::ServiceName;
+use crate::spec::validate::Rules;
 use crate::spec::yaml::{Kind, Node};
+use crate::verdict::Verdict;
 
-/// What a judge reads.
+/// How many files of the workspace are read, and how much of each.
+const MOST_FILES: usize = 50;
+const MOST_FILE_BYTES: u64 = 16 * 1024;
+
+/// The text that a check reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputFrom {
     /// What the agent printed.
@@ -21,6 +28,44 @@ pub enum InputFrom {
     Workspace,
     /// A field of a recording mock's requests.
     Service(ServiceName, Field),
+}
+
+impl InputFrom {
+    /// Reports a service whose requests cannot be read; `rules` stand at the check.
+    pub(super) fn validate(&self, rules: &mut Rules<'_>) {
+        if let Self::Service(service, _) = self {
+            rules.at("input_from").judged_mock(service);
+        }
+    }
+
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        match self {
+            Self::Workspace => {
+                vec![Probe::Files { path: "**".to_owned(), content_bytes: MOST_FILE_BYTES, most: MOST_FILES }]
+            }
+            Self::AgentOutput | Self::Service(..) => Vec::new(),
+        }
+    }
+
+    /// Reads the text from what was observed; otherwise the verdict without it.
+    pub(super) fn text(&self, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
+        match self {
+            Self::AgentOutput => Ok(evidence.agent.stdout.text()),
+            Self::Workspace => {
+                let files = answers.iter().find_map(|answer| match answer {
+                    Answer::Files(files) => Some(files),
+                    _ => None,
+                });
+                files.map(listing).ok_or_else(|| Box::new(unanswered()))
+            }
+            Self::Service(service, field) => {
+                let journal = evidence.journals.get(service.as_str()).ok_or_else(|| Box::new(unanswered()))?;
+                read_field(field, journal).map_err(|problem| {
+                    Box::new(Verdict::failed(format!("nothing to judge at `{service}.{field}`: {problem}")))
+                })
+            }
+        }
+    }
 }
 
 impl fmt::Display for InputFrom {
@@ -76,7 +121,7 @@ impl Readable for InputFrom {
 const OWN_FOLDER: &str = ".keystone/";
 
 /// The files that the agent left, as one text.
-pub(super) fn listing(files: &Files) -> String {
+fn listing(files: &Files) -> String {
     let mut text = String::new();
     let left = |entry: &&FileEntry| entry.kind == FileKind::File && !entry.path.starts_with(OWN_FOLDER);
     for entry in files.entries.iter().filter(left) {
