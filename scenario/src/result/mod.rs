@@ -256,7 +256,7 @@ fn judge_invariants(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Ve
                 description: invariant.description.clone().unwrap_or_default(),
                 weight: invariant.weight(),
                 gate: invariant.gate(),
-                verdict: invariant.check.judge(&Case { answers, evidence, values: &values }),
+                verdict: invariant.check.judge(&Case { answers, evidence, values: &values, baseline: None }),
             }
         })
         .collect()
