@@ -147,15 +147,20 @@ impl Documents {
         }
     }
 
+    /// Writes the reports to all files, and shows nothing.
+    pub(crate) fn write_quietly(&self, reports: &Reports) -> Result<(), CommandError> {
+        let failed: Vec<_> = self.write_files(reports).iter().map(ToString::to_string).collect();
+        if failed.is_empty() { Ok(()) } else { Err(CommandError::Infrastructure(failed.join("; "))) }
+    }
+
     fn write(&self, reports: &Reports, output: &mut Output) -> Result<(), CommandError> {
-        let failed = self.write_files(reports);
+        let written = self.write_quietly(reports);
         let text = self.format.render_all(reports, output.width());
         let shown = match self.format {
             ReportFormat::Text => output.report(text.trim_end()),
             format => output.document(text.trim_end(), format.form()),
         };
-        let failed: Vec<_> = failed.iter().map(ToString::to_string).collect();
-        if failed.is_empty() { shown } else { Err(CommandError::Infrastructure(failed.join("; "))) }
+        written.and(shown)
     }
 
     /// Writes all files; what could not be written.

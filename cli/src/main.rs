@@ -48,9 +48,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    artifacts, cancel, ci, compare, completions, config, confine, doctor, explain, gc, health, images, init, key, list,
-    logs, man, plan, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace, try_one, validate,
-    watch, worker as worker_command,
+    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images, init,
+    key, list, logs, man, plan, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace,
+    try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -80,6 +80,7 @@ enum Command {
     Try(try_one::Try),
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
+    Contract(contract::Contract),
     Rerun(Box<rerun::Rerun>),
     List(list::List),
     Show(show::Show),
@@ -134,6 +135,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Try(command) => command.run(output),
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),
+        Command::Contract(command) => command.run(output),
         Command::Rerun(command) => command.run(output),
         Command::List(command) => command.run(output),
         Command::Show(command) => command.run(output),

@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod confine;
+pub(crate) mod contract;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod gc;

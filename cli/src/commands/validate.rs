@@ -24,7 +24,7 @@ const SHOWN_PLACES: usize = 5;
 pub(crate) struct Validate {
     /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
     #[arg(required = true)]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// How to show what was found.
     #[arg(long, value_enum, default_value_t = ValidateFormat::Text)]
     format: ValidateFormat,
@@ -44,6 +44,11 @@ enum ValidateFormat {
 }
 
 impl Validate {
+    /// True when what is shown is for people.
+    pub(super) fn is_text(&self) -> bool {
+        self.format == ValidateFormat::Text
+    }
+
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let (sources, readable) = sources(&self.paths);
         let results: Vec<(&Source, Loaded)> = sources.iter().map(|source| (source, source.load())).collect();

@@ -106,7 +106,9 @@ impl FileAbsent {
             return Verdict::passed();
         }
         if files.entries.is_empty() {
-            return Verdict::unproven(format!("there is too much in the workspace to tell that nothing is at `{path}`"));
+            return Verdict::unproven(format!(
+                "there is too much in the workspace to tell that nothing is at `{path}`"
+            ));
         }
         Verdict::failed(format!("expected nothing at `{path}`, found {}", names(&files.entries)))
     }

@@ -1,4 +1,5 @@
-//! The eight checks: each says what to ask of the sandbox and judges the answer.
+//! The checks: the eight invariant types, then the checks of the output. Each says what to ask of the sandbox and judges the
+//! answer.
 //!
 //! A check's YAML, its own rules, its probes, its judgement, its documentation and its tests are one file. Judging is a
 //! pure function of the check, the scenario and the evidence.
@@ -8,26 +9,50 @@
 //! 2. Add its variant to [`Check`] and to the three `match`es below; the compiler asks for each.
 //! 3. Add an example under `specs/` and one under `specs/invalid/` for each new mistake, and run `scripts/generate`.
 
+mod behavior_unchanged;
 mod command_exit;
 mod compare;
+mod completes;
+mod contains;
 mod custom;
+mod excludes_pattern;
+mod excludes_pii;
 mod file_content;
 mod file_exists;
 mod http_mock_assertions;
+mod input;
+mod latency;
 mod llm_as_judge;
+mod output_not_empty;
+mod refusal_check;
+mod regex;
+mod similarity;
 mod sql;
 #[cfg(test)]
 pub(crate) mod testing;
+mod valid_json;
 mod verify;
 
+pub use behavior_unchanged::{Baseline, BehaviorUnchanged};
 pub use command_exit::CommandExit;
 pub use compare::Comparison;
+pub use completes::Completes;
+pub use contains::{Contains, ContainsAny};
 pub use custom::{Custom, RunsIn};
+pub use excludes_pattern::ExcludesPattern;
+pub use excludes_pii::{AllowedPattern, ExcludesPii, PiiKind, PiiText};
 pub use file_content::FileContent;
 pub use file_exists::{EntryKind, FileAbsent, FileExists};
 pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
-pub use llm_as_judge::{InputFrom, LlmAsJudge, Rubric, TemplateKey};
+pub use input::InputFrom;
+pub use latency::Latency;
+pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
+pub use output_not_empty::OutputNotEmpty;
+pub use refusal_check::RefusalCheck;
+pub use regex::RegexMatch;
+pub use similarity::Similarity;
 pub use sql::{Sql, SqlQuery};
+pub use valid_json::{JsonSchema, ValidJson};
 pub use verify::{FreshWith, Verify};
 
 use crate::evidence::{Answer, Evidence, Probe};
@@ -55,6 +80,30 @@ tagged! {
         Custom(Custom) = "custom",
         /// Did the model rate the output above the threshold?
         LlmAsJudge(LlmAsJudge) = "llm_as_judge",
+        /// Does the output contain this text?
+        Contains(Contains) = "contains",
+        /// Does the output contain one of these texts?
+        ContainsAny(ContainsAny) = "contains_any",
+        /// Does this pattern match the output?
+        RegexMatch(RegexMatch) = "regex",
+        /// Is none of these patterns in the output?
+        ExcludesPattern(ExcludesPattern) = "excludes_pattern",
+        /// Was the agent fast enough?
+        Latency(Latency) = "latency",
+        /// Is the output JSON, and of the right form?
+        ValidJson(ValidJson) = "valid_json",
+        /// Does the output say about the same as this text?
+        Similarity(Similarity) = "similarity",
+        /// Is the output free of personal data?
+        ExcludesPii(ExcludesPii) = "excludes_pii",
+        /// Is the output free of the phrases of an agent that was taken over?
+        RefusalCheck(RefusalCheck) = "refusal_check",
+        /// Did the agent end well?
+        Completes(Completes) = "completes",
+        /// Did the agent say anything?
+        OutputNotEmpty(OutputNotEmpty) = "output_not_empty",
+        /// Does the agent say about the same as in a calm world?
+        BehaviorUnchanged(BehaviorUnchanged) = "behavior_unchanged",
     }
 }
 
@@ -67,6 +116,8 @@ pub struct Case<'a> {
     pub evidence: &'a Evidence,
     /// What templates become.
     pub values: &'a Values<'a>,
+    /// The output of a run without faults, for the check that compares with it.
+    pub baseline: Option<&'a str>,
 }
 
 impl Check {
@@ -80,6 +131,17 @@ impl Check {
             Self::HttpMockAssertions(check) => check.validate(rules),
             Self::Custom(check) => check.validate(rules),
             Self::LlmAsJudge(check) => check.validate(rules),
+            Self::Contains(check) => check.validate(rules),
+            Self::ContainsAny(check) => check.validate(rules),
+            Self::RegexMatch(check) => check.validate(rules),
+            Self::ExcludesPattern(check) => check.validate(rules),
+            Self::ValidJson(check) => check.validate(rules),
+            Self::Similarity(check) => check.validate(rules),
+            Self::ExcludesPii(check) => check.validate(rules),
+            Self::RefusalCheck(check) => check.validate(rules),
+            Self::OutputNotEmpty(check) => check.validate(rules),
+            Self::BehaviorUnchanged(check) => check.validate(rules),
+            Self::Latency(_) | Self::Completes(_) => {}
         }
     }
 
@@ -95,6 +157,17 @@ impl Check {
             Self::HttpMockAssertions(_) => Vec::new(),
             Self::Custom(check) => check.probes(),
             Self::LlmAsJudge(check) => check.probes(),
+            Self::Contains(check) => check.probes(),
+            Self::ContainsAny(check) => check.probes(),
+            Self::RegexMatch(check) => check.probes(),
+            Self::ExcludesPattern(check) => check.probes(),
+            Self::ValidJson(check) => check.probes(),
+            Self::Similarity(check) => check.probes(),
+            Self::ExcludesPii(check) => check.probes(),
+            Self::RefusalCheck(check) => check.probes(),
+            Self::OutputNotEmpty(check) => check.probes(),
+            Self::BehaviorUnchanged(check) => check.probes(),
+            Self::Latency(_) | Self::Completes(_) => Vec::new(),
         }
     }
 
@@ -113,6 +186,18 @@ impl Check {
             Self::HttpMockAssertions(check) => check.judge(case),
             Self::Custom(check) => check.judge(case),
             Self::LlmAsJudge(check) => check.judge(case),
+            Self::Contains(check) => check.judge(case),
+            Self::ContainsAny(check) => check.judge(case),
+            Self::RegexMatch(check) => check.judge(case),
+            Self::ExcludesPattern(check) => check.judge(case),
+            Self::Latency(check) => check.judge(case),
+            Self::ValidJson(check) => check.judge(case),
+            Self::Similarity(check) => check.judge(case),
+            Self::ExcludesPii(check) => check.judge(case),
+            Self::RefusalCheck(check) => check.judge(case),
+            Self::OutputNotEmpty(check) => check.judge(case),
+            Self::BehaviorUnchanged(check) => check.judge(case),
+            Self::Completes(_) => Completes::judge(case),
         }
     }
 }

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::{Case, Check};
 use crate::evidence::{
-    Answer, Blob, Captured, CommandAnswer, Datum, Evidence, Exit, FileEntry, FileKind, Files, Journal, SqlAnswer,
+    AgentRecord, Answer, Blob, Captured, CommandAnswer, Datum, Evidence, Exit, FileEntry, FileKind, Files, Journal,
+    SqlAnswer,
 };
 use crate::plan::{Scenario, Values};
 use crate::spec::reader::{Readable, Reader};
@@ -51,10 +52,19 @@ pub(crate) fn check_journal(check: &str, journal: Journal) -> Verdict {
 
 /// Judges `check` by everything.
 pub(crate) fn judge(check: &str, answers: &[Answer], evidence: &Evidence) -> Verdict {
+    judge_case(check, answers, evidence, None)
+}
+
+/// Judges `check` by what an agent printed, beside what it printed in a run without faults.
+pub(crate) fn judge_against(check: &str, baseline: &str, printed: &str) -> Verdict {
+    judge_case(check, &[], &printed_evidence(Captured::from(printed)), Some(baseline))
+}
+
+fn judge_case(check: &str, answers: &[Answer], evidence: &Evidence, baseline: Option<&str>) -> Verdict {
     let spec = spec();
-    let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("("))]);
+    let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("(")), ("empty", json!(""))]);
     let values = Values::for_judging(&spec, &scenario, evidence);
-    read::<Check>(check).judge(&Case { answers, evidence, values: &values })
+    read::<Check>(check).judge(&Case { answers, evidence, values: &values, baseline })
 }
 
 /// The message of a check that must fail.
@@ -64,10 +74,40 @@ pub(crate) fn failure(yaml: &str, answers: impl IntoIterator<Item = Answer>) -> 
     verdict.message
 }
 
+/// Judges `check` by what an agent printed that ended well.
+pub(crate) fn output(check: &str, printed: &str) -> Verdict {
+    judge(check, &[], &printed_evidence(Captured::from(printed)))
+}
+
+/// The message of a check that must fail by what the agent printed.
+pub(crate) fn failed_output(check: &str, printed: &str) -> String {
+    let verdict = output(check, printed);
+    assert_eq!((verdict.outcome, verdict.score), (Outcome::Failed, 0.0), "{verdict:?}");
+    verdict.message
+}
+
+/// Evidence of an agent that printed so much that the middle was not kept.
+pub(crate) fn cut(head: &str, tail: &str) -> Evidence {
+    printed_evidence(Captured { head: head.to_owned(), tail: Some(tail.to_owned()), dropped_bytes: 7 })
+}
+
+fn printed_evidence(stdout: Captured) -> Evidence {
+    let agent = AgentRecord { exit: Some(Exit::Code(0)), stdout, wall_ms: 1200, ..AgentRecord::default() };
+    Evidence { agent, ..Evidence::default() }
+}
+
+/// Everything that is found in a spec with this check.
+pub(crate) fn findings(check: &str) -> String {
+    let loaded = load(&SPEC.replace("{type: file_exists, path: x}", check), None);
+    let shown = loaded.diagnostics.iter().map(|one| format!("{} at {}: {}", one.code, one.path, one.message));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+const SPEC: &str = "version: 1\nid: test\nbase: debian\ntask: {prompt: do it}\nagent: {type: noop}\n\
+    invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+
 pub(crate) fn spec() -> Spec {
-    let text = "version: 1\nid: test\nbase: debian\ntask: {prompt: do it}\nagent: {type: noop}\n\
-        invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
-    load(text, None).spec.expect("a spec")
+    load(SPEC, None).spec.expect("a spec")
 }
 
 pub(crate) fn command(exit: Exit, stdout: &str, stderr: &str) -> Answer {

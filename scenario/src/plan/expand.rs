@@ -47,7 +47,9 @@ pub enum PlanError {
     )]
     TooMany(usize, usize, usize),
     /// None at all.
-    #[error("the plan has no scenario: `parallelism.exclude` leaves no cell, `replicas` is 0, or no rule of the contract is judged in any chaos cell")]
+    #[error(
+        "the plan has no scenario: `parallelism.exclude` leaves no cell, `replicas` is 0, or no rule of the contract is judged in any chaos cell"
+    )]
     Empty,
     /// The same parameters twice.
     #[error("two cells of the matrix have the same parameters {0}; use `replicas` to repeat a cell")]

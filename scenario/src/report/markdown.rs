@@ -197,7 +197,8 @@ fn contract(contract: &ContractScore) -> String {
         text.push('\n');
     }
     for outcome in &contract.outcomes {
-        let lost = if outcome.lost.is_empty() { String::new() } else { format!(", lost {}", cell(&outcome.lost.join(", "))) };
+        let lost =
+            if outcome.lost.is_empty() { String::new() } else { format!(", lost {}", cell(&outcome.lost.join(", "))) };
         let _ = writeln!(text, "\n- {}: {}{lost}", cell(&outcome.world()), outcome.outcome.word());
     }
     text

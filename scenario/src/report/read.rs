@@ -270,7 +270,13 @@ impl From<WrittenInvariant> for InvariantResult {
             (None, false) => Outcome::Failed,
         };
         let WrittenInvariant { name, description, gate, weight, score, message, reason, details, .. } = written;
-        Self { name, description, weight, gate, verdict: Verdict { outcome, score, message, reason, details, is_unproven: false } }
+        Self {
+            name,
+            description,
+            weight,
+            gate,
+            verdict: Verdict { outcome, score, message, reason, details, is_unproven: false },
+        }
     }
 }
 

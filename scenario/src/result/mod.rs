@@ -262,7 +262,7 @@ fn judge_invariants(
     let values = Values::for_judging(spec, scenario, evidence);
     let judge = |judged: &Judged<'_>| {
         let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
-        let verdict = judged.check.judge(&Case { answers, evidence, values: &values });
+        let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline: None });
         InvariantResult {
             name: judged.name.to_owned(),
             description: judged.description.to_owned(),

@@ -197,7 +197,11 @@ fn verdict(cells: &[Cell], contract: Option<&ContractScore>, errors: usize) -> E
         ExperimentVerdict::Pending
     } else if any(cells, CellVerdict::Fail) || contract == Some(ContractVerdict::Fail) {
         ExperimentVerdict::Fail
-    } else if errors > 0 || cells.is_empty() || any(cells, CellVerdict::Error) || contract == Some(ContractVerdict::Error) {
+    } else if errors > 0
+        || cells.is_empty()
+        || any(cells, CellVerdict::Error)
+        || contract == Some(ContractVerdict::Error)
+    {
         ExperimentVerdict::Error
     } else {
         ExperimentVerdict::Pass

@@ -112,6 +112,9 @@ codes! {
     MissingSolution = "missing-solution", Error;
     /// A fault that can never fire, whatever the agent does.
     NeverFires = "never-fires", Error;
+    /// `behavior_unchanged` with `baseline: auto` compares with a run without faults, and there is none here: only a contract has
+    /// one. Write the expected text under `baseline`.
+    NoBaseline = "no-baseline", Error;
     /// Two listeners want the same port of the sandbox.
     PortConflict = "port-conflict", Error;
     /// The spec has no `agent`: it can be validated and used for an interactive sandbox, but not run.

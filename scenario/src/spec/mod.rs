@@ -30,18 +30,18 @@ use std::ops::Deref;
 
 use serde::Serialize;
 
+use crate::checks::Check;
 pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
 pub use load::{Loaded, load};
 pub use network_matcher::NetworkMatcher;
 pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
-    Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism, Resources,
-    Scoring, Secret, Service, Setup, Task,
+    Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism,
+    Resources, Scoring, Secret, Service, Setup, Task,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
-use crate::checks::Check;
 use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 
 /// A spec that was read and found right.

@@ -53,6 +53,9 @@ causes! {
     /// A pattern or a path of a check cannot be used once its templates are filled.
     UnusableCheck = "unusable_check", Check,
         "Patterns and paths are filled from the spec, its parameters and its secrets. Nothing that the agent writes is a template.";
+    /// A `behavior_unchanged` check was given no output of a run without faults.
+    MissingBaseline = "missing_baseline", Check,
+        "The baseline is the output of another run, in a sandbox of its own that the agent of this one cannot reach.";
     /// A `custom` script failed by itself.
     BrokenScript = "broken_script", Check,
         "The script is run once more in a world without an agent, and only a script that ends in the same way there is broken. One that ends otherwise, is ended by a signal, runs on a changed image or needs a service that ended is a failure.";

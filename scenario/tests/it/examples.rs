@@ -114,6 +114,18 @@ fn every_kind_of_check_has_an_example() {
         "http_mock_assertions",
         "custom",
         "llm_as_judge",
+        "contains",
+        "contains_any",
+        "regex",
+        "excludes_pattern",
+        "latency",
+        "valid_json",
+        "similarity",
+        "excludes_pii",
+        "refusal_check",
+        "completes",
+        "output_not_empty",
+        "behavior_unchanged",
     ]);
     assert_eq!(used, all);
 }

@@ -84,8 +84,15 @@ fn kind() -> impl Strategy<Value = ErrorKind> {
 
 fn invariant() -> impl Strategy<Value = InvariantResult> {
     let outcome = prop_oneof![Just(Outcome::Passed), Just(Outcome::Failed), kind().prop_map(Outcome::Errored)];
-    let verdict = (outcome, fraction(), text(), text(), json())
-        .prop_map(|(outcome, score, message, reason, details)| Verdict { outcome, score, message, reason, details, is_unproven: false });
+    let verdict =
+        (outcome, fraction(), text(), text(), json()).prop_map(|(outcome, score, message, reason, details)| Verdict {
+            outcome,
+            score,
+            message,
+            reason,
+            details,
+            is_unproven: false,
+        });
     (text(), text(), fraction(), any::<bool>(), verdict).prop_map(|(name, description, weight, gate, verdict)| {
         InvariantResult { name, description, weight, gate, verdict }
     })

@@ -103,7 +103,7 @@ impl Rule {
                 {
                     return Judged::of(*verdict);
                 }
-                Judged::of(check.judge(&Case { answers: &answers, evidence, values: &values }))
+                Judged::of(check.judge(&Case { answers: &answers, evidence, values: &values, baseline: None }))
             }
         }
     }

@@ -43,6 +43,9 @@ pub(crate) struct Run {
     pub(super) documents: DocumentOptions,
     #[command(flatten)]
     pub(super) work: WorkOptions,
+    /// Whether specs without a contract are left out, as `touchstone contract` does.
+    #[arg(skip)]
+    pub(super) only_contracts: bool,
 }
 
 impl Run {

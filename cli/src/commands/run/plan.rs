@@ -108,6 +108,10 @@ fn plan(
     permissions: &Permissions,
 ) -> Result<Option<Planned>, Refused> {
     let wrong = |error: &dyn std::fmt::Display| Refused::Wrong(error.to_string());
+    if run.only_contracts && spec.contract.is_none() {
+        let searched = source.found == FoundBy::Searched;
+        return if searched { Ok(None) } else { Err(wrong(&"the spec has no `contract`")) };
+    }
     let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
     let whole = expand(&spec, run.choices.plan_options(&parameters)).map_err(|error| wrong(&error))?;
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };

@@ -3,17 +3,15 @@
 //! Asking the model is the engine's work; what it is asked ([`LlmAsJudge::request`]) and what its reply means
 //! ([`LlmAsJudge::judge`]) are here, and pure.
 
-mod input;
 mod prompt;
 mod reply;
 mod samples;
 mod template;
 
-pub use input::InputFrom;
 use prompt::{Fence, fill, shows_input};
 pub use template::TemplateKey;
 
-use super::{Case, unanswered};
+use super::{Case, InputFrom};
 use crate::evidence::{Answer, Evidence, JudgeAnswer, JudgeRequest, Probe};
 use crate::plan::Values;
 use crate::spec::code::Code;
@@ -22,10 +20,6 @@ use crate::spec::template::{Bindings, Text};
 use crate::spec::types::{Filled, Fraction, Temperature, Timespan, Whole};
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
-
-/// How many files of the workspace the model may see, and how much of each.
-const MOST_FILES: usize = 50;
-const MOST_FILE_BYTES: u64 = 16 * 1024;
 
 section! {
     /// Lets a model rate something from 0 to 1. The score is the invariant's score; it is met when the score reaches
@@ -115,18 +109,11 @@ impl LlmAsJudge {
                 Some(help),
             );
         }
-        if let InputFrom::Service(service, _) = &self.input_from {
-            rules.at("input_from").judged_mock(service);
-        }
+        self.input_from.validate(rules);
     }
 
     pub(super) fn probes(&self) -> Vec<Probe> {
-        match self.input_from {
-            InputFrom::Workspace => {
-                vec![Probe::Files { path: "**".to_owned(), content_bytes: MOST_FILE_BYTES, most: MOST_FILES }]
-            }
-            InputFrom::AgentOutput | InputFrom::Service(..) => Vec::new(),
-        }
+        self.input_from.probes()
     }
 
     /// What to ask the model, from what was observed; otherwise the verdict without asking.
@@ -136,7 +123,7 @@ impl LlmAsJudge {
         evidence: &Evidence,
         values: &Values<'_>,
     ) -> Result<JudgeRequest, Box<Verdict>> {
-        let input = self.input(answers, evidence)?;
+        let input = self.input_from.text(answers, evidence)?;
         let criteria = self.criteria_text(values);
         let fence = Fence::new(evidence, &input);
         let input = fence.around(&input);
@@ -146,25 +133,6 @@ impl LlmAsJudge {
         };
         let (model, temperature) = (self.model.render(values), self.temperature.get());
         Ok(JudgeRequest { model, temperature, system: fence.system(), prompt, fence: fence.name().to_owned() })
-    }
-
-    fn input(&self, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
-        match &self.input_from {
-            InputFrom::AgentOutput => Ok(evidence.agent.stdout.text()),
-            InputFrom::Workspace => {
-                let files = answers.iter().find_map(|answer| match answer {
-                    Answer::Files(files) => Some(files),
-                    _ => None,
-                });
-                files.map(input::listing).ok_or_else(|| Box::new(unanswered()))
-            }
-            InputFrom::Service(service, field) => {
-                let journal = evidence.journals.get(service.as_str()).ok_or_else(|| Box::new(unanswered()))?;
-                super::http_mock_assertions::read_field(field, journal).map_err(|problem| {
-                    Box::new(Verdict::failed(format!("nothing to judge at `{service}.{field}`: {problem}")))
-                })
-            }
-        }
     }
 
     fn criteria_text(&self, values: &dyn Bindings) -> String {

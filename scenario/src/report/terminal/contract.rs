@@ -67,7 +67,8 @@ fn outcomes(contract: &ContractScore) -> String {
             [] => String::new(),
             lost => format!(", lost {}", lost.join(", ")),
         };
-        let _ = writeln!(text, "  {:<12} {}{lost}", outcome.outcome.word(), untrusted::line(&outcome.world(), MOST_NAME));
+        let _ =
+            writeln!(text, "  {:<12} {}{lost}", outcome.outcome.word(), untrusted::line(&outcome.world(), MOST_NAME));
     }
     text
 }

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::outcome::Outcome;
 use super::super::cells::{CellVerdict, TrialOutcome, decide_together};
+use super::outcome::Outcome;
 use super::{World, id};
 use crate::plan::{Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{Caveat, InvariantResult, ScenarioResult};
@@ -137,7 +137,8 @@ pub(super) fn cell(
         cell.reason = format!("judged only when {}", rule.rule.when);
         return Some(cell);
     }
-    let planned: Vec<_> = plan.scenarios.iter().filter(|scenario| world.has(scenario) && is_of(spec, scenario, rule)).collect();
+    let planned: Vec<_> =
+        plan.scenarios.iter().filter(|scenario| world.has(scenario) && is_of(spec, scenario, rule)).collect();
     if planned.is_empty() {
         return None;
     }

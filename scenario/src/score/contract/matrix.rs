@@ -46,7 +46,8 @@ impl ContractScore {
     /// The reason for the verdict, in a few words.
     #[must_use]
     pub fn why(&self) -> String {
-        let critical = self.cells.iter().filter(|cell| cell.is_critical() && cell.status.holds() == Some(false)).count();
+        let critical =
+            self.cells.iter().filter(|cell| cell.is_critical() && cell.status.holds() == Some(false)).count();
         let unjudged = self.cells.iter().filter(|cell| cell.status.is_unjudged()).count();
         match (critical, self.min_score, self.resilience_score) {
             (0, Some(bar), Some(score)) if score < bar => format!("it needs a score of {bar}"),

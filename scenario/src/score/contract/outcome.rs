@@ -129,7 +129,10 @@ pub(super) fn compare_with_clean(spec: &Spec, outcomes: &mut [ChaosOutcome], cel
             let mut clean = cells.iter().filter(is_clean).filter(same);
             clean.any(|cell| cell.invariant == id && cell.status.holds() == Some(true))
         };
-        let failed = cells.iter().filter(same).filter(|cell| cell.scenario == outcome.scenario && cell.status == CellStatus::Fail);
+        let failed = cells
+            .iter()
+            .filter(same)
+            .filter(|cell| cell.scenario == outcome.scenario && cell.status == CellStatus::Fail);
         outcome.lost = failed.filter(|cell| held(&cell.invariant)).map(|cell| cell.invariant.clone()).collect();
     }
 }

@@ -15,9 +15,8 @@ use crate::verdict::ErrorKind;
 
 /// A spec whose contract has these rules, each with a check for a file that the test says is there or not.
 fn spec(rules: &[(&str, &str)], more: &str) -> Spec {
-    let rule = |(id, keys): &(&str, &str)| {
-        format!("    - {{id: {id}, {keys}check: {{type: file_exists, path: {id}}}}}\n")
-    };
+    let rule =
+        |(id, keys): &(&str, &str)| format!("    - {{id: {id}, {keys}check: {{type: file_exists, path: {id}}}}}\n");
     let rules: String = rules.iter().map(rule).collect();
     let text = format!(
         "version: 1\nid: test\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
@@ -28,7 +27,8 @@ fn spec(rules: &[(&str, &str)], more: &str) -> Spec {
     loaded.spec.unwrap_or_else(|| panic!("{text}\n{:#?}", loaded.diagnostics))
 }
 
-const CALM_AND_DOWN: &str = "chaos_matrix:\n  - {name: calm}\n  - {name: down, tool_faults: [{tool: shop, mode: error}]}\n";
+const CALM_AND_DOWN: &str =
+    "chaos_matrix:\n  - {name: calm}\n  - {name: down, tool_faults: [{tool: shop, mode: error}]}\n";
 
 /// What happens to a rule in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,10 @@ fn golden_vectors_of_the_resilience_score() {
 
 #[test]
 fn a_rule_is_skipped_where_its_faults_are_not_configured_and_counts_nowhere() {
-    let spec = spec(&[("when-down", "when: tool_faults_active, "), ("calm-only", "when: no_chaos, "), ("ever", "")], CALM_AND_DOWN);
+    let spec = spec(
+        &[("when-down", "when: tool_faults_active, "), ("calm-only", "when: no_chaos, "), ("ever", "")],
+        CALM_AND_DOWN,
+    );
     let run = |scenario: &Scenario, rule: &str| match (scenario.chaos.as_str(), rule) {
         ("down", "ever") => Run::Missed,
         _ => Run::Held,
@@ -168,17 +171,20 @@ fn a_contract_waits_for_its_runs_unless_it_has_failed_for_sure() {
 fn repeated_runs_decide_together_and_every_prompt_must_hold() {
     let aggregated = |scoring: &str| {
         let spec = spec(&[("ever", "")], &format!("  repeat: 3\n{scoring}"));
-        let (plan, score) = experiment(&spec, |scenario, _| if scenario.replica == 0 { Run::Missed } else { Run::Held });
+        let (plan, score) =
+            experiment(&spec, |scenario, _| if scenario.replica == 0 { Run::Missed } else { Run::Held });
         let cell = score.contract.expect("a contract").cells[0].clone();
         (plan.scenarios.len(), cell.status, cell.trials, cell.held)
     };
     assert_eq!(aggregated(""), (3, CellStatus::Fail, 3, 2));
     assert_eq!(aggregated("scoring: {replica_aggregation: majority}\n"), (3, CellStatus::Pass, 3, 2));
     let probed = spec(&[("leaks", "probes: [a, b], "), ("ever", "")], "");
-    let (plan, score) = experiment(&probed, |scenario, _| if scenario.prompt == Some(1) { Run::Missed } else { Run::Held });
+    let (plan, score) =
+        experiment(&probed, |scenario, _| if scenario.prompt == Some(1) { Run::Missed } else { Run::Held });
     let ids: Vec<_> = plan.scenarios.iter().map(|scenario| scenario.id.to_string()).collect();
     assert_eq!(ids, ["leaks--default-p0-r0", "leaks--default-p1-r0", "ever--default-r0"]);
-    let prompts: Vec<_> = plan.scenarios.iter().filter_map(|one| one.prompt_of(&probed)).map(|one| one.source()).collect();
+    let prompts: Vec<_> =
+        plan.scenarios.iter().filter_map(|one| one.prompt_of(&probed)).map(|one| one.source()).collect();
     assert_eq!(prompts, ["a", "b", "x"]);
     assert_eq!(statuses(&score.contract.expect("a contract")), [("leaks", "", "fail"), ("ever", "", "pass")]);
 }

@@ -147,6 +147,10 @@ impl Fraction {
     pub const ONE: Self = Self(1.0);
     /// Half of it.
     pub const HALF: Self = Self(0.5);
+    /// Three quarters of it.
+    pub const THREE_QUARTERS: Self = Self(0.75);
+    /// Four fifths of it.
+    pub const FOUR_FIFTHS: Self = Self(0.8);
 }
 
 impl Weight {

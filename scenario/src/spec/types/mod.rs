@@ -21,7 +21,7 @@ pub use duration::Timespan;
 pub use error::{GlobError, ImagePathError, PatternError, WorkspacePathError};
 pub use filled::Filled;
 pub use path::{BundlePath, ImagePath, SandboxPath, WorkspaceGlob, WorkspacePath};
-pub use pattern::{Glob, Pattern};
+pub use pattern::{Glob, Matching, Pattern, PatternSource};
 pub use size::Bytes;
 pub use table::{Many, Table};
 pub use time_shift::TimeShift;

@@ -5,6 +5,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
 use super::error::{GlobError, PatternError};
+use super::filled::Filled;
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
@@ -60,15 +61,85 @@ impl Serialize for Pattern {
 }
 
 fn compile(expression: &str) -> Result<Regex, PatternError> {
-    Ok(RegexBuilder::new(expression).size_limit(COMPILED_LIMIT).build()?)
+    compile_as(expression, Matching::default())
+}
+
+fn compile_as(expression: &str, matching: Matching) -> Result<Regex, PatternError> {
+    let build = |expression: &str| {
+        let mut builder = RegexBuilder::new(expression);
+        builder.case_insensitive(matching.ignores_case).dot_matches_new_line(matching.dot_matches_line_break);
+        builder.size_limit(COMPILED_LIMIT).build()
+    };
+    let compiled = build(expression)?;
+    Ok(if matching.is_whole { build(&format!(r"\A(?:{expression})\z"))? } else { compiled })
+}
+
+/// How an expression matches before its own inline flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Matching {
+    /// Upper and lower case are the same.
+    pub ignores_case: bool,
+    /// `.` matches a line break too.
+    pub dot_matches_line_break: bool,
+    /// It must match all of a text, not a part of it.
+    pub is_whole: bool,
+}
+
+/// An expression that is not compiled when it is read, because other keys say how it matches, or that it is only a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct PatternSource(Filled);
+
+impl PatternSource {
+    /// The expression with templates replaced, ready to match, unless it does not compile then.
+    pub fn compile(&self, bindings: &dyn Bindings, matching: Matching) -> Result<Regex, PatternError> {
+        compile_as(&self.0.render(&Escaped(bindings)), matching)
+    }
+
+    /// The reason why it does not compile, as far as that is known without the values of templates.
+    #[must_use]
+    pub fn problem(&self, matching: Matching) -> Option<PatternError> {
+        compile_as(self.0.as_literal()?, matching).err()
+    }
+
+    /// It as a text, with templates replaced.
+    #[must_use]
+    pub fn text(&self, bindings: &dyn Bindings) -> String {
+        self.0.render(bindings)
+    }
+
+    /// It as it was written.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        self.0.source()
+    }
+}
+
+impl Readable for PatternSource {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text = Filled::read(node, reader)?;
+        count(node, reader).then_some(Self(text))
+    }
+
+    fn shape() -> Shape {
+        Filled::shape()
+    }
+}
+
+/// Counts one more expression; false after reporting that there are too many.
+fn count(node: &Node, reader: &mut Reader) -> bool {
+    let may_be_compiled = reader.one_more_pattern();
+    if !may_be_compiled {
+        let message = "there are more regular expressions than one spec may have";
+        reader.report(Code::InvalidRegex, node.span, message, None);
+    }
+    may_be_compiled
 }
 
 impl Readable for Pattern {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let text = Text::read(node, reader)?;
-        if !reader.one_more_pattern() {
-            let message = "there are more regular expressions than one spec may have";
-            reader.report(Code::InvalidRegex, node.span, message, None);
+        if !count(node, reader) {
             return None;
         }
         let compiled = match text.as_literal().map(compile).transpose() {

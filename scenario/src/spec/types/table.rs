@@ -67,6 +67,14 @@ impl<K: Word + Hash + Eq, V: Readable, const LEAST: usize> Readable for Table<K,
 #[serde(transparent)]
 pub struct Many<T, const MOST: usize = MOST_ENTRIES>(Vec<T>);
 
+impl<T, const MOST: usize> Many<T, MOST> {
+    /// These entries; `LENGTH` is at least one and at most `MOST`.
+    pub(crate) fn new<const LENGTH: usize>(entries: [T; LENGTH]) -> Self {
+        const { assert!(LENGTH >= 1 && LENGTH <= MOST, "so many entries cannot be given") };
+        Self(entries.into())
+    }
+}
+
 impl<T, const MOST: usize> Deref for Many<T, MOST> {
     type Target = Vec<T>;
 

@@ -19,7 +19,7 @@ use crate::fields;
 use crate::page::{Listing, PageQuery};
 
 /// The kinds of rules: those of Keystone, and the kinds of checks that invariants have.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 20] = [
     "llm_as_judge",
     "regex",
     "contains",
@@ -30,6 +30,16 @@ const KINDS: [&str; 10] = [
     "file_content",
     "sql",
     "http_mock_assertions",
+    "contains_any",
+    "excludes_pattern",
+    "latency",
+    "valid_json",
+    "similarity",
+    "excludes_pii",
+    "refusal_check",
+    "completes",
+    "output_not_empty",
+    "behavior_unchanged",
 ];
 /// How many bytes a pattern may take when it is compiled.
 const PATTERN: usize = 1 << 20;

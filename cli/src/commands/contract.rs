@@ -1,0 +1,112 @@
+//! `touchstone contract`: the contracts of specs, run, checked, or as one number.
+
+use clap::{Args, Subcommand};
+use scenario::count_noun;
+use scenario::plan::{Plan, PlanOptions, expand};
+use scenario::report::Reports;
+use scenario::score::{CellStatus, ContractCell, ScoreOptions, score};
+use scenario::spec::Spec;
+
+use super::run::{Run, excuse, exit};
+use super::validate::Validate;
+use crate::exit_code::Exit;
+use crate::output::{CommandError, Output};
+use crate::source::sources;
+
+/// Run contracts: rules that must hold in every chaos cell, whatever breaks.
+#[derive(Debug, Args)]
+pub(crate) struct Contract {
+    #[command(subcommand)]
+    command: ContractCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ContractCommand {
+    /// Run specs that have a contract, and show its matrix, what the faults came to, and the resilience score.
+    ///
+    /// All scenarios of a spec are run, those of its own invariants too. The exit code is 1 when a contract fails: a critical rule
+    /// failed in some chaos cell, or `min_score` was missed.
+    Run(Box<Run>),
+    /// Check specs that have a contract, and show how many cells and runs it has, without running anything.
+    Validate(Validate),
+    /// Run one spec, and print the resilience score of its contract and nothing else, such as 72.73.
+    ///
+    /// The exit code is that of `contract run`. Files of -o are written as there.
+    Score(Box<Run>),
+}
+
+impl Contract {
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        match self.command {
+            ContractCommand::Run(run) => Run { only_contracts: true, ..*run }.run(output),
+            ContractCommand::Validate(validate) => check(validate, output),
+            ContractCommand::Score(run) => print_score(Run { only_contracts: true, ..*run }, output),
+        }
+    }
+}
+
+/// Runs one spec, and prints its resilience score.
+fn print_score(run: Run, output: &mut Output) -> Result<Exit, CommandError> {
+    let documents = run.documents.check(output)?;
+    let worked = run.reports(output);
+    if let Some(excuse) = excuse(&worked) {
+        documents.excuse(&excuse, output);
+    }
+    let Some((finish, reports)) = worked? else { return Ok(Exit::InvalidSpec) };
+    documents.write_quietly(&reports)?;
+    output.line(only_score(&reports)?)?;
+    Ok(exit(finish, &reports))
+}
+
+/// The resilience score of the only report.
+fn only_score(reports: &Reports) -> Result<String, CommandError> {
+    let [report] = reports.reports.as_slice() else {
+        let message = "`contract score` prints one number: name one spec, or use `contract run`";
+        return Err(CommandError::Usage(message.to_owned()));
+    };
+    let score = report.score.contract.as_ref().and_then(|contract| contract.resilience_score);
+    let nothing = || CommandError::Infrastructure("no cell of the contract could be judged".to_owned());
+    score.map(|score| format!("{score:.2}")).ok_or_else(nothing)
+}
+
+/// Checks specs, and tells what their contracts are made of.
+fn check(validate: Validate, output: &mut Output) -> Result<Exit, CommandError> {
+    let (paths, is_text) = (validate.paths.clone(), validate.is_text());
+    let exit = validate.run(output)?;
+    if exit != Exit::Passed {
+        return Ok(exit);
+    }
+    let mut found = 0;
+    for source in sources(&paths).0 {
+        let Some(spec) = source.load().spec else { continue };
+        let Some(contract) = &spec.contract else { continue };
+        found += 1;
+        if is_text {
+            let made_of =
+                made_of(&spec).map_err(|error| CommandError::Usage(format!("{}: {error}", source.shown())))?;
+            let name = scenario::untrusted::line(contract.name.source(), 200);
+            output.line(format!("{}: contract {name}: {made_of}", source.shown()))?;
+        }
+    }
+    match found {
+        0 => Err(CommandError::Usage("none of these specs has a `contract`".to_owned())),
+        _ => Ok(exit),
+    }
+}
+
+/// The cells of a contract, and its runs.
+fn made_of(spec: &Spec) -> Result<String, scenario::plan::PlanError> {
+    let plan = expand(spec, PlanOptions::default())?;
+    let cells = cells(spec, &plan);
+    let skipped = cells.iter().filter(|cell| cell.status == CellStatus::Skipped).count();
+    let mut runs: Vec<_> = cells.iter().flat_map(|cell| &cell.scenarios).collect();
+    runs.sort();
+    runs.dedup();
+    let judged = count_noun(cells.len() - skipped, "cell");
+    Ok(format!("{judged} to judge, {skipped} skipped, {}", count_noun(runs.len(), "run")))
+}
+
+/// The cells of a contract before anything was run.
+fn cells(spec: &Spec, plan: &Plan) -> Vec<ContractCell> {
+    score(plan, spec, &[], ScoreOptions::default()).contract.map(|contract| contract.cells).unwrap_or_default()
+}

@@ -1,0 +1,147 @@
+//! `behavior_unchanged`: does the agent say about the same as it does in a calm world?
+
+use serde::{Serialize, Serializer};
+
+use super::similarity::{judge_similarity, validate_expected};
+use super::{Case, InputFrom};
+use crate::evidence::Probe;
+use crate::spec::code::Code;
+use crate::spec::reader::{Readable, Reader};
+use crate::spec::section::section;
+use crate::spec::shape::{Choice, Shape};
+use crate::spec::types::{Filled, Fraction};
+use crate::spec::validate::Rules;
+use crate::spec::yaml::{Kind, Node};
+use crate::verdict::{ErrorCause, Verdict};
+
+section! {
+    /// Passes when the output is about as similar to a baseline as `similarity_threshold` asks for. The number is that of the
+    /// `similarity` check, and stands in the details of the result.
+    ///
+    /// `baseline: auto` takes the output of a run without faults. Only a contract has such a run; anywhere else, write the text
+    /// that the agent is expected to say.
+    ///
+    /// ```yaml
+    /// check:
+    ///   type: behavior_unchanged
+    ///   baseline: The balance of the account is 120 euros.
+    ///   similarity_threshold: 0.6
+    /// ```
+    pub struct BehaviorUnchanged {
+        /// The text to compare with, or `auto` for the output of a run without faults.
+        baseline: Baseline = Baseline::Auto,
+        /// The similarity that is enough.
+        similarity_threshold: Fraction = Fraction::THREE_QUARTERS,
+        /// What is compared: `agent_output` (or `stdout`, the same), `workspace` (names and contents of the files that the agent
+        /// left), or a field of a recording mock, such as `mail.last_request.body`.
+        input_from: InputFrom = InputFrom::AgentOutput,
+    }
+}
+
+/// The text that an output is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Baseline {
+    /// The output of a run without faults.
+    Auto,
+    /// This text.
+    Text(Filled),
+}
+
+/// The word for the output of a run without faults.
+const AUTO: &str = "auto";
+
+impl BehaviorUnchanged {
+    pub(super) fn validate(&self, rules: &mut Rules<'_>) {
+        self.input_from.validate(rules);
+        match &self.baseline {
+            Baseline::Auto => require_clean_run(rules),
+            Baseline::Text(text) => validate_expected(text, &mut rules.at("baseline")),
+        }
+    }
+
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        self.input_from.probes()
+    }
+
+    pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
+        let baseline = match &self.baseline {
+            Baseline::Text(text) => Some(text.render(case.values)),
+            Baseline::Auto => case.baseline.map(ToOwned::to_owned),
+        };
+        let Some(baseline) = baseline else {
+            let message = "no baseline: there is no output of a run without faults to compare with";
+            return Verdict::errored(ErrorCause::MissingBaseline, message);
+        };
+        judge_similarity(&baseline, self.similarity_threshold, &self.input_from, case)
+            .unwrap_or_else(|verdict| *verdict)
+    }
+}
+
+/// Reports `baseline: auto` where nothing runs without faults; `rules` stand at the check.
+fn require_clean_run(rules: &mut Rules<'_>) {
+    let help = "write the text that the agent is expected to say under `baseline`";
+    rules.report(
+        Code::NoBaseline,
+        "`baseline: auto` compares with a run without faults, which only a contract has",
+        Some(help),
+    );
+}
+
+impl Readable for Baseline {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.kind {
+            Kind::String(word) if word == AUTO => Some(Self::Auto),
+            _ => Filled::read(node, reader).map(Self::Text),
+        }
+    }
+
+    fn shape() -> Shape {
+        let doc = "The output of a run without faults.".to_owned();
+        Shape::Either(vec![Shape::Choice(vec![Choice { word: AUTO, doc }]), Filled::shape()])
+    }
+}
+
+impl Serialize for Baseline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str(AUTO),
+            Self::Text(text) => text.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{cut, failed_output, findings, judge, judge_against, output};
+    use crate::verdict::{ErrorKind, Outcome};
+
+    const TEXT: &str = "{type: behavior_unchanged, baseline: The balance is 120 euros.}";
+    const AUTO: &str = "{type: behavior_unchanged}";
+
+    #[test]
+    fn a_text_is_compared_like_any_other() {
+        assert_eq!(findings(TEXT), "");
+        let verdict = output(TEXT, "the balance is 120 euros");
+        assert!(verdict.is_passed());
+        assert_eq!((&verdict.details["similarity"], &verdict.details["method"]), (&1.0.into(), &"lexical".into()));
+        let message = failed_output(TEXT, "I could not reach the bank.");
+        assert!(message.contains("at least 0.75"), "{message}");
+        assert_eq!(judge(TEXT, &[], &cut("The balance", "is 120 euros.")).outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn auto_takes_the_output_of_the_clean_run() {
+        assert!(judge_against(AUTO, "The balance is 120 euros.", "the balance is 120 euros").is_passed());
+        assert_eq!(judge_against(AUTO, "The balance is 120 euros.", "no idea").outcome, Outcome::Failed);
+        let verdict = output(AUTO, "the balance is 120 euros");
+        assert_eq!(verdict.outcome, Outcome::Errored(ErrorKind::Check));
+        insta::assert_snapshot!(verdict.message, @"no baseline: there is no output of a run without faults to compare with");
+    }
+
+    #[test]
+    fn auto_is_refused_where_there_is_no_clean_run() {
+        insta::assert_snapshot!(findings(AUTO), @"no-baseline at invariants.x.check: `baseline: auto` compares with a run without faults, which only a contract has");
+        assert_eq!(findings("{type: behavior_unchanged, baseline: auto}"), findings(AUTO));
+        assert_eq!(findings("{type: behavior_unchanged, baseline: '...'}").lines().count(), 1);
+    }
+}
