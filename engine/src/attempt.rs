@@ -116,7 +116,7 @@ impl Attempt<'_> {
     #[must_use]
     pub fn agents_values(&self) -> Values<'_> {
         let values = self.values();
-        let chaos = self.spec.chaos_of(&self.scenario.chaos);
+        let chaos = self.scenario.faults(self.spec);
         if chaos.context_attacks.is_empty() {
             return values;
         }

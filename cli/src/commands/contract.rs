@@ -38,9 +38,9 @@ enum ContractCommand {
 impl Contract {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         match self.command {
-            ContractCommand::Run(run) => Run { only_contracts: true, ..*run }.run(output),
+            ContractCommand::Run(run) => run.of_contracts().run(output),
             ContractCommand::Validate(validate) => check(validate, output),
-            ContractCommand::Score(run) => print_score(Run { only_contracts: true, ..*run }, output),
+            ContractCommand::Score(run) => print_score(run.of_contracts(), output),
         }
     }
 }

@@ -32,7 +32,7 @@ fn of(attempt: &Attempt<'_>) -> Vec<Canary> {
 }
 
 fn chaos(attempt: &Attempt<'_>) -> Chaos {
-    attempt.spec.chaos_of(&attempt.scenario.chaos)
+    attempt.scenario.faults(attempt.spec)
 }
 
 /// Puts attacks into the files that they stand in.

@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 mod attacks;
 pub(crate) mod audit;
+mod baseline;
 pub(crate) mod databases;
 pub(crate) mod diffs;
 mod gateways;
@@ -61,8 +62,22 @@ pub async fn run_scenario(
     cancel: &CancellationToken,
 ) -> Result<Evidence, EngineError> {
     supported::check(backend, attempt)?;
+    let marker_key = entropy::hex(8);
+    let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
+    let evidence = run_once(backend, attempt, &marker_key, events, cancel).await?;
+    Ok(Evidence { baseline, ..evidence })
+}
+
+/// Runs an attempt in one sandbox.
+async fn run_once(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    marker_key: &str,
+    events: &Events,
+    cancel: &CancellationToken,
+) -> Result<Evidence, EngineError> {
     let started = begin(events, Phase::Prepare);
-    let mut evidence = Evidence { marker_key: Some(entropy::hex(8)), ..Evidence::default() };
+    let mut evidence = Evidence { marker_key: Some(marker_key.to_owned()), ..Evidence::default() };
     let images = until_cancelled(cancel, Box::pin(prepare::images(backend, attempt, events))).await?;
     // Not given up half way: a sandbox that is being made can only be removed once it is there.
     let sandbox = prepare::sandbox(backend, attempt, &images, events).await?;

@@ -142,7 +142,7 @@ async fn build(
     let user = find_user(&*sandbox, &agents_user(attempt, images)).await?;
     let addresses = Addresses::in_cell(attempt.spec, &attempt.scenario.chaos);
     let clock = Arc::new(Clock::default());
-    let chaos = attempt.spec.chaos_of(&attempt.scenario.chaos);
+    let chaos = attempt.scenario.faults(attempt.spec);
     let fake_clock = FakeClock::of(attempt.spec, &chaos, times.now(attempt));
     let changer = Arc::new(SandboxChanger::new(attempt, &chaos, sandbox.door(), &user, fake_clock.as_ref()));
     let faults = faults(attempt, &chaos, &clock, &changer);

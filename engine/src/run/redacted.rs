@@ -29,6 +29,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         faults,
         // `capture.rs` took secrets out of the output while it came.
         agent: _,
+        baseline: _,
         // `exchange` below is what mocks write down.
         journals: _,
         // The ledger of the model gateway, the trace log of the API gateway, `databases.rs` and `diffs.rs`.

@@ -229,7 +229,7 @@ async fn forward(
     let usual = live.kind.map(usual_port);
     let usual = live.database.as_ref().map(|(_, credentials)| credentials.port).or(usual);
     let ports: Vec<_> = service.ports().into_iter().filter_map(|port| u16::try_from(port).ok()).collect();
-    let (faults, chaos) = (start.faults, attempt.spec.chaos_of(&attempt.scenario.chaos));
+    let (faults, chaos) = (start.faults, attempt.scenario.faults(attempt.spec));
     // A rule for all services is not about those that speak another protocol.
     let speaks_http = recorded.is_none() && chaos.tool_faults.iter().any(|fault| fault.may_hit(service));
     for (port, target) in ways(ports, usual, addresses.is_overridden(name)) {

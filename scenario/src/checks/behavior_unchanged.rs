@@ -18,8 +18,9 @@ section! {
     /// Passes when the output is about as similar to a baseline as `similarity_threshold` asks for. The number is that of the
     /// `similarity` check, and stands in the details of the result.
     ///
-    /// `baseline: auto` takes the output of a run without faults. Only a contract has such a run; anywhere else, write the text
-    /// that the agent is expected to say.
+    /// `baseline: auto` compares with what the agent prints in a world without faults: for each scenario with such a rule, the agent
+    /// is first run once more, with the same prompt, in a sandbox of its own in which nothing breaks. Only rules of a contract
+    /// can ask for that; anywhere else, write the text that the agent is expected to say.
     ///
     /// ```yaml
     /// check:
@@ -54,8 +55,21 @@ impl BehaviorUnchanged {
     pub(super) fn validate(&self, rules: &mut Rules<'_>) {
         self.input_from.validate(rules);
         match &self.baseline {
-            Baseline::Auto => require_clean_run(rules),
+            Baseline::Auto => self.require_clean_run(rules),
             Baseline::Text(text) => validate_expected(text, &mut rules.at("baseline")),
+        }
+    }
+
+    /// Reports `baseline: auto` where nothing runs without faults, and where it is not about what that run prints; `rules` stand at
+    /// the check.
+    fn require_clean_run(&self, rules: &mut Rules<'_>) {
+        let help = Some("write the text that the agent is expected to say under `baseline`");
+        if !rules.is_in_contract() {
+            let message = "`baseline: auto` compares with a run without faults, which only a contract has";
+            rules.report(Code::NoBaseline, message, help);
+        } else if self.input_from != InputFrom::AgentOutput {
+            let message = "`baseline: auto` compares what the agent prints, and nothing else";
+            rules.at("input_from").report(Code::NoBaseline, message, help);
         }
     }
 
@@ -69,22 +83,12 @@ impl BehaviorUnchanged {
             Baseline::Auto => case.baseline.map(ToOwned::to_owned),
         };
         let Some(baseline) = baseline else {
-            let message = "no baseline: there is no output of a run without faults to compare with";
+            let message = "no baseline: there is no whole output of a run without faults to compare with";
             return Verdict::errored(ErrorCause::MissingBaseline, message);
         };
         judge_similarity(&baseline, self.similarity_threshold, &self.input_from, case)
             .unwrap_or_else(|verdict| *verdict)
     }
-}
-
-/// Reports `baseline: auto` where nothing runs without faults; `rules` stand at the check.
-fn require_clean_run(rules: &mut Rules<'_>) {
-    let help = "write the text that the agent is expected to say under `baseline`";
-    rules.report(
-        Code::NoBaseline,
-        "`baseline: auto` compares with a run without faults, which only a contract has",
-        Some(help),
-    );
 }
 
 impl Readable for Baseline {
@@ -135,7 +139,7 @@ mod tests {
         assert_eq!(judge_against(AUTO, "The balance is 120 euros.", "no idea").outcome, Outcome::Failed);
         let verdict = output(AUTO, "the balance is 120 euros");
         assert_eq!(verdict.outcome, Outcome::Errored(ErrorKind::Check));
-        insta::assert_snapshot!(verdict.message, @"no baseline: there is no output of a run without faults to compare with");
+        insta::assert_snapshot!(verdict.message, @"no baseline: there is no whole output of a run without faults to compare with");
     }
 
     #[test]

@@ -145,6 +145,12 @@ impl Check {
         }
     }
 
+    /// Tells if it compares with the output of a run without faults.
+    #[must_use]
+    pub fn compares_with_baseline(&self) -> bool {
+        matches!(self, Self::BehaviorUnchanged(check) if check.baseline == Baseline::Auto)
+    }
+
     /// What to ask of the sandbox once the agent is gone.
     #[must_use]
     pub fn probes(&self, values: &Values<'_>) -> Vec<Probe> {

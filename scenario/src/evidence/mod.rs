@@ -69,6 +69,9 @@ pub struct Evidence {
     /// Faults that were injected; `None` when the scenario has no rule for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultRecord>,
+    /// The run without faults that was made to compare with; `None` where nothing asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineRun>,
     /// Limits that fired.
     pub limits: Vec<Fired>,
     /// Other things that fail a scenario, such as a process that the agent left in a service.
@@ -129,6 +132,18 @@ impl Evidence {
         let failed = uses.iter().filter(|used| used.is_error()).count();
         ((uses.len() as u64).saturating_add(only_counted), failed as u64)
     }
+}
+
+/// A run without faults, to compare with.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BaselineRun {
+    /// What the agent printed.
+    pub stdout: Captured,
+    /// How long it acted.
+    pub wall_ms: u64,
+    /// What the model gateway counted.
+    pub usage: Usage,
 }
 
 /// What the agent's process did.

@@ -16,6 +16,9 @@ pub enum Purpose {
     Everything,
     /// One rule of the contract, by its id.
     Invariant(String),
+    /// The run without faults whose output `behavior_unchanged` compares with. No plan has it: it is part of the scenario that
+    /// needs it.
+    Baseline,
 }
 
 impl Purpose {
@@ -30,6 +33,7 @@ impl Purpose {
         match self {
             Self::Everything => None,
             Self::Invariant(id) => Some(id),
+            Self::Baseline => Some("baseline"),
         }
     }
 }
@@ -38,7 +42,14 @@ impl Scenario {
     /// The faults that are injected in it.
     #[must_use]
     pub fn faults(&self, spec: &Sections) -> Chaos {
-        spec.chaos_of(&self.chaos)
+        if self.purpose == Purpose::Baseline { Chaos::none() } else { spec.chaos_of(&self.chaos) }
+    }
+
+    /// The run without faults that it is compared with, when one of its invariants asks for that.
+    #[must_use]
+    pub fn baseline(&self, spec: &Sections) -> Option<Self> {
+        let is_wanted = self.judged(spec).iter().any(|judged| judged.check.compares_with_baseline());
+        is_wanted.then(|| Self { purpose: Purpose::Baseline, ..self.clone() })
     }
 
     /// The request that its agent gets: the task's own, or a probe of the rule that it is run for.

@@ -169,8 +169,10 @@ fn head(report: &Report) -> String {
     for told in report.caveats().iter().take(MOST_CAVEATS) {
         let _ = writeln!(text, "\n> **caveat**: {}", code(&told.message(), MOST_FOUND));
     }
-    if score.cells.len() > 1 || score.cells.iter().any(|cell| cell.planned > 1) {
-        text.push_str(&cells(&score.cells));
+    // The cells of a contract stand in its matrix.
+    let own: Vec<_> = score.cells.iter().filter(|cell| !cell.of_contract).collect();
+    if own.len() > 1 || own.iter().any(|cell| cell.planned > 1) {
+        text.push_str(&cells(&own));
     }
     text.extend(score.contract.iter().map(contract));
     text
@@ -269,7 +271,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn cells(cells: &[Cell]) -> String {
+fn cells(cells: &[&Cell]) -> String {
     let mut text = "\n| cell | verdict | passed | pass^k | mean score |\n|---|---|---|---|---|\n".to_owned();
     for cell in cells.iter().take(MOST_CELLS) {
         let verdict = match cell.verdict {

@@ -250,6 +250,8 @@ impl ScenarioResult {
         (self.tool_calls, self.tool_errors) = evidence.tool_counts();
         self.faults_fired = evidence.faults.as_ref().map(FaultRecord::total);
         self.usage = evidence.usage.clone();
+        // Whoever pays for the scenario pays for that run too.
+        evidence.baseline.iter().for_each(|run| self.usage.add(&run.usage));
     }
 }
 
@@ -260,15 +262,17 @@ fn judge_invariants(
     evidence: &Evidence,
 ) -> Vec<InvariantResult> {
     let values = Values::for_judging(spec, scenario, evidence);
+    let baseline = evidence.baseline.as_ref().map(|run| &run.stdout).filter(|stdout| stdout.is_complete());
+    let baseline = baseline.map(|stdout| stdout.head.as_str());
     let judge = |judged: &Judged<'_>| {
         let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
-        let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline: None });
+        let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline });
         InvariantResult {
             name: judged.name.to_owned(),
             description: judged.description.to_owned(),
             weight: judged.weight,
             gate: judged.gate,
-            verdict: if judged.negate { verdict.negated() } else { verdict },
+            verdict: if judged.negate { verdict.negated(judged.check.word()) } else { verdict },
         }
     };
     judged.iter().map(judge).collect()

@@ -107,15 +107,15 @@ impl Verdict {
         Self { is_unproven: true, ..Self::failed(message) }
     }
 
-    /// The verdict on the opposite. What could not be judged or told stays as it is.
+    /// The verdict on the opposite of a check of this kind. What could not be judged or told stays as it is.
     #[must_use]
-    pub fn negated(self) -> Self {
+    pub fn negated(self, check: &str) -> Self {
         match self.outcome {
             Outcome::Errored(_) => self,
             Outcome::Failed if self.is_unproven => self,
             Outcome::Failed => Self { reason: self.message, details: self.details, ..Self::passed() },
             Outcome::Passed => {
-                let message = "expected this not to hold, and it does (`negate`)";
+                let message = format!("expected `{check}` not to hold (`negate`), and it does");
                 Self { reason: self.reason, details: self.details, ..Self::failed(message) }
             }
         }

@@ -49,6 +49,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The same for specs with a contract alone.
+    pub(super) fn of_contracts(self) -> Self {
+        Self { only_contracts: true, ..self }
+    }
+
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let documents = self.documents.check(output)?;
         let worked = self.reports(output);

@@ -36,12 +36,18 @@ const MOST_FINDINGS: usize = 50;
 #[must_use]
 pub fn render(report: &Report, width: u16) -> String {
     let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
-    for row in &report.rows {
+    // The matrix of a contract says of each run that passed all there is to say.
+    let is_matrix = report.score.contract.is_some() && report.score.cells.iter().all(|cell| cell.of_contract);
+    let is_shown = |row: &&Row| !is_matrix || row.status != Status::Pass;
+    for row in report.rows.iter().filter(is_shown) {
         table.add_row(scenario(row.result.scenario.id.to_string(), row));
     }
     // Of a run that was ended before any scenario had, there is nothing to list.
-    let table = if report.rows.is_empty() { String::new() } else { format!("{table}\n") };
-    let (invariants, cells) = (invariants::text(report), cells::text(report));
+    let table = if table.is_empty() { String::new() } else { format!("{table}\n") };
+    let (invariants, cells) = match is_matrix {
+        true => (String::new(), String::new()),
+        false => (invariants::text(report), cells::text(report)),
+    };
     let contract = contract::text(report, width);
     format!("{table}{invariants}{cells}{}{contract}{}", wrong(std::slice::from_ref(report)), summary(report))
 }

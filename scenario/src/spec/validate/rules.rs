@@ -58,6 +58,11 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// Tells if this place is in the contract.
+    pub(crate) fn is_in_contract(&self) -> bool {
+        self.path.section() == Some("contract")
+    }
+
     /// Whether the text has this key here.
     pub(crate) fn has(&self, key: &str) -> bool {
         let missing = self.root.locate(&self.path, false);
