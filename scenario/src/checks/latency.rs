@@ -15,13 +15,13 @@ section! {
     /// ```yaml
     /// check: { type: latency, max_ms: 30000 }
     /// ```
-    pub struct Latency {
+    pub struct AgentLatency {
         /// How long the agent may take, in milliseconds.
         max_ms: Whole<1, 86_400_000>,
     }
 }
 
-impl Latency {
+impl AgentLatency {
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
         let (agent, max_ms) = (&case.evidence.agent, self.max_ms.get());
         let took = agent.wall_ms;

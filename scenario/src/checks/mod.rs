@@ -45,7 +45,7 @@ pub use file_content::FileContent;
 pub use file_exists::{EntryKind, FileAbsent, FileExists};
 pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
 pub use input::InputFrom;
-pub use latency::Latency;
+pub use latency::AgentLatency;
 pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
 pub use output_not_empty::OutputNotEmpty;
 pub use refusal_check::RefusalCheck;
@@ -89,7 +89,7 @@ tagged! {
         /// Is none of these patterns in the output?
         ExcludesPattern(ExcludesPattern) = "excludes_pattern",
         /// Was the agent fast enough?
-        Latency(Latency) = "latency",
+        Latency(AgentLatency) = "latency",
         /// Is the output JSON, and of the right form?
         ValidJson(ValidJson) = "valid_json",
         /// Does the output say about the same as this text?
