@@ -30,10 +30,13 @@ pub const MEAN_WALL_MS: Metric =
         .compared_beyond(NEVER_THE_SAME);
 
 /// All of them, in the order in which they are shown.
-pub(super) const ALL: [Metric; 22] = [
+pub(super) const ALL: [Metric; 23] = [
     PASS_RATE,
     metric("mean_pass_k", "pass^k", Share, |score| Some(score.metrics.mean_pass_k)).better(Higher).compared_beyond(0.0),
     MEAN_COMPOSITE,
+    metric("resilience_score", "Resilience score", Mean, |score| score.contract.as_ref()?.resilience_score)
+        .better(Higher)
+        .compared_beyond(0.0),
     metric("total_scenarios", "Scenarios", Count, |score| count(score.total)),
     metric("passed", "Passed", Count, |score| count(score.passed)).better(Higher),
     metric("failed", "Failed", Count, |score| count(score.failed)).better(Lower),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod choice;
+mod contract;
 mod grid;
 mod head;
 mod scenarios;
@@ -174,6 +175,7 @@ impl Shown {
     fn content(&self) -> Markup {
         html! {
             (summary::tiles(self))
+            (contract::section(self))
             (grid::section(self))
             (scenarios::section(self))
         }

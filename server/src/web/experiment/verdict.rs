@@ -1,7 +1,7 @@
 //! Why a run stands as it does, in one sentence. Verdicts go by cells, and counts by scenarios: the sentence says both.
 
 use maud::{Markup, html};
-use scenario::score::{CellVerdict, ExperimentScore, ExperimentVerdict};
+use scenario::score::{CellVerdict, ContractVerdict, ExperimentScore, ExperimentVerdict};
 use scenario::untrusted;
 use store::{Run, RunState};
 
@@ -44,6 +44,10 @@ fn unfinished(run: &Run, score: &ExperimentScore) -> Markup {
 }
 
 fn passed(score: &ExperimentScore) -> Markup {
+    if let Some(contract) = score.contract.as_ref().filter(|_| score.cells.iter().all(|cell| cell.of_contract)) {
+        let score = contract.score_text();
+        return html! { strong { "Passed" } ": " a href="#contract" { "the contract" } " is kept, with a resilience score of " (score) };
+    }
     let missed = (score.failed + score.flaky) as u64;
     html! {
         strong { "Passed" } ": "
@@ -54,6 +58,9 @@ fn passed(score: &ExperimentScore) -> Markup {
 }
 
 fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
+    if let Some(contract) = score.contract.as_ref().filter(|contract| contract.verdict == ContractVerdict::Fail) {
+        return html! { strong { "Failed" } ": " a href="#contract" { "the contract" } " is broken: " (contract.why()) };
+    }
     let cells = score.cells.len();
     let below = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Fail).count();
     let violations = score.metrics.side_effect_violations;
