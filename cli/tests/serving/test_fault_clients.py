@@ -1,6 +1,8 @@
 """Every fault as stock clients see it: requests, httpx, curl, the packages of OpenAI and Anthropic, psycopg, PyMySQL, MySQL's connector and
-its program, and redis-cli. Each agent of fault_clients/ runs in a sandbox without Docker and prints what its clients saw: the class of the
+its program, and redis-cli. Each agent of fault_clients/ runs in a sandbox of each backend and prints what its clients saw: the class of the
 exception, the status, the text, and what came of their own retries.
+
+`--backend local` has the programs of this machine, `--backend docker` those of the images of `scripts/images` and `scripts/test-images`.
 """
 
 import json
@@ -16,6 +18,14 @@ from processes import BINARY, PATIENCE
 AGENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fault_clients")
 # Parts of packages that no agent imports: the workspace would have to carry them.
 LEFT_OUT = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "mysql/vendor", "mysql/ai", "_mysql_connector", "_pytest", "pytest")
+
+# The images of each backend. Without Docker, programs of this machine stand in for what they name.
+IMAGES = {
+    "local": {"agent": "python:3.11-slim", "postgres": "postgres:15", "mariadb": "mariadb:10.11", "redis": "redis:7"},
+    "docker": {"agent": "touchstone-test/fault-clients:1", "postgres": "touchstone/postgres:15", "mariadb": "touchstone/mariadb:10.11",
+               "redis": "touchstone/redis:7"},
+}
+KINDS = (["container", "ls", "--all", "--quiet"], ["volume", "ls", "--quiet"], ["network", "ls", "--quiet"], ["image", "ls", "--quiet"])
 
 LATE = " late"
 WHOLE = '{"total": 40, "note": "x"}'
@@ -89,8 +99,18 @@ def packages(tmp_path_factory):
     return archive
 
 
-def saw(tmp_path, packages, agent, more, arguments=()):
-    """Runs an agent in a sandbox with these sections of a spec: what it printed, and the counts of every rule."""
+@pytest.fixture(params=IMAGES)
+def backend(request, tmp_path):
+    """The name of a backend. Nothing of its sandboxes is left after the test."""
+    yield request.param
+    if request.param == "docker":
+        label = f"label=touchstone.data={(tmp_path / 'data' / 'id').read_text().strip()}"
+        left = [subprocess.run(["docker", *kind, "--filter", label], capture_output=True, text=True, check=True).stdout for kind in KINDS]
+        assert not any(left), f"left behind: {left}"
+
+
+def saw(tmp_path, packages, backend, agent, more, arguments=()):
+    """Runs an agent in a sandbox with these sections of a spec: what it printed. Every rule fires."""
     folder = tmp_path / "spec"
     folder.mkdir()
     os.link(packages, folder / "packages.tar.gz")
@@ -98,7 +118,7 @@ def saw(tmp_path, packages, agent, more, arguments=()):
     spec = {
         "version": 1,
         "id": "fault-clients",
-        "base": "python:3.11-slim",
+        "base": IMAGES[backend]["agent"],
         "task": {"prompt": "x"},
         "agent": {"type": "cli", "command": command, "timeout": "2m"},
         "resources": {"memory": "1Gi", "disk": "2Gi"},
@@ -112,7 +132,7 @@ def saw(tmp_path, packages, agent, more, arguments=()):
     (folder / "spec.yaml").write_text(json.dumps(spec))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHSTONE_")}
     environment["TOUCHSTONE_DATA_DIR"] = str(tmp_path / "data")
-    run = [BINARY, "run", str(folder), "--backend", "local", "--format", "json"]
+    run = [BINARY, "run", str(folder), "--backend", backend, "--no-pull", "--format", "json"]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=PATIENCE * 2)
     scenario = json.loads(done.stdout)["experiments"][0]["scenarios"][0] if done.stdout.startswith("{") else {}
     assert done.returncode == 0 and scenario.get("agent_output"), f"{done.stderr[-2000:]}{scenario.get('agent_stderr')}{scenario.get('error')}"
@@ -128,7 +148,7 @@ def assert_seen(found, expected):
     assert usual == expected
 
 
-def test_http_clients(tmp_path, packages):
+def test_http_clients(tmp_path, packages, backend):
     faults = [{"tool": f"lab:GET /{client}/{mode}", "mode": mode, **keys}
               for client in ("requests", "httpx", "curl") for mode, keys in TOOL_FAULTS.items()]
     retried = [("retried", "error", 503), ("retried", "connection_reset", None), ("retried", "lost_response", None),
@@ -136,7 +156,7 @@ def test_http_clients(tmp_path, packages):
     for client, mode, code in retried:
         faults.append({"tool": f"lab:GET /{client}/{mode}", "mode": mode, "times": 1, **({"error_code": code} if code else {})})
     lab = {"name": "lab", "type": "http_mock", "ports": [80], "routes": [{"path": "/*", "response": {"total": 40, "note": "x"}}]}
-    found = saw(tmp_path, packages, "http_agent.py", {"services": [lab], "chaos": {"tool_faults": faults}}, [",".join(TOOL_FAULTS)])
+    found = saw(tmp_path, packages, backend, "http_agent.py", {"services": [lab], "chaos": {"tool_faults": faults}}, [",".join(TOOL_FAULTS)])
     refused = {"timeout": 0, "connection_reset": 1, "truncated": 2, "lost_response": 0}
     ends = {
         "requests": ["ConnectionError", "ConnectionError", "ChunkedEncodingError"],
@@ -171,7 +191,7 @@ def test_http_clients(tmp_path, packages):
         assert_seen(found[client], {**everywhere, **expected, **retried[client]})
 
 
-def test_packages_of_models(tmp_path, packages):
+def test_packages_of_models(tmp_path, packages, backend):
     faults = [{"mode": mode, "on_calls": list(range(index * CALLS + 1, (index + 1) * CALLS + 1)), **keys}
               for index, (mode, keys) in enumerate(LLM_FAULTS.items()) if keys is not None]
     last = len(LLM_FAULTS) * CALLS
@@ -180,7 +200,7 @@ def test_packages_of_models(tmp_path, packages):
     faults.append({"mode": "backend_down", "on_calls": [last + 2, last + 5, last + 8]})
     turn = {"content": "one two three four", "tool_calls": [{"name": "order", "arguments": {"id": "12"}}]}
     model = {"mode": "scripted", "on_exhausted": "repeat_last", "turns": [turn]}
-    found = saw(tmp_path, packages, "model_agent.py", {"model": model, "chaos": {"llm_faults": faults}}, [",".join(LLM_FAULTS)])
+    found = saw(tmp_path, packages, backend, "model_agent.py", {"model": model, "chaos": {"llm_faults": faults}}, [",".join(LLM_FAULTS)])
     assert found.pop("retried") == {"chat": answer("chat"), "responses": answer("responses"), "messages": answer("messages")}
     for mode, seen in found.items():
         for call, what in seen.items():
@@ -234,9 +254,9 @@ def database(image, environment):
     return {"services": [service], "fixtures": [{"type": "sql", "service": "db", "sql": TABLES}], "chaos": {"service_faults": faults}}
 
 
-def test_psycopg(tmp_path, packages):
+def test_psycopg(tmp_path, packages, backend):
     environment = {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "secret", "POSTGRES_DB": "shop"}
-    found = saw(tmp_path, packages, "postgres_agent.py", database("postgres:15", environment))
+    found = saw(tmp_path, packages, backend, "postgres_agent.py", database(IMAGES[backend]["postgres"], environment))
     assert_seen(found, {
         "refuse": "OperationalError None",
         "refuse again": "[(1,)]",
@@ -252,9 +272,9 @@ def test_psycopg(tmp_path, packages):
     })
 
 
-def test_mysql_clients(tmp_path, packages):
+def test_mysql_clients(tmp_path, packages, backend):
     environment = {"MARIADB_ROOT_PASSWORD": "secret", "MARIADB_DATABASE": "shop"}
-    found = saw(tmp_path, packages, "mysql_agent.py", database("mariadb:10.11", environment))
+    found = saw(tmp_path, packages, backend, "mysql_agent.py", database(IMAGES[backend]["mariadb"], environment))
     modes = ["reset", "hang", "slow", "kill_session", "error", "read_only", "read_only reads", "commit_unknown", "commit_unknown kept"]
     expected = {
         "text": ["OperationalError 2013", f"OperationalError 2013{LATE}", f"(){LATE}", "OperationalError 1053", "OperationalError 1213",
@@ -270,13 +290,13 @@ def test_mysql_clients(tmp_path, packages):
     assert_seen(found, {"refuse again": "((1,),)", **statements})
 
 
-def test_redis_cli(tmp_path, packages):
+def test_redis_cli(tmp_path, packages, backend):
     modes = {"refuse": {}, "reset": {}, "hang": {"delay_ms": 300}, "slow": {"delay_ms": 300}}
     # It connects again by itself, so that each mode has a service of its own, of which every connection is faulted.
     faults = [{"service": mode, "mode": mode, **keys} for mode, keys in modes.items()]
-    services = [{"name": name, "image": "redis:7"} for name in [*modes, "unharmed"]]
+    services = [{"name": name, "image": IMAGES[backend]["redis"]} for name in [*modes, "unharmed"]]
     more = {"services": services, "chaos": {"service_faults": faults}}
-    found = saw(tmp_path, packages, "redis_agent.py", more)
+    found = saw(tmp_path, packages, backend, "redis_agent.py", more)
     # The reset comes while it connects, or right after.
     for mode in ("refuse", "reset"):
         assert found.pop(mode).removesuffix(LATE).endswith(": Connection reset by peer"), mode
