@@ -13,7 +13,7 @@ import tarfile
 
 import pytest
 
-from processes import BINARY, PATIENCE
+from processes import BINARY, PATIENCE, ROOT
 
 AGENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fault_clients")
 # Parts of packages that no agent imports: the workspace would have to carry them.
@@ -48,6 +48,7 @@ TOOL_FAULTS = {
     "drop_fields": {"paths": ["note"]},
     "schema_violation": {"paths": ["total"]},
     "large_response": {"bytes": 5000},
+    "wrong_entity": {"from": "/other"},
 }
 
 LLM_FAULTS = {
@@ -66,6 +67,8 @@ LLM_FAULTS = {
     "tool_arguments": {"how": "rename_keys"},
     "cut_stream": {"after_chunks": 2},
     "hang_stream": {"after_chunks": 2, "delay_ms": 300},
+    "slow_first_token": {"delay_ms": 300},
+    "slow_stream": {"chunk_delay_ms": 300},
 }
 # Calls of a model for each mode: three dialects, streamed and whole.
 CALLS = 6
@@ -79,8 +82,11 @@ SERVICE_FAULTS = [
     {"mode": "error", "sqlstate": "40001", "table": "errors"},
     {"mode": "read_only", "table": "replicas"},
     {"mode": "commit_unknown", "table": "commits"},
+    {"mode": "pause", "table": "pauses", "delay_ms": 300},
+    # Every client has a crash of its own: it asks again until it gets an answer, which no rule is to prevent.
+    {"mode": "restart", "table": "restarts", "statement": ["delete"]},
 ]
-TABLES = "".join(f"CREATE TABLE {name} (id int);" for name in ("resets", "hangs", "slows", "kills", "errors", "replicas", "commits"))
+TABLES = "".join(f"CREATE TABLE {name} (id int);" for name in ("resets", "hangs", "slows", "kills", "errors", "replicas", "commits", "pauses", "restarts"))
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +154,17 @@ def assert_seen(found, expected):
     assert usual == expected
 
 
+def test_every_mode_of_the_language_is_tried():
+    with open(os.path.join(ROOT, "docs", "spec.schema.json")) as file:
+        sections = json.load(file)["$defs"]
+    tried = {
+        "ToolMode": {*TOOL_FAULTS, "connection_refused"},
+        "LlmMode": {*LLM_FAULTS} - {"none"},
+        "ServiceMode": {fault["mode"] for fault in SERVICE_FAULTS},
+    }
+    assert tried == {name: {*sections[name]["properties"]["mode"]["enum"]} for name in tried}
+
+
 def test_http_clients(tmp_path, packages, backend):
     faults = [{"tool": f"lab:GET /{client}/{mode}", "mode": mode, **keys}
               for client in ("requests", "httpx", "curl") for mode, keys in TOOL_FAULTS.items()]
@@ -155,14 +172,17 @@ def test_http_clients(tmp_path, packages, backend):
                ("httpx-retried", "lost_response", None), ("curl-retried", "error", 503)]
     for client, mode, code in retried:
         faults.append({"tool": f"lab:GET /{client}/{mode}", "mode": mode, "times": 1, **({"error_code": code} if code else {})})
-    lab = {"name": "lab", "type": "http_mock", "ports": [80], "routes": [{"path": "/*", "response": {"total": 40, "note": "x"}}]}
-    found = saw(tmp_path, packages, backend, "http_agent.py", {"services": [lab], "chaos": {"tool_faults": faults}}, [",".join(TOOL_FAULTS)])
+    faults.append({"tool": "gone", "mode": "connection_refused"})
+    routes = [{"path": "/other", "response": {"total": 7, "note": "y"}}, {"path": "/*", "response": {"total": 40, "note": "x"}}]
+    services = [{"name": name, "type": "http_mock", "ports": [80], "routes": routes} for name in ("lab", "gone")]
+    found = saw(tmp_path, packages, backend, "http_agent.py", {"services": services, "chaos": {"tool_faults": faults}}, [",".join(TOOL_FAULTS)])
     refused = {"timeout": 0, "connection_reset": 1, "truncated": 2, "lost_response": 0}
     ends = {
         "requests": ["ConnectionError", "ConnectionError", "ChunkedEncodingError"],
         "httpx": ["RemoteProtocolError", "ReadError", "RemoteProtocolError"],
         "curl": ["exit 52", "exit 56", "exit 18"],
     }
+    reset = {"requests": ["ConnectionError"], "httpx": ["ReadError", "WriteError"], "curl": ["exit 55", "exit 56"]}
     everywhere = {
         "error": "503 no JSON, 19 bytes",
         "malformed": "200 no JSON, 45 bytes",
@@ -177,6 +197,7 @@ def test_http_clients(tmp_path, packages, backend):
         "drop_fields": '200 {"total": 40}',
         "schema_violation": '200 {"total": "40", "note": "x"}',
         "large_response": "200 JSON, 5000 bytes",
+        "wrong_entity": '200 {"total": 7, "note": "y"}',
     }
     # A request that got no answer is tried again by requests, which was told so; httpx does that for connecting alone.
     retried = {
@@ -185,6 +206,8 @@ def test_http_clients(tmp_path, packages, backend):
         "curl": {"error retried": "200"},
     }
     for client, broken in ends.items():
+        # The reset comes while the client writes, or while it reads.
+        assert found[client].pop("connection_refused") in reset[client], client
         page = found[client].pop("html_error_page")
         assert page.startswith("504 no JSON"), f"{client}: {page}"
         expected = {mode: broken[how] for mode, how in refused.items()}
@@ -240,12 +263,14 @@ def check_model_call(mode, call, what):
         "tool_arguments": answer(dialect, arguments='{"id_v2": "12"}'),
         "cut_stream": broken,
         "hang_stream": broken,
+        "slow_first_token": answer(dialect),
+        "slow_stream": answer(dialect),
     }
     if mode == "garbage":
         assert "one" not in what and what.endswith(f" {ended} []") and len(what) > 40, f"{mode}, {call}: {what}"
     else:
         assert what == expected[mode], f"{mode}, {call}"
-    assert is_late or mode not in ("timeout", "delay", "hang_stream"), f"{mode}, {call} came early"
+    assert is_late or mode not in ("timeout", "delay", "hang_stream", "slow_first_token", "slow_stream"), f"{mode}, {call} came early"
 
 
 def database(image, environment):
@@ -269,20 +294,24 @@ def test_psycopg(tmp_path, packages, backend):
         "read_only reads": "[(0,)]",
         "commit_unknown": "OperationalError None",
         "commit_unknown kept": "[(1,)]",
+        "pause": f"[]{LATE}",
+        "restart": "OperationalError None",
+        "restart kept": "[(1,)]",
     })
 
 
 def test_mysql_clients(tmp_path, packages, backend):
     environment = {"MARIADB_ROOT_PASSWORD": "secret", "MARIADB_DATABASE": "shop"}
     found = saw(tmp_path, packages, backend, "mysql_agent.py", database(IMAGES[backend]["mariadb"], environment))
-    modes = ["reset", "hang", "slow", "kill_session", "error", "read_only", "read_only reads", "commit_unknown", "commit_unknown kept"]
+    modes = ["reset", "hang", "slow", "kill_session", "error", "read_only", "read_only reads", "commit_unknown", "commit_unknown kept",
+             "pause", "restart", "restart kept"]
     expected = {
         "text": ["OperationalError 2013", f"OperationalError 2013{LATE}", f"(){LATE}", "OperationalError 1053", "OperationalError 1213",
-                 "OperationalError 1290", "((0,),)", "OperationalError 2013", "((1,),)"],
+                 "OperationalError 1290", "((0,),)", "OperationalError 2013", "((1,),)", f"(){LATE}", "OperationalError 2013", "((1,),)"],
         "program": ["ERROR 2013 (HY000)", f"ERROR 2013 (HY000){LATE}", LATE, "ERROR 1053 (08S01)", "ERROR 1213 (40001)", "ERROR 1290 (HY000)",
-                    "0", "ERROR 2013 (HY000)", "2"],
+                    "0", "ERROR 2013 (HY000)", "2", LATE, "ERROR 2013 (HY000)", "2"],
         "prepared": ["OperationalError 2055", f"InterfaceError 2013{LATE}", f"[]{LATE}", "OperationalError 1053", "InternalError 1213",
-                     "DatabaseError 1290", "[(0,)]", "InterfaceError 2013", "[(3,)]"],
+                     "DatabaseError 1290", "[(0,)]", "InterfaceError 2013", "[(3,)]", f"[]{LATE}", "InterfaceError 2013", "[(3,)]"],
     }
     statements = {f"{way} {mode}": what for way, seen in expected.items() for mode, what in zip(modes, seen)}
     # The reset comes while PyMySQL connects, or right after.
@@ -291,7 +320,8 @@ def test_mysql_clients(tmp_path, packages, backend):
 
 
 def test_redis_cli(tmp_path, packages, backend):
-    modes = {"refuse": {}, "reset": {}, "hang": {"delay_ms": 300}, "slow": {"delay_ms": 300}}
+    modes = {"refuse": {}, "reset": {}, "hang": {"delay_ms": 300}, "slow": {"delay_ms": 300}, "pause": {"delay_ms": 300},
+             "restart": {"times": 1}}
     # It connects again by itself, so that each mode has a service of its own, of which every connection is faulted.
     faults = [{"service": mode, "mode": mode, **keys} for mode, keys in modes.items()]
     services = [{"name": name, "image": IMAGES[backend]["redis"]} for name in [*modes, "unharmed"]]
@@ -300,8 +330,12 @@ def test_redis_cli(tmp_path, packages, backend):
     # The reset comes while it connects, or right after.
     for mode in ("refuse", "reset"):
         assert found.pop(mode).removesuffix(LATE).endswith(": Connection reset by peer"), mode
+    restarted = found.pop("restart").removesuffix(LATE)
+    assert restarted == "Error: Server closed the connection" or restarted.endswith(": Connection reset by peer"), restarted
     assert_seen(found, {
         "hang": f"Error: Server closed the connection{LATE}",
         "slow": f"PONG{LATE}",
+        "pause": f"PONG{LATE}",
+        "restart again": "PONG",
         "unharmed": "PONG",
     })
