@@ -50,6 +50,14 @@ def program(statement):
     return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().split("\n")[-1].split(" at line")[0].split(":")[0]
 
 
+def until_answered(act):
+    """What it comes to when the database is back. Each refused connection takes a moment."""
+    deadline = time.monotonic() + 60
+    while "error" in (found := act()).lower() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found.removesuffix(" late")
+
+
 def report(prefix, ask, parameter):
     return {
         f"{prefix} reset": attempt(lambda: ask(f"SELECT * FROM resets WHERE id = {parameter}", *values)),
@@ -61,6 +69,9 @@ def report(prefix, ask, parameter):
         f"{prefix} read_only reads": attempt(lambda: ask("SELECT count(*) FROM replicas")),
         f"{prefix} commit_unknown": attempt(lambda: ask(f"INSERT INTO commits VALUES ({parameter})", *values)),
         f"{prefix} commit_unknown kept": attempt(lambda: ask("SELECT count(*) FROM commits")),
+        f"{prefix} pause": attempt(lambda: ask(f"SELECT * FROM pauses WHERE id = {parameter}", *values)),
+        f"{prefix} restart": attempt(lambda: ask(f"DELETE FROM restarts WHERE id = {parameter}", *values)),
+        f"{prefix} restart kept": until_answered(lambda: attempt(lambda: ask("SELECT count(*) FROM commits"))),
     }
 
 

@@ -32,6 +32,14 @@ def in_transaction():
         return f"{first}, {second}, {connection.execute('SELECT 1').fetchone()}"
 
 
+def until_answered(act):
+    """What it comes to when the database is back. Each refused connection takes a moment."""
+    deadline = time.monotonic() + 60
+    while "Error" in (found := act()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found.removesuffix(" late")
+
+
 def commit():
     with psycopg.connect(WHERE) as connection:
         connection.execute("INSERT INTO commits VALUES (%s)", [1])
@@ -49,5 +57,8 @@ report = {
     "read_only reads": attempt(lambda: ask("SELECT count(*) FROM replicas")),
     "commit_unknown": attempt(commit),
     "commit_unknown kept": attempt(lambda: ask("SELECT count(*) FROM commits")),
+    "pause": attempt(lambda: ask("SELECT * FROM pauses")),
+    "restart": attempt(lambda: ask("DELETE FROM restarts")),
+    "restart kept": until_answered(lambda: attempt(lambda: ask("SELECT count(*) FROM commits"))),
 }
 print(json.dumps(report))
