@@ -63,15 +63,18 @@ section! {
     /// A rule of a contract. The keys of its check stand beside these, with `type` as in Flakestorm, or below `check`.
     ///
     /// ```yaml
-    /// - id: never-invents-prices
-    ///   type: regex
-    ///   pattern: '\$[\d,]+\.\d{2}'
-    ///   negate: true
-    ///   severity: critical
-    ///   when: tool_faults_active
-    /// - id: one-refund
-    ///   guards: state
-    ///   check: { type: sql, service: db, query: SELECT count(*) FROM refunds, equals: 1 }
+    /// contract:
+    ///   name: Finance agent
+    ///   invariants:
+    ///     - id: never-invents-prices
+    ///       type: regex
+    ///       pattern: '\$[\d,]+\.\d{2}'
+    ///       negate: true
+    ///       severity: critical
+    ///       guards: honesty
+    ///     - id: keeps-the-report
+    ///       guards: state
+    ///       check: { type: file_content, path: report.md, contains: ACME }
     /// ```
     pub struct ContractRule {
         /// Its name, unlike that of any other.
