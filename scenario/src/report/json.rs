@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Report, ReportCaveat, Reports, Row, Skipped};
 use crate::regression::RunComparison;
-use crate::result::{Caveat, InvariantResult};
+use crate::result::{Caveat, InvariantResult, ScenarioResult};
 use crate::score::Status;
 use crate::verdict::Outcome;
 
@@ -156,18 +156,7 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         "ran_in": result.ran_in,
         "trace_file": "",
     });
-    if !result.scenario.chaos.is_empty() {
-        scenario["chaos"] = result.scenario.chaos.as_str().into();
-    }
-    if !result.scenario.purpose.is_everything() {
-        scenario["purpose"] = json!(result.scenario.purpose);
-    }
-    if let Some(prompt) = result.scenario.prompt {
-        scenario["prompt"] = prompt.into();
-    }
-    if let Some(fired) = result.faults_fired {
-        scenario["faults_fired"] = fired.into();
-    }
+    add_world(&mut scenario, result);
     if row.status != Status::Pass {
         scenario["reproducer"] = json!({
             "spec_file": report.header.spec_file,
@@ -193,6 +182,22 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         });
     }
     scenario
+}
+
+/// Adds what a scenario without chaos and contract does not have.
+fn add_world(scenario: &mut Json, result: &ScenarioResult) {
+    if !result.scenario.chaos.is_empty() {
+        scenario["chaos"] = result.scenario.chaos.as_str().into();
+    }
+    if !result.scenario.purpose.is_everything() {
+        scenario["purpose"] = json!(result.scenario.purpose);
+    }
+    if let Some(prompt) = result.scenario.prompt {
+        scenario["prompt"] = prompt.into();
+    }
+    if let Some(fired) = result.faults_fired {
+        scenario["faults_fired"] = fired.into();
+    }
 }
 
 fn invariant(invariant: &InvariantResult) -> Json {
