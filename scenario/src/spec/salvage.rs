@@ -12,8 +12,7 @@ use super::path::{Path, Segment};
 use super::yaml::{Entry, Kind, Limits, Node, Span, parse};
 
 /// Values for the sections that must be there.
-const STAND_IN: &str = "version: 1\nid: x\nbase: x\ntask: {prompt: x}\n\
-    invariants: {x-hole: {description: x, check: {type: file_exists, path: x}}}\n";
+const STAND_IN: &str = "version: 1\nid: x\nbase: x\ntask: {prompt: x}\n";
 /// What stands for a broken service: something that every rule accepts.
 const SERVICE: &str = "{name: x-hole, type: http_mock, record: true, ports: [1]}";
 
@@ -105,8 +104,6 @@ fn fill(root: &mut Node, holes: &mut Holes) {
     let Kind::Map(present) = &mut root.kind else { return };
     let Kind::Map(stand_ins) = stand_in(STAND_IN, span) else { return };
     for entry in stand_ins {
-        let is_empty = |value: &Node| entry.key == "invariants" && value.entries().is_some_and(<[Entry]>::is_empty);
-        present.retain(|existing| existing.key != entry.key || !is_empty(&existing.value));
         if !present.iter().any(|existing| existing.key == entry.key) {
             holes.sections.insert(entry.key.clone());
             present.push(entry);
