@@ -12,6 +12,7 @@ mod chaos_option;
 mod compare;
 mod conformance;
 mod connections;
+mod contract;
 mod datasets;
 mod deliveries;
 mod events;

@@ -3,7 +3,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 use maud::{Markup, html};
-use scenario::plan::parameter_text;
+use scenario::plan::{Purpose, parameter_text};
 use scenario::result::{RowStatus, ScenarioResult};
 use scenario::score::Cell;
 use scenario::untrusted;
@@ -120,11 +120,22 @@ fn group(shown: &Shown, parameters: &[String], world: &str, replicas: Option<&Re
     }
 }
 
-/// The parameters of a cell without its chaos cell, each shortened by itself; a spec without a matrix has none.
+/// A cell without its chaos cell: what tells it from others, each shortened by itself; a spec without a matrix has none.
 fn own_parameters(stored: &StoredScenario) -> Vec<String> {
-    let pairs = stored.scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    let pairs: Vec<_> = pairs.map(|pair| untrusted::line(&pair, PARAMETER)).collect();
+    let pairs = pairs_of(stored);
     if pairs.is_empty() { vec!["all".to_owned()] } else { pairs }
+}
+
+/// What tells a cell from others in its world: its parameters, the contract's rule that it is run for, and its prompt.
+fn pairs_of(stored: &StoredScenario) -> Vec<String> {
+    let scenario = &stored.scenario;
+    let pairs = scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
+    let rule = match &scenario.purpose {
+        Purpose::Invariant(id) => Some(format!("rule={id}")),
+        Purpose::Everything | Purpose::Baseline => None,
+    };
+    let prompt = scenario.prompt.map(|index| format!("prompt={index}"));
+    pairs.chain(rule).chain(prompt).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
 }
 
 /// The chaos cell and the parameters of a cell; the only cell of a spec without a matrix has none.
@@ -133,8 +144,7 @@ pub(super) fn parameters(stored: &StoredScenario) -> Vec<String> {
     if chaos.is_empty() {
         return own_parameters(stored);
     }
-    let own = own_parameters(stored).into_iter().filter(|_| !stored.scenario.parameters.is_empty());
-    std::iter::once(untrusted::line(&format!("chaos={chaos}"), PARAMETER)).chain(own).collect()
+    std::iter::once(untrusted::line(&format!("chaos={chaos}"), PARAMETER)).chain(pairs_of(stored)).collect()
 }
 
 /// The parameters of a cell, one below the other.
