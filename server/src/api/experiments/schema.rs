@@ -136,6 +136,10 @@ pub(crate) struct RunResults {
     metrics: Value,
     /// The cells of the matrix.
     cells: Vec<Value>,
+    /// What became of the spec's contract: `resilience_score`, `passed`, `critical_failed`, `cells` and `outcomes`. Not there
+    /// without one.
+    #[schema(required = false, value_type = Option<Object>)]
+    contract: Option<Value>,
     /// What readers must know to see what the results are worth: `kind`, `message`, and how many `scenarios` have it.
     #[schema(required = false)]
     caveats: Vec<Value>,
@@ -168,6 +172,18 @@ pub(crate) struct ScenarioResultBody {
     /// The parameters of its cell.
     #[schema(value_type = Object)]
     parameters: Value,
+    /// The chaos cell, where there is one.
+    #[schema(required = false)]
+    chaos: Option<String>,
+    /// The rule of the contract that it was run for, as `{"invariant": ID}`; not there when it was run for all that the spec says.
+    #[schema(required = false, value_type = Option<Object>)]
+    purpose: Option<Value>,
+    /// Which of several prompts the agent got, from 0.
+    #[schema(required = false)]
+    prompt: Option<u32>,
+    /// How often a fault fired, where there was a rule for any.
+    #[schema(required = false)]
+    faults_fired: Option<u64>,
     /// Which repetition of its cell.
     replica: u32,
     /// What decides everything that is left to chance.
