@@ -8,6 +8,7 @@ mod ci_commands;
 mod commands;
 mod compare_command;
 mod compared_everywhere;
+mod contract_catalogue;
 mod contracts;
 mod debugging;
 mod doctor_command;

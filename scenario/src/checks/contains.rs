@@ -84,7 +84,7 @@ fn contains_one_of(values: &[&Filled], input_from: &InputFrom, case: &Case<'_>) 
     let more =
         if values.len() > MOST_NAMED { format!(" or {} others", values.len() - MOST_NAMED) } else { String::new() };
     let expected = format!("{}{more}", named.join(" or "));
-    Ok(Verdict::failed(format!("expected {} to contain {expected}, found {}", input.name(), input.excerpt())))
+    Ok(input.not_found(format!("expected {} to contain {expected}, found {}", input.name(), input.excerpt())))
 }
 
 /// The text with templates filled, which must leave something to look for.

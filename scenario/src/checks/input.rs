@@ -123,6 +123,11 @@ impl Input {
         Err(Box::new(Verdict::unproven(message)))
     }
 
+    /// The verdict when something is in none of the pieces. It may be in a part that was not kept, so that this proves no absence.
+    pub(super) fn not_found(&self, message: String) -> Verdict {
+        if self.missing.is_some() { Verdict::unproven(message) } else { Verdict::failed(message) }
+    }
+
     /// The pieces that were kept: the whole text, or its beginning and its end.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
         [self.captured.head.as_str()].into_iter().chain(self.captured.tail.as_deref())

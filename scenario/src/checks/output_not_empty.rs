@@ -40,7 +40,7 @@ impl OutputNotEmpty {
             return Verdict::passed();
         }
         let found = if input.pieces().all(str::is_empty) { "nothing".to_owned() } else { input.excerpt() };
-        Verdict::failed(format!("expected something in {}, found {found}", input.name()))
+        input.not_found(format!("expected something in {}, found {found}", input.name()))
     }
 }
 

@@ -254,6 +254,21 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_prompts_is_a_cell_of_its_own() {
+        let text = "version: 1\nid: test\nbase: debian\ntask: {prompts: [first, second]}\nagent: {type: noop}\n\
+            invariants: {x: {description: x, check: {type: file_exists, path: x}}}\nparallelism: {replicas: 2}\n";
+        let spec = load(text, None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let told =
+            plan.scenarios.iter().map(|one| (one.id.to_string(), one.prompt_of(&spec).map(|text| text.source())));
+        let told: Vec<_> = told.map(|(id, prompt)| format!("{id} {}", prompt.unwrap_or_default())).collect();
+        assert_eq!(
+            told,
+            ["default-p0-r0 first", "default-p0-r1 first", "default-p1-r0 second", "default-p1-r1 second"]
+        );
+    }
+
+    #[test]
     fn a_matrix_is_a_list_of_cells_or_a_product() {
         assert_eq!(ids("{matrix: [{model: a}, {model: b}], replicas: 2}").len(), 4);
         let product = ids("{matrix: {x: [1, 2], y: [a, b, c]}}");

@@ -11,19 +11,19 @@ use crate::spec::sections::{Contract, ContractInvariant, Guards, Isolation};
 pub struct Judged<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What it means, for people.
+    /// Its meaning, for people.
     pub description: &'a str,
-    /// How much it counts in the composite.
+    /// Its weight in the composite.
     pub weight: f64,
-    /// Whether the scenario fails when it is not fully met.
+    /// True when the scenario fails unless it is fully met.
     pub gate: bool,
-    /// Whether it holds when its check does not.
+    /// True when it holds exactly when its check does not.
     pub negate: bool,
-    /// What is lost when it does not hold.
+    /// The thing that is lost when it does not hold.
     pub guards: Guards,
-    /// How it is tested.
+    /// Its check.
     pub check: &'a Check,
-    /// Whether it is a rule of a contract beside the spec's own invariants, which alone decide about the scenario.
+    /// True for a rule of a contract beside the spec's own invariants, which alone decide about the scenario.
     pub is_beside: bool,
 }
 

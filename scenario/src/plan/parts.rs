@@ -7,11 +7,11 @@ use crate::spec::sections::{Contract, ContractInvariant, Isolation};
 /// Runs of a chaos cell that differ in nothing but their replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// What they are for.
+    /// Their purpose.
     pub(super) purpose: Purpose,
-    /// Which of several prompts the agent gets.
+    /// The index of the prompt, where there are several.
     pub(super) prompt: Option<u32>,
-    /// How many there are.
+    /// Their number.
     pub(super) replicas: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario is run for: all that the spec says about its cell, or one rule of its contract.
+//! The purpose of a scenario: all that the spec says about its cell, or one rule of its contract.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::spec::Sections;
 use crate::spec::sections::{Chaos, ContractInvariant};
 use crate::spec::types::Filled;
 
-/// What a scenario is run for.
+/// The purpose of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {

@@ -6,7 +6,7 @@ use super::Report;
 use crate::score::{CellStatus, ContractCell, ContractScore};
 use crate::untrusted;
 
-/// How long a message may be.
+/// The length at which messages are cut.
 const MOST_MESSAGE: usize = 500;
 
 /// The contract of a report as a suite of its own: a test case for each cell.

@@ -309,7 +309,7 @@ mod tests {
 
     use super::{RowStatus, ScenarioResult};
     use crate::checks::testing::{command, files, text_file};
-    use crate::evidence::{Answer, Evidence, Exit, Fired, Leak, Limit};
+    use crate::evidence::{AgentRecord, Answer, Captured, Evidence, Exit, Fired, Leak, Limit};
     use crate::plan::{PlanOptions, expand};
     use crate::spec::load;
     use crate::verdict::ErrorKind;
@@ -469,5 +469,24 @@ scoring: {pass_threshold: 0.75}
             (nothing.status, nothing.error.map(|error| error.kind)),
             (RowStatus::Error, Some(ErrorKind::Infrastructure))
         );
+    }
+
+    #[test]
+    fn a_negated_check_fails_where_a_part_of_the_output_proves_nothing() {
+        let text = SPEC.replace("secrets: [KEY]\nforbidden: {secrets_in_logs: deny}\n", "");
+        let script = "  script: {description: x, check: {type: custom, script: x.py, runs_in: sandbox}}\n";
+        let note = text[text.find("  note:").expect("the note")..].split('\n').next().expect("a line");
+        let text =
+            text.replace(script, "  quiet: {description: x, negate: true, check: {type: contains, value: secret}}\n");
+        let spec = load(&text.replace(&format!("{note}\n"), ""), None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let status = |stdout: Captured| {
+            let agent = AgentRecord { stdout, ..AgentRecord::default() };
+            ScenarioResult::judge(&spec, &plan.scenarios[0], &Evidence { agent, ..Evidence::default() }).status
+        };
+        assert_eq!(status(Captured::from("all is well")), RowStatus::Pass);
+        assert_eq!(status(Captured::from("the Secret is 7")), RowStatus::Fail);
+        let cut = Captured { head: "all".to_owned(), tail: Some("well".to_owned()), dropped_bytes: 9 };
+        assert_eq!(status(cut), RowStatus::Fail);
     }
 }

@@ -141,3 +141,20 @@ impl Verdict {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ErrorCause, Verdict};
+
+    #[test]
+    fn the_opposite_of_a_verdict_is_no_guess() {
+        let failed = Verdict::passed().negated("regex");
+        assert_eq!((failed.is_passed(), failed.score), (false, 0.0));
+        assert_eq!(failed.message, "expected `regex` not to hold (`negate`), and it does");
+        let passed = Verdict::failed("expected a, found b").negated("regex");
+        assert_eq!((passed.is_passed(), passed.score, passed.reason.as_str()), (true, 1.0, "expected a, found b"));
+        for unsure in [Verdict::unproven("a part only"), Verdict::errored(ErrorCause::JudgeUnavailable, "no reply")] {
+            assert_eq!(unsure.clone().negated("regex"), unsure);
+        }
+    }
+}

@@ -7,11 +7,11 @@ use super::table;
 use crate::score::{CellStatus, ContractScore, ContractVerdict};
 use crate::untrusted;
 
-/// How many cells that do not hold are told with their reasons.
+/// The most cells that are told with their reasons.
 const MOST_REASONS: usize = 20;
-/// How long a reason may be.
+/// The length at which reasons are cut.
 const MOST_REASON: usize = 300;
-/// How long a name may be.
+/// The length at which names are cut.
 const MOST_NAME: usize = 60;
 
 /// The contract of a report; nothing when it has none.
@@ -43,7 +43,7 @@ fn word(status: CellStatus) -> &'static str {
     }
 }
 
-/// Why cells do not hold, or prove nothing.
+/// The reasons why cells do not hold, or prove nothing.
 fn reasons(contract: &ContractScore) -> String {
     let is_told = |status: CellStatus| !matches!(status, CellStatus::Pass | CellStatus::Skipped | CellStatus::Pending);
     let told: Vec<_> = contract.cells.iter().filter(|cell| is_told(cell.status)).collect();

@@ -23,21 +23,21 @@ pub struct ContractCell {
     /// The parameters.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub parameters: IndexMap<String, Json>,
-    /// How bad it is when it does not hold.
+    /// The severity of the rule.
     pub severity: Severity,
-    /// Whether it holds.
+    /// Its status.
     pub status: CellStatus,
-    /// What it came to; `None` in a world without faults, and where it was not judged.
+    /// The outcome; `None` in a world without faults, and where it was not judged.
     #[serde(default)]
     pub outcome: Option<Outcome>,
-    /// Why it does not hold, or could not be told.
+    /// The reason why it does not hold, or could not be told.
     #[serde(default)]
     pub reason: String,
-    /// How many runs it was judged in.
+    /// The number of runs in which it was judged.
     pub trials: usize,
-    /// In how many of them it held.
+    /// The number of those in which it held.
     pub held: usize,
-    /// How often a fault fired in its runs.
+    /// The number of faults that fired in its runs.
     #[serde(default)]
     pub faults_fired: u64,
     /// The longest that an agent took in its runs.
@@ -48,9 +48,12 @@ pub struct ContractCell {
     pub tokens: u64,
     /// Its runs.
     pub scenarios: Vec<ScenarioId>,
+    /// The first of its runs that says why it does not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<ScenarioId>,
 }
 
-/// Whether a rule holds in a world.
+/// The status of a rule in a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellStatus {
@@ -71,7 +74,7 @@ pub enum CellStatus {
 }
 
 impl CellStatus {
-    /// Whether it holds; `None` when that was not judged.
+    /// True when it holds; `None` when that was not judged.
     #[must_use]
     pub const fn holds(self) -> Option<bool> {
         match self {
@@ -102,7 +105,7 @@ impl CellStatus {
     }
 }
 
-/// What one run says about a rule.
+/// The result of a rule in one run.
 struct Trial<'a> {
     status: CellStatus,
     reason: String,
@@ -131,6 +134,7 @@ pub(super) fn cell(
         latency_ms: 0,
         tokens: 0,
         scenarios: Vec::new(),
+        shown_by: None,
     };
     let faults = spec.chaos_of(&world.chaos);
     if !rule.rule.when.holds_in(&faults) {
@@ -151,6 +155,8 @@ pub(super) fn cell(
     cell.latency_ms = trials.iter().map(|trial| trial.result.wall_ms).max().unwrap_or(0);
     cell.tokens = trials.iter().map(|trial| trial.result.usage.tokens()).sum();
     (cell.status, cell.reason) = together(spec, &planned, &trials);
+    cell.shown_by =
+        trials.iter().find(|trial| trial.status == cell.status).map(|trial| trial.result.scenario.id.clone());
     cell.outcome = Outcome::of_cell(spec, rule, &cell, trials.iter().map(|trial| trial.result));
     Some(cell)
 }
@@ -174,7 +180,7 @@ fn is_of(spec: &Spec, scenario: &Scenario, rule: &ContractInvariant) -> bool {
     }
 }
 
-/// What a run says about a rule. An agent that broke a limit is judged by what it left, as one that crashed; an offence against the
+/// Judges a rule by one run. An agent that broke a limit is judged by what it left, as one that crashed; an offence against the
 /// sandbox or a `forbidden` rule leaves nothing that could be judged in its favour.
 fn trial<'a>(rule: &ContractInvariant, result: &'a ScenarioResult) -> Trial<'a> {
     let found = result.invariants.iter().find(|one| one.name == id(rule));
@@ -206,7 +212,7 @@ fn why(result: &ScenarioResult) -> String {
     result.error.as_ref().map_or_else(|| "the rule was not judged".to_owned(), ToString::to_string)
 }
 
-/// What all runs of a cell say together: those of one prompt as `scoring.replica_aggregation` says, and a rule must hold for every
+/// Puts all runs of a cell together: those of one prompt as `scoring.replica_aggregation` says, and a rule must hold for every
 /// prompt.
 fn together(spec: &Spec, planned: &[&Scenario], trials: &[Trial<'_>]) -> (CellStatus, String) {
     let mut by_prompt: IndexMap<Option<u32>, usize> = IndexMap::new();
@@ -230,7 +236,7 @@ fn together(spec: &Spec, planned: &[&Scenario], trials: &[Trial<'_>]) -> (CellSt
     of_prompts.min_by_key(|(status, _)| place(*status)).unwrap_or((CellStatus::Pending, String::new()))
 }
 
-/// What the runs of a cell with one prompt say together.
+/// Puts the runs of a cell with one prompt together.
 fn of_prompt(spec: &Spec, planned: usize, trials: &[&Trial<'_>]) -> (CellStatus, String) {
     let outcomes = trials.iter().map(|trial| match trial.status.holds() {
         Some(true) => TrialOutcome::Held,

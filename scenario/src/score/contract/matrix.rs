@@ -20,7 +20,7 @@ pub struct ContractMatrix<'a> {
 pub struct MatrixRow<'a> {
     /// The rule.
     pub invariant: &'a str,
-    /// How bad it is when it does not hold.
+    /// Its severity.
     pub severity: Severity,
     /// Its cells.
     pub cells: Vec<Option<&'a ContractCell>>,
@@ -65,14 +65,14 @@ impl ContractScore {
 }
 
 impl ContractCell {
-    /// What its world is called: its chaos cell, and the parameters where there are any.
+    /// The name of its world: its chaos cell, and the parameters where there are any.
     #[must_use]
     pub fn world(&self) -> String {
         world_name(&self.scenario, &self.parameters)
     }
 }
 
-/// What a world is called.
+/// The name of a world.
 pub(super) fn world_name(chaos: &str, parameters: &IndexMap<String, serde_json::Value>) -> String {
     let chaos = if chaos.is_empty() { "default" } else { chaos };
     let pairs: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value))).collect();

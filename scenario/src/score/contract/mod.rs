@@ -1,4 +1,4 @@
-//! What became of a contract: a matrix of its rules and the chaos cells, a resilience score, and a verdict.
+//! The score of a contract: a matrix of its rules and the chaos cells, a resilience score, and a verdict.
 //!
 //! Everything here is computed from the results of scenarios, so that a stored run can be scored again.
 
@@ -22,7 +22,7 @@ use crate::result::ScenarioResult;
 use crate::spec::Spec;
 use crate::spec::sections::{Contract, ContractInvariant, Severity};
 
-/// What became of a contract.
+/// The score of a contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContractScore {
     /// Its name.
@@ -32,19 +32,19 @@ pub struct ContractScore {
     /// The score that it needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
-    /// Whether it passed.
+    /// True when it passed.
     pub passed: bool,
-    /// Whether a critical rule failed.
+    /// True when a critical rule failed.
     pub critical_failed: bool,
-    /// Whether it passed, failed, could not be told or has not ended.
+    /// Its verdict.
     pub verdict: ContractVerdict,
     /// The cells: each rule in each world, in the order of the spec.
     pub cells: Vec<ContractCell>,
-    /// What each world with faults came to.
+    /// The outcome of each world with faults.
     pub outcomes: Vec<ChaosOutcome>,
 }
 
-/// Whether a contract passed.
+/// The verdict of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContractVerdict {
@@ -164,7 +164,7 @@ impl ContractCell {
     }
 }
 
-/// What a rule is called.
+/// The name of a rule.
 fn id(rule: &ContractInvariant) -> &str {
     rule.rule.id.as_str()
 }

@@ -1,4 +1,4 @@
-//! What a world with faults came to: whether the agent recovered, failed safe, made something up or broke something.
+//! Outcomes of worlds with faults: the agent recovered, failed safe, made something up or broke something.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::spec::Spec;
 use crate::spec::sections::{ContractInvariant, Guards};
 use crate::verdict;
 
-/// What came of faults, from good to bad.
+/// The outcome of faults, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -26,7 +26,7 @@ pub enum Outcome {
     Corrupted,
 }
 
-/// What a world with faults came to.
+/// The outcome of a world with faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChaosOutcome {
     /// The name of the chaos cell.
@@ -42,7 +42,7 @@ pub struct ChaosOutcome {
 }
 
 impl ChaosOutcome {
-    /// What its world is called.
+    /// The name of its world.
     #[must_use]
     pub fn world(&self) -> String {
         world_name(&self.scenario, &self.parameters)
@@ -61,7 +61,7 @@ impl Outcome {
         }
     }
 
-    /// What it means when an invariant does not hold.
+    /// The outcome when an invariant that guards this does not hold.
     fn of_guard(guards: Guards) -> Self {
         match guards {
             Guards::Task => Self::Degraded,
@@ -70,7 +70,7 @@ impl Outcome {
         }
     }
 
-    /// What a rule in a world with faults came to.
+    /// The outcome of a rule in a world with faults.
     pub(super) fn of_cell<'a>(
         spec: &Spec,
         rule: &ContractInvariant,
@@ -94,7 +94,7 @@ fn is_forbidden(row: &ScenarioResult) -> bool {
     row.forbidden.iter().any(|rule| rule.violated) || !row.offences.is_empty()
 }
 
-/// What a world with faults came to: the worst of the contract's rules and of the spec's own invariants. `None` without faults, and
+/// The outcome of a world with faults: the worst of the contract's rules and of the spec's own invariants. `None` without faults, and
 /// where nothing was judged.
 pub(super) fn of_world(
     spec: &Spec,
@@ -112,7 +112,7 @@ pub(super) fn of_world(
     Some(ChaosOutcome { scenario, parameters, outcome, lost: Vec::new() })
 }
 
-/// What the spec's own invariants say about a run.
+/// The outcomes of a run by the spec's own invariants.
 fn of_row(spec: &Spec, row: &ScenarioResult) -> Vec<Outcome> {
     let forbidden = is_forbidden(row).then_some(Outcome::Corrupted);
     let missed = row.invariants.iter().filter(|one| one.verdict.outcome == verdict::Outcome::Failed);

@@ -172,3 +172,38 @@ impl When {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ContractInvariant, When};
+    use crate::checks::testing::read;
+    use crate::spec::load;
+
+    #[test]
+    fn a_rule_has_the_keys_of_its_check_beside_its_own_or_below_check() {
+        let flat: ContractInvariant = read("{id: quick, severity: high, when: no_chaos, type: latency, max_ms: 5}");
+        let nested: ContractInvariant =
+            read("{id: quick, severity: high, when: no_chaos, check: {type: latency, max_ms: 5}}");
+        assert_eq!(flat, nested);
+        assert_eq!((flat.rule.when, flat.rule.negate, flat.check.word()), (When::NoChaos, false, "latency"));
+    }
+
+    fn findings(rule: &str) -> Vec<String> {
+        let text = format!(
+            "version: 1\nid: test\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+             contract: {{name: x, invariants: [{rule}]}}\n"
+        );
+        let loaded = load(&text, None);
+        loaded.diagnostics.iter().map(|finding| format!("{} {}", finding.path, finding.message)).collect()
+    }
+
+    #[test]
+    fn a_rule_is_not_written_in_both_ways_and_misspelt_keys_are_told() {
+        assert_eq!(findings("{id: x, type: completes}"), Vec::<String>::new());
+        let both = findings("{id: x, type: completes, check: {type: completes}}");
+        assert_eq!(both, ["contract.invariants[0].type unknown key `type`"]);
+        let misspelt = findings("{id: x, severty: high, type: completes}");
+        assert_eq!(misspelt, ["contract.invariants[0].severty unknown key `severty`"]);
+        assert_eq!(findings("{id: x}"), ["contract.invariants[0] the key `type` is missing"]);
+    }
+}

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use super::rules::Rules;
 use crate::spec::code::Code;
+use crate::spec::path::Path;
 use crate::spec::sections::{Chaos, Contract, ContractInvariant};
 
 pub(super) fn check(rules: &mut Rules<'_>) {
     let Some(contract) = &rules.spec.contract else { return };
     let mut rules = rules.at("contract");
     check_matrix(&mut rules, contract);
+    check_replicas(&mut rules);
     let mut names = BTreeSet::new();
     for (index, invariant) in contract.invariants.iter().enumerate() {
         let mut list = rules.at("invariants");
@@ -33,6 +35,16 @@ fn check_matrix(rules: &mut Rules<'_>, contract: &Contract) {
     if contract.require_fired && !worlds(rules).iter().any(Chaos::has_faults) {
         let message = "there is no fault that could fire, so no cell could be conclusive";
         rules.at("require_fired").report_key(Code::NeverFires, message, Some("add a fault, or remove `require_fired`"));
+    }
+}
+
+/// A spec with a contract alone says how often it is run in the contract.
+fn check_replicas(rules: &mut Rules<'_>) {
+    let spec = rules.spec;
+    if spec.invariants.is_empty() && spec.parallelism.replicas.count() > 1 && !rules.holes.has_broken_invariant() {
+        let message = "a contract says in `repeat` how often its cells are run, and there is nothing else to run";
+        let place = Path::from(["parallelism", "replicas"]);
+        rules.moved(place).report_key(Code::NoEffect, message, Some("use `contract.repeat`"));
     }
 }
 

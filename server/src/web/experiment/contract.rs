@@ -6,9 +6,9 @@ use scenario::score::{CellStatus, ContractCell, ContractScore, ContractVerdict};
 use super::Shown;
 use crate::web::untrusted_html;
 
-/// How many characters of a name are shown.
+/// The length at which names are cut.
 const NAME: usize = 60;
-/// How many characters of a reason are shown.
+/// The length at which reasons are cut.
 const REASON: usize = 300;
 
 /// The contract of a run; nothing when it has none.
@@ -58,14 +58,14 @@ fn matrix(shown: &Shown, contract: &ContractScore) -> Markup {
     }
 }
 
-/// How a rule stands in a world, and the way to the run that says so.
+/// The status of a rule in a world, and a link to the run that shows it.
 fn field(shown: &Shown, cell: Option<&ContractCell>) -> Markup {
     let Some(cell) = cell else { return html! { td {} } };
     let held = if cell.trials > 1 { format!(" {}/{}", cell.held, cell.trials) } else { String::new() };
     let word = format!("{}{held}", cell.status.word());
     html! {
         td class=(class(cell.status)) {
-            @match cell.scenarios.first() {
+            @match cell.shown_by.as_ref().or(cell.scenarios.first()) {
                 Some(scenario) => { a href=(shown.link(scenario.as_str())) { (word) } },
                 None => { (word) },
             }
@@ -83,7 +83,7 @@ const fn class(status: CellStatus) -> &'static str {
     }
 }
 
-/// What the worlds with faults came to: a bar with a part for each, from good to bad, and each of them in words.
+/// The outcomes of worlds with faults: a bar with a part for each, from good to bad, and each of them in words.
 fn outcomes(contract: &ContractScore) -> Markup {
     if contract.outcomes.is_empty() {
         return html! {};
@@ -102,14 +102,14 @@ fn outcomes(contract: &ContractScore) -> Markup {
     }
 }
 
-/// Why rules do not hold, or prove nothing.
+/// The reasons why rules do not hold, or prove nothing.
 fn reasons(shown: &Shown, contract: &ContractScore) -> Markup {
     let is_told = |cell: &&ContractCell| !cell.reason.is_empty() && cell.status != CellStatus::Skipped;
     let told: Vec<_> = contract.cells.iter().filter(is_told).collect();
     html! {
         @if !told.is_empty() { ul { @for cell in told { li {
             strong { (cell.status.word()) } " "
-            @match cell.scenarios.first() {
+            @match cell.shown_by.as_ref().or(cell.scenarios.first()) {
                 Some(scenario) => { a href=(shown.link(scenario.as_str())) { (untrusted_html::line(&cell.invariant, NAME)) } },
                 None => { (untrusted_html::line(&cell.invariant, NAME)) },
             }
