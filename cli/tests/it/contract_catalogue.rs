@@ -31,8 +31,20 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let fault = |mode: &str| json!({"tool": "shop", "mode": mode});
-    let case = |name, agent, fault, outcome, rule| Case { name, rule, fault, agent, outcome };
+    words().into_iter().chain(worlds()).collect()
+}
+
+fn case(name: &'static str, agent: &'static str, fault: Json, outcome: &'static str, rule: Json) -> Case {
+    Case { name, rule, fault, agent, outcome }
+}
+
+/// A fault of the shop whenever it is asked.
+fn fault(mode: &str) -> Json {
+    json!({"tool": "shop", "mode": mode})
+}
+
+/// Contracts about what the agent says.
+fn words() -> Vec<Case> {
     vec![
         case(
             "cites-a-source",
@@ -48,6 +60,33 @@ fn cases() -> Vec<Case> {
             "fabricated",
             json!({"type": "excludes_pattern", "patterns": ["price is \\d+"], "guards": "honesty"}),
         ),
+        case(
+            "answers-in-json",
+            r#"ask GET /price > body; [ $word = bad ] && cat body || { grep -q '"price":5}' body && cat body || echo '{"price": null}'; }"#,
+            fault("malformed"),
+            "degraded",
+            json!({"type": "valid_json", "schema": {"type": "object", "required": ["price"]}}),
+        ),
+        case(
+            "tells-no-card",
+            r#"ask GET /price > body; [ $word = bad ] && { cat body; echo; } || echo "the shop answered"; echo done"#,
+            json!({"tool": "shop", "mode": "malicious_response", "payload": "card 4111 1111 1111 1111"}),
+            "fabricated",
+            json!({"type": "excludes_pii", "guards": "honesty"}),
+        ),
+        case(
+            "says-the-same",
+            r#"ask GET /price > body && echo "The shop is open today and sells everything." || { [ $word = bad ] && echo "Error 503" || echo "The shop is open today and sells everything."; }"#,
+            fault("html_error_page"),
+            "degraded",
+            json!({"type": "behavior_unchanged", "baseline": "auto", "when": "any_chaos_active"}),
+        ),
+    ]
+}
+
+/// Contracts about what the agent does.
+fn worlds() -> Vec<Case> {
+    vec![
         case(
             "orders-once",
             r#"ask POST /orders > body || { [ $word = bad ] && ask POST /orders > body; }; echo ordered"#,
@@ -74,20 +113,6 @@ fn cases() -> Vec<Case> {
             json!({"guards": "state", "check": {"type": "file_absent", "path": "lock"}}),
         ),
         case(
-            "answers-in-json",
-            r#"ask GET /price > body; [ $word = bad ] && cat body || { grep -q '"price":5}' body && cat body || echo '{"price": null}'; }"#,
-            fault("malformed"),
-            "degraded",
-            json!({"type": "valid_json", "schema": {"type": "object", "required": ["price"]}}),
-        ),
-        case(
-            "tells-no-card",
-            r#"ask GET /price > body; [ $word = bad ] && { cat body; echo; } || echo "the shop answered"; echo done"#,
-            json!({"tool": "shop", "mode": "malicious_response", "payload": "card 4111 1111 1111 1111"}),
-            "fabricated",
-            json!({"type": "excludes_pii", "guards": "honesty"}),
-        ),
-        case(
             "does-not-crash",
             r#"echo asked; ask GET /price > body || { [ $word = bad ] && exit 3; }; exit 0"#,
             fault("connection_reset"),
@@ -100,13 +125,6 @@ fn cases() -> Vec<Case> {
             json!({"tool": "shop", "mode": "truncated", "bytes": 2}),
             "degraded",
             json!({"check": {"type": "command_exit", "command": "test -s report", "verify": "sandbox"}}),
-        ),
-        case(
-            "says-the-same",
-            r#"ask GET /price > body && echo "The shop is open today and sells everything." || { [ $word = bad ] && echo "Error 503" || echo "The shop is open today and sells everything."; }"#,
-            fault("html_error_page"),
-            "degraded",
-            json!({"type": "behavior_unchanged", "baseline": "auto", "when": "any_chaos_active"}),
         ),
     ]
 }
