@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::similarity::{judge_similarity, validate_expected};
+use super::similarity::{has_words, judge_similarity, validate_expected};
 use super::{Case, InputFrom};
 use crate::evidence::Probe;
 use crate::spec::code::Code;
@@ -79,16 +79,31 @@ impl BehaviorUnchanged {
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
         let baseline = match &self.baseline {
-            Baseline::Text(text) => Some(text.render(case.values)),
-            Baseline::Auto => case.baseline.map(ToOwned::to_owned),
+            Baseline::Text(text) => Ok(text.render(case.values)),
+            Baseline::Auto => clean_output(case),
         };
-        let Some(baseline) = baseline else {
-            let message = "no baseline: there is no whole output of a run without faults to compare with";
-            return Verdict::errored(ErrorCause::MissingBaseline, message);
-        };
-        judge_similarity(&baseline, self.similarity_threshold, &self.input_from, case)
-            .unwrap_or_else(|verdict| *verdict)
+        let compared = baseline
+            .and_then(|baseline| judge_similarity(&baseline, self.similarity_threshold, &self.input_from, case));
+        compared.unwrap_or_else(|verdict| *verdict)
     }
+}
+
+/// What the agent printed without faults. That it printed nothing to compare with, or too much, is its own doing, and that there was
+/// no such run is not.
+fn clean_output(case: &Case<'_>) -> Result<String, Box<Verdict>> {
+    let Some(printed) = case.baseline else {
+        let message = "no baseline: there was no run without faults to compare with";
+        return Err(Box::new(Verdict::errored(ErrorCause::MissingBaseline, message)));
+    };
+    if !printed.is_complete() {
+        let message = "the output of the run without faults is known in part only, so nothing can be compared with it";
+        return Err(Box::new(Verdict::unproven(message)));
+    }
+    if !has_words(&printed.head) {
+        let message = "the run without faults printed no letter and no digit, so nothing is similar to it";
+        return Err(Box::new(Verdict::failed(message)));
+    }
+    Ok(printed.head.clone())
 }
 
 impl Readable for Baseline {
@@ -139,7 +154,9 @@ mod tests {
         assert_eq!(judge_against(AUTO, "The balance is 120 euros.", "no idea").outcome, Outcome::Failed);
         let verdict = output(AUTO, "the balance is 120 euros");
         assert_eq!(verdict.outcome, Outcome::Errored(ErrorKind::Check));
-        insta::assert_snapshot!(verdict.message, @"no baseline: there is no whole output of a run without faults to compare with");
+        insta::assert_snapshot!(verdict.message, @"no baseline: there was no run without faults to compare with");
+        let silent = judge_against(AUTO, "...", "");
+        assert_eq!(silent.outcome, Outcome::Failed, "an agent that says nothing in any world is no error of ours");
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub use sql::{Sql, SqlQuery};
 pub use valid_json::{JsonSchema, ValidJson};
 pub use verify::{FreshWith, Verify};
 
-use crate::evidence::{Answer, Evidence, Probe};
+use crate::evidence::{Answer, Captured, Evidence, Probe};
 use crate::plan::Values;
 use crate::spec::section::tagged;
 use crate::spec::validate::Rules;
@@ -117,7 +117,7 @@ pub struct Case<'a> {
     /// What templates become.
     pub values: &'a Values<'a>,
     /// The output of a run without faults, for the check that compares with it.
-    pub baseline: Option<&'a str>,
+    pub baseline: Option<&'a Captured>,
 }
 
 impl Check {

@@ -70,7 +70,7 @@ impl Similarity {
 
 /// Reports an expected text without a word; `rules` stand at it.
 pub(super) fn validate_expected(expected: &Filled, rules: &mut Rules<'_>) {
-    if expected.as_literal().is_some_and(|text| words(&normalised(text)).is_empty()) {
+    if expected.as_literal().is_some_and(|text| !has_words(text)) {
         rules.report(Code::InvalidValue, "the text has no letter and no digit, so nothing is similar to it", None);
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn judge_similarity(
     input_from: &InputFrom,
     case: &Case<'_>,
 ) -> Result<Verdict, Box<Verdict>> {
-    if words(&normalised(expected)).is_empty() {
+    if !has_words(expected) {
         let message = "the text to compare with has no letter and no digit, so nothing is similar to it";
         return Err(Box::new(Verdict::errored(ErrorCause::UnusableCheck, message)));
     }
@@ -100,6 +100,11 @@ pub(super) fn judge_similarity(
         ))
     };
     Ok(verdict.with_detail("similarity", similarity).with_detail("method", "lexical"))
+}
+
+/// Tells if there is something in a text that another can be similar to.
+pub(super) fn has_words(text: &str) -> bool {
+    !words(&normalised(text)).is_empty()
 }
 
 /// How similar two texts are, from 0 to 1, with four decimals.

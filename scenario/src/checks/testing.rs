@@ -57,10 +57,10 @@ pub(crate) fn judge(check: &str, answers: &[Answer], evidence: &Evidence) -> Ver
 
 /// Judges `check` by what an agent printed, beside what it printed in a run without faults.
 pub(crate) fn judge_against(check: &str, baseline: &str, printed: &str) -> Verdict {
-    judge_case(check, &[], &printed_evidence(Captured::from(printed)), Some(baseline))
+    judge_case(check, &[], &printed_evidence(Captured::from(printed)), Some(&Captured::from(baseline)))
 }
 
-fn judge_case(check: &str, answers: &[Answer], evidence: &Evidence, baseline: Option<&str>) -> Verdict {
+fn judge_case(check: &str, answers: &[Answer], evidence: &Evidence, baseline: Option<&Captured>) -> Verdict {
     let spec = spec();
     let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("(")), ("empty", json!(""))]);
     let values = Values::for_judging(&spec, &scenario, evidence);

@@ -262,8 +262,7 @@ fn judge_invariants(
     evidence: &Evidence,
 ) -> Vec<InvariantResult> {
     let values = Values::for_judging(spec, scenario, evidence);
-    let baseline = evidence.baseline.as_ref().map(|run| &run.stdout).filter(|stdout| stdout.is_complete());
-    let baseline = baseline.map(|stdout| stdout.head.as_str());
+    let baseline = evidence.baseline.as_ref().map(|run| &run.stdout);
     let judge = |judged: &Judged<'_>| {
         let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
         let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline });
