@@ -88,7 +88,9 @@ async fn first(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
     let retries = Retries::logged();
     let mut observer = retries.observe("connecting to the database");
     loop {
-        let connecting = tokio::time::timeout_at(deadline, PgConnection::connect_with(options));
+        // A pause on a busy machine may outlast the deadline; a server that refuses at once is still told from one that is silent.
+        let until = deadline.max(Instant::now() + PAUSE);
+        let connecting = tokio::time::timeout_at(until, PgConnection::connect_with(options));
         match connecting.await.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
             Err(error) if may_start(&error) && Instant::now() + PAUSE < deadline => {
                 observer.failed(error);

@@ -115,8 +115,10 @@ fn tells_of_a_server(error: &StoreError, host: &str, database: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_without_the_password() {
-    // Nobody listens on a port that was given to a socket which is closed again.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    // Nobody listens on this port, and nobody else can have it meanwhile.
+    let held = tokio::net::TcpSocket::new_v4().expect("a socket");
+    held.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let port = held.local_addr().expect("an address").port();
     let error = refused(&format!("postgres://anna:hush@127.0.0.1:{port}/books")).await;
     tells_of_a_server(&error, &format!("127.0.0.1:{port}"), "books");
     assert!(error.to_string().contains("refused"), "{error}");
