@@ -11,7 +11,7 @@ use super::run::{Run, excuse, exit};
 use super::validate::Validate;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
-use crate::source::sources;
+use crate::source::{Source, sources};
 
 /// Run contracts: rules that must hold in every chaos cell, whatever breaks.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ impl Contract {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         match self.command {
             ContractCommand::Run(run) => run.of_contracts().run(output),
-            ContractCommand::Validate(validate) => check(validate, output),
+            ContractCommand::Validate(validate) => check(&validate, output),
             ContractCommand::Score(run) => print_score(run.of_contracts(), output),
         }
     }
@@ -47,6 +47,7 @@ impl Contract {
 
 /// Runs one spec, and prints its resilience score.
 fn print_score(run: Run, output: &mut Output) -> Result<Exit, CommandError> {
+    require_one_contract(&run)?;
     let documents = run.documents.check(output)?;
     let worked = run.reports(output);
     if let Some(excuse) = excuse(&worked) {
@@ -58,30 +59,42 @@ fn print_score(run: Run, output: &mut Output) -> Result<Exit, CommandError> {
     Ok(exit(finish, &reports))
 }
 
+/// Refuses several contracts before anything is run. Standard input is one spec at most, and can be read only once.
+fn require_one_contract(run: &Run) -> Result<(), CommandError> {
+    if run.paths.iter().any(|path| path.as_os_str() == "-") {
+        return Ok(());
+    }
+    let sources = sources(&run.paths).0;
+    let has_contract = |source: &&Source| source.load().spec.is_some_and(|spec| spec.contract.is_some());
+    if sources.iter().filter(has_contract).count() > 1 { Err(not_one()) } else { Ok(()) }
+}
+
+fn not_one() -> CommandError {
+    CommandError::Usage("`contract score` prints one number: name one spec, or use `contract run`".to_owned())
+}
+
 /// The resilience score of the only report.
 fn only_score(reports: &Reports) -> Result<String, CommandError> {
-    let [report] = reports.reports.as_slice() else {
-        let message = "`contract score` prints one number: name one spec, or use `contract run`";
-        return Err(CommandError::Usage(message.to_owned()));
-    };
+    let [report] = reports.reports.as_slice() else { return Err(not_one()) };
     let score = report.score.contract.as_ref().and_then(|contract| contract.resilience_score);
     let nothing = || CommandError::Infrastructure("no cell of the contract could be judged".to_owned());
     score.map(|score| format!("{score:.2}")).ok_or_else(nothing)
 }
 
 /// Checks specs, and tells what their contracts are made of.
-fn check(validate: Validate, output: &mut Output) -> Result<Exit, CommandError> {
-    let (paths, is_text) = (validate.paths.clone(), validate.is_text());
-    let exit = validate.run(output)?;
+fn check(validate: &Validate, output: &mut Output) -> Result<Exit, CommandError> {
+    // Read once: standard input can be read no second time.
+    let (sources, readable) = sources(&validate.paths);
+    let exit = validate.check(&sources, readable, output)?;
     if exit != Exit::Passed {
         return Ok(exit);
     }
     let mut found = 0;
-    for source in sources(&paths).0 {
+    for source in &sources {
         let Some(spec) = source.load().spec else { continue };
         let Some(contract) = &spec.contract else { continue };
         found += 1;
-        if is_text {
+        if validate.is_text() {
             let made_of =
                 made_of(&spec).map_err(|error| CommandError::Usage(format!("{}: {error}", source.shown())))?;
             let name = scenario::untrusted::line(contract.name.source(), 200);

@@ -51,6 +51,16 @@ impl Validate {
 
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let (sources, readable) = sources(&self.paths);
+        self.check(&sources, readable, output)
+    }
+
+    /// Checks specs that were read, as far as they could be.
+    pub(super) fn check(
+        &self,
+        sources: &[Source],
+        readable: Result<(), CommandError>,
+        output: &mut Output,
+    ) -> Result<Exit, CommandError> {
         let results: Vec<(&Source, Loaded)> = sources.iter().map(|source| (source, source.load())).collect();
         match self.format {
             ValidateFormat::Text if results.is_empty() => {}

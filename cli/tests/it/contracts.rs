@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 
 use crate::place::Place;
-use crate::{read, root, touchstone};
+use crate::{read, root, run_with, touchstone};
 
 /// A copy of an example whose agent gets this word, in a place of its own.
 fn example(name: &str, word: &str) -> (Place, PathBuf) {
@@ -135,4 +135,22 @@ fn a_contract_is_scored_again_from_what_was_kept() {
         code == 1 && format!("{stdout}{stderr}").contains("nothing changed: 14 scenarios"),
         "{code} {stdout}{stderr}"
     );
+}
+
+#[test]
+fn a_score_of_two_contracts_is_refused_before_anything_is_run() {
+    let place = Place::new("");
+    let specs = ["finance", "refund"].map(|name| root().join(format!("specs/contract-{name}")).display().to_string());
+    let (code, _, stderr) = place.run(&["contract", "score", "--backend", "local", &specs[0], &specs[1]]);
+    assert!(code == 2 && stderr.contains("name one spec"), "{code} {stderr}");
+    assert!(place.runs().is_empty(), "nothing was run");
+}
+
+#[test]
+fn a_contract_is_checked_from_standard_input_too() {
+    let text = fs::read_to_string(root().join("specs/contract-probes/spec.yaml")).expect("the example");
+    // A spec that stands alone has no files beside it.
+    let text = text.replace("from: agent.py", "content: ''");
+    let (code, stdout, stderr) = run_with(&["contract", "validate", "-"], &text);
+    assert!(stdout.contains("contract Discretion: 4 cells to judge, 0 skipped, 10 runs"), "{code} {stdout}{stderr}");
 }

@@ -13,6 +13,7 @@ use tokio::time::{Duration, Instant, timeout};
 use super::tests::{DEADLINE, Running, hello, sends};
 use crate::clock::Clock;
 use crate::faults::FaultEngine;
+use crate::faults::testing::call;
 
 /// A gateway to `a.example` and `b.example` with these faults.
 async fn running(faults: &str) -> (Running, Arc<FaultEngine>) {
@@ -27,18 +28,6 @@ async fn running(faults: &str) -> (Running, Arc<FaultEngine>) {
     let engine = Arc::new(FaultEngine::new(&spec.chaos, Seed::new(1), Arc::new(Clock::default())));
     engine.start();
     (Running::with(&["*.example"], Some(Arc::clone(&engine))).await, engine)
-}
-
-/// The answer to a request, until the connection ends.
-async fn call(address: SocketAddr, request: &str) -> (String, Option<ErrorKind>) {
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let mut answer = Vec::new();
-    let talk = async {
-        stream.write_all(request.as_bytes()).await?;
-        stream.read_to_end(&mut answer).await
-    };
-    let ended = timeout(DEADLINE, talk).await.expect("an end in time");
-    (String::from_utf8_lossy(&answer).into_owned(), ended.err().map(|error| error.kind()))
 }
 
 async fn get(address: SocketAddr, host: &str, path: &str) -> (String, Option<ErrorKind>) {

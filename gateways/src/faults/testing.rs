@@ -1,9 +1,15 @@
-//! Engines for tests.
+//! Engines and a client for tests of faults.
 
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scenario::plan::Seed;
 use scenario::spec::load;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::FaultEngine;
 use crate::clock::Clock;
@@ -30,4 +36,19 @@ pub(crate) fn engine_at(faults: &str, seed: u64, clock: Arc<Clock>) -> FaultEngi
     let engine = FaultEngine::new(&spec.chaos, Seed::new(seed), clock);
     engine.start();
     engine
+}
+
+/// The longest that an answer may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Sends a request by hand; all that is answered until the connection ends, and the error with which it ended.
+pub(crate) async fn call(address: SocketAddr, request: &str) -> (String, Option<ErrorKind>) {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let mut answer = Vec::new();
+    let talk = async {
+        stream.write_all(request.as_bytes()).await?;
+        stream.read_to_end(&mut answer).await
+    };
+    let ended = timeout(DEADLINE, talk).await.expect("an end in time");
+    (String::from_utf8_lossy(&answer).into_owned(), ended.err().map(|error| error.kind()))
 }

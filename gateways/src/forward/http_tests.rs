@@ -6,18 +6,15 @@ use std::sync::Arc;
 
 use scenario::plan::Seed;
 use scenario::spec::load;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::{Duration, Instant, timeout};
+use tokio::time::{Duration, Instant};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::tests::Here;
 use super::{Forward, ForwardFaults, Target};
 use crate::clock::Clock;
+use crate::faults::testing::call;
 use crate::faults::{FaultEngine, ToolFaults};
-
-const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A forward with these faults before a port.
 fn forward(faults: &str, port: u16) -> (Forward, SocketAddr, Arc<FaultEngine>) {
@@ -48,17 +45,6 @@ async fn shop(faults: &str) -> (MockServer, Forward, SocketAddr, Arc<FaultEngine
     Mock::given(any()).respond_with(answer).mount(&server).await;
     let (forward, address, engine) = forward(faults, server.address().port());
     (server, forward, address, engine)
-}
-
-async fn call(address: SocketAddr, request: &str) -> (String, Option<ErrorKind>) {
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let mut answer = Vec::new();
-    let talk = async {
-        stream.write_all(request.as_bytes()).await?;
-        stream.read_to_end(&mut answer).await
-    };
-    let ended = timeout(DEADLINE, talk).await.expect("an end in time");
-    (String::from_utf8_lossy(&answer).into_owned(), ended.err().map(|error| error.kind()))
 }
 
 async fn get(address: SocketAddr, path: &str) -> (String, Option<ErrorKind>) {
