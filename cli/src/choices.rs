@@ -64,7 +64,13 @@ impl Choices {
     /// How scenarios are made of a spec.
     pub(crate) fn plan_options(&self, parameters: &[(String, Json)]) -> PlanOptions {
         let chaos = Some(self.chaos_cells()).filter(|cells| !cells.is_empty());
-        PlanOptions { seed: self.seed, replicas: self.replicas, parameters: parameters.to_vec(), chaos }
+        PlanOptions {
+            seed: self.seed,
+            replicas: self.replicas,
+            parameters: parameters.to_vec(),
+            chaos,
+            ..PlanOptions::default()
+        }
     }
 
     /// The chaos cells that were chosen; none for all.

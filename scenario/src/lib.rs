@@ -22,6 +22,7 @@ mod format_duration;
 mod hex;
 pub mod interactive;
 pub mod metric;
+pub mod mutation;
 pub mod number;
 pub mod plan;
 pub mod regression;

@@ -85,7 +85,7 @@ impl Plan {
     fn options(&self, spec: &Spec) -> Result<PlanOptions, PlanError> {
         let parameters = self.parameters.iter().map(|text| parameter(spec, text)).collect::<Result<_, _>>()?;
         let chaos = (!self.chaos.is_empty()).then(|| self.chaos.clone());
-        Ok(PlanOptions { seed: self.seed, replicas: self.replicas, parameters, chaos })
+        Ok(PlanOptions { seed: self.seed, replicas: self.replicas, parameters, chaos, ..PlanOptions::default() })
     }
 }
 

@@ -126,6 +126,7 @@ async fn live(
     end(events, Phase::Prepare, times.started);
     let ways_in = network::let_in(attempt, world.sandbox.door(), evidence, events)?;
     evidence.agent.started_at = Some(times.now(attempt));
+    evidence.prompt = Some(attempt.agents_values().prompt());
     let acted = Box::pin(act(&world, attempt, images, overall, events)).await?;
     drop(ways_in);
     let started = begin(events, Phase::Probe);

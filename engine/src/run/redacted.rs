@@ -18,6 +18,7 @@ const DNS_FAILURE: &str = "dns_failure";
 pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     let redactor = Redactor::new(&super::hidden(attempt), evidence.marker_key.as_deref().unwrap_or_default());
     let Evidence {
+        prompt,
         offences,
         notes,
         image_changes,
@@ -47,7 +48,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         usage: _,
         judge_usage: _,
     } = evidence;
-    for text in offences.iter_mut().chain(notes).chain(image_changes).chain(image_unseen) {
+    for text in prompt.iter_mut().chain(offences).chain(notes).chain(image_changes).chain(image_unseen) {
         redactor.redact(text);
     }
     for path in workspace.added.iter_mut().chain(&mut workspace.removed).chain(&mut workspace.modified) {

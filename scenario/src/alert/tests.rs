@@ -16,6 +16,9 @@ fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
         statuses: IndexMap::new(),
         cells: Vec::new(),
         contract: None,
+        mutations: None,
+        replays: None,
+        overall: None,
         metrics: Metrics { pass_rate, p95_wall_ms, total_cost_usd: 1.25, ..Metrics::default() },
     }
 }

@@ -145,6 +145,33 @@ impl Check {
         }
     }
 
+    /// Tells if it is about what the agent said, and not about the world that it left.
+    #[must_use]
+    pub fn is_about_output(&self) -> bool {
+        match self {
+            Self::CommandExit(_)
+            | Self::FileExists(_)
+            | Self::FileAbsent(_)
+            | Self::FileContent(_)
+            | Self::Sql(_)
+            | Self::HttpMockAssertions(_)
+            | Self::Custom(_) => false,
+            Self::LlmAsJudge(_)
+            | Self::Contains(_)
+            | Self::ContainsAny(_)
+            | Self::RegexMatch(_)
+            | Self::ExcludesPattern(_)
+            | Self::Latency(_)
+            | Self::ValidJson(_)
+            | Self::Similarity(_)
+            | Self::ExcludesPii(_)
+            | Self::RefusalCheck(_)
+            | Self::Completes(_)
+            | Self::OutputNotEmpty(_)
+            | Self::BehaviorUnchanged(_) => true,
+        }
+    }
+
     /// Tells if it compares with the output of a run without faults.
     #[must_use]
     pub fn compares_with_baseline(&self) -> bool {

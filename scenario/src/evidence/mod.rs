@@ -54,6 +54,9 @@ pub struct Evidence {
     pub world: World,
     /// What the agent's process did.
     pub agent: AgentRecord,
+    /// The request that the agent got, word for word; `None` in evidence that was written before it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
     /// judged without it.
     pub marker_key: Option<String>,

@@ -7,16 +7,16 @@ use serde_json::Value as Json;
 
 use super::cell_key::CellKey;
 use super::parameters::{self, Cell};
-use super::parts::{Part, parts};
-use super::purpose::Purpose;
+use super::parts::{Part, mutations, parts, replays};
+use super::purpose::{Purpose, Replay};
 use super::scenario::{CellId, Plan, Scenario, ScenarioId};
 use super::seed::Seed;
 use super::variants;
 use crate::count_noun;
 use crate::spec::Spec;
 use crate::spec::diagnostic::did_you_mean;
-use crate::spec::sections::MOST_CELLS;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
+use crate::spec::sections::{MOST_CELLS, ReplayEntry};
 
 /// How many scenarios one experiment may have.
 pub const MAX_SCENARIOS: usize = 10_000;
@@ -31,8 +31,22 @@ pub struct PlanOptions {
     /// Values instead of the matrix's own, in every cell. A name that stands several times makes cells for each of its
     /// values.
     pub parameters: Vec<(String, Json)>,
-    /// The chaos cells that are run; all of them without it.
+    /// The chaos cells that are run, and nothing else; everything without it.
     pub chaos: Option<Vec<String>>,
+    /// The parts of the spec that are run.
+    pub scope: PlanScope,
+}
+
+/// The parts of a spec that are run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PlanScope {
+    /// Everything.
+    #[default]
+    Everything,
+    /// The chaos cells, with the contract's rules in them: neither mutations nor replays.
+    Worlds,
+    /// These sessions, each with the name of the chaos cell that it was recorded in, and nothing else.
+    Replays(Vec<(Replay, String)>),
 }
 
 /// Why a spec has no plan.
@@ -106,7 +120,8 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
     let seed = options.seed.map(Seed::new).unwrap_or_else(|| own_seed(spec));
     let replicas = options.replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
     let cells = cells(spec, replicas, &options.parameters)?;
-    let keys = keys(spec, cells, &chaos_cells(spec, options.chaos.as_deref())?, options.replicas);
+    let runs = runs(spec, &options)?;
+    let keys = keys(cells, &runs);
     let total = keys.iter().fold(0, |total: usize, (_, replicas)| total.saturating_add(*replicas));
     if total > MAX_SCENARIOS {
         return Err(PlanError::TooMany(total, keys.len(), total / keys.len().max(1)));
@@ -171,20 +186,44 @@ fn can_break(spec: &Spec, name: &str) -> bool {
     profile.breaks_something(spec)
 }
 
-/// The keys of all cells, each with its number of replicas: each cell of the matrix with each chaos cell and what is run there.
-fn keys(spec: &Spec, cells: Vec<Cell>, chaos: &[String], replicas: Option<usize>) -> Vec<(CellKey, usize)> {
-    let worlds: Vec<_> = chaos.iter().map(|chaos| (chaos, parts(spec, chaos, replicas))).collect();
+/// The runs of each cell of the matrix, by the names of their chaos cells.
+fn runs(spec: &Spec, options: &PlanOptions) -> Result<Vec<(String, Vec<Part>)>, PlanError> {
+    let of_sessions = |sessions: &[(Replay, String)]| {
+        let runs = |(replay, chaos): &(Replay, String)| (chaos.clone(), replays(spec, [replay], options.replicas));
+        sessions.iter().map(runs).collect::<Vec<_>>()
+    };
+    if let PlanScope::Replays(sessions) = &options.scope {
+        return Ok(of_sessions(sessions));
+    }
+    let worlds = chaos_cells(spec, options.chaos.as_deref())?.into_iter();
+    let mut runs: Vec<_> = worlds
+        .map(|chaos| {
+            let parts = parts(spec, &chaos, options.replicas);
+            (chaos, parts)
+        })
+        .collect();
+    if options.scope == PlanScope::Everything && options.chaos.is_none() {
+        runs.push((String::new(), mutations(spec, options.replicas)));
+        let chaos = |entry: &ReplayEntry| entry.chaos.as_ref().map(ToString::to_string).unwrap_or_default();
+        let sessions: Vec<_> = spec.replays.iter().map(|entry| (Replay::from(entry), chaos(entry))).collect();
+        runs.extend(of_sessions(&sessions));
+    }
+    Ok(runs)
+}
+
+/// The keys of all cells, each with its number of replicas: each cell of the matrix with each of the runs.
+fn keys(cells: Vec<Cell>, runs: &[(String, Vec<Part>)]) -> Vec<(CellKey, usize)> {
     let of_cell = |parameters: Cell| {
-        let in_world = |(chaos, parts): &(&String, Vec<Part>)| {
+        let in_world = |(chaos, parts): &(String, Vec<Part>)| {
             let key = |part: &Part| CellKey {
                 parameters: parameters.clone(),
-                chaos: (*chaos).clone(),
+                chaos: chaos.clone(),
                 purpose: part.purpose.clone(),
                 prompt: part.prompt,
             };
             parts.iter().map(|part| (key(part), part.replicas)).collect::<Vec<_>>()
         };
-        worlds.iter().flat_map(in_world).collect::<Vec<_>>()
+        runs.iter().flat_map(in_world).collect::<Vec<_>>()
     };
     cells.into_iter().flat_map(of_cell).collect()
 }
@@ -377,7 +416,7 @@ mod tests {
             let parameters: Vec<_> = numbers.into_iter().map(|number| ("x".to_owned(), json!(number)))
                 .chain(texts.into_iter().map(|text| ("y".to_owned(), json!({"b": text, "a": [null, true]}))))
                 .collect();
-            let options = PlanOptions { seed: Some(seed), replicas: Some(2), parameters, chaos: None };
+            let options = PlanOptions { seed: Some(seed), replicas: Some(2), parameters, ..PlanOptions::default() };
             let plan = expand(&spec("{matrix: {x: [1], y: [1]}}"), options).expect("a plan");
             let written = serde_json::to_string(&plan).expect("JSON");
             let read: Plan = serde_json::from_str(&written).expect("a plan");

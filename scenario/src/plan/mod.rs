@@ -18,12 +18,12 @@ mod variants;
 
 pub use agent_override::{AgentOverride, UnknownAgent};
 pub use cell_key::CellKey;
-pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, expand};
+pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, PlanScope, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};
 pub use judged::Judged;
 pub use parameters::{parameter, parameter_text};
-pub use purpose::Purpose;
+pub use purpose::{Mutation, Purpose, Replay};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};
 pub use seed::Seed;
 pub use snapshot::SnapshotAgent;

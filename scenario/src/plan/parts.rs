@@ -1,6 +1,7 @@
-//! The runs of one chaos cell: those for the spec's own invariants, and those for the rules of its contract.
+//! The runs of one chaos cell: those for the spec's own invariants, and those for the rules of its contract. Besides them, the
+//! runs of mutations and of replays.
 
-use super::purpose::Purpose;
+use super::purpose::{Mutation, Purpose, Replay};
 use crate::spec::Spec;
 use crate::spec::sections::{Contract, ContractInvariant, Isolation};
 
@@ -42,6 +43,28 @@ pub(super) fn parts(spec: &Spec, chaos: &str, replicas: Option<usize>) -> Vec<Pa
         prompts_of(prompts).into_iter().map(part)
     })
     .collect()
+}
+
+/// The runs of the spec's mutations.
+pub(super) fn mutations(spec: &Spec, replicas: Option<usize>) -> Vec<Part> {
+    let counts = spec.mutations.iter().flat_map(|mutations| mutations.counts());
+    let kinds = counts.flat_map(|(kind, count)| (0..count).map(move |index| Mutation { kind, index }));
+    let of_prompts = |mutation| {
+        let part = move |prompt| Part { purpose: Purpose::Mutation(mutation), prompt, replicas: replicas.unwrap_or(1) };
+        prompts_of(spec.task.several()).into_iter().map(part)
+    };
+    kinds.flat_map(of_prompts).collect()
+}
+
+/// The runs of recorded sessions.
+pub(super) fn replays<'a>(
+    spec: &Spec,
+    sessions: impl IntoIterator<Item = &'a Replay>,
+    replicas: Option<usize>,
+) -> Vec<Part> {
+    let count = replicas.unwrap_or_else(|| spec.parallelism.replicas.count());
+    let part = |replay: &Replay| Part { purpose: Purpose::Replay(replay.clone()), prompt: None, replicas: count };
+    sessions.into_iter().map(part).collect()
 }
 
 /// Tells if a rule is judged on the run of its chaos cell.

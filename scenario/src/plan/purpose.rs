@@ -1,10 +1,12 @@
-//! The purpose of a scenario: all that the spec says about its cell, or one rule of its contract.
+//! The purpose of a scenario: all that the spec says about its cell, one rule of its contract, a mutation, or a replay.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use super::scenario::Scenario;
 use crate::spec::Sections;
-use crate::spec::sections::{Chaos, ContractInvariant};
+use crate::spec::sections::{Chaos, ContractInvariant, MutationKind, ReplayEntry, ReplayMatching, ReplayModel};
 use crate::spec::types::Filled;
 
 /// The purpose of a scenario.
@@ -16,9 +18,42 @@ pub enum Purpose {
     Everything,
     /// One rule of the contract, by its id.
     Invariant(String),
+    /// One mutation of the prompt.
+    Mutation(Mutation),
+    /// One recorded session.
+    Replay(Replay),
     /// The run without faults whose output `behavior_unchanged` compares with. No plan has it: it is part of the scenario that
     /// needs it.
     Baseline,
+}
+
+/// One of the other ways to write a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Mutation {
+    /// Its kind.
+    pub kind: MutationKind,
+    /// Its number among those of its kind, from 0.
+    pub index: u32,
+}
+
+/// A recorded session that the agent goes through again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Replay {
+    /// Its name.
+    pub id: String,
+    /// The file of the session, in the spec's folder.
+    pub session: String,
+    /// How the answer to a call is found.
+    pub matching: ReplayMatching,
+    /// Where the model's answers come from.
+    pub model: ReplayModel,
+}
+
+impl From<&ReplayEntry> for Replay {
+    fn from(entry: &ReplayEntry) -> Self {
+        let ReplayEntry { session, matching, model, .. } = entry;
+        Self { id: entry.name(), session: session.as_str().to_owned(), matching: *matching, model: *model }
+    }
 }
 
 impl Purpose {
@@ -29,12 +64,51 @@ impl Purpose {
     }
 
     /// Its part of ids; `None` where it has none.
-    pub(super) fn segment(&self) -> Option<&str> {
+    pub(super) fn segment(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Everything => None,
-            Self::Invariant(id) => Some(id),
-            Self::Baseline => Some("baseline"),
+            Self::Invariant(id) => Some(id.into()),
+            Self::Mutation(Mutation { kind, index }) => Some(format!("mutation-{kind}-{index}").into()),
+            Self::Replay(replay) => Some(format!("replay-{}", replay.id).into()),
+            Self::Baseline => Some("baseline".into()),
         }
+    }
+
+    /// The part of a scenario's description that tells what it is run for; `None` where that is everything.
+    #[must_use]
+    pub fn label(&self) -> Option<String> {
+        match self {
+            Self::Everything | Self::Baseline => None,
+            Self::Invariant(id) => Some(format!("rule={id}")),
+            Self::Mutation(Mutation { kind, index }) => Some(format!("mutation={kind} {index}")),
+            Self::Replay(replay) => Some(format!("replay={}", replay.id)),
+        }
+    }
+
+    /// True for a purpose in which no fault is injected, whatever the spec says about its world.
+    fn is_without_faults(&self) -> bool {
+        match self {
+            Self::Everything | Self::Invariant(_) => false,
+            Self::Mutation(_) | Self::Replay(_) | Self::Baseline => true,
+        }
+    }
+
+    /// True when its scenarios are judged by the cells of the contract.
+    #[must_use]
+    pub fn is_of_contract(&self) -> bool {
+        matches!(self, Self::Invariant(_))
+    }
+
+    /// The mutation that it is.
+    #[must_use]
+    pub fn mutation(&self) -> Option<Mutation> {
+        if let Self::Mutation(mutation) = self { Some(*mutation) } else { None }
+    }
+
+    /// The session that it replays.
+    #[must_use]
+    pub fn replay(&self) -> Option<&Replay> {
+        if let Self::Replay(replay) = self { Some(replay) } else { None }
     }
 }
 
@@ -42,7 +116,7 @@ impl Scenario {
     /// The faults that are injected in it.
     #[must_use]
     pub fn faults(&self, spec: &Sections) -> Chaos {
-        if self.purpose == Purpose::Baseline { Chaos::none() } else { spec.chaos_of(&self.chaos) }
+        if self.purpose.is_without_faults() { Chaos::none() } else { spec.chaos_of(&self.chaos) }
     }
 
     /// The run without faults that it is compared with, when one of its invariants asks for that.

@@ -1,5 +1,6 @@
 //! One scenario of a plan.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -107,9 +108,9 @@ impl CellId {
     pub fn of(key: &CellKey) -> Self {
         // Neither parameters nor rules have two dashes in a row, so whatever the chaos cell is called, no two keys of a plan share
         // a name.
-        let chaos = Some(key.chaos.as_str()).filter(|chaos| !chaos.is_empty());
+        let chaos = Some(key.chaos.as_str()).filter(|chaos| !chaos.is_empty()).map(Cow::from);
         let parameters = Self::of_parameters(key).0;
-        let segments = [chaos, key.purpose.segment(), Some(parameters.as_str())];
+        let segments = [chaos, key.purpose.segment(), Some(parameters.into())];
         let prompt = key.prompt.map(|index| format!("-p{index}")).unwrap_or_default();
         Self(format!("{}{prompt}", segments.into_iter().flatten().collect::<Vec<_>>().join("--")))
     }

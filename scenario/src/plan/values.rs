@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::purpose::Purpose;
 use super::scenario::Scenario;
 use crate::evidence::{Evidence, redacted};
+use crate::mutation::mutate;
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
 
@@ -35,7 +37,10 @@ impl<'a> Values<'a> {
     /// For judging: secrets are the markers of this evidence.
     #[must_use]
     pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario, evidence: &'a Evidence) -> Self {
-        Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()), prompt: None }
+        // A prompt that a model wrote, or a session has, is known from nowhere else.
+        let is_own = matches!(scenario.purpose, Purpose::Everything | Purpose::Invariant(_) | Purpose::Baseline);
+        let prompt = evidence.prompt.clone().filter(|_| !is_own);
+        Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()), prompt }
     }
 
     /// For the sandbox: secrets have their values.
@@ -61,7 +66,11 @@ impl<'a> Values<'a> {
     pub fn prompt(&self) -> String {
         self.prompt.clone().unwrap_or_else(|| {
             let prompt = self.scenario.prompt_of(self.spec);
-            prompt.map(|prompt| prompt.render(&WithoutPrompt(self))).unwrap_or_default()
+            let prompt = prompt.map(|prompt| prompt.render(&WithoutPrompt(self))).unwrap_or_default();
+            match self.scenario.purpose.mutation() {
+                Some(mutation) => mutate(mutation, self.spec.mutations.as_ref(), &prompt),
+                None => prompt,
+            }
         })
     }
 

@@ -81,6 +81,9 @@ mod tests {
             statuses: named.collect(),
             cells: Vec::new(),
             contract: None,
+            mutations: None,
+            replays: None,
+            overall: None,
             metrics: Metrics { pass_rate, mean_wall_ms, tool_success_rate: 1.0, ..Metrics::default() },
         }
     }

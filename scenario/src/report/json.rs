@@ -113,6 +113,15 @@ pub fn summary(report: &Report) -> Json {
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);
     }
+    if let Some(mutations) = &score.mutations {
+        value["mutations"] = json!(mutations);
+    }
+    if let Some(replays) = &score.replays {
+        value["replays"] = json!(replays);
+    }
+    if let Some(overall) = &score.overall {
+        value["overall"] = json!(overall);
+    }
     value
 }
 

@@ -37,7 +37,7 @@ pub use terminal::{comparison as terminal_comparison, render as terminal, render
 
 use crate::plan::{CellId, Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;
-use crate::score::{CellVerdict, ExperimentScore, ScoreOptions, Status, score};
+use crate::score::{Cell, CellVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 use crate::verdict::{ErrorKind, Outcome};
@@ -156,10 +156,14 @@ impl Report {
     }
 }
 
-/// The cells that passed, and those of a contract that did.
+/// The cells that passed, those of a contract that did, and mutations that are robust enough together.
 fn passed_cells(score: &ExperimentScore) -> HashSet<CellId> {
     let kept = score.contract.as_ref().is_some_and(|contract| contract.passed);
-    let passed = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Pass || (cell.of_contract && kept));
+    let robust = score.mutations.as_ref().is_some_and(|mutations| mutations.verdict == CellVerdict::Pass);
+    let is_mutation = |cell: &Cell| cell.key.purpose.mutation().is_some();
+    let passed = score.cells.iter().filter(|cell| {
+        cell.verdict == CellVerdict::Pass || (cell.of_contract && kept) || (is_mutation(cell) && robust)
+    });
     passed.map(|cell| cell.id.clone()).collect()
 }
 

@@ -13,7 +13,9 @@ use crate::evidence::{Fired, Usage};
 use crate::forbidden::ForbiddenResult;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
-use crate::score::{Cell, ContractScore, ExperimentScore, ExperimentVerdict, Metrics, Status};
+use crate::score::{
+    Cell, ContractScore, ExperimentScore, ExperimentVerdict, Metrics, MutationScore, OverallScore, ReplayScore, Status,
+};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 
 /// A report as it is written.
@@ -41,6 +43,12 @@ struct Written {
     cells: Vec<Cell>,
     #[serde(default)]
     contract: Option<ContractScore>,
+    #[serde(default)]
+    mutations: Option<MutationScore>,
+    #[serde(default)]
+    replays: Option<ReplayScore>,
+    #[serde(default)]
+    overall: Option<OverallScore>,
     #[serde(default)]
     scenarios: Vec<WrittenScenario>,
 }
@@ -190,6 +198,9 @@ impl From<Written> for Report {
             statuses,
             cells: written.cells,
             contract: written.contract,
+            mutations: written.mutations,
+            replays: written.replays,
+            overall: written.overall,
             metrics: written.metrics,
         };
         let header = Header {

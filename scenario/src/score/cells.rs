@@ -69,6 +69,14 @@ pub struct Cell {
     pub of_contract: bool,
 }
 
+impl Cell {
+    /// True when the experiment fails with it: unless the contract judges it, or it is a mutation, which has a bar of its own.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        !self.of_contract && self.key.purpose.mutation().is_none()
+    }
+}
+
 /// Whether a cell passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

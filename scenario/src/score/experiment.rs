@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
 use super::contract::{self, ContractScore, ContractVerdict};
+use super::mutations::{self, MutationScore};
+use super::overall::{self, OverallScore, Parts};
+use super::replays::{self, ReplayScore};
 use super::statistics::{Interval, count, wilson};
 use crate::count_noun;
-use crate::plan::{CellId, Plan, Scenario, ScenarioId};
+use crate::plan::{CellId, Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::Spec;
 use crate::spec::sections::Scoring;
@@ -62,6 +65,15 @@ pub struct ExperimentScore {
     /// What became of the contract; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractScore>,
+    /// The score of the mutations; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutations: Option<MutationScore>,
+    /// The score of the replays; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replays: Option<ReplayScore>,
+    /// The overall score; `None` for a spec that neither weighs parts nor has mutations or replays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overall: Option<OverallScore>,
     /// Rates, times and costs of the scenarios that were judged.
     pub metrics: Metrics,
 }
@@ -99,7 +111,11 @@ impl ExperimentScore {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let contract = self.contract.as_ref().map(|contract| contract.verdict);
-        let failed = contract == Some(ContractVerdict::Fail) || any(&self.cells, CellVerdict::Fail);
+        let bars =
+            [self.mutations.as_ref().map(|score| score.verdict), self.overall.as_ref().map(|score| score.verdict)];
+        let failed = contract == Some(ContractVerdict::Fail)
+            || any(&self.cells, CellVerdict::Fail)
+            || bars.contains(&Some(CellVerdict::Fail));
         match self.verdict {
             _ if failed => 1,
             ExperimentVerdict::Pass => 0,
@@ -163,8 +179,10 @@ pub fn score<'a>(
         results.iter().map(|result| (&result.scenario.id, result)).collect();
     let ended: Vec<&ScenarioResult> =
         plan.scenarios.iter().filter_map(|scenario| last.get(&scenario.id).copied()).collect();
-    let is_of_contract = |scenario: &Scenario| {
-        !scenario.purpose.is_everything() || by.spec.is_some_and(|spec| spec.invariants.is_empty())
+    let is_of_contract = |scenario: &Scenario| match &scenario.purpose {
+        Purpose::Invariant(_) => true,
+        Purpose::Mutation(_) | Purpose::Replay(_) => false,
+        Purpose::Everything | Purpose::Baseline => by.spec.is_some_and(|spec| spec.invariants.is_empty()),
     };
     let cells = cells(plan, &ended, by.scoring, options.min_pass_rate, is_of_contract);
     let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();
@@ -175,8 +193,13 @@ pub fn score<'a>(
     let of = |wanted| statuses.values().filter(|status| **status == wanted).count();
     let errors = of(Status::Error);
     let contract = by.spec.and_then(|spec| contract::score(plan, spec, &ended));
+    let mutations = mutations::score(by.spec, &cells);
+    let replays = replays::score(&cells);
+    let parts = Parts { mutations: mutations.as_ref(), contract: contract.as_ref(), replays: replays.as_ref() };
+    let overall = by.spec.and_then(|spec| overall::score(spec, &cells, parts));
+    let bars = [mutations.as_ref().map(|score| score.verdict), overall.as_ref().map(|score| score.verdict)];
     ExperimentScore {
-        verdict: verdict(&cells, contract.as_ref(), errors),
+        verdict: verdict(&cells, contract.as_ref(), bars, errors),
         total: plan.scenarios.len(),
         passed: of(Status::Pass),
         failed: of(Status::Fail),
@@ -184,18 +207,29 @@ pub fn score<'a>(
         errors,
         metrics: metrics(&ended, &cells),
         contract,
+        mutations,
+        replays,
+        overall,
         statuses,
         cells,
     }
 }
 
-/// The verdict of the cells that decide by themselves and of the contract.
-fn verdict(cells: &[Cell], contract: Option<&ContractScore>, errors: usize) -> ExperimentVerdict {
+/// The verdict of the cells that decide by themselves, of the contract, and of the bars for mutations and the overall score.
+fn verdict(
+    cells: &[Cell],
+    contract: Option<&ContractScore>,
+    bars: [Option<CellVerdict>; 2],
+    errors: usize,
+) -> ExperimentVerdict {
     let contract = contract.map(|contract| contract.verdict);
     let pending = cells.iter().any(|cell| cell.verdict == CellVerdict::Pending);
     if pending || contract == Some(ContractVerdict::Pending) {
         ExperimentVerdict::Pending
-    } else if any(cells, CellVerdict::Fail) || contract == Some(ContractVerdict::Fail) {
+    } else if any(cells, CellVerdict::Fail)
+        || contract == Some(ContractVerdict::Fail)
+        || bars.contains(&Some(CellVerdict::Fail))
+    {
         ExperimentVerdict::Fail
     } else if errors > 0
         || cells.is_empty()
@@ -210,7 +244,7 @@ fn verdict(cells: &[Cell], contract: Option<&ContractScore>, errors: usize) -> E
 
 /// Tells if a cell that decides by itself has this verdict.
 fn any(cells: &[Cell], verdict: CellVerdict) -> bool {
-    cells.iter().any(|cell| !cell.of_contract && cell.verdict == verdict)
+    cells.iter().any(|cell| cell.decides() && cell.verdict == verdict)
 }
 
 impl Metrics {

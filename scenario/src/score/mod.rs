@@ -6,6 +6,9 @@ mod cells;
 mod composite;
 mod contract;
 mod experiment;
+mod mutations;
+mod overall;
+mod replays;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -16,4 +19,7 @@ pub use contract::{
     CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
 };
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
+pub use mutations::{MutationKindScore, MutationScore};
+pub use overall::{OverallPart, OverallScore, ScoredPart};
+pub use replays::{ReplayScore, ReplayedSession};
 pub use statistics::{Interval, wilson};

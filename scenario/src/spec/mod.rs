@@ -37,8 +37,8 @@ pub use network_matcher::NetworkMatcher;
 pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
-    Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Network, Parallelism,
-    Resources, Scoring, Secret, Service, Setup, Task,
+    Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Mutations, Network,
+    Parallelism, ReplayEntry, Resources, Scoring, Secret, Service, Setup, Task,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
@@ -117,6 +117,10 @@ section! {
         invariants: Table<InvariantName, Invariant> = Table::default(),
         /// Rules that must hold in every chaos cell.
         contract: Option<Contract>,
+        /// Other ways to write the task's prompts.
+        mutations: Option<Mutations>,
+        /// Recorded sessions that the agent goes through again.
+        replays: Vec<ReplayEntry> = Vec::new(),
         /// When a scenario passes, and when its replicas together do.
         scoring: Scoring = by_default(),
         /// How often and with what the scenario is run.

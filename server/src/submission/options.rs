@@ -114,7 +114,13 @@ impl Options {
 /// What a plan is made with.
 pub(super) fn plan_options(settings: &Settings, seed: Option<u64>) -> PlanOptions {
     let chaos = (!settings.chaos.is_empty()).then(|| settings.chaos.clone());
-    PlanOptions { seed, replicas: settings.replicas, parameters: settings.parameters.clone(), chaos }
+    PlanOptions {
+        seed,
+        replicas: settings.replicas,
+        parameters: settings.parameters.clone(),
+        chaos,
+        ..PlanOptions::default()
+    }
 }
 
 /// The filters of an experiment.

@@ -195,7 +195,7 @@ impl PlanSizes {
 async fn plan_size(store: &Store, experiment: &Experiment) -> Result<Option<u64>, StoreError> {
     let Ok(spec) = read_spec(&store.spec(&experiment.spec.digest).await?) else { return Ok(None) };
     let Settings { parameters, replicas, .. } = experiment.settings.clone();
-    let options = PlanOptions { seed: Some(experiment.seed.get()), replicas, parameters, chaos: None };
+    let options = PlanOptions { seed: Some(experiment.seed.get()), replicas, parameters, ..PlanOptions::default() };
     Ok(expand(&spec, options).ok().map(|plan| plan.scenarios.len() as u64))
 }
 

@@ -266,6 +266,7 @@ pub(crate) fn summary(results: &[ScenarioResult]) -> ExperimentScore {
         gate: GateRule::Score,
         replica_aggregation: None,
         min_pass_rate: None,
+        ..Scoring::default()
     };
     scenario::score::score(&plan, &scoring, results, ScoreOptions::default())
 }

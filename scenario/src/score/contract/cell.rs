@@ -164,7 +164,8 @@ pub(super) fn cell(
 impl World {
     /// Tells if a scenario is run in it.
     pub(super) fn has(&self, scenario: &Scenario) -> bool {
-        self.chaos == scenario.chaos && self.parameters == scenario.parameters
+        let is_of_world = matches!(scenario.purpose, Purpose::Everything | Purpose::Invariant(_));
+        is_of_world && self.chaos == scenario.chaos && self.parameters == scenario.parameters
     }
 }
 
@@ -172,7 +173,7 @@ impl World {
 fn is_of(spec: &Spec, scenario: &Scenario, rule: &ContractInvariant) -> bool {
     match &scenario.purpose {
         Purpose::Invariant(of) => of == id(rule),
-        Purpose::Baseline => false,
+        Purpose::Mutation(_) | Purpose::Replay(_) | Purpose::Baseline => false,
         Purpose::Everything => {
             let is_rule = |name: &str| name == id(rule) && !spec.invariants.contains_key(name);
             scenario.judged(spec).iter().any(|judged| is_rule(judged.name))

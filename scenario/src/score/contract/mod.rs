@@ -103,7 +103,9 @@ fn worlds(plan: &Plan) -> Vec<World> {
     let mut worlds = Vec::new();
     for scenario in &plan.scenarios {
         let world = World { parameters: scenario.parameters.clone(), chaos: scenario.chaos.clone() };
-        if seen.insert((Json::from_iter(world.parameters.clone()).to_string(), world.chaos.clone())) {
+        if world.has(scenario)
+            && seen.insert((Json::from_iter(world.parameters.clone()).to_string(), world.chaos.clone()))
+        {
             worlds.push(world);
         }
     }

@@ -13,8 +13,10 @@ mod forbidden;
 mod invariant;
 mod mock;
 mod model;
+mod mutations;
 mod network;
 mod parallelism;
+mod replays;
 mod resources;
 mod scoring;
 mod secret;
@@ -38,11 +40,13 @@ pub use mock::{BodyMatcher, HttpMock, MockResponse, Route, RoutePath, SequenceEn
 pub use model::{
     Advance, Exhausted, Matching, Model, ModelLimits, ModelMode, Provider, ToolCall, Turn, TurnMatch, Upstream, Variant,
 };
+pub use mutations::{MutationKind, Mutations};
 pub use network::{Egress, Ingress, IngressRule, IngressSource, Network, Policy};
 pub(crate) use parallelism::MOST_CELLS;
 pub use parallelism::{Matrix, Parallelism, Parameters};
+pub use replays::{ReplayEntry, ReplayMatching, ReplayModel, session_name};
 pub use resources::Resources;
-pub use scoring::{GateRule, ReplicaAggregation, Scoring};
+pub use scoring::{GateRule, OverallWeights, ReplicaAggregation, Scoring};
 pub use secret::{EnvScope, FileScope, Secret, SecretEntry, SecretFrom, SecretScope, SecretSource};
 pub use service::{Container, Database, Service, ServiceCommon, ServiceKind};
 pub use setup::{Setup, SetupFile};

@@ -3,7 +3,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 use maud::{Markup, html};
-use scenario::plan::{Purpose, parameter_text};
+use scenario::plan::parameter_text;
 use scenario::result::{RowStatus, ScenarioResult};
 use scenario::score::Cell;
 use scenario::untrusted;
@@ -130,12 +130,9 @@ fn own_parameters(stored: &StoredScenario) -> Vec<String> {
 fn pairs_of(stored: &StoredScenario) -> Vec<String> {
     let scenario = &stored.scenario;
     let pairs = scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
-    let rule = match &scenario.purpose {
-        Purpose::Invariant(id) => Some(format!("rule={id}")),
-        Purpose::Everything | Purpose::Baseline => None,
-    };
+    let purpose = scenario.purpose.label();
     let prompt = scenario.prompt.map(|index| format!("prompt={index}"));
-    pairs.chain(rule).chain(prompt).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
+    pairs.chain(purpose).chain(prompt).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
 }
 
 /// The chaos cell and the parameters of a cell; the only cell of a spec without a matrix has none.
