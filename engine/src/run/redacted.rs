@@ -211,6 +211,7 @@ mod tests {
             status: 200,
             at_ms: 0,
             fault: None,
+            answer: None,
         };
         exchange(&mut asked, &redactor);
         let kept = serde_json::to_string(&asked).expect("JSON");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
+use scenario::evidence::{Answered, Exchange};
 use scenario::spec::sections::MockResponse;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
@@ -148,6 +149,27 @@ impl Answer {
     /// The status for the record: 0 when no answer is given.
     pub(super) fn recorded_status(&self, has_reached: bool) -> u16 {
         if !has_reached && matches!(self.wire, Wire::Silent { .. }) { 0 } else { self.status.as_u16() }
+    }
+
+    /// The headers for the record.
+    pub(super) fn recorded_headers(&self) -> Vec<(String, String)> {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        self.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+    }
+
+    /// The answer for the record; `redacted` has its headers and its body without secrets.
+    pub(super) fn as_sent(&self, redacted: Exchange) -> Answered {
+        let wait = if let Wire::Silent { wait, .. } = self.wire { wait } else { Duration::ZERO };
+        let delay = self.delay.unwrap_or_default() + wait;
+        Answered {
+            headers: redacted.headers,
+            body: redacted.body,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            broken_after: match self.wire {
+                Wire::BreakOff(break_off) => Some(break_off.after_bytes as u64),
+                Wire::Whole | Wire::Silent { .. } | Wire::Dribble(_) => None,
+            },
+        }
     }
 
     /// Says that the connection ends after this answer, because what is left of the request is not read.

@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use http::StatusCode;
 use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit};
 use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolMode};
+
+use sha2::{Digest as _, Sha256};
 
 use super::MockContext;
 use super::answer::Answer;
@@ -15,7 +18,7 @@ use super::memory::{AnswerMemory, RequestKey};
 use super::request::{Received, host_name};
 use super::template::{Constants, Names, Rendering};
 use crate::body::IncomingBody;
-use crate::calls::{Call, CallLog};
+use crate::calls::{Call, CallLog, KEPT_ANSWER_BYTES};
 use crate::faults::{Decision, ServiceLink, ToolRequest};
 use crate::memory_budget::{Room, Share};
 use crate::recorder::Recorder;
@@ -261,39 +264,60 @@ impl Mock {
         exchange.status = answer.recorded_status(exchange.has_reached());
         exchange.at_ms = self.context.clock.elapsed_ms();
         (self.context.redact)(&mut exchange);
+        let answered = self.answered(&exchange, answer);
         if let Some(calls) = &self.calls {
-            let call = self.call(&exchange, answer);
+            let call = self.call(&exchange, &answered);
             calls.lock().unwrap_or_else(PoisonError::into_inner).record(call);
         }
         if let Some(recorder) = &mut state.recorder {
+            exchange.answer = Some(answer.as_sent(answered));
             recorder.record(exchange);
         }
     }
 
-    /// The call that an exchange is. The answer has secrets when it repeats the request, so it is redacted like one.
-    fn call(&self, exchange: &Exchange, answer: &Answer) -> Call {
+    /// The answer to a request, in the form of one. It has secrets when it repeats the request, so it is redacted like one.
+    fn answered(&self, exchange: &Exchange, answer: &Answer) -> Exchange {
         let mut answered = Exchange {
             method: exchange.method.clone(),
             path: exchange.path.clone(),
             query: Vec::new(),
-            headers: Vec::new(),
-            body: Body::Kept(Blob(answer.body.to_vec())),
+            headers: answer.recorded_headers(),
+            body: kept(&answer.body),
             status: exchange.status,
             at_ms: exchange.at_ms,
             fault: None,
+            answer: None,
         };
         (self.context.redact)(&mut answered);
-        let text = answered.whole_body().map(Blob::text).filter(|text| !text.is_empty() && exchange.method != "HEAD");
+        answered
+    }
+
+    /// The call that an exchange is.
+    fn call(&self, exchange: &Exchange, answered: &Exchange) -> Call {
+        let body = match &answered.body {
+            Body::Kept(blob) | Body::Cut { kept: blob, .. } => Some(blob.text()),
+            Body::Dropped { .. } => None,
+        };
+        let text = body.filter(|text| !text.is_empty() && exchange.method != "HEAD");
         Call {
             at_ms: exchange.at_ms,
             service: self.name.clone(),
             host: exchange.header("host").map_or_else(|| self.name.clone(), host_name),
-            method: answered.method,
-            path: answered.path,
+            method: exchange.method.clone(),
+            path: exchange.path.clone(),
             status: exchange.status,
             response_body: text,
         }
     }
+}
+
+/// As much of an answer's body as is kept.
+fn kept(body: &Bytes) -> Body {
+    if body.len() <= KEPT_ANSWER_BYTES {
+        return Body::Kept(Blob(body.to_vec()));
+    }
+    let kept = Blob(body[..KEPT_ANSWER_BYTES].to_vec());
+    Body::Cut { kept, size: body.len() as u64, sha256: scenario::hex(Sha256::digest(body)) }
 }
 
 /// A request for another path with the same headers.

@@ -35,7 +35,7 @@ pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
 pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
-pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
+pub use journal::{Answered, Body, Exchange, Journal, Overflow, OverflowCount};
 pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};
 pub(crate) use marker::{decoded, decoded_json};
 pub use model::{Dialect, ModelCall, ModelRecord, ProviderFailure, ProviderFailureKind, TokenCount, UpstreamTry};
