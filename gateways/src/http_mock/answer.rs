@@ -6,12 +6,13 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use scenario::evidence::{Answered, Exchange};
+use scenario::replay::ToolResponse;
 use scenario::spec::sections::MockResponse;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 use tokio::time::sleep;
 
-use super::body::{Ending, MockBody};
+use super::body::{BreakOff, Ending, MockBody};
 use super::fault::Wire;
 use super::template::{Rendering, TooLarge};
 use crate::listener::{Broken, Reset};
@@ -40,6 +41,27 @@ impl Answer {
             headers.remove(name);
         }
         Self { headers, ..Self::new(status, body) }
+    }
+
+    /// A recorded answer. Its latency is the one that was recorded.
+    pub(super) fn recorded(recorded: &ToolResponse) -> Self {
+        let mut answer = match recorded.status {
+            0 => Self::empty(200).with_wire(Wire::Silent { wait: Duration::ZERO, ending: Ending::Reset }),
+            status => {
+                final_status(status).map_or_else(|| no_end(status), |status| Self::new(status, recorded.body().into()))
+            }
+        };
+        if let Some(json) = recorded.response.as_ref().filter(|_| recorded.headers.is_empty()) {
+            answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(guess_content_type(json)));
+        }
+        for (name, value) in &recorded.headers {
+            answer.set_header(name, &Json::String(value.clone()));
+        }
+        if let Some(after) = recorded.breaks_after.filter(|_| recorded.status != 0) {
+            let after_bytes = usize::try_from(after).unwrap_or(usize::MAX).min(answer.body.len());
+            answer = answer.with_wire(Wire::BreakOff(BreakOff { after_bytes, ending: Ending::Close }));
+        }
+        answer.delayed(Duration::from_millis(recorded.latency_ms))
     }
 
     /// An answer of ours, for people to read.

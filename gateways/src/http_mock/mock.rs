@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::StatusCode;
-use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit};
+use scenario::cassette::without_keys;
+use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit, Played};
+use scenario::replay::{Call as ReplayedCall, Playback};
 use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolMode};
 
 use sha2::{Digest as _, Sha256};
@@ -55,6 +57,8 @@ struct State {
     /// Answers for faults that give them again.
     memory: AnswerMemory,
     recorder: Option<Recorder>,
+    /// The recorded answers that it gives in place of its own.
+    playback: Option<Playback>,
 }
 
 impl Mock {
@@ -67,7 +71,10 @@ impl Mock {
     ) -> Self {
         let answers: Vec<_> = settings.routes.iter().map(prepare).collect();
         let recorder = settings.record.then(|| Recorder::new(limits.journal));
-        let state = Mutex::new(State { taken: vec![0; answers.len()], memory: AnswerMemory::default(), recorder });
+        let replay = context.replay.as_ref().filter(|_| settings.record);
+        let playback = replay.map(|replay| Playback::new(&replay.session, &name, replay.matching));
+        let memory = AnswerMemory::default();
+        let state = Mutex::new(State { taken: vec![0; answers.len()], memory, recorder, playback });
         let nothing = IncomingBody::new(0, &Room::new(0));
         let constants =
             Constants { seed: context.seed, replica: context.replica, parameters: context.parameters.clone() };
@@ -179,6 +186,9 @@ impl Mock {
         body: &IncomingBody,
         share: &mut Share,
     ) -> (Answer, Option<usize>) {
+        if let Some(answer) = self.replayed(state, head, body) {
+            return (answer, None);
+        }
         let request = Received::new(head, body);
         let Some((route, params)) = matching::find(&self.settings.routes, &request) else {
             return (Answer::empty(status_of(self.settings.default_response.get())), None);
@@ -187,6 +197,34 @@ impl Mock {
         state.taken[route] += 1;
         let names = Names { request: &request, params: &params, constants: &self.constants };
         (self.answer(route, turn, &names, share), Some(route))
+    }
+
+    /// The recorded answer to a request; `None` when the mock answers by itself.
+    fn replayed(&self, state: &mut State, head: &Exchange, body: &IncomingBody) -> Option<Answer> {
+        let playback = state.playback.as_mut()?;
+        let mut asked = Exchange { body: Body::Kept(Blob(body.kept().to_vec())), ..head.clone() };
+        (self.context.redact)(&mut asked);
+        let text = asked.whole_body().filter(|_| body.is_whole()).map(|blob| without_keys(&blob.text()));
+        let plain = |(name, value): &(String, String)| (name.clone(), without_keys(value));
+        let query: Vec<_> = asked.query.iter().map(plain).collect();
+        let path = without_keys(&asked.path);
+        let call = ReplayedCall { method: &asked.method, path: &path, query: &query, body: text.as_deref() };
+        let is_strict = playback.is_strict();
+        match playback.answer(call) {
+            Some(recorded) => Some(Answer::recorded(recorded)),
+            None if is_strict => {
+                let message = format!("the session has no answer to {} {path}\n", asked.method);
+                Some(Answer::text(StatusCode::NOT_IMPLEMENTED, message))
+            }
+            None => None,
+        }
+    }
+
+    /// Adds how its calls differ from those of the session.
+    pub(super) fn tell_replay(&self, played: &mut Played) {
+        if let Some(playback) = &self.state().playback {
+            playback.add_to(played);
+        }
     }
 
     /// Writes a request down that no route is asked about, with the answer that it gets.
