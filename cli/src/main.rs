@@ -13,6 +13,7 @@ mod configuration;
 mod data_dir;
 mod documents;
 mod drop_root;
+mod evidence_of;
 mod exit_code;
 mod help;
 mod http_client;
@@ -49,7 +50,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images, init,
-    key, list, logs, man, plan, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace,
+    key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace,
     try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
@@ -81,6 +82,7 @@ enum Command {
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
     Contract(contract::Contract),
+    Replay(replay::Replay),
     Rerun(Box<rerun::Rerun>),
     List(list::List),
     Show(show::Show),
@@ -136,6 +138,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),
         Command::Contract(command) => command.run(output),
+        Command::Replay(command) => command.run(output),
         Command::Rerun(command) => command.run(output),
         Command::List(command) => command.run(output),
         Command::Show(command) => command.run(output),

@@ -48,7 +48,7 @@ pub enum ExportError {
 /// # Errors
 ///
 /// The evidence does not have all of it.
-pub fn export(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Result<Session, ExportError> {
+pub fn export(spec_id: &str, scenario: &Scenario, evidence: &Evidence) -> Result<Session, ExportError> {
     let input = evidence.prompt.as_deref().ok_or(ExportError::Earlier("the prompt"))?;
     let model = Cassette::from_evidence(scenario.id.as_str(), evidence)?;
     Ok(Session {
@@ -56,7 +56,7 @@ pub fn export(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Result<S
         id: session_name(scenario.id.as_str()),
         name: String::new(),
         source: Some(SessionSource {
-            spec_id: spec.id.to_string(),
+            spec_id: spec_id.to_owned(),
             experiment: None,
             scenario: scenario.id.to_string(),
             status: None,

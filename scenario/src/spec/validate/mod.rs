@@ -15,7 +15,9 @@ mod invariants;
 mod models;
 mod network_faults;
 mod networks;
+mod overall;
 mod plans;
+mod replays;
 mod routes;
 mod rules;
 mod secrets;
@@ -55,6 +57,8 @@ pub(super) fn validate(
     invariants::check(&mut rules);
     contract::check(&mut rules);
     tasks::check(&mut rules);
+    replays::check(&mut rules);
+    overall::check(&mut rules);
     plans::check(&mut rules);
     templates::check(&mut rules, references);
     findings.retain(|finding| !holes.covers(&finding.path));
