@@ -191,6 +191,7 @@ impl Answer {
                 Wire::BreakOff(break_off) => Some(break_off.after_bytes as u64),
                 Wire::Whole | Wire::Silent { .. } | Wire::Dribble(_) => None,
             },
+            lost: self.is_silent(),
         }
     }
 

@@ -63,6 +63,9 @@ pub struct Answered {
     /// The number of bytes of the body after which it broke off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_after: Option<u64>,
+    /// True when it never reached the client, whose connection ended instead.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub lost: bool,
 }
 
 /// The body of a request, as far as it was kept.

@@ -64,8 +64,9 @@ impl ToolResponse {
     /// The part that was not kept whole: `request` or `answer`.
     pub(super) fn recorded(tool: &str, exchange: &Exchange, answered: &Answered) -> Result<Self, &'static str> {
         let request = whole(&exchange.body).ok_or("request")?;
-        // A connection that ended without an answer has no body.
-        let body = if exchange.status == 0 { &[][..] } else { whole(&answered.body).ok_or("answer")? };
+        // The agent got nothing of an answer that was lost, whatever the service said.
+        let status = if answered.lost { 0 } else { exchange.status };
+        let body = if status == 0 { &[][..] } else { whole(&answered.body).ok_or("answer")? };
         let (response, response_base64) = match std::str::from_utf8(body) {
             Ok("") => (None, None),
             Ok(text) => (Some(readable(text)), None),
@@ -78,8 +79,8 @@ impl ToolResponse {
             path: Some(without_keys(&exchange.path)),
             query: exchange.query.iter().map(pair).collect(),
             request: (!request.is_empty()).then(|| readable(&String::from_utf8_lossy(request))),
-            status: exchange.status,
-            headers: answered.headers.iter().filter(|_| exchange.status != 0).map(pair).collect(),
+            status,
+            headers: answered.headers.iter().filter(|_| status != 0).map(pair).collect(),
             response,
             response_base64,
             latency_ms: answered.delay_ms,
