@@ -29,7 +29,8 @@ pub(super) async fn run(
         ..*attempt
     };
     // Whoever follows the scenario is told of its own run alone.
-    let evidence = run_once(backend, &clean, marker_key, &Events::nowhere(), cancel).await?;
+    let known = Evidence { marker_key: Some(marker_key.to_owned()), ..Evidence::default() };
+    let evidence = run_once(backend, &clean, known, &Events::nowhere(), cancel).await?;
     let Evidence { agent, usage, .. } = evidence;
     Ok(Some(BaselineRun { stdout: agent.stdout, wall_ms: agent.wall_ms, usage }))
 }

@@ -64,20 +64,19 @@ pub async fn run_scenario(
     supported::check(backend, attempt)?;
     let marker_key = entropy::hex(8);
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
-    let evidence = run_once(backend, attempt, &marker_key, events, cancel).await?;
-    Ok(Evidence { baseline, ..evidence })
+    let known = Evidence { marker_key: Some(marker_key), baseline, ..Evidence::default() };
+    run_once(backend, attempt, known, events, cancel).await
 }
 
-/// Runs an attempt in one sandbox.
+/// Runs an attempt in one sandbox, and adds what was observed to what is known.
 async fn run_once(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,
-    marker_key: &str,
+    mut evidence: Evidence,
     events: &Events,
     cancel: &CancellationToken,
 ) -> Result<Evidence, EngineError> {
     let started = begin(events, Phase::Prepare);
-    let mut evidence = Evidence { marker_key: Some(marker_key.to_owned()), ..Evidence::default() };
     let images = until_cancelled(cancel, Box::pin(prepare::images(backend, attempt, events))).await?;
     // Not given up half way: a sandbox that is being made can only be removed once it is there.
     let sandbox = prepare::sandbox(backend, attempt, &images, events).await?;

@@ -123,7 +123,7 @@ pub(super) fn answer(answer: &mut Answer, redactor: &Redactor) {
         Answer::Sql(SqlAnswer::Refused(message)) | Answer::Unavailable { reason: message, .. } => {
             redactor.redact(message)
         }
-        Answer::Sql(SqlAnswer::NoRow) | Answer::Judge(_) => {}
+        Answer::Sql(SqlAnswer::NoRow) | Answer::Judge(_) | Answer::Embedding(_) => {}
     }
 }
 

@@ -50,14 +50,15 @@ pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
 pub use output_not_empty::OutputNotEmpty;
 pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
-pub use similarity::Similarity;
+pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
 pub use valid_json::{JsonSchema, ValidJson};
 pub use verify::{FreshWith, Verify};
 
-use crate::evidence::{Answer, Captured, Evidence, Probe};
+use crate::evidence::{Answer, Captured, EmbeddingRequest, Evidence, Probe};
 use crate::plan::Values;
 use crate::spec::section::tagged;
+use crate::spec::types::Filled;
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
 
@@ -120,6 +121,15 @@ pub struct Case<'a> {
     pub baseline: Option<&'a Captured>,
 }
 
+impl<'a> Case<'a> {
+    /// A case in which everything is as it was observed.
+    #[must_use]
+    pub fn new(answers: &'a [Answer], evidence: &'a Evidence, values: &'a Values<'a>) -> Self {
+        let baseline = evidence.baseline.as_ref().map(|run| &run.stdout);
+        Self { answers, evidence, values, baseline }
+    }
+}
+
 impl Check {
     /// Reports what is wrong with the check, beyond the form of its keys.
     pub(crate) fn validate(&self, rules: &mut Rules<'_>) {
@@ -149,6 +159,27 @@ impl Check {
     #[must_use]
     pub fn compares_with_baseline(&self) -> bool {
         matches!(self, Self::BehaviorUnchanged(check) if check.baseline == Baseline::Auto)
+    }
+
+    /// The model that it asks, when it asks one.
+    #[must_use]
+    pub fn asked_model(&self) -> Option<&Filled> {
+        match self {
+            Self::LlmAsJudge(check) => Some(&check.model),
+            Self::Similarity(check) => check.comparison().asked_model(),
+            Self::BehaviorUnchanged(check) => check.comparison().asked_model(),
+            _ => None,
+        }
+    }
+
+    /// The vectors to ask a model of embeddings for, or the verdict without asking; `None` when it asks for none.
+    #[must_use]
+    pub fn embedding(&self, case: &Case<'_>) -> Option<Result<EmbeddingRequest, Box<Verdict>>> {
+        match self {
+            Self::Similarity(check) => check.comparison().asked_model().map(|_| check.embedding(case)),
+            Self::BehaviorUnchanged(check) => check.comparison().asked_model().map(|_| check.embedding(case)),
+            _ => None,
+        }
     }
 
     /// What to ask of the sandbox once the agent is gone.

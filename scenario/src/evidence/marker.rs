@@ -14,6 +14,14 @@ const BEGINNING: &str = "[redacted:";
 /// What stands between the name of a secret and a form.
 const FORM: char = '/';
 
+/// A text without the key of its redaction markers, which is another one in each attempt.
+pub(super) fn without_key(text: &str, marker_key: Option<&str>) -> String {
+    match marker_key {
+        Some(key) if !key.is_empty() => text.replace(&format!(":{key}]"), ":\0]"),
+        _ => text.to_owned(),
+    }
+}
+
 /// A form in which the value of a secret is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretForm {

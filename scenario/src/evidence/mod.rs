@@ -10,6 +10,7 @@ mod call_trace;
 mod changes;
 mod datum;
 mod earlier_tools;
+mod embedding;
 mod fault;
 mod files;
 mod journal;
@@ -33,6 +34,7 @@ pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, Too
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
+pub use embedding::{Embedding, EmbeddingAnswer, EmbeddingReply, EmbeddingRequest};
 pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};

@@ -262,10 +262,9 @@ fn judge_invariants(
     evidence: &Evidence,
 ) -> Vec<InvariantResult> {
     let values = Values::for_judging(spec, scenario, evidence);
-    let baseline = evidence.baseline.as_ref().map(|run| &run.stdout);
     let judge = |judged: &Judged<'_>| {
         let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
-        let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline });
+        let verdict = judged.check.judge(&Case::new(answers, evidence, &values));
         InvariantResult {
             name: judged.name.to_owned(),
             description: judged.description.to_owned(),
