@@ -71,7 +71,7 @@ pub struct Evidence {
     /// Faults that were injected; `None` when the scenario has no rule for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultRecord>,
-    /// The run without faults that was made to compare with; `None` where nothing asks for it.
+    /// The run without faults that it is compared with; `None` where nothing asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineRun>,
     /// Limits that fired.
@@ -144,8 +144,19 @@ pub struct BaselineRun {
     pub stdout: Captured,
     /// How long it acted.
     pub wall_ms: u64,
-    /// What the model gateway counted.
+    /// What the model gateway counted; nothing where the run was made for another scenario, which has counted it.
     pub usage: Usage,
+}
+
+impl BaselineRun {
+    /// The same run for another scenario than the one that made it, with the key of its redaction markers.
+    #[must_use]
+    pub fn shared(&self, from: &str, to: &str) -> Self {
+        let Captured { head, tail, dropped_bytes } = &self.stdout;
+        let keyed = |text: &str| marker::with_key(text, from, to);
+        let stdout = Captured { head: keyed(head), tail: tail.as_deref().map(keyed), dropped_bytes: *dropped_bytes };
+        Self { stdout, wall_ms: self.wall_ms, usage: Usage::default() }
+    }
 }
 
 /// What the agent's process did.

@@ -61,7 +61,7 @@ impl Scenario {
     fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
         match &self.purpose {
             Purpose::Invariant(id) => invariant.rule.id.as_str() == id,
-            Purpose::Baseline => false,
+            Purpose::Baseline(_) => false,
             Purpose::Everything => {
                 let is_shared = |contract: &Contract| contract.isolation == Isolation::Scenario;
                 spec.contract.as_ref().is_some_and(is_shared)

@@ -16,9 +16,9 @@ pub enum Purpose {
     Everything,
     /// One rule of the contract, by its id.
     Invariant(String),
-    /// The run without faults whose output `behavior_unchanged` compares with. No plan has it: it is part of the scenario that
-    /// needs it.
-    Baseline,
+    /// The run without faults whose output `behavior_unchanged` compares with, by the id of the rule whose probes the prompt is one
+    /// of. No plan has it: it is made for the first scenario that needs it.
+    Baseline(Option<String>),
 }
 
 impl Purpose {
@@ -33,7 +33,7 @@ impl Purpose {
         match self {
             Self::Everything => None,
             Self::Invariant(id) => Some(id),
-            Self::Baseline => Some("baseline"),
+            Self::Baseline(_) => Some("baseline"),
         }
     }
 }
@@ -42,14 +42,7 @@ impl Scenario {
     /// The faults that are injected in it.
     #[must_use]
     pub fn faults(&self, spec: &Sections) -> Chaos {
-        if self.purpose == Purpose::Baseline { Chaos::none() } else { spec.chaos_of(&self.chaos) }
-    }
-
-    /// The run without faults that it is compared with, when one of its invariants asks for that.
-    #[must_use]
-    pub fn baseline(&self, spec: &Sections) -> Option<Self> {
-        let is_wanted = self.judged(spec).iter().any(|judged| judged.check.compares_with_baseline());
-        is_wanted.then(|| Self { purpose: Purpose::Baseline, ..self.clone() })
+        if matches!(self.purpose, Purpose::Baseline(_)) { Chaos::none() } else { spec.chaos_of(&self.chaos) }
     }
 
     /// The request that its agent gets: the task's own, or a probe of the rule that it is run for.
@@ -62,9 +55,9 @@ impl Scenario {
         }
     }
 
-    /// The rule of the contract that it is run for.
+    /// The rule of the contract that it is run for, or that its prompt is of.
     fn rule_of<'a>(&self, spec: &'a Sections) -> Option<&'a ContractInvariant> {
-        let Purpose::Invariant(id) = &self.purpose else { return None };
+        let (Purpose::Invariant(id) | Purpose::Baseline(Some(id))) = &self.purpose else { return None };
         spec.contract.as_ref()?.invariants.iter().find(|invariant| invariant.rule.id.as_str() == id)
     }
 }

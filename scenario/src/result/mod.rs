@@ -250,7 +250,7 @@ impl ScenarioResult {
         (self.tool_calls, self.tool_errors) = evidence.tool_counts();
         self.faults_fired = evidence.faults.as_ref().map(FaultRecord::total);
         self.usage = evidence.usage.clone();
-        // Whoever pays for the scenario pays for that run too.
+        // Whoever made that run pays for it too.
         evidence.baseline.iter().for_each(|run| self.usage.add(&run.usage));
     }
 }

@@ -172,7 +172,7 @@ impl World {
 fn is_of(spec: &Spec, scenario: &Scenario, rule: &ContractInvariant) -> bool {
     match &scenario.purpose {
         Purpose::Invariant(of) => of == id(rule),
-        Purpose::Baseline => false,
+        Purpose::Baseline(_) => false,
         Purpose::Everything => {
             let is_rule = |name: &str| name == id(rule) && !spec.invariants.contains_key(name);
             scenario.judged(spec).iter().any(|judged| is_rule(judged.name))

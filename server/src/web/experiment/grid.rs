@@ -132,7 +132,7 @@ fn pairs_of(stored: &StoredScenario) -> Vec<String> {
     let pairs = scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
     let rule = match &scenario.purpose {
         Purpose::Invariant(id) => Some(format!("rule={id}")),
-        Purpose::Everything | Purpose::Baseline => None,
+        Purpose::Everything | Purpose::Baseline(_) => None,
     };
     let prompt = scenario.prompt.map(|index| format!("prompt={index}"));
     pairs.chain(rule).chain(prompt).map(|pair| untrusted::line(&pair, PARAMETER)).collect()
