@@ -1,6 +1,6 @@
 //! The run without faults that a scenario is compared with.
 
-use scenario::evidence::{BaselineRun, Evidence};
+use scenario::evidence::{BaselineRun, Evidence, Invocation};
 use scenario::plan::{CleanRun, Scenario};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,24 @@ pub(super) async fn run(
         }
         Found::Shared(Made { run, marker_key: from }) => run.shared(&from, marker_key),
     }))
+}
+
+/// The invocations that are to be made in the scenario's sandbox, each with the run that it is compared with.
+pub(super) async fn of_invocations(
+    backend: &dyn Backend,
+    attempt: &Attempt<'_>,
+    marker_key: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<Invocation>, EngineError> {
+    let mut invocations = Vec::new();
+    for scenario in &attempt.scenario.invocations(attempt.spec) {
+        let (identity, permissions) = (attempt.identity.clone(), attempt.permissions.clone());
+        let of_one = Attempt { scenario, identity, permissions, ..*attempt };
+        let baseline = run(backend, &of_one, marker_key, cancel).await?;
+        let (rule, prompt) = (scenario.rule().map(ToOwned::to_owned), scenario.prompt);
+        invocations.push(Invocation { rule, prompt, baseline, ..Invocation::default() });
+    }
+    Ok(invocations)
 }
 
 async fn make(

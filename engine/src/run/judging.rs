@@ -5,7 +5,7 @@ use futures::{StreamExt as _, stream};
 use gateways::redact::Redactor;
 use scenario::checks::{Case, Check};
 use scenario::evidence::{Answer, Evidence, Usage};
-use scenario::plan::Values;
+use scenario::plan::{Judged, Values};
 
 use super::redacted;
 use crate::attempt::Attempt;
@@ -40,34 +40,81 @@ impl ModelQuestion {
     }
 }
 
+/// A question of an invariant, and the invocation that it is about, when it is about one.
+struct Asked {
+    invariant: String,
+    invocation: Option<usize>,
+    question: ModelQuestion,
+}
+
 /// Asks every model, and adds what came back to the answers of its invariant.
 pub(super) async fn ask(attempt: &Attempt<'_>, evidence: &mut Evidence, redactor: &Redactor) {
-    let questions = questions(attempt, evidence, redactor);
-    let asking = questions.into_iter().map(|(name, asked)| async move { (name, asked.ask(attempt.machine).await) });
+    let asking = questions(attempt, evidence, redactor).into_iter().map(|asked| async move {
+        let Asked { invariant, invocation, question } = asked;
+        (invariant, invocation, question.ask(attempt.machine).await)
+    });
     let answers: Vec<_> = stream::iter(asking).buffered(AT_ONCE).collect().await;
-    for (name, (answer, usage)) in answers {
+    for (name, invocation, (answer, usage)) in answers {
         evidence.judge_usage.add(&usage);
-        evidence.answers.entry(name).or_default().push(answer);
+        let answers = match invocation.and_then(|index| evidence.invocations.get_mut(index)) {
+            Some(invocation) => &mut invocation.answers,
+            None => &mut evidence.answers,
+        };
+        answers.entry(name).or_default().push(answer);
     }
 }
 
-/// What to ask, by invariant; nothing where the verdict is known without asking.
-fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) -> Vec<(String, ModelQuestion)> {
-    // Templates become what they are while judging: markers stand for secrets.
-    let values = Values::for_judging(attempt.spec, attempt.scenario, evidence);
+/// What to ask; nothing where the verdict is known without asking.
+fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) -> Vec<Asked> {
+    let reuses_sandbox = attempt.scenario.reuses_sandbox(attempt.spec);
     let mut questions = Vec::new();
     for judged in attempt.scenario.judged(attempt.spec) {
         if judged.check.asked_model().is_none() {
             continue;
         }
-        let mut answers = evidence.answers.get(judged.name).cloned().unwrap_or_default();
-        if answers.iter().any(|answer| matches!(answer, Answer::Unavailable { .. })) {
+        if reuses_sandbox && judged.check.is_about_invocation() {
+            for (index, question) in about_invocations(attempt, &judged, evidence) {
+                questions.push(Asked { invariant: judged.name.to_owned(), invocation: Some(index), question });
+            }
             continue;
         }
-        // Nothing leaves this machine that could not be kept.
-        answers.iter_mut().for_each(|answer| redacted::answer(answer, redactor));
-        let asked = of_check(judged.check, &Case::new(&answers, evidence, &values));
-        questions.extend(asked.into_iter().map(|asked| (judged.name.to_owned(), asked)));
+        let asked = about_scenario(attempt, &judged, evidence, redactor);
+        let named = |question| Asked { invariant: judged.name.to_owned(), invocation: None, question };
+        questions.extend(asked.into_iter().map(named));
+    }
+    questions
+}
+
+/// What an invariant asks about all that was observed.
+fn about_scenario(
+    attempt: &Attempt<'_>,
+    judged: &Judged<'_>,
+    evidence: &Evidence,
+    redactor: &Redactor,
+) -> Vec<ModelQuestion> {
+    // Templates become what they are while judging: markers stand for secrets.
+    let values = Values::for_judging(attempt.spec, attempt.scenario, evidence);
+    let mut answers = evidence.answers.get(judged.name).cloned().unwrap_or_default();
+    if answers.iter().any(|answer| matches!(answer, Answer::Unavailable { .. })) {
+        return Vec::new();
+    }
+    // Nothing leaves this machine that could not be kept.
+    answers.iter_mut().for_each(|answer| redacted::answer(answer, redactor));
+    of_check(judged.check, &Case::new(&answers, evidence, &values))
+}
+
+/// What an invariant asks about each of the invocations that were made for it.
+fn about_invocations(attempt: &Attempt<'_>, judged: &Judged<'_>, evidence: &Evidence) -> Vec<(usize, ModelQuestion)> {
+    let planned = attempt.scenario.invocations(attempt.spec);
+    let is_rule = !attempt.spec.invariants.contains_key(judged.name);
+    let mut questions = Vec::new();
+    for (index, (scenario, invocation)) in planned.iter().zip(&evidence.invocations).enumerate() {
+        let (Some(agent), true) = (&invocation.agent, scenario.rule() == is_rule.then_some(judged.name)) else {
+            continue;
+        };
+        let values = Values::for_judging(attempt.spec, scenario, evidence);
+        let case = Case::of_invocation(invocation, agent, judged.name, evidence, &values);
+        questions.extend(of_check(judged.check, &case).into_iter().map(|question| (index, question)));
     }
     questions
 }

@@ -36,7 +36,7 @@ use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Acted, Deadline};
+use crate::agent::{self, Acted};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, End, Sandbox};
 use crate::door::DoorError;
@@ -64,7 +64,8 @@ pub async fn run_scenario(
     supported::check(backend, attempt)?;
     let marker_key = entropy::hex(8);
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
-    let known = Evidence { marker_key: Some(marker_key), baseline, ..Evidence::default() };
+    let invocations = Box::pin(baseline::of_invocations(backend, attempt, &marker_key, cancel)).await?;
+    let known = Evidence { marker_key: Some(marker_key), baseline, invocations, ..Evidence::default() };
     run_once(backend, attempt, known, events, cancel).await
 }
 
@@ -234,10 +235,9 @@ async fn act(
     world.gateways.begin().await;
     world.clock.start();
     events.tell(Event::AgentStarted);
-    let deadline = Deadline::of(attempt, overall);
     // What was used until now was not used by the agent. A door that is gone is noticed by who asks next.
     let _ = world.sandbox.door().used().await;
-    let mut acted = agent::act(world, attempt, &images.base, &deadline).await?;
+    let mut acted = agent::act(world, attempt, &images.base, overall).await?;
     stop_everything(world, attempt, &mut acted).await?;
     events.tell(Event::AgentEnded { exit: acted.record.exit, after: started.elapsed() });
     end(events, Phase::Act, started);
@@ -321,6 +321,11 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     evidence.leaks = acted.leaks;
     evidence.limits = acted.limits;
     evidence.offences = acted.offences;
+    evidence.notes.extend(acted.notes);
+    evidence.keeps_state = acted.keeps_state;
+    for (invocation, record) in evidence.invocations.iter_mut().zip(acted.invocations) {
+        invocation.agent = Some(record);
+    }
 }
 
 /// What the gateways and the log of commands wrote down.
@@ -340,7 +345,11 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     let operation = "look at the workspace";
     let (before, texts) = world.before_agent();
     let after = Snapshot::take_after(world.sandbox.door(), &before).await.map_err(EngineError::door(operation))?;
-    let changes = before.changes(&after);
+    let mut changes = before.changes(&after);
+    if attempt.scenario.reuses_sandbox(attempt.spec) {
+        // The task of each invocation was written there by us.
+        changes.modified.retain(|path| path != agent::TASK_COPY);
+    }
     evidence.workspace = changes.first();
     honeytokens::search(world, &changes, attempt, evidence).await?;
     let diffs = diffs::collect(world, &texts, &after, &changes).await;

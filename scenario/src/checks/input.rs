@@ -56,7 +56,7 @@ impl InputFrom {
     /// Reads the text from what was observed; otherwise the verdict without it.
     pub(super) fn read_input(&self, case: &Case<'_>) -> Result<Input, Box<Verdict>> {
         match self {
-            Self::AgentOutput => Ok(Input::printed(&case.evidence.agent.stdout)),
+            Self::AgentOutput => Ok(Input::printed(&case.agent.stdout)),
             Self::Workspace => {
                 let files = case.answers.iter().find_map(|answer| match answer {
                     Answer::Files(files) => Some(files),

@@ -13,6 +13,7 @@ mod earlier_tools;
 mod embedding;
 mod fault;
 mod files;
+mod invocation;
 mod journal;
 mod marker;
 mod model;
@@ -37,6 +38,7 @@ pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
 pub use embedding::{Embedding, EmbeddingAnswer, EmbeddingReply, EmbeddingRequest};
 pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
+pub use invocation::Invocation;
 pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
 pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};
 pub(crate) use marker::{decoded, decoded_json};
@@ -54,8 +56,14 @@ pub use world::{ImageRecord, SnapshotRecord, World};
 pub struct Evidence {
     /// What the sandbox was made from.
     pub world: World,
-    /// What the agent's process did.
+    /// What the agent's process did; all invocations together where its sandbox was reused.
     pub agent: AgentRecord,
+    /// The invocations of the agent, where its sandbox was reused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invocations: Vec<Invocation>,
+    /// Set when the agent answered the same prompt differently in a sandbox that is reused without a reset.
+    #[serde(skip_serializing_if = "is_false")]
+    pub keeps_state: bool,
     /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
     /// judged without it.
     pub marker_key: Option<String>,

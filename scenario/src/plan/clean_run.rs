@@ -34,7 +34,9 @@ impl Scenario {
     /// Repetitions of a cell share it, unless the model answers differently in each, or the prompt says which one it is.
     #[must_use]
     pub fn clean_run(&self, spec: &Sections, seed: Seed) -> Option<CleanRun> {
-        let is_wanted = self.judged(spec).iter().any(|judged| judged.check.compares_with_baseline());
+        // In a sandbox that is reused, each invocation is compared with a run of its own prompt.
+        let is_wanted =
+            !self.reuses_sandbox(spec) && self.judged(spec).iter().any(|judged| judged.check.compares_with_baseline());
         let prompt = self.prompt_of(spec).filter(|_| is_wanted)?;
         let tells_replica = prompt.references().any(|reference| *reference == Reference::Replica);
         let replica = if tells_replica { self.replica } else { 0 };

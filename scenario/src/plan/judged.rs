@@ -1,10 +1,12 @@
 //! The invariants that are judged in a scenario.
 
+use super::parts::is_shared;
 use super::purpose::Purpose;
 use super::scenario::Scenario;
-use crate::checks::Check;
+use crate::checks::{Case, Check};
 use crate::spec::Sections;
-use crate::spec::sections::{Contract, ContractInvariant, Guards, Isolation};
+use crate::spec::sections::{ContractInvariant, Guards};
+use crate::verdict::Verdict;
 
 /// An invariant that is judged in a scenario: one of the spec's own, or a rule of its contract.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +27,15 @@ pub struct Judged<'a> {
     pub check: &'a Check,
     /// True for a rule of a contract beside the spec's own invariants, which alone decide about the scenario.
     pub is_beside: bool,
+}
+
+impl Judged<'_> {
+    /// Its verdict on a case.
+    #[must_use]
+    pub fn verdict(&self, case: &Case<'_>) -> Verdict {
+        let verdict = self.check.judge(case);
+        if self.negate { verdict.negated(self.check.word()) } else { verdict }
+    }
 }
 
 impl Scenario {
@@ -58,14 +69,12 @@ impl Scenario {
     }
 
     /// Tells if a rule of the contract is judged in it.
-    fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
+    pub(super) fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
         match &self.purpose {
             Purpose::Invariant(id) => invariant.rule.id.as_str() == id,
             Purpose::Baseline(_) => false,
             Purpose::Everything => {
-                let is_shared = |contract: &Contract| contract.isolation == Isolation::Scenario;
-                spec.contract.as_ref().is_some_and(is_shared)
-                    && invariant.rule.probes.is_none()
+                spec.contract.as_ref().is_some_and(|contract| is_shared(contract, invariant))
                     && invariant.rule.when.holds_in(&self.faults(spec))
             }
         }

@@ -7,6 +7,7 @@ mod cell_key;
 mod clean_run;
 mod expand;
 mod filter;
+mod invocations;
 mod judged;
 mod parameters;
 mod parts;

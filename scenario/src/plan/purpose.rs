@@ -55,6 +55,15 @@ impl Scenario {
         }
     }
 
+    /// The id of the rule that it is run for; `None` when it is run for all that the spec says.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        match &self.purpose {
+            Purpose::Invariant(id) => Some(id),
+            Purpose::Everything | Purpose::Baseline(_) => None,
+        }
+    }
+
     /// The rule of the contract that it is run for, or that its prompt is of.
     fn rule_of<'a>(&self, spec: &'a Sections) -> Option<&'a ContractInvariant> {
         let (Purpose::Invariant(id) | Purpose::Baseline(Some(id))) = &self.purpose else { return None };

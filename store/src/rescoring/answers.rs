@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use scenario::checks::{Case, Check};
-use scenario::evidence::{Answer, Evidence, Probe};
-use scenario::plan::{PlanOptions, Scenario, Values, expand};
+use scenario::evidence::{AgentRecord, Answer, BaselineRun, Evidence, Invocation, Probe};
+use scenario::plan::{PlanOptions, Purpose, Scenario, Values, expand};
 use scenario::spec::Spec;
 
 use super::Version;
@@ -13,22 +13,49 @@ use crate::error::StoreError;
 /// The evidence with the answers to what this version asks, and no others: a check that asks something new cannot be
 /// judged, for what came of another question says nothing about it.
 pub(super) fn answering(now: &Version, asked: &Version, scenario: &Scenario, evidence: Evidence) -> Evidence {
+    let baseline = evidence.baseline.as_ref();
+    let seen = Seen { scenario, evidence: &evidence, agent: &evidence.agent, baseline, answers: &evidence.answers };
+    let answers = answers_to(now, asked, scenario, &seen);
+    let invocations = evidence.invocations.iter().map(|invocation| {
+        let Some(agent) = &invocation.agent else { return invocation.clone() };
+        let purpose = invocation.rule.clone().map_or(Purpose::Everything, Purpose::Invariant);
+        let of_one = Scenario { purpose, prompt: invocation.prompt, ..scenario.clone() };
+        let (baseline, answers) = (invocation.baseline.as_ref(), &invocation.answers);
+        let seen = Seen { scenario: &of_one, evidence: &evidence, agent, baseline, answers };
+        Invocation { answers: answers_to(now, asked, scenario, &seen), ..invocation.clone() }
+    });
+    let invocations = invocations.collect();
+    Evidence { answers, invocations, ..evidence }
+}
+
+/// What answers are about.
+struct Seen<'a> {
+    /// The scenario, or the invocation as one.
+    scenario: &'a Scenario,
+    evidence: &'a Evidence,
+    agent: &'a AgentRecord,
+    baseline: Option<&'a BaselineRun>,
+    /// The answers, by the name of their invariant.
+    answers: &'a BTreeMap<String, Vec<Answer>>,
+}
+
+/// The answers to what the invariants of a scenario ask now.
+fn answers_to(now: &Version, asked: &Version, scenario: &Scenario, seen: &Seen<'_>) -> BTreeMap<String, Vec<Answer>> {
     let mut answers: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
     let old = scenario.judged(&asked.spec);
     for judged in scenario.judged(&now.spec) {
-        let answers_to = |old: &str| evidence.answers.get(old).map_or(&[][..], Vec::as_slice);
         let same = |old: &str, check: &Check| {
             let (one, other) = ((now, judged.check), (asked, check));
-            is_same(one, other, scenario, &evidence, answers_to(old))
+            is_same(one, other, seen, seen.answers.get(old).map_or(&[][..], Vec::as_slice))
         };
         let by_name = old.iter().filter(|old| old.name == judged.name);
         // An invariant may have got another name.
         let found = by_name.chain(&old).find(|old| same(old.name, old.check));
-        if let Some(found) = found.and_then(|old| evidence.answers.get(old.name)) {
+        if let Some(found) = found.and_then(|old| seen.answers.get(old.name)) {
             answers.insert(judged.name.to_owned(), wanted(judged.check, found));
         }
     }
-    Evidence { answers, ..evidence }
+    answers
 }
 
 /// Finds out whether all that the rules of this spec go by was recorded for the other.
@@ -88,13 +115,15 @@ fn wanted(check: &Check, answers: &[Answer]) -> Vec<Answer> {
 fn is_same(
     (now, check): (&Version, &Check),
     (asked, old): (&Version, &Check),
-    scenario: &Scenario,
-    evidence: &Evidence,
+    seen: &Seen<'_>,
     answers: &[Answer],
 ) -> bool {
+    let Seen { scenario, evidence, agent, baseline, .. } = *seen;
+    let baseline = baseline.map(|run| &run.stdout);
     let values = Values::for_judging(&now.spec, scenario, evidence);
     let old_values = Values::for_judging(&asked.spec, scenario, evidence);
-    let (case, old_case) = (Case::new(answers, evidence, &values), Case::new(answers, evidence, &old_values));
+    let case = Case { agent, baseline, ..Case::new(answers, evidence, &values) };
+    let old_case = Case { agent, baseline, ..Case::new(answers, evidence, &old_values) };
     let ask_models_the_same = match (check, old) {
         (Check::LlmAsJudge(judge), Check::LlmAsJudge(old)) => {
             let request = judge.request(&case).ok();
