@@ -90,7 +90,7 @@ async fn a_reset_gives_each_rule_an_agent_that_knows_nothing() {
         "id: first, type: contains, value: hello. 1",
         "id: second, type: contains, value: hello. 1",
         "id: probed, type: regex, pattern: '^{{ task.prompt }} 1', probes: [Who are you?, Where?]",
-        "id: left, check: {type: file_content, path: count, pattern: '^1$'}",
+        "id: left, check: {type: file_content, path: count, pattern: '^1\\s*$'}",
     ];
     let yaml = reused(COUNTING, ", reset: {command: rm count}", &rules);
     let (result, evidence) = harness.run(&yaml).await;
