@@ -18,9 +18,9 @@ section! {
     /// Passes when the output is about as similar to a baseline as `similarity_threshold` asks for. The number is that of the
     /// `similarity` check, and stands in the details of the result.
     ///
-    /// `baseline: auto` compares with what the agent prints in a world without faults: for each scenario with such a rule, the agent
-    /// is first run once more, with the same prompt, in a sandbox of its own in which nothing breaks. Only rules of a contract
-    /// can ask for that; anywhere else, write the text that the agent is expected to say.
+    /// `baseline: auto` compares with what the agent prints in a world without faults: the agent is run once more with the same
+    /// prompt, in a sandbox of its own in which nothing breaks, and all scenarios with that prompt are compared with this run. Only
+    /// rules of a contract can ask for that; anywhere else, write the text that the agent is expected to say.
     ///
     /// ```yaml
     /// check:
