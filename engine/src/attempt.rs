@@ -13,6 +13,7 @@ use scenario::spec::Spec;
 use scenario::spec::sections::{AgentKind, Noop, Oracle};
 
 use crate::backend::Identity;
+use crate::baselines::Baselines;
 use crate::bundle::BundleFolder;
 use crate::machine::Machine;
 use crate::providers::ProviderAccess;
@@ -37,6 +38,8 @@ pub struct Attempt<'a> {
     pub agent: Option<AgentOverride>,
     /// What the machine has for it.
     pub machine: &'a Machine,
+    /// The runs without faults that it shares with other scenarios of its run.
+    pub baselines: &'a Baselines,
     /// When it began.
     pub started_at: Timestamp,
     /// Whether its sandbox is kept for a person to look into.

@@ -179,6 +179,7 @@ mod tests {
     use super::{of_agent, of_commands};
     use crate::attempt::{Attempt, Keep, Permissions};
     use crate::backend::{Identity, Image};
+    use crate::baselines::Baselines;
     use crate::bundle::BundleFolder;
     use crate::entropy;
     use crate::machine::Machine;
@@ -203,6 +204,7 @@ mod tests {
             permissions: Permissions::default(),
             agent: None,
             machine: &Machine::default(),
+            baselines: &Baselines::new(scenario.seed),
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
             snapshot: None,

@@ -13,6 +13,7 @@ mod advice;
 mod agent;
 pub mod attempt;
 pub mod backend;
+pub mod baselines;
 pub mod bundle;
 mod capture;
 mod command_log;

@@ -116,6 +116,7 @@ impl Execution {
             permissions: self.shared.config.permissions.clone(),
             agent: opened.agent,
             machine: &self.shared.config.machine,
+            baselines: &opened.baselines,
             started_at: self.shared.clock.now(),
             keep: match self.shared.config.keep {
                 KeepSandbox::Never => Keep::Never,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use engine::baselines::Baselines;
 use engine::bundle::BundleFolder;
 use engine::uploaded::SnapshotFiles;
 use scenario::plan::{AgentOverride, PlanOptions, Scenario, SnapshotAgent, UnknownAgent, expand};
@@ -30,6 +31,8 @@ pub(crate) struct Opened {
     pub(crate) secrets: BTreeMap<String, String>,
     /// Who acts instead of the spec's own agent.
     pub(crate) agent: Option<AgentOverride>,
+    /// The runs without faults that its scenarios are compared with.
+    pub(crate) baselines: Baselines,
     /// Whose it is.
     owner: String,
     /// How its numbers are made.
@@ -133,7 +136,8 @@ impl Library {
         let agent = experiment.settings.agent_override()?;
         let bundle = self.unpack(digest, content).await?;
         let numbers = Arc::new(Numbers::read(&self.store, run, &experiment, &spec).await?);
-        Ok(Opened { spec, bundle, secrets, agent, owner: experiment.owner, numbers })
+        let baselines = Baselines::new(experiment.seed);
+        Ok(Opened { spec, bundle, secrets, agent, baselines, owner: experiment.owner, numbers })
     }
 
     /// The uploaded agent of a scenario, when it has one.

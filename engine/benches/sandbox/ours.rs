@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::attempt::{Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
 use engine::backend::{Backend, Identity, Reach};
+use engine::baselines::Baselines;
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
@@ -69,6 +70,7 @@ impl Ours {
             permissions: Permissions::default(),
             agent: None,
             machine: &Machine::default(),
+            baselines: &Baselines::new(plan.seed),
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
             snapshot: None,

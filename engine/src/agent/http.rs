@@ -11,7 +11,8 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use scenario::evidence::{Captured, Exit};
-use scenario::spec::sections::Http;
+use scenario::spec::sections::{Http, Reset};
+use scenario::spec::template::Text;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::capture::{AGENT_BYTES, Capture};
 use crate::door::Door;
 use crate::environment::Environment;
 use crate::error::EngineError;
+use crate::world::World;
 
 /// How large an answer may be.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -33,12 +35,15 @@ const PARTING: Duration = Duration::from_secs(15);
 /// The pause between tries to reach an agent that was just started.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The name of the sandbox itself.
+const SANDBOX: &str = "localhost";
+
 /// Where the agent is, and what it is asked.
-struct Target {
+pub(super) struct Target {
     door: Door,
     host: String,
     port: u16,
-    path: String,
+    pub(super) path: String,
 }
 
 /// Asks the agent, starting it first where it is an image.
@@ -49,11 +54,33 @@ pub(super) async fn ask(
     image: &Image,
     environment: &Environment,
 ) -> Result<Acted, EngineError> {
-    let target = target(watch, attempt, http)?;
-    let conversation = converse(&target, attempt, http);
+    let target = target(watch.world, attempt, http)?;
+    let reset = match attempt.spec.agent.as_ref().and_then(|agent| agent.common.reset.as_ref()) {
+        Some(Reset::Path(path)) => Some(path),
+        _ => None,
+    };
+    let conversation = async { Ok(within(watch, converse(&target, attempt, http, reset)).await) };
+    with_server(watch, attempt, http, (image, environment), conversation).await
+}
+
+/// Asks an agent that is running.
+pub(super) async fn ask_running(watch: &Watch<'_>, attempt: &Attempt<'_>, http: &Http) -> Result<Acted, EngineError> {
+    let target = target(watch.world, attempt, http)?;
+    Ok(within(watch, converse(&target, attempt, http, None)).await)
+}
+
+/// Has the server of an agent with an image of its own run while it is asked.
+pub(super) async fn with_server(
+    watch: &Watch<'_>,
+    attempt: &Attempt<'_>,
+    http: &Http,
+    (image, environment): (&Image, &Environment),
+    conversation: impl Future<Output = Result<Acted, EngineError>>,
+) -> Result<Acted, EngineError> {
     if http.image.is_none() {
-        return Ok(within(watch, conversation).await);
+        return conversation.await;
     }
+    let target = target(watch.world, attempt, http)?;
     // The image's own server runs while it is asked; its output is kept like that of any other agent.
     let mut environment = environment.clone();
     environment.entry("PORT".to_owned()).or_insert_with(|| target.port.to_string());
@@ -62,7 +89,8 @@ pub(super) async fn ask(
     let serving = serve(watch, &server);
     tokio::pin!(serving);
     tokio::select! {
-        mut acted = within(watch, conversation) => {
+        acted = conversation => {
+            let mut acted = acted?;
             // Ended now, so that what it printed can be kept beside its answer.
             if watch.world.sandbox.door().kill_all().await.is_ok()
                 && let Ok(Ok(served)) = tokio::time::timeout(PARTING, serving).await
@@ -129,35 +157,39 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
     acted
 }
 
-fn target(watch: &Watch<'_>, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
+/// Where the agent is.
+pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
     let values = attempt.agents_values();
-    let wrong = |what: String| EngineError::Unsupported { what };
     if let Some(port) = &http.port {
-        let port = u16::try_from(port.get()).map_err(|error| wrong(error.to_string()))?;
-        let door = watch.world.sandbox.door().clone();
-        return Ok(Target { door, host: "localhost".to_owned(), port, path: http.path.render(&values) });
+        let port = u16::try_from(port.get()).map_err(|error| EngineError::Unsupported { what: error.to_string() })?;
+        let door = world.sandbox.door().clone();
+        return Ok(Target { door, host: SANDBOX.to_owned(), port, path: http.path.render(&values) });
     }
     let url = http.url.as_ref().map(|url| url.render(&values)).unwrap_or_default();
-    let parsed: http::Uri = url.parse().map_err(|_| wrong(format!("`agent.url` is no URL: {url}")))?;
+    target_of(world, attempt, &url)
+}
+
+/// Where a URL of the agent leads to: a container of the spec, or something in the sandbox.
+pub(super) fn target_of(world: &World, attempt: &Attempt<'_>, url: &str) -> Result<Target, EngineError> {
+    let wrong = |what: String| EngineError::Unsupported { what };
+    let parsed: http::Uri = url.parse().map_err(|_| wrong(format!("this is no URL: {url}")))?;
     let host = parsed.host().unwrap_or_default().to_owned();
     let name = host.strip_suffix(".services.internal").unwrap_or(&host);
-    let service = watch.world.services.get(name);
-    let service = service.ok_or_else(|| wrong(format!("`agent.url` names no container of this spec: {url}")))?;
+    let service = world.services.get(name).map(|service| service.running.door());
+    let is_sandbox = matches!(name, SANDBOX | "127.0.0.1");
+    let door = service.or(is_sandbox.then(|| world.sandbox.door()));
+    let door = door.ok_or_else(|| wrong(format!("the URL names no container of this spec: {url}")))?.clone();
     let path = parsed.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let declared = attempt.spec.service(name).and_then(|service| service.ports().first().copied());
     let port = parsed.port_u16().or_else(|| declared.and_then(|port| u16::try_from(port).ok())).unwrap_or(80);
-    Ok(Target { door: service.running.door().clone(), host, port, path })
+    Ok(Target { door, host, port, path })
 }
 
 /// Clears what the agent remembers, asks it, and takes the output out of its answer.
-async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result<String, String> {
+async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http, reset: Option<&Text>) -> Result<String, String> {
     let values = attempt.agents_values();
-    if let Some(reset) = &http.reset {
-        let request = request(target, &Method::POST, &reset.render(&values), Vec::new())?;
-        let (status, _) = exchange(target, request).await?;
-        if !status.is_success() {
-            return Err(format!("the agent answered the reset with status {status}"));
-        }
+    if let Some(reset) = reset {
+        post(target, &reset.render(&values)).await?;
     }
     let body = match &http.request {
         Some(body) => body.render(&values).to_json(),
@@ -185,6 +217,13 @@ async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http) -> Result
         Some(path) => output(&text, &path.render(&values)),
         None => Ok(text),
     }
+}
+
+/// Has the agent forget what it did.
+pub(super) async fn post(target: &Target, path: &str) -> Result<(), String> {
+    let request = request(target, &Method::POST, path, Vec::new())?;
+    let (status, _) = exchange(target, request).await?;
+    if status.is_success() { Ok(()) } else { Err(format!("the agent answered the reset with status {status}")) }
 }
 
 fn request(target: &Target, method: &Method, path: &str, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {

@@ -1,7 +1,9 @@
 //! Lets the agent act, and says how that ended.
 
 mod http;
+mod invocations;
 mod process;
+mod reset;
 
 use scenario::evidence::{AgentRecord, Fired, Leak, Limit};
 use scenario::spec::sections::AgentKind;
@@ -15,6 +17,9 @@ use crate::limits;
 use crate::world::World;
 pub(crate) use process::mourn;
 use process::{Printed, Process, Watch};
+
+use invocations::Invoking;
+pub(crate) use invocations::TASK_COPY;
 
 /// How much a service may write over its image; its volumes are bounded by themselves.
 const MOST_BY_SERVICE: u64 = 1024 * 1024 * 1024;
@@ -32,51 +37,77 @@ pub(crate) struct Acted {
     pub(crate) offences: Vec<String>,
     /// The doorkeeper is gone: nothing can be asked any more.
     pub(crate) lost: bool,
+    /// What it did in each invocation, where its sandbox is reused.
+    pub(crate) invocations: Vec<AgentRecord>,
+    /// Set when it answered the same differently in a sandbox that is reused.
+    pub(crate) keeps_state: bool,
+    /// Remarks for the reader.
+    pub(crate) notes: Vec<String>,
 }
 
 /// When the agent has to end, and what is said then.
 #[derive(Debug, Clone)]
-pub(crate) struct Deadline {
+struct Deadline {
     /// When.
-    pub(crate) at: Instant,
+    at: Instant,
     /// Which limit that is.
-    pub(crate) fired: Fired,
+    fired: Fired,
 }
 
 impl Deadline {
     /// The earlier of `agent.timeout` and what is left of `resources.timeout`.
-    pub(crate) fn of(attempt: &Attempt<'_>, overall: Instant) -> Self {
-        let whole = attempt.spec.resources.timeout.get();
-        let detail = format!("preparing and acting took longer than {}s", whole.as_secs_f64());
-        let overall = Self { at: overall, fired: Fired { limit: Limit::Timeout, detail } };
+    fn of(attempt: &Attempt<'_>, overall: Instant) -> Self {
+        let overall = Self::overall(attempt, overall);
         let own = attempt.spec.agent.as_ref().and_then(|agent| agent.common.timeout);
         let Some(own) = own.map(|timeout| timeout.get()) else { return overall };
         let detail = format!("the agent did not end within {}s", own.as_secs_f64());
         let own = Self { at: Instant::now() + own, fired: Fired { limit: Limit::AgentTimeout, detail } };
         if own.at <= overall.at { own } else { overall }
     }
+
+    /// The end of `resources.timeout`.
+    fn overall(attempt: &Attempt<'_>, at: Instant) -> Self {
+        let whole = attempt.spec.resources.timeout.get();
+        let detail = format!("preparing and acting took longer than {}s", whole.as_secs_f64());
+        Self { at, fired: Fired { limit: Limit::Timeout, detail } }
+    }
 }
 
-/// Lets the agent act.
+/// Lets the agent act, until the end of `resources.timeout` at the latest.
 pub(crate) async fn act(
     world: &World,
     attempt: &Attempt<'_>,
     image: &Image,
-    deadline: &Deadline,
+    overall: Instant,
 ) -> Result<Acted, EngineError> {
     let Some(agent) = attempt.agent() else {
         let what = "the spec has no `agent`, so there is nobody to run; add one, or use `--agent`".to_owned();
         return Err(EngineError::Unsupported { what });
     };
-    let environment = environment::of_agent(attempt, &world.environment);
-    let watch = Watch { world, deadline, output: attempt.spec.resources.output.get() };
-    match &agent {
+    let planned = attempt.scenario.invocations(attempt.spec);
+    if !planned.is_empty() {
+        return Invoking { world, attempt, agent: &agent, image, overall }.act(&planned).await;
+    }
+    let deadline = Deadline::of(attempt, overall);
+    let watch = Watch { world, deadline: &deadline, output: attempt.spec.resources.output.get() };
+    act_as(&watch, attempt, &agent, image).await
+}
+
+/// Lets an agent of this kind act once.
+async fn act_as(
+    watch: &Watch<'_>,
+    attempt: &Attempt<'_>,
+    agent: &AgentKind,
+    image: &Image,
+) -> Result<Acted, EngineError> {
+    let environment = environment::of_agent(attempt, &watch.world.environment);
+    match agent {
         AgentKind::Noop(_) => Ok(Acted::default()),
-        AgentKind::Http(http) => http::ask(&watch, attempt, http, image, &environment).await,
+        AgentKind::Http(http) => http::ask(watch, attempt, http, image, &environment).await,
         _ => {
             let mut acted = Acted::default();
-            let mut printed = Printed::new(&world.redactor);
-            for process in processes(world, attempt, &agent, image, &environment)? {
+            let mut printed = Printed::new(&watch.world.redactor);
+            for process in processes(watch.world, attempt, agent, image, &environment)? {
                 watch.run(&process, &mut printed, &mut acted).await?;
                 if acted.lost || !acted.limits.is_empty() {
                     break;

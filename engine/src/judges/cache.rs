@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use scenario::evidence::JudgeRequest;
+use scenario::evidence::{EmbeddingRequest, JudgeRequest};
 use scenario::hex;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::providers::Upstream;
@@ -37,8 +37,18 @@ impl Question {
         let same = request.normalised(marker_key);
         let model = upstream.model.as_deref().unwrap_or(&request.model);
         let asked = json!([VERSION, upstream.base_url, model, same.temperature, same.system, same.prompt, sample]);
-        let digest = Sha256::digest(asked.to_string());
-        Self(hex(digest))
+        Self::of(&asked)
+    }
+
+    /// The question for the vectors of two texts.
+    pub(super) fn of_vectors(upstream: &Upstream, request: &EmbeddingRequest, marker_key: Option<&str>) -> Self {
+        let same = request.normalised(marker_key);
+        let model = upstream.model.as_deref().unwrap_or(&request.model);
+        Self::of(&json!([VERSION, "embeddings", upstream.base_url, model, same.expected, same.text]))
+    }
+
+    fn of(asked: &Json) -> Self {
+        Self(hex(Sha256::digest(asked.to_string())))
     }
 }
 

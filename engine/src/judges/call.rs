@@ -53,16 +53,25 @@ pub(super) async fn ask(
     request: &JudgeRequest,
     patience: Patience,
 ) -> Result<Reply, NoReply> {
-    let hidden: BTreeMap<_, _> = providers.keys().into_iter().collect();
-    let redactor = Redactor::new(&hidden, "hidden");
     let asked = negotiate(upstream, request, patience).await;
     let answered = asked.and_then(|body| read(providers, upstream, &body));
-    // A provider may repeat the key in what it says.
-    let safe = |text: String| redactor.text(&text);
-    answered.map(|reply| Reply { text: safe(reply.text), ..reply }).map_err(|none| match none {
-        NoReply::Unavailable(reason) => NoReply::Unavailable(safe(reason)),
-        NoReply::Rejected(reason) => NoReply::Rejected(safe(reason)),
-    })
+    let redactor = redactor(providers);
+    answered.map(|reply| Reply { text: redactor.text(&reply.text), ..reply }).map_err(|none| safe(providers, none))
+}
+
+/// A provider may repeat the key in what it says.
+fn redactor(providers: &Providers) -> Redactor {
+    let hidden: BTreeMap<_, _> = providers.keys().into_iter().collect();
+    Redactor::new(&hidden, "hidden")
+}
+
+/// A reason without keys.
+pub(super) fn safe(providers: &Providers, none: NoReply) -> NoReply {
+    let redactor = redactor(providers);
+    match none {
+        NoReply::Unavailable(reason) => NoReply::Unavailable(redactor.text(&reason)),
+        NoReply::Rejected(reason) => NoReply::Rejected(redactor.text(&reason)),
+    }
 }
 
 async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patience) -> Result<Json, NoReply> {
@@ -77,15 +86,21 @@ async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patien
         };
         dialect = match simpler(dialect, &error) {
             Some(simpler) => simpler,
-            None if call_error(&error).is_some_and(CallError::can_be_provoked) => {
-                return Err(NoReply::Rejected(described(&error)));
-            }
-            None => return Err(NoReply::Unavailable(described(&error))),
+            None => return Err(no_reply(&error)),
         };
     }
 }
 
-fn client(upstream: &Upstream, patience: Patience) -> Result<Client<OpenAIConfig>, CallError> {
+/// Why an error leaves no reply.
+pub(super) fn no_reply(error: &OpenAIError) -> NoReply {
+    match call_error(error) {
+        Some(refused) if refused.can_be_provoked() => NoReply::Rejected(described(error)),
+        _ => NoReply::Unavailable(described(error)),
+    }
+}
+
+/// A client for this provider.
+pub(super) fn client(upstream: &Upstream, patience: Patience) -> Result<Client<OpenAIConfig>, CallError> {
     let http = transport::client()?;
     let key = upstream.key.as_ref().map_or("", |key| key.expose());
     // Everything is said, so that nothing is taken from the environment.
@@ -204,11 +219,16 @@ fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply
         cache_read: count("/usage/prompt_tokens_details/cached_tokens"),
         estimated: false,
     };
+    Ok(Reply { text, usage: usage(providers, upstream, body, &tokens) })
+}
+
+/// What one answer counted and cost.
+pub(super) fn usage(providers: &Providers, upstream: &Upstream, body: &Json, tokens: &TokenCount) -> Usage {
     let asked = upstream.model.clone().unwrap_or_default();
     let model =
         body["model"].as_str().filter(|model| !model.is_empty()).map_or_else(|| asked.clone(), ToOwned::to_owned);
-    let cost_usd = providers.cost(&model, &tokens).or_else(|| providers.cost(&asked, &tokens));
-    let usage = Usage {
+    let cost_usd = providers.cost(&model, tokens).or_else(|| providers.cost(&asked, tokens));
+    Usage {
         calls: 1,
         input_tokens: tokens.input,
         output_tokens: tokens.output,
@@ -216,6 +236,5 @@ fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply
         model,
         // Without a count of tokens, what it cost is not known.
         cost_usd: cost_usd.filter(|_| body["usage"].is_object()),
-    };
-    Ok(Reply { text, usage })
+    }
 }

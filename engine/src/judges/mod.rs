@@ -1,44 +1,47 @@
-//! Asks models for their judgement of what the agent left.
+//! Asks models for their judgement of what the agent left, or for vectors of it.
 
 mod cache;
 mod call;
+mod embedding;
 mod transport;
 
 use std::time::Duration;
 
 use scenario::checks::{Check, LlmAsJudge};
-use scenario::evidence::{JudgeAnswer, JudgeRequest, Usage};
-
+use scenario::evidence::{EmbeddingAnswer, EmbeddingRequest, JudgeAnswer, JudgeRequest, Usage};
 use scenario::spec::Spec;
+use scenario::spec::types::Filled;
 
 use crate::machine::Machine;
 use crate::providers::{Providers, Upstream};
 use cache::{Cache, Question};
 use call::{NoReply, Reply};
+pub(crate) use embedding::EmbeddingQuestion;
 use transport::Patience;
 
-/// Whether a spec asks models for their judgement.
+/// Whether checks of a spec ask models.
 #[must_use]
 pub fn are_asked(spec: &Spec) -> bool {
-    judges_of(spec).next().is_some()
+    models_of(spec).next().is_some()
 }
 
-/// Which model that a spec asks for its judgement cannot be asked here; `None` when all can. A model that depends on
+/// Which model that checks of a spec ask cannot be asked here; `None` when all can. A model that depends on
 /// parameters is not looked at.
 #[must_use]
 pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
-    judges_of(spec).find_map(|(place, check)| {
-        let model = check.model.source();
-        let problem = if model.contains("{{") { None } else { providers.for_model(model).err() };
-        problem.map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
+    models_of(spec).find_map(|(place, check, model)| {
+        let model = model.source();
+        let found = match check {
+            _ if model.contains("{{") => return None,
+            Check::LlmAsJudge(_) => providers.for_model(model),
+            _ => embedding::upstream(providers, model),
+        };
+        found.err().map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
     })
 }
 
-fn judges_of(spec: &Spec) -> impl Iterator<Item = (String, &LlmAsJudge)> {
-    spec.checks().filter_map(|(place, check)| match check {
-        Check::LlmAsJudge(check) => Some((place, check)),
-        _ => None,
-    })
+fn models_of(spec: &Spec) -> impl Iterator<Item = (String, &Check, &Filled)> {
+    spec.checks().filter_map(|(place, check)| check.asked_model().map(|model| (place, check, model)))
 }
 
 /// Asks a model for its judgement of what was kept: as often as there are to be samples, one after the other.
@@ -56,6 +59,16 @@ pub async fn judge_kept(
         answers.push(ask(machine, &asked).await);
     }
     answers
+}
+
+/// Asks a model for the vectors of what was kept. That there is none is an answer too.
+pub async fn embed_kept(machine: &Machine, request: EmbeddingRequest, marker_key: Option<String>) -> EmbeddingAnswer {
+    embed(machine, &EmbeddingQuestion { request, marker_key }).await
+}
+
+/// Asks for vectors, unless they were asked for before.
+pub(crate) async fn embed(machine: &Machine, asked: &EmbeddingQuestion) -> EmbeddingAnswer {
+    embedding::embed(machine, asked, Patience::default()).await
 }
 
 /// What a model is asked, and how long it has.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scenario::checks::LlmAsJudge;
-use scenario::evidence::{JudgeAnswer, JudgeRequest};
+use scenario::evidence::{EmbeddingAnswer, EmbeddingReply, EmbeddingRequest, JudgeAnswer, JudgeRequest};
+use scenario::spec::load;
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -13,7 +14,7 @@ use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::transport::Patience;
-use super::{JudgeQuestion, ask_with};
+use super::{EmbeddingQuestion, JudgeQuestion, ask_with, embedding, missing};
 use crate::machine::Machine;
 use crate::providers::Providers;
 
@@ -304,4 +305,78 @@ async fn a_reply_that_means_nothing_is_asked_for_once_more_and_a_refusal_is_one(
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(GOOD));
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(""), "a filter's answer is a reply too");
     assert_eq!(received(&server).await.len(), 4);
+}
+
+/// Asks for the vectors of two texts, without much patience.
+async fn embed(machine: &Machine, text: &str, marker_key: &str) -> EmbeddingAnswer {
+    let patience = Patience { tries: 2, first: Duration::from_millis(1), longest: Duration::from_millis(20) };
+    let request =
+        EmbeddingRequest { model: "paragon-fast".to_owned(), expected: "yes".to_owned(), text: text.to_owned() };
+    embedding::embed(machine, &EmbeddingQuestion { request, marker_key: Some(marker_key.to_owned()) }, patience).await
+}
+
+/// A model of embeddings for which `rude` is no text; the second vector comes first.
+async fn embedder(status: u16) -> MockServer {
+    let server = MockServer::start().await;
+    let answer = move |request: &Request| {
+        let asked: Json = serde_json::from_slice(&request.body).expect("JSON");
+        assert_eq!((&asked["model"], &asked["encoding_format"]), (&json!("gpt-4o-mini"), &json!("float")));
+        if asked["input"][1] == "rude" {
+            return refusal(status, &format!("not this, {KEY}"));
+        }
+        let vector =
+            |index: usize, numbers: Json| json!({ "object": "embedding", "index": index, "embedding": numbers });
+        ResponseTemplate::new(200).set_body_json(json!({
+            "data": [vector(1, json!([0.0, 2.5])), vector(0, json!([3.0, 4.0]))],
+            "model": "text-embedding-3-small", "usage": { "prompt_tokens": 7, "total_tokens": 7 },
+        }))
+    };
+    Mock::given(method("POST")).and(path("/v1/embeddings")).respond_with(answer).mount(&server).await;
+    server
+}
+
+#[tokio::test]
+async fn vectors_are_asked_for_counted_and_kept_for_the_next_time() {
+    let (server, folder) = (embedder(400).await, tempfile::tempdir().expect("a folder"));
+    let machine = machine(&server.uri(), Some(folder.path()));
+    let first = embed(&machine, "sure [redacted:KEY:0a1b]", "0a1b").await;
+    let EmbeddingReply::Vectors(one, other) = &first.reply else { panic!("{first:?}") };
+    assert_eq!((one.cosine(other), first.usage.calls, first.usage.input_tokens), (Some(0.8), 1, 7));
+    assert_eq!(bodies(&server).await[0]["input"], json!(["yes", "sure [redacted:KEY:0a1b]"]));
+    let again = embed(&machine, "sure [redacted:KEY:2c3d]", "2c3d").await;
+    assert_eq!((again.cached, &again.reply, again.usage.calls), (true, &first.reply, 0));
+    assert_eq!(received(&server).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_text_that_no_vector_is_given_for_is_told_from_a_model_that_is_down() {
+    for status in [400, 500] {
+        let server = embedder(status).await;
+        let answer = embed(&machine(&server.uri(), None), "rude", "").await;
+        let EmbeddingReply::Refused(reason) = &answer.reply else { panic!("{answer:?}") };
+        assert!(reason.contains("not this") && !reason.contains(KEY), "{reason}");
+    }
+    for down in
+        [refusal(503, "down"), refusal(401, "who are you?"), ResponseTemplate::new(200).set_body_json(json!({}))]
+    {
+        let server = MockServer::start().await;
+        Mock::given(method("POST")).respond_with(down).mount(&server).await;
+        let answer = embed(&machine(&server.uri(), None), "rude", "").await;
+        assert!(matches!(answer.reply, EmbeddingReply::Unavailable(_)), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_model_of_embeddings_that_cannot_be_asked_is_named_before_the_run() {
+    let problem = |model: &str| {
+        let text = format!(
+            "version: 1\nid: t\nbase: x\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
+             invariants: {{alike: {{description: x, check: {{type: similarity, expected: x, method: embedding, model: {model}}}}}}}\n"
+        );
+        missing(&load(&text, None).spec.expect("a spec"), &machine("http://localhost", None).providers)
+    };
+    assert_eq!(problem("paragon-fast"), None);
+    let unknown = problem("embedder").expect("a problem");
+    assert!(unknown.contains("`invariants.alike` asks the model `embedder`: there is no alias"), "{unknown}");
+    assert!(problem("claude").expect("a problem").contains("without embeddings"));
 }

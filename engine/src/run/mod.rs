@@ -37,7 +37,7 @@ use scenario::spec::sections::Audit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Acted, Deadline};
+use crate::agent::{self, Acted};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, End, Sandbox};
 use crate::door::DoorError;
@@ -73,23 +73,24 @@ pub async fn run_scenario(
             permissions: attempt.permissions.clone(),
             ..*attempt
         };
-        return run_once(backend, &replayed, &marker_key, events, cancel).await;
+        let known = Evidence { marker_key: Some(marker_key), ..Evidence::default() };
+        return run_once(backend, &replayed, known, events, cancel).await;
     }
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
-    let evidence = run_once(backend, attempt, &marker_key, events, cancel).await?;
-    Ok(Evidence { baseline, ..evidence })
+    let invocations = Box::pin(baseline::of_invocations(backend, attempt, &marker_key, cancel)).await?;
+    let known = Evidence { marker_key: Some(marker_key), baseline, invocations, ..Evidence::default() };
+    run_once(backend, attempt, known, events, cancel).await
 }
 
-/// Runs an attempt in one sandbox.
+/// Runs an attempt in one sandbox, and adds what was observed to what is known.
 async fn run_once(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,
-    marker_key: &str,
+    mut evidence: Evidence,
     events: &Events,
     cancel: &CancellationToken,
 ) -> Result<Evidence, EngineError> {
     let started = begin(events, Phase::Prepare);
-    let mut evidence = Evidence { marker_key: Some(marker_key.to_owned()), ..Evidence::default() };
     let images = until_cancelled(cancel, Box::pin(prepare::images(backend, attempt, events))).await?;
     // Not given up half way: a sandbox that is being made can only be removed once it is there.
     let sandbox = prepare::sandbox(backend, attempt, &images, events).await?;
@@ -248,10 +249,9 @@ async fn act(
     world.gateways.begin().await;
     world.clock.start();
     events.tell(Event::AgentStarted);
-    let deadline = Deadline::of(attempt, overall);
     // What was used until now was not used by the agent. A door that is gone is noticed by who asks next.
     let _ = world.sandbox.door().used().await;
-    let mut acted = agent::act(world, attempt, &images.base, &deadline).await?;
+    let mut acted = agent::act(world, attempt, &images.base, overall).await?;
     stop_everything(world, attempt, &mut acted).await?;
     events.tell(Event::AgentEnded { exit: acted.record.exit, after: started.elapsed() });
     end(events, Phase::Act, started);
@@ -335,6 +335,11 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     evidence.leaks = acted.leaks;
     evidence.limits = acted.limits;
     evidence.offences = acted.offences;
+    evidence.notes.extend(acted.notes);
+    evidence.keeps_state = acted.keeps_state;
+    for (invocation, record) in evidence.invocations.iter_mut().zip(acted.invocations) {
+        invocation.agent = Some(record);
+    }
 }
 
 /// What the gateways and the log of commands wrote down.
@@ -354,7 +359,11 @@ async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Eviden
     let operation = "look at the workspace";
     let (before, texts) = world.before_agent();
     let after = Snapshot::take_after(world.sandbox.door(), &before).await.map_err(EngineError::door(operation))?;
-    let changes = before.changes(&after);
+    let mut changes = before.changes(&after);
+    if attempt.scenario.reuses_sandbox(attempt.spec) {
+        // The task of each invocation was written there by us.
+        changes.modified.retain(|path| path != agent::TASK_COPY);
+    }
     evidence.workspace = changes.first();
     honeytokens::search(world, &changes, attempt, evidence).await?;
     let diffs = diffs::collect(world, &texts, &after, &changes).await;

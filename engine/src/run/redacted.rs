@@ -32,6 +32,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         // `capture.rs` took secrets out of the output while it came.
         agent: _,
         baseline: _,
+        invocations: _,
         // `exchange` below is what mocks write down.
         journals: _,
         // The ledger of the model gateway, the trace log of the API gateway, `databases.rs` and `diffs.rs`.
@@ -45,6 +46,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         // Nothing in these is of the agent's choosing: names of images and models, and numbers.
         world: _,
         marker_key: _,
+        keeps_state: _,
         more_image_changes: _,
         usage: _,
         judge_usage: _,
@@ -127,7 +129,7 @@ pub(super) fn answer(answer: &mut Answer, redactor: &Redactor) {
         Answer::Sql(SqlAnswer::Refused(message)) | Answer::Unavailable { reason: message, .. } => {
             redactor.redact(message)
         }
-        Answer::Sql(SqlAnswer::NoRow) | Answer::Judge(_) => {}
+        Answer::Sql(SqlAnswer::NoRow) | Answer::Judge(_) | Answer::Embedding(_) => {}
     }
 }
 

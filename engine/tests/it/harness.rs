@@ -11,6 +11,7 @@ use engine::attempt::{Attempt, Keep, Permissions};
 use engine::backend::docker::{DockerBackend, DockerSettings};
 use engine::backend::local::{LocalBackend, LocalSettings};
 use engine::backend::{Backend, Identity, Limits, Sandbox, SandboxRequest};
+use engine::baselines::Baselines;
 use engine::bundle::BundleFolder;
 use engine::data_dir::DataDir;
 use engine::entropy;
@@ -120,15 +121,39 @@ impl Harness {
         cancel: &CancellationToken,
     ) -> Result<(ScenarioResult, Evidence), EngineError> {
         let (spec, scenario) = only_scenario(yaml, &self.bundle);
+        let baselines = Baselines::new(scenario.seed);
+        self.try_scenario(&spec, (&scenario, &baselines), keep, cancel).await
+    }
+
+    /// Runs every scenario of a spec at once, and sees that nothing is left.
+    pub(crate) async fn run_all(&self, yaml: &str) -> Vec<(ScenarioResult, Evidence)> {
+        let spec = load(yaml, None).spec.expect("a spec");
+        let plan = expand(&spec, PlanOptions::default()).expect("a plan");
+        let (baselines, cancel) = (Baselines::new(plan.seed), CancellationToken::new());
+        let running =
+            plan.scenarios.iter().map(|one| self.try_scenario(&spec, (one, &baselines), Keep::Never, &cancel));
+        let ran = futures::future::join_all(running).await;
+        self.assert_nothing_is_left();
+        ran.into_iter().map(|ran| ran.expect("evidence")).collect()
+    }
+
+    async fn try_scenario(
+        &self,
+        spec: &Spec,
+        (scenario, baselines): (&Scenario, &Baselines),
+        keep: Keep<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(ScenarioResult, Evidence), EngineError> {
         let attempt = Attempt {
-            spec: &spec,
-            scenario: &scenario,
+            spec,
+            scenario,
             bundle: &self.bundle,
             secrets: &self.secrets,
-            identity: identity(&scenario),
+            identity: identity(scenario),
             permissions: self.permissions.clone(),
             agent: self.agent,
             machine: &self.machine,
+            baselines,
             started_at: now(),
             keep,
             snapshot: self.snapshot.as_ref(),
@@ -138,7 +163,7 @@ impl Harness {
         let kept = Arc::clone(&self.events);
         let events = Events::to(move |event| kept.lock().expect("events").push(event));
         let evidence = run_scenario(&*self.backend, &attempt, &events, cancel).await?;
-        Ok((ScenarioResult::judge(&spec, &scenario, &evidence), evidence))
+        Ok((ScenarioResult::judge(spec, scenario, &evidence), evidence))
     }
 
     /// Opens the sandbox of a spec for somebody to work in.
@@ -153,6 +178,7 @@ impl Harness {
             permissions: self.permissions.clone(),
             agent: None,
             machine: &self.machine,
+            baselines: &Baselines::new(scenario.seed),
             started_at: now(),
             keep: Keep::Never,
             snapshot: self.snapshot.as_ref(),

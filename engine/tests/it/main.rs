@@ -1,6 +1,7 @@
 //! Tests of the engine against real servers.
 
 mod conformance;
+mod contracts;
 mod db_writes;
 mod drift;
 mod harness;

@@ -23,7 +23,7 @@ use reach::{Reached, reach, usual};
 /// Aliases that specs may use without knowing this machine; they lead nowhere until its owner says where.
 const VENDOR_ALIASES: [&str; 2] = ["paragon-fast", "paragon-max"];
 /// How models of OpenAI are called.
-const OPENAI_NAMES: [&str; 5] = ["gpt", "o1", "o3", "o4", "chatgpt"];
+const OPENAI_NAMES: [&str; 6] = ["gpt", "o1", "o3", "o4", "chatgpt", "text-embedding"];
 
 /// The providers that this machine knows, and the price table.
 #[derive(Debug, Clone, Default)]

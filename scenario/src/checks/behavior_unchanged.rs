@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::similarity::{has_words, judge_similarity, validate_expected};
+use super::similarity::{SimilarityMethod, TextComparison, has_words, require_embeddable, validate_expected};
 use super::{Case, InputFrom};
-use crate::evidence::Probe;
+use crate::evidence::{EmbeddingRequest, Probe};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::section::section;
@@ -18,9 +18,9 @@ section! {
     /// Passes when the output is about as similar to a baseline as `similarity_threshold` asks for. The number is that of the
     /// `similarity` check, and stands in the details of the result.
     ///
-    /// `baseline: auto` compares with what the agent prints in a world without faults: for each scenario with such a rule, the agent
-    /// is first run once more, with the same prompt, in a sandbox of its own in which nothing breaks. Only rules of a contract
-    /// can ask for that; anywhere else, write the text that the agent is expected to say.
+    /// `baseline: auto` compares with what the agent prints in a world without faults: the agent is run once more with the same
+    /// prompt, in a sandbox of its own in which nothing breaks, and all scenarios with that prompt are compared with this run. Only
+    /// rules of a contract can ask for that; anywhere else, write the text that the agent is expected to say.
     ///
     /// ```yaml
     /// check:
@@ -33,6 +33,11 @@ section! {
         baseline: Baseline = Baseline::Auto,
         /// The similarity that is enough.
         similarity_threshold: Fraction = Fraction::THREE_QUARTERS,
+        /// How the texts are compared; the `similarity` check explains it.
+        method: SimilarityMethod = SimilarityMethod::Lexical,
+        /// The model of embeddings to ask, with `method: embedding`: an alias of the server's configuration, or the name of a
+        /// model of OpenAI.
+        model: Option<Filled>,
         /// What is compared: `agent_output` (or `stdout`, the same), `workspace` (names and contents of the files that the agent
         /// left), or a field of a recording mock, such as `mail.last_request.body`.
         input_from: InputFrom = InputFrom::AgentOutput,
@@ -53,7 +58,7 @@ const AUTO: &str = "auto";
 
 impl BehaviorUnchanged {
     pub(super) fn validate(&self, rules: &mut Rules<'_>) {
-        self.input_from.validate(rules);
+        self.comparison().validate(rules);
         match &self.baseline {
             Baseline::Auto => self.require_clean_run(rules),
             Baseline::Text(text) => validate_expected(text, &mut rules.at("baseline")),
@@ -78,13 +83,33 @@ impl BehaviorUnchanged {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let baseline = match &self.baseline {
-            Baseline::Text(text) => Ok(text.render(case.values)),
-            Baseline::Auto => clean_output(case),
-        };
-        let compared = baseline
-            .and_then(|baseline| judge_similarity(&baseline, self.similarity_threshold, &self.input_from, case));
+        let compared = self.expected(case).and_then(|expected| self.comparison().judge(&expected, case));
         compared.unwrap_or_else(|verdict| *verdict)
+    }
+
+    /// The vectors to ask a model for; otherwise the verdict without asking.
+    pub(super) fn embedding(&self, case: &Case<'_>) -> Result<EmbeddingRequest, Box<Verdict>> {
+        self.expected(case).and_then(|expected| self.comparison().embedding(&expected, case))
+    }
+
+    pub(super) fn comparison(&self) -> TextComparison<'_> {
+        let Self { similarity_threshold, method, model, input_from, .. } = self;
+        TextComparison { threshold: *similarity_threshold, method: *method, model: model.as_ref(), input_from }
+    }
+
+    /// The text to compare with; otherwise the verdict without it.
+    fn expected(&self, case: &Case<'_>) -> Result<String, Box<Verdict>> {
+        match &self.baseline {
+            Baseline::Text(text) => Ok(text.render(case.values)),
+            Baseline::Auto => {
+                let printed = clean_output(case)?;
+                if self.method == SimilarityMethod::Embedding {
+                    require_embeddable("the output of the run without faults", &printed)
+                        .map_err(|message| Box::new(Verdict::unproven(message)))?;
+                }
+                Ok(printed)
+            }
+        }
     }
 }
 
@@ -131,7 +156,8 @@ impl Serialize for Baseline {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::{cut, failed_output, findings, judge, judge_against, output};
+    use crate::checks::testing::{cut, embedded, failed_output, findings, judge, judge_against, output};
+    use crate::evidence::EmbeddingReply;
     use crate::verdict::{ErrorKind, Outcome};
 
     const TEXT: &str = "{type: behavior_unchanged, baseline: The balance is 120 euros.}";
@@ -157,6 +183,15 @@ mod tests {
         insta::assert_snapshot!(verdict.message, @"no baseline: there was no run without faults to compare with");
         let silent = judge_against(AUTO, "...", "");
         assert_eq!(silent.outcome, Outcome::Failed, "an agent that says nothing in any world is no error of ours");
+    }
+
+    #[test]
+    fn vectors_are_compared_like_those_of_any_other_text() {
+        let check = "{type: behavior_unchanged, baseline: 120 euros, method: embedding, model: embedder}";
+        assert_eq!(findings(check), "");
+        let close = embedded(check, "one hundred and twenty", EmbeddingReply::vectors(&[3.0, 4.0], &[4.0, 3.0]));
+        assert_eq!((close.outcome, &close.details["similarity"]), (Outcome::Passed, &0.96.into()));
+        assert_eq!(output(check, "120 euros").outcome, Outcome::Errored(ErrorKind::Judge), "it was not asked");
     }
 
     #[test]

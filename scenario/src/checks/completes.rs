@@ -24,7 +24,7 @@ impl Completes {
             let detail = super::input::shown(&fired.detail);
             return Verdict::failed(format!("expected no limit to fire, found `{}`: {detail}", fired.limit));
         }
-        match case.evidence.agent.exit {
+        match case.agent.exit {
             Some(Exit::Code(0)) => Verdict::passed(),
             Some(exit) => Verdict::failed(format!("expected the agent to end with exit code 0, found {exit}")),
             None => Verdict::failed("expected the agent to end by itself, and it did not run to its end"),

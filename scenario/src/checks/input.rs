@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::http_mock_assertions::{Field, read_field};
 use super::{Case, unanswered};
-use crate::evidence::{Answer, Captured, Evidence, FileEntry, FileKind, Files, Probe};
+use crate::evidence::{Answer, Captured, FileEntry, FileKind, Files, Probe};
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
@@ -49,27 +49,23 @@ impl InputFrom {
     }
 
     /// Reads the text from what was observed, for a model; otherwise the verdict without it.
-    pub(super) fn text(&self, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
-        self.read_from(answers, evidence).map(|input| input.captured.text())
+    pub(super) fn text(&self, case: &Case<'_>) -> Result<String, Box<Verdict>> {
+        self.read_input(case).map(|input| input.captured.text())
     }
 
     /// Reads the text from what was observed; otherwise the verdict without it.
     pub(super) fn read_input(&self, case: &Case<'_>) -> Result<Input, Box<Verdict>> {
-        self.read_from(case.answers, case.evidence)
-    }
-
-    fn read_from(&self, answers: &[Answer], evidence: &Evidence) -> Result<Input, Box<Verdict>> {
         match self {
-            Self::AgentOutput => Ok(Input::printed(&evidence.agent.stdout)),
+            Self::AgentOutput => Ok(Input::printed(&case.agent.stdout)),
             Self::Workspace => {
-                let files = answers.iter().find_map(|answer| match answer {
+                let files = case.answers.iter().find_map(|answer| match answer {
                     Answer::Files(files) => Some(files),
                     _ => None,
                 });
                 files.map(Input::listed).ok_or_else(|| Box::new(unanswered()))
             }
             Self::Service(service, field) => {
-                let journal = evidence.journals.get(service.as_str()).ok_or_else(|| Box::new(unanswered()))?;
+                let journal = case.evidence.journals.get(service.as_str()).ok_or_else(|| Box::new(unanswered()))?;
                 let text = read_field(field, journal).map_err(|problem| {
                     Box::new(Verdict::failed(format!("nothing to judge at `{service}.{field}`: {problem}")))
                 })?;

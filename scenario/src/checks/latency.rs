@@ -23,7 +23,7 @@ section! {
 
 impl AgentLatency {
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let (agent, max_ms) = (&case.evidence.agent, self.max_ms.get());
+        let (agent, max_ms) = (case.agent, self.max_ms.get());
         let took = agent.wall_ms;
         if agent.exit.is_none() {
             let message = match case.evidence.limits.first() {

@@ -50,14 +50,15 @@ pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
 pub use output_not_empty::OutputNotEmpty;
 pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
-pub use similarity::Similarity;
+pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
 pub use valid_json::{JsonSchema, ValidJson};
 pub use verify::{FreshWith, Verify};
 
-use crate::evidence::{Answer, Captured, Evidence, Probe};
+use crate::evidence::{AgentRecord, Answer, Captured, EmbeddingRequest, Evidence, Invocation, Probe};
 use crate::plan::Values;
 use crate::spec::section::tagged;
+use crate::spec::types::Filled;
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
 
@@ -114,10 +115,35 @@ pub struct Case<'a> {
     pub answers: &'a [Answer],
     /// Everything that was observed.
     pub evidence: &'a Evidence,
+    /// What the agent did, in the invocation that is judged.
+    pub agent: &'a AgentRecord,
     /// What templates become.
     pub values: &'a Values<'a>,
     /// The output of a run without faults, for the check that compares with it.
     pub baseline: Option<&'a Captured>,
+}
+
+impl<'a> Case<'a> {
+    /// A case in which everything is as it was observed.
+    #[must_use]
+    pub fn new(answers: &'a [Answer], evidence: &'a Evidence, values: &'a Values<'a>) -> Self {
+        let baseline = evidence.baseline.as_ref().map(|run| &run.stdout);
+        Self { answers, evidence, agent: &evidence.agent, values, baseline }
+    }
+
+    /// A case of one invocation of the agent; `name` is that of the invariant, and `values` are those of the invocation.
+    #[must_use]
+    pub fn of_invocation(
+        invocation: &'a Invocation,
+        agent: &'a AgentRecord,
+        name: &str,
+        evidence: &'a Evidence,
+        values: &'a Values<'a>,
+    ) -> Self {
+        let answers = invocation.answers.get(name).map_or(&[][..], Vec::as_slice);
+        let baseline = invocation.baseline.as_ref().map(|run| &run.stdout);
+        Self { answers, evidence, agent, values, baseline }
+    }
 }
 
 impl Check {
@@ -176,6 +202,54 @@ impl Check {
     #[must_use]
     pub fn compares_with_baseline(&self) -> bool {
         matches!(self, Self::BehaviorUnchanged(check) if check.baseline == Baseline::Auto)
+    }
+
+    /// Tells if it looks at the agent's output, its exit or its time, and at nothing that the agent left.
+    #[must_use]
+    pub fn is_about_invocation(&self) -> bool {
+        let input_from = match self {
+            Self::Latency(_) | Self::Completes(_) => return true,
+            Self::LlmAsJudge(check) => &check.input_from,
+            Self::Contains(check) => &check.input_from,
+            Self::ContainsAny(check) => &check.input_from,
+            Self::RegexMatch(check) => &check.input_from,
+            Self::ExcludesPattern(check) => &check.input_from,
+            Self::ValidJson(check) => &check.input_from,
+            Self::Similarity(check) => &check.input_from,
+            Self::ExcludesPii(check) => &check.input_from,
+            Self::RefusalCheck(check) => &check.input_from,
+            Self::OutputNotEmpty(check) => &check.input_from,
+            Self::BehaviorUnchanged(check) => &check.input_from,
+            Self::CommandExit(_)
+            | Self::FileExists(_)
+            | Self::FileAbsent(_)
+            | Self::FileContent(_)
+            | Self::Sql(_)
+            | Self::HttpMockAssertions(_)
+            | Self::Custom(_) => return false,
+        };
+        *input_from == InputFrom::AgentOutput
+    }
+
+    /// The model that it asks, when it asks one.
+    #[must_use]
+    pub fn asked_model(&self) -> Option<&Filled> {
+        match self {
+            Self::LlmAsJudge(check) => Some(&check.model),
+            Self::Similarity(check) => check.comparison().asked_model(),
+            Self::BehaviorUnchanged(check) => check.comparison().asked_model(),
+            _ => None,
+        }
+    }
+
+    /// The vectors to ask a model of embeddings for, or the verdict without asking; `None` when it asks for none.
+    #[must_use]
+    pub fn embedding(&self, case: &Case<'_>) -> Option<Result<EmbeddingRequest, Box<Verdict>>> {
+        match self {
+            Self::Similarity(check) => check.comparison().asked_model().map(|_| check.embedding(case)),
+            Self::BehaviorUnchanged(check) => check.comparison().asked_model().map(|_| check.embedding(case)),
+            _ => None,
+        }
     }
 
     /// What to ask of the sandbox once the agent is gone.

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Case, Check};
 use crate::evidence::{
-    AgentRecord, Answer, Blob, Captured, CommandAnswer, Datum, Evidence, Exit, FileEntry, FileKind, Files, Journal,
-    SqlAnswer,
+    AgentRecord, Answer, Blob, Captured, CommandAnswer, Datum, EmbeddingAnswer, EmbeddingReply, Evidence, Exit,
+    FileEntry, FileKind, Files, Journal, SqlAnswer, Usage,
 };
 use crate::plan::{Scenario, Values};
 use crate::spec::reader::{Readable, Reader};
@@ -64,7 +64,7 @@ fn judge_case(check: &str, answers: &[Answer], evidence: &Evidence, baseline: Op
     let spec = spec();
     let scenario = Scenario::only(&spec, [("three", json!(3)), ("open", json!("(")), ("empty", json!(""))]);
     let values = Values::for_judging(&spec, &scenario, evidence);
-    read::<Check>(check).judge(&Case { answers, evidence, values: &values, baseline })
+    read::<Check>(check).judge(&Case { baseline, ..Case::new(answers, evidence, &values) })
 }
 
 /// The message of a check that must fail.
@@ -77,6 +77,12 @@ pub(crate) fn failure(yaml: &str, answers: impl IntoIterator<Item = Answer>) -> 
 /// Judges `check` by what an agent printed that ended well.
 pub(crate) fn output(check: &str, printed: &str) -> Verdict {
     judge(check, &[], &printed_evidence(Captured::from(printed)))
+}
+
+/// Judges `check` by what an agent printed and the vectors that a model gave for it.
+pub(crate) fn embedded(check: &str, printed: &str, reply: EmbeddingReply) -> Verdict {
+    let answer = Answer::Embedding(EmbeddingAnswer { reply, usage: Usage::default(), cached: false });
+    judge(check, &[answer], &printed_evidence(Captured::from(printed)))
 }
 
 /// The message of a check that must fail by what the agent printed.

@@ -14,6 +14,16 @@ const BEGINNING: &str = "[redacted:";
 /// What stands between the name of a secret and a form.
 const FORM: char = '/';
 
+/// A text without the key of its redaction markers, which is another one in each attempt.
+pub(super) fn without_key(text: &str, marker_key: Option<&str>) -> String {
+    with_key(text, marker_key.unwrap_or_default(), "\0")
+}
+
+/// A text whose redaction markers have another key: those of one attempt, as another one would have written them.
+pub(super) fn with_key(text: &str, from: &str, to: &str) -> String {
+    if from.is_empty() { text.to_owned() } else { text.replace(&format!(":{from}]"), &format!(":{to}]")) }
+}
+
 /// A form in which the value of a secret is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretForm {

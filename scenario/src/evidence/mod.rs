@@ -10,8 +10,10 @@ mod call_trace;
 mod changes;
 mod datum;
 mod earlier_tools;
+mod embedding;
 mod fault;
 mod files;
+mod invocation;
 mod journal;
 mod marker;
 mod model;
@@ -34,8 +36,10 @@ pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, Too
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
+pub use embedding::{Embedding, EmbeddingAnswer, EmbeddingReply, EmbeddingRequest};
 pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
+pub use invocation::Invocation;
 pub use journal::{Answered, Body, Exchange, Journal, Overflow, OverflowCount};
 pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};
 pub(crate) use marker::{decoded, decoded_json};
@@ -54,11 +58,17 @@ pub use world::{ImageRecord, SnapshotRecord, World};
 pub struct Evidence {
     /// What the sandbox was made from.
     pub world: World,
-    /// What the agent's process did.
+    /// What the agent's process did; all invocations together where its sandbox was reused.
     pub agent: AgentRecord,
     /// The request that the agent got, word for word; `None` in evidence that was written before it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// The invocations of the agent, where its sandbox was reused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invocations: Vec<Invocation>,
+    /// Set when the agent answered the same prompt differently in a sandbox that is reused without a reset.
+    #[serde(skip_serializing_if = "is_false")]
+    pub keeps_state: bool,
     /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
     /// judged without it.
     pub marker_key: Option<String>,
@@ -74,7 +84,7 @@ pub struct Evidence {
     /// Faults that were injected; `None` when the scenario has no rule for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultRecord>,
-    /// The run without faults that was made to compare with; `None` where nothing asks for it.
+    /// The run without faults that it is compared with; `None` where nothing asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineRun>,
     /// The calls beside those of the session that was replayed; `None` where none was.
@@ -150,8 +160,19 @@ pub struct BaselineRun {
     pub stdout: Captured,
     /// How long it acted.
     pub wall_ms: u64,
-    /// What the model gateway counted.
+    /// What the model gateway counted; nothing where the run was made for another scenario, which has counted it.
     pub usage: Usage,
+}
+
+impl BaselineRun {
+    /// The same run for another scenario than the one that made it, with the key of its redaction markers.
+    #[must_use]
+    pub fn shared(&self, from: &str, to: &str) -> Self {
+        let Captured { head, tail, dropped_bytes } = &self.stdout;
+        let keyed = |text: &str| marker::with_key(text, from, to);
+        let stdout = Captured { head: keyed(head), tail: tail.as_deref().map(keyed), dropped_bytes: *dropped_bytes };
+        Self { stdout, wall_ms: self.wall_ms, usage: Usage::default() }
+    }
 }
 
 /// What the agent's process did.

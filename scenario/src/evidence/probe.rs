@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::datum::Datum;
+use super::embedding::EmbeddingAnswer;
 use super::files::Files;
+use super::marker::without_key;
 use super::output::Captured;
 use super::{Limit, Usage};
 use crate::checks::{RunsIn, Verify};
@@ -65,6 +67,8 @@ pub enum Answer {
     Sql(SqlAnswer),
     /// The model judge's reply.
     Judge(JudgeAnswer),
+    /// The vectors of a model of embeddings.
+    Embedding(EmbeddingAnswer),
     /// The agent broke what was asked: it counts against the agent.
     Unavailable {
         /// What is broken.
@@ -167,10 +171,7 @@ impl JudgeRequest {
     pub fn normalised(&self, marker_key: Option<&str>) -> Self {
         let same = |text: &str| {
             let text = if self.fence.is_empty() { text.to_owned() } else { text.replace(&self.fence, "untrusted\0") };
-            match marker_key {
-                Some(key) if !key.is_empty() => text.replace(&format!(":{key}]"), ":\0]"),
-                _ => text,
-            }
+            without_key(&text, marker_key)
         };
         Self { system: same(&self.system), prompt: same(&self.prompt), fence: String::new(), ..self.clone() }
     }

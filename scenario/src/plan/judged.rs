@@ -1,10 +1,12 @@
 //! The invariants that are judged in a scenario.
 
+use super::parts::is_shared;
 use super::purpose::Purpose;
 use super::scenario::Scenario;
-use crate::checks::{Check, Completes};
+use crate::checks::{Case, Check, Completes};
 use crate::spec::Sections;
-use crate::spec::sections::{Chaos, Contract, ContractInvariant, Guards, Invariant, Isolation};
+use crate::spec::sections::{Chaos, ContractInvariant, Guards, Invariant};
+use crate::verdict::Verdict;
 
 /// An invariant that is judged in a scenario: one of the spec's own, or a rule of its contract.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,15 @@ pub struct Judged<'a> {
     pub is_beside: bool,
 }
 
+impl Judged<'_> {
+    /// Its verdict on a case.
+    #[must_use]
+    pub fn verdict(&self, case: &Case<'_>) -> Verdict {
+        let verdict = self.check.judge(case);
+        if self.negate { verdict.negated(self.check.word()) } else { verdict }
+    }
+}
+
 /// The check that an agent ends well, where nobody wrote it down.
 static COMPLETES: Check = Check::Completes(Completes {});
 
@@ -44,7 +55,7 @@ impl Scenario {
         let rules = rules.filter(|rule| self.judges(spec, rule)).map(|rule| Judged::of_rule(rule, is_beside));
         let judged = own.chain(rules);
         match &self.purpose {
-            Purpose::Everything | Purpose::Invariant(_) | Purpose::Baseline => judged.collect(),
+            Purpose::Everything | Purpose::Invariant(_) | Purpose::Baseline(_) => judged.collect(),
             // Each of them alone fails a replay.
             Purpose::Replay(_) => judged.map(Judged::as_gate).collect(),
             Purpose::Mutation(_) => with_completion(judged.map(Judged::as_gate).collect()),
@@ -57,20 +68,18 @@ impl Scenario {
             Purpose::Everything => true,
             Purpose::Mutation(_) => check.is_about_output(),
             Purpose::Replay(_) => spec.contract.is_none() && !check.compares_with_baseline(),
-            Purpose::Invariant(_) | Purpose::Baseline => false,
+            Purpose::Invariant(_) | Purpose::Baseline(_) => false,
         }
     }
 
     /// Tells if a rule of the contract is judged in it.
-    fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
+    pub(super) fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
         let rule = &invariant.rule;
-        let is_shared = |contract: &Contract| contract.isolation == Isolation::Scenario;
         match &self.purpose {
             Purpose::Invariant(id) => rule.id.as_str() == id,
-            Purpose::Baseline => false,
+            Purpose::Baseline(_) => false,
             Purpose::Everything => {
-                spec.contract.as_ref().is_some_and(is_shared)
-                    && rule.probes.is_none()
+                spec.contract.as_ref().is_some_and(|contract| is_shared(contract, invariant))
                     && rule.when.holds_in(&self.faults(spec))
             }
             Purpose::Mutation(_) => {

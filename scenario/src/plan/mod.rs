@@ -4,8 +4,10 @@
 
 mod agent_override;
 mod cell_key;
+mod clean_run;
 mod expand;
 mod filter;
+mod invocations;
 mod judged;
 mod parameters;
 mod parts;
@@ -18,6 +20,7 @@ mod variants;
 
 pub use agent_override::{AgentOverride, UnknownAgent};
 pub use cell_key::CellKey;
+pub use clean_run::{CleanRun, CleanRunKey};
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, PlanScope, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};

@@ -32,7 +32,10 @@ pub(super) fn parts(spec: &Spec, chaos: &str, replicas: Option<usize>) -> Vec<Pa
         (false, true) => Some(own),
         (false, false) => Some(own.max(trials)),
     };
-    let everything = together.map(|count| (Purpose::Everything, spec.task.several(), count));
+    let is_reuse = contract.is_some_and(|contract| contract.isolation == Isolation::Reuse);
+    // A sandbox that is reused sees all prompts.
+    let prompts = spec.task.several().filter(|_| !is_reuse);
+    let everything = together.map(|count| (Purpose::Everything, prompts, count));
     let of_rules = alone.into_iter().map(|invariant| {
         let prompts = invariant.rule.probes.as_ref().map(|probes| probes.len()).or_else(|| spec.task.several());
         (Purpose::Invariant(invariant.rule.id.to_string()), prompts, trials)
@@ -68,12 +71,16 @@ pub(super) fn replays<'a>(
 }
 
 /// Tells if a rule is judged on the run of its chaos cell.
-fn is_shared(contract: &Contract, invariant: &ContractInvariant) -> bool {
-    contract.isolation == Isolation::Scenario && invariant.rule.probes.is_none()
+pub(super) fn is_shared(contract: &Contract, invariant: &ContractInvariant) -> bool {
+    match contract.isolation {
+        Isolation::Cell => false,
+        Isolation::Scenario => invariant.rule.probes.is_none(),
+        Isolation::Reuse => true,
+    }
 }
 
 /// The indices of several prompts, or that there is only one.
-fn prompts_of(several: Option<usize>) -> Vec<Option<u32>> {
+pub(super) fn prompts_of(several: Option<usize>) -> Vec<Option<u32>> {
     match several {
         Some(count) => (0..u32::try_from(count).unwrap_or(u32::MAX)).map(Some).collect(),
         None => vec![None],

@@ -22,9 +22,9 @@ pub enum Purpose {
     Mutation(Mutation),
     /// One recorded session.
     Replay(Replay),
-    /// The run without faults whose output `behavior_unchanged` compares with. No plan has it: it is part of the scenario that
-    /// needs it.
-    Baseline,
+    /// The run without faults whose output `behavior_unchanged` compares with, by the id of the rule whose probes the prompt is one
+    /// of. No plan has it: it is made for the first scenario that needs it.
+    Baseline(Option<String>),
 }
 
 /// One of the other ways to write a prompt.
@@ -70,7 +70,7 @@ impl Purpose {
             Self::Invariant(id) => Some(id.into()),
             Self::Mutation(Mutation { kind, index }) => Some(format!("mutation-{kind}-{index}").into()),
             Self::Replay(replay) => Some(format!("replay-{}", replay.id).into()),
-            Self::Baseline => Some("baseline".into()),
+            Self::Baseline(_) => Some("baseline".into()),
         }
     }
 
@@ -78,7 +78,7 @@ impl Purpose {
     #[must_use]
     pub fn label(&self) -> Option<String> {
         match self {
-            Self::Everything | Self::Baseline => None,
+            Self::Everything | Self::Baseline(_) => None,
             Self::Invariant(id) => Some(format!("rule={id}")),
             Self::Mutation(Mutation { kind, index }) => Some(format!("mutation={kind} {index}")),
             Self::Replay(replay) => Some(format!("replay={}", replay.id)),
@@ -89,7 +89,7 @@ impl Purpose {
     fn is_without_faults(&self) -> bool {
         match self {
             Self::Everything | Self::Invariant(_) => false,
-            Self::Mutation(_) | Self::Replay(_) | Self::Baseline => true,
+            Self::Mutation(_) | Self::Replay(_) | Self::Baseline(_) => true,
         }
     }
 
@@ -119,13 +119,6 @@ impl Scenario {
         if self.purpose.is_without_faults() { Chaos::none() } else { spec.chaos_of(&self.chaos) }
     }
 
-    /// The run without faults that it is compared with, when one of its invariants asks for that.
-    #[must_use]
-    pub fn baseline(&self, spec: &Sections) -> Option<Self> {
-        let is_wanted = self.judged(spec).iter().any(|judged| judged.check.compares_with_baseline());
-        is_wanted.then(|| Self { purpose: Purpose::Baseline, ..self.clone() })
-    }
-
     /// The request that its agent gets: the task's own, or a probe of the rule that it is run for.
     #[must_use]
     pub fn prompt_of<'a>(&self, spec: &'a Sections) -> Option<&'a Filled> {
@@ -136,9 +129,18 @@ impl Scenario {
         }
     }
 
-    /// The rule of the contract that it is run for.
+    /// The id of the rule that it is run for; `None` when it is run for all that the spec says.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        match &self.purpose {
+            Purpose::Invariant(id) => Some(id),
+            Purpose::Everything | Purpose::Baseline(_) => None,
+        }
+    }
+
+    /// The rule of the contract that it is run for, or that its prompt is of.
     fn rule_of<'a>(&self, spec: &'a Sections) -> Option<&'a ContractInvariant> {
-        let Purpose::Invariant(id) = &self.purpose else { return None };
+        let (Purpose::Invariant(id) | Purpose::Baseline(Some(id))) = &self.purpose else { return None };
         spec.contract.as_ref()?.invariants.iter().find(|invariant| invariant.rule.id.as_str() == id)
     }
 }

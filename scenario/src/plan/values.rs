@@ -38,7 +38,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn for_judging(spec: &'a Spec, scenario: &'a Scenario, evidence: &'a Evidence) -> Self {
         // A prompt that a model wrote, or a session has, is known from nowhere else.
-        let is_own = matches!(scenario.purpose, Purpose::Everything | Purpose::Invariant(_) | Purpose::Baseline);
+        let is_own = matches!(scenario.purpose, Purpose::Everything | Purpose::Invariant(_) | Purpose::Baseline(_));
         let prompt = evidence.prompt.clone().filter(|_| !is_own);
         Self { spec, scenario, secrets: Secrets::Markers(evidence.marker_key.as_deref()), prompt }
     }

@@ -49,6 +49,7 @@ fn same(caveat: &Caveat) -> [&str; 3] {
         Caveat::ModifiedImage { invariant, .. } => [caveat.kind(), invariant, ""],
         Caveat::StandIn { image, used, .. } => [caveat.kind(), image, used],
         Caveat::Vacuous { rules } => [caveat.kind(), rules.first().map_or("", String::as_str), ""],
+        Caveat::SharedState => [caveat.kind(), "", ""],
         Caveat::LostEvidence { scenario, .. } => [caveat.kind(), scenario, ""],
     }
 }

@@ -16,6 +16,9 @@ const MOST_WHY: usize = 400;
 /// How long a name or a path may be.
 const MOST_NAME: usize = 100;
 
+/// The words of Flakestorm, which people know and search for; its `reset_endpoint` is `agent.reset` here.
+const SHARED_STATE: &str = "Warning: No reset_endpoint configured. Contract matrix cells may share state. Results may be contaminated. Add reset_endpoint to your config for accurate isolation.";
+
 /// Something that a reader must know to see what a result is worth.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -43,6 +46,8 @@ pub enum Caveat {
         /// The rules that never fired, and how many calls each was about.
         rules: Vec<String>,
     },
+    /// The agent answered the same prompt differently in a sandbox that the rules of a contract share, and nothing resets it.
+    SharedState,
     /// What was observed is not there any more, or cannot be read: only what was judged is shown. It is found when a report is
     /// made, and is not kept.
     LostEvidence {
@@ -66,7 +71,8 @@ impl Caveat {
         });
         let mut caveats: Vec<Self> = Vec::new();
         let vacuous = evidence.faults.as_ref().filter(|faults| faults.is_vacuous()).map(Self::vacuous);
-        for caveat in modified.chain(stood_in).chain(vacuous) {
+        let shared = evidence.keeps_state.then_some(Self::SharedState);
+        for caveat in modified.chain(stood_in).chain(vacuous).chain(shared) {
             if !caveats.contains(&caveat) {
                 caveats.push(caveat);
             }
@@ -110,6 +116,7 @@ impl Caveat {
             Self::ModifiedImage { .. } => "modified_image",
             Self::StandIn { .. } => "stand_in",
             Self::Vacuous { .. } => "vacuous",
+            Self::SharedState => "shared_state",
             Self::LostEvidence { .. } => "lost_evidence",
         }
     }
@@ -141,6 +148,7 @@ impl Caveat {
                 let rules: Vec<_> = rules.iter().map(|rule| untrusted::line(rule, MOST_WHY)).collect();
                 format!("vacuous: no fault fired, so nothing was put to the test: {}", rules.join("; "))
             }
+            Self::SharedState => SHARED_STATE.to_owned(),
             Self::LostEvidence { scenario, why } => {
                 let why = untrusted::line(why, MOST_WHY);
                 format!(
@@ -244,6 +252,18 @@ invariants:
         fields.remove("ran_in");
         let old: ScenarioResult = serde_json::from_value(value).expect("an old result");
         assert!(old.caveats.is_empty() && old.ran_in.is_none());
+    }
+
+    #[test]
+    fn an_agent_that_keeps_state_is_told_word_for_word() {
+        let evidence = Evidence { keeps_state: true, ..Evidence::default() };
+        let told: Vec<_> = Caveat::of(&[], &evidence).iter().map(Caveat::message).collect();
+        assert_eq!(
+            told,
+            [
+                "Warning: No reset_endpoint configured. Contract matrix cells may share state. Results may be contaminated. Add reset_endpoint to your config for accurate isolation."
+            ]
+        );
     }
 
     #[test]

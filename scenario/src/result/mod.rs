@@ -2,6 +2,7 @@
 
 mod caveat;
 mod inconclusive;
+mod invocations;
 mod model;
 mod provider;
 mod shortfall;
@@ -250,8 +251,9 @@ impl ScenarioResult {
         (self.tool_calls, self.tool_errors) = evidence.tool_counts();
         self.faults_fired = evidence.faults.as_ref().map(FaultRecord::total);
         self.usage = evidence.usage.clone();
-        // Whoever pays for the scenario pays for that run too.
-        evidence.baseline.iter().for_each(|run| self.usage.add(&run.usage));
+        // Whoever made that run pays for it too.
+        let of_invocations = evidence.invocations.iter().filter_map(|invocation| invocation.baseline.as_ref());
+        evidence.baseline.iter().chain(of_invocations).for_each(|run| self.usage.add(&run.usage));
     }
 }
 
@@ -262,16 +264,20 @@ fn judge_invariants(
     evidence: &Evidence,
 ) -> Vec<InvariantResult> {
     let values = Values::for_judging(spec, scenario, evidence);
-    let baseline = evidence.baseline.as_ref().map(|run| &run.stdout);
+    let reuses_sandbox = scenario.reuses_sandbox(spec);
     let judge = |judged: &Judged<'_>| {
-        let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
-        let verdict = judged.check.judge(&Case { answers, evidence, values: &values, baseline });
+        let verdict = if reuses_sandbox && judged.check.is_about_invocation() {
+            invocations::judge(judged, spec, scenario, evidence)
+        } else {
+            let answers = evidence.answers.get(judged.name).map_or(&[][..], Vec::as_slice);
+            judged.verdict(&Case::new(answers, evidence, &values))
+        };
         InvariantResult {
             name: judged.name.to_owned(),
             description: judged.description.to_owned(),
             weight: judged.weight,
             gate: judged.gate,
-            verdict: if judged.negate { verdict.negated(judged.check.word()) } else { verdict },
+            verdict,
         }
     };
     judged.iter().map(judge).collect()

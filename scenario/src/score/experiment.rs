@@ -182,7 +182,7 @@ pub fn score<'a>(
     let is_of_contract = |scenario: &Scenario| match &scenario.purpose {
         Purpose::Invariant(_) => true,
         Purpose::Mutation(_) | Purpose::Replay(_) => false,
-        Purpose::Everything | Purpose::Baseline => by.spec.is_some_and(|spec| spec.invariants.is_empty()),
+        Purpose::Everything | Purpose::Baseline(_) => by.spec.is_some_and(|spec| spec.invariants.is_empty()),
     };
     let cells = cells(plan, &ended, by.scoring, options.min_pass_rate, is_of_contract);
     let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();

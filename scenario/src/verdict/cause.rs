@@ -59,10 +59,10 @@ causes! {
     /// A `custom` script failed by itself.
     BrokenScript = "broken_script", Check,
         "The script is run once more in a world without an agent, and only a script that ends in the same way there is broken. One that ends otherwise, is ended by a signal, runs on a changed image or needs a service that ended is a failure.";
-    /// The model of an `llm_as_judge` check gave no reply.
+    /// The model of an `llm_as_judge` check, or of a comparison by embeddings, gave no reply.
     JudgeUnavailable = "judge_unavailable", Judge,
         "A question that the provider does not take is asked once more about nothing, and only a provider that does not take that either is unavailable. What is judged is cut at 24,000 characters and a reply at 4,096 tokens, so that the agent cannot make a judge slow.";
-    /// The model of an `llm_as_judge` check was not asked as often as it is to be.
+    /// The model of an `llm_as_judge` check, or of a comparison by embeddings, was not asked as often as it is to be.
     JudgeNotAsked = "judge_not_asked", Judge,
         "How often a judge is asked is in the spec. It happens only when kept evidence is judged by another spec.";
     /// The provider of the agent's model was unavailable.

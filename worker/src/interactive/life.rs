@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::attempt::{Attempt, Keep};
 use engine::backend::Identity;
+use engine::baselines::Baselines;
 use engine::event::{Event, Events};
 use futures::FutureExt as _;
 use serde_json::json;
@@ -84,6 +85,8 @@ impl Life {
             permissions: self.shared.config.permissions.clone(),
             agent: None,
             machine: &self.shared.config.machine,
+            // Nothing is compared there.
+            baselines: &Baselines::new(opened.scenario.seed),
             started_at: self.shared.clock.now(),
             keep: Keep::Never,
             snapshot: opened.snapshot.as_ref(),

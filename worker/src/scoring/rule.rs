@@ -3,7 +3,7 @@
 use engine::judges;
 use engine::machine::Machine;
 use regex::{Regex, RegexBuilder};
-use scenario::checks::{Case, Check, LlmAsJudge};
+use scenario::checks::{Case, Check};
 use scenario::evidence::{Answer, Evidence};
 use scenario::plan::Values;
 use scenario::spec::{Spec, load};
@@ -98,12 +98,11 @@ impl Rule {
                         "this was not looked at when the scenario ran; add the check to the spec's invariants, and run it again",
                     );
                 };
-                if let Check::LlmAsJudge(judge) = &**check
-                    && let Err(verdict) = ask(machine, judge, evidence, &values, &mut answers).await
-                {
-                    return Judged::of(*verdict);
+                match ask(machine, check, &Case::new(&answers, evidence, &values)).await {
+                    Ok(replies) => answers.extend(replies),
+                    Err(verdict) => return Judged::of(*verdict),
                 }
-                Judged::of(check.judge(&Case { answers: &answers, evidence, values: &values, baseline: None }))
+                Judged::of(check.judge(&Case::new(&answers, evidence, &values)))
             }
         }
     }
@@ -157,19 +156,16 @@ fn kept_answers(check: &Check, spec: &Spec, evidence: &Evidence, values: &Values
     answers.next().map(<[Answer]>::to_vec)
 }
 
-/// Asks a model, and adds what it says to the answers; otherwise the verdict without asking.
-async fn ask(
-    machine: &Machine,
-    judge: &LlmAsJudge,
-    evidence: &Evidence,
-    values: &Values<'_>,
-    answers: &mut Vec<Answer>,
-) -> Result<(), Box<Verdict>> {
-    let request = judge.request(answers, evidence, values)?;
+/// Asks the model of a check, when it has one; otherwise the verdict without asking.
+async fn ask(machine: &Machine, check: &Check, case: &Case<'_>) -> Result<Vec<Answer>, Box<Verdict>> {
+    let marker_key = case.evidence.marker_key.clone();
+    if let Some(request) = check.embedding(case) {
+        return Ok(vec![Answer::Embedding(judges::embed_kept(machine, request?, marker_key).await)]);
+    }
+    let Check::LlmAsJudge(judge) = check else { return Ok(Vec::new()) };
     let bounds = (judge.samples(), judge.timeout.get());
-    let replies = judges::judge_kept(machine, request, evidence.marker_key.clone(), bounds).await;
-    answers.extend(replies.into_iter().map(Answer::Judge));
-    Ok(())
+    let replies = judges::judge_kept(machine, judge.request(case)?, marker_key, bounds).await;
+    Ok(replies.into_iter().map(Answer::Judge).collect())
 }
 
 #[cfg(test)]

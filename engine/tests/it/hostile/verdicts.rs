@@ -84,7 +84,7 @@ fn modified_image(result: &ScenarioResult) -> Vec<&str> {
             assert!(!changes.is_empty() && *total >= changes.len(), "{caveat:?}");
             Some(invariant.as_str())
         }
-        Caveat::StandIn { .. } | Caveat::Vacuous { .. } | Caveat::LostEvidence { .. } => None,
+        Caveat::StandIn { .. } | Caveat::Vacuous { .. } | Caveat::SharedState | Caveat::LostEvidence { .. } => None,
     });
     invariants.collect()
 }

@@ -12,7 +12,7 @@ use prompt::{Fence, fill, shows_input};
 pub use template::TemplateKey;
 
 use super::{Case, InputFrom};
-use crate::evidence::{Answer, Evidence, JudgeAnswer, JudgeRequest, Probe};
+use crate::evidence::{Answer, JudgeAnswer, JudgeRequest, Probe};
 use crate::plan::Values;
 use crate::spec::code::Code;
 use crate::spec::section::section;
@@ -117,15 +117,11 @@ impl LlmAsJudge {
     }
 
     /// What to ask the model, from what was observed; otherwise the verdict without asking.
-    pub fn request(
-        &self,
-        answers: &[Answer],
-        evidence: &Evidence,
-        values: &Values<'_>,
-    ) -> Result<JudgeRequest, Box<Verdict>> {
-        let input = self.input_from.text(answers, evidence)?;
+    pub fn request(&self, case: &Case<'_>) -> Result<JudgeRequest, Box<Verdict>> {
+        let values = case.values;
+        let input = self.input_from.text(case)?;
         let criteria = self.criteria_text(values);
-        let fence = Fence::new(evidence, &input);
+        let fence = Fence::new(case.evidence, &input);
         let input = fence.around(&input);
         let prompt = match &self.prompt_template {
             Some(template) => fill(&template.render(values), &criteria, &input),
@@ -152,7 +148,7 @@ impl LlmAsJudge {
     }
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        if let Err(verdict) = self.request(case.answers, case.evidence, case.values) {
+        if let Err(verdict) = self.request(case) {
             return *verdict;
         }
         let answers = case.answers.iter().filter_map(|answer| match answer {
@@ -209,6 +205,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::LlmAsJudge;
+    use crate::checks::Case;
     use crate::checks::testing::{check, judge, read, spec, text_file};
     use crate::evidence::{AgentRecord, Answer, Captured, Evidence, Files, Journal, JudgeAnswer, Usage};
     use crate::plan::{Scenario, Values};
@@ -226,9 +223,8 @@ mod tests {
     fn request(yaml: &str, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
         let spec = spec();
         let scenario = Scenario::only(&spec, []);
-        read::<LlmAsJudge>(yaml)
-            .request(answers, evidence, &Values::for_judging(&spec, &scenario, evidence))
-            .map(|request| request.prompt)
+        let values = Values::for_judging(&spec, &scenario, evidence);
+        read::<LlmAsJudge>(yaml).request(&Case::new(answers, evidence, &values)).map(|request| request.prompt)
     }
 
     #[test]
@@ -317,7 +313,8 @@ mod tests {
             let evidence = Evidence { agent, marker_key: Some(key.to_owned()), ..Evidence::default() };
             let scenario = Scenario::only(&spec, []);
             let values = Values::for_judging(&spec, &scenario, &evidence);
-            let request = read::<LlmAsJudge>("{criteria: x}").request(&[], &evidence, &values).expect("a request");
+            let request =
+                read::<LlmAsJudge>("{criteria: x}").request(&Case::new(&[], &evidence, &values)).expect("a request");
             (request.normalised(Some(key)), request)
         };
         let ((one, first), (other, second)) = (asked("0a1b", "fine"), asked("2c3d", "fine"));

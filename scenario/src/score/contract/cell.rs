@@ -173,7 +173,7 @@ impl World {
 fn is_of(spec: &Spec, scenario: &Scenario, rule: &ContractInvariant) -> bool {
     match &scenario.purpose {
         Purpose::Invariant(of) => of == id(rule),
-        Purpose::Mutation(_) | Purpose::Replay(_) | Purpose::Baseline => false,
+        Purpose::Mutation(_) | Purpose::Replay(_) | Purpose::Baseline(_) => false,
         Purpose::Everything => {
             let is_rule = |name: &str| name == id(rule) && !spec.invariants.contains_key(name);
             scenario.judged(spec).iter().any(|judged| is_rule(judged.name))

@@ -220,7 +220,7 @@ fn a_contract_beside_invariants_leaves_their_composite_alone() {
 proptest! {
     /// Deterministic agents: what holds depends on the rule and the world alone.
     #[test]
-    fn both_isolations_agree_and_the_score_keeps_its_bounds(
+    fn all_isolations_agree_and_the_score_keeps_its_bounds(
         severities in prop::collection::vec(0usize..4, 1..6),
         held in prop::collection::vec(any::<bool>(), 12),
         better in 0usize..12,
@@ -237,9 +237,11 @@ proptest! {
             let spec = spec(&rules, &format!("  isolation: {isolation}\n{CALM_AND_DOWN}"));
             contract(&spec, |scenario, rule| if held[place(scenario, rule)] { Run::Held } else { Run::Missed })
         };
-        let (apart, shared) = (with("cell", &held), with("scenario", &held));
-        prop_assert_eq!(statuses(&apart), statuses(&shared));
-        prop_assert_eq!((apart.resilience_score, apart.verdict), (shared.resilience_score, shared.verdict));
+        let apart = with("cell", &held);
+        for other in [with("scenario", &held), with("reuse", &held)] {
+            prop_assert_eq!(statuses(&apart), statuses(&other));
+            prop_assert_eq!((apart.resilience_score, apart.verdict), (other.resilience_score, other.verdict));
+        }
         let score = apart.resilience_score.expect("a score");
         prop_assert!((0.0..=100.0).contains(&score), "{}", score);
         let mut more = held.clone();

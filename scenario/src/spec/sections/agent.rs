@@ -9,7 +9,7 @@ use crate::spec::template::Text;
 use crate::spec::types::{
     Command, EnvName, Filled, HeaderName, Method, SandboxPath, Table, Timespan, UserName, Value, Whole,
 };
-use crate::spec::yaml::Node;
+use crate::spec::yaml::{Kind, Node};
 
 /// Who is put to the test: what all kinds share, and the kind itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,8 +33,54 @@ section! {
         user: Option<UserName>,
         /// Makes everything but the workspace, `/tmp` and `/run` read-only, for `setup` too.
         read_only: bool = false,
+        /// How the agent forgets what it did, for `contract.isolation: reuse`: it is done before each invocation but the first. A
+        /// reset that fails is noted, and never fails the agent. A text is a path of an agent with `type: http`, which is asked
+        /// with `POST` before the task, whatever the isolation is.
+        reset: Option<Reset>,
         /// What has to make the sandbox. Without it, whatever makes sandboxes on the machine does.
         backend: Option<BackendName>,
+    }
+}
+
+/// How an agent forgets what it did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Reset {
+    /// A path of an agent that is asked over HTTP.
+    Path(Text),
+    /// A request or a command of its own.
+    By(ResetBy),
+}
+
+section! {
+    /// A request or a command that clears what an agent remembers. Give one of the two.
+    ///
+    /// ```yaml
+    /// agent:
+    ///   type: cli
+    ///   command: python3 agent.py
+    ///   reset: { command: rm -f history.json }
+    /// ```
+    pub struct ResetBy {
+        /// A URL that is asked with `POST`, for five seconds at most. Its host is a declared service, or `localhost` for something that
+        /// the agent left running.
+        http: Option<Filled>,
+        /// A command that is run in the workspace as the agent's user, for a minute at most: a line for `sh -c`, or a list of words.
+        command: Option<Command>,
+    }
+}
+
+impl Readable for Reset {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.kind {
+            Kind::String(_) => Text::read(node, reader).map(Self::Path),
+            Kind::Map(_) => ResetBy::read(node, reader).map(Self::By),
+            _ => reader.wrong_type(node, "`{ http: URL }`, `{ command: … }`, or a path of an agent with `type: http`"),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Either(vec![Shape::Text, ResetBy::shape()])
     }
 }
 
@@ -145,8 +191,6 @@ section! {
         /// Where in the JSON answer the output stands, as dotted keys and indices: `choices.0.message.content`. Without it
         /// the whole body is the output.
         response_path: Option<Text>,
-        /// A path that is asked with `POST` before the task, to clear what the agent remembers.
-        reset: Option<Text>,
     }
 }
 

@@ -56,6 +56,10 @@ choice! {
         /// The run of their chaos cell: all invariants are judged on it, and the agent is run once for them. Invariants with
         /// `probes` still have runs of their own.
         Scenario = "scenario",
+        /// The sandbox of their chaos cell: the agent is invoked in it for each invariant and each prompt, one after the other, and
+        /// reset in between as `agent.reset` says. What looks at the output, the exit or the time is judged on the invocations of its
+        /// invariant, and what looks at files, databases and services on what is left after the last one.
+        Reuse = "reuse",
     }
 }
 

@@ -24,7 +24,10 @@ mod service;
 mod setup;
 mod task;
 
-pub use agent::{Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Snapshot, Stdin};
+pub use agent::{
+    Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Reset, ResetBy, Snapshot,
+    Stdin,
+};
 pub use audit::Audit;
 pub use chaos::{
     ArgumentDamage, Chaos, ChaosCell, ChaosCellName, ClockFaultMode, Direction, DnsAnswer, DriftType, FileFaultMode,

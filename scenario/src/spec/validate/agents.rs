@@ -3,7 +3,7 @@
 use super::agent_files;
 use super::rules::Rules;
 use crate::spec::code::Code;
-use crate::spec::sections::{AgentKind, Http};
+use crate::spec::sections::{AgentKind, Http, Isolation, Reset};
 use crate::spec::template::Text;
 use crate::spec::types::ServiceName;
 
@@ -28,6 +28,9 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         rules.at("agent").at("timeout").report(Code::NoEffect, message, None);
     }
     let mut rules = rules.at("agent");
+    if let Some(reset) = &agent.common.reset {
+        check_reset(&mut rules.at("reset"), reset, &agent.kind);
+    }
     match &agent.kind {
         AgentKind::Http(http) => check_http(&mut rules, http),
         AgentKind::Snapshot(_) if rules.has("version") && rules.has("tag") => rules.one_of(&["version", "tag"]),
@@ -46,6 +49,35 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         | AgentKind::Noop(_)
         | AgentKind::Oracle(_) => {}
     }
+}
+
+/// A reset can be done, and something asks for it.
+fn check_reset(rules: &mut Rules<'_>, reset: &Reset, kind: &AgentKind) {
+    let by = match reset {
+        Reset::Path(_) if matches!(kind, AgentKind::Http(_)) => return,
+        Reset::Path(_) => {
+            let help = Some("write `reset: { command: … }` or `reset: { http: URL }`");
+            return rules.report(Code::InvalidValue, "only an agent with `type: http` has a path to ask", help);
+        }
+        Reset::By(by) => by,
+    };
+    rules.one_of(&["http", "command"]);
+    if let Some(url) = &by.http
+        && url.as_literal().is_none_or(|url| !is_of_sandbox(url))
+    {
+        check_url(&mut rules.at("http"), url);
+    }
+    let contract = rules.spec.contract.as_ref();
+    if contract.is_none_or(|contract| contract.isolation != Isolation::Reuse) && !rules.holes.has_section("contract") {
+        let message = "the agent is reset only where a contract has it invoked again in its sandbox";
+        rules.report_key(Code::NoEffect, message, Some("add `isolation: reuse` to the contract, or remove it"));
+    }
+}
+
+/// Tells if a URL leads to something in the sandbox itself.
+fn is_of_sandbox(url: &str) -> bool {
+    let authority = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?']).next());
+    authority.is_some_and(|authority| matches!(authority.split(':').next(), Some("localhost" | "127.0.0.1")))
 }
 
 fn check_http(rules: &mut Rules<'_>, http: &Http) {

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::path::Path;
-use crate::spec::sections::{Chaos, Contract, ContractInvariant};
+use crate::spec::sections::{AgentKind, Chaos, Contract, ContractInvariant, Isolation};
 
 pub(super) fn check(rules: &mut Rules<'_>) {
     let Some(contract) = &rules.spec.contract else { return };
     let mut rules = rules.at("contract");
     check_matrix(&mut rules, contract);
     check_replicas(&mut rules);
+    check_reuse(&mut rules, contract);
     let mut names = BTreeSet::new();
     for (index, invariant) in contract.invariants.iter().enumerate() {
         let mut list = rules.at("invariants");
@@ -45,6 +46,16 @@ fn check_replicas(rules: &mut Rules<'_>) {
         let message = "a contract says in `repeat` how often its cells are run, and there is nothing else to run";
         let place = Path::from(["parallelism", "replicas"]);
         rules.moved(place).report_key(Code::NoEffect, message, Some("use `contract.repeat`"));
+    }
+}
+
+/// An agent whose sandbox is reused can be invoked again.
+fn check_reuse(rules: &mut Rules<'_>, contract: &Contract) {
+    let kind = rules.spec.agent.as_ref().map(|agent| &agent.kind);
+    if contract.isolation == Isolation::Reuse && matches!(kind, Some(AgentKind::Paragon(_))) {
+        let message = "a hosted agent (`agent.type: paragon`) cannot be invoked again in its sandbox";
+        let help = Some("use `isolation: scenario` or `isolation: cell`, or another type of agent");
+        rules.at("isolation").report(Code::ConflictingKeys, message, help);
     }
 }
 

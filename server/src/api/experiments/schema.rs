@@ -215,8 +215,8 @@ pub(crate) struct ScenarioResultBody {
     offences: Vec<Value>,
     /// Remarks.
     notes: Vec<Value>,
-    /// What readers must know to see what the result is worth: `modified_image`, `stand_in` or `lost_evidence`, each with its
-    /// `message`.
+    /// What readers must know to see what the result is worth: `modified_image`, `stand_in`, `vacuous`, `shared_state` or `lost_evidence`,
+    /// each with its `message`.
     #[schema(required = false)]
     caveats: Vec<Value>,
     /// What made its sandbox, and from which images.

@@ -1,7 +1,9 @@
 //! What the sandbox answered to the probes of an invariant.
 
 use maud::{Markup, html};
-use scenario::evidence::{Answer, CommandAnswer, Files, JudgeAnswer, SqlAnswer};
+use scenario::evidence::{
+    Answer, CommandAnswer, EmbeddingAnswer, EmbeddingReply, Files, JudgeAnswer, SqlAnswer, Usage,
+};
 use scenario::untrusted;
 
 use crate::web::ansi;
@@ -28,6 +30,7 @@ fn one(answer: &Answer, marks: Marks<'_>) -> Markup {
         Answer::Files(files) => self::files(files, marks),
         Answer::Sql(answer) => sql(answer, marks),
         Answer::Judge(answer) => judge(answer, marks),
+        Answer::Embedding(answer) => embedding(answer, marks),
         Answer::Unavailable { reason, .. } => {
             html! { p.bad { "The agent broke what was asked: " (marks.prose(reason)) } }
         }
@@ -77,14 +80,32 @@ fn sql(answer: &SqlAnswer, marks: Marks<'_>) -> Markup {
 
 fn judge(answer: &JudgeAnswer, marks: Marks<'_>) -> Markup {
     html! {
-        p.quiet {
-            "Judge " (untrusted::line(&answer.usage.model, 80))
-            @if let Some(cost) = answer.usage.cost() { ", " (money(cost)) }
-            @if answer.cached { ", given before" }
-        }
+        (asked("Judge", &answer.usage, answer.cached))
         @match &answer.reply {
             Ok(reply) => (json::document(reply, marks)),
             Err(problem) => p.bad { "There is no reply: " (marks.prose(problem)) },
+        }
+    }
+}
+
+fn embedding(answer: &EmbeddingAnswer, marks: Marks<'_>) -> Markup {
+    html! {
+        (asked("Embeddings of", &answer.usage, answer.cached))
+        @match &answer.reply {
+            EmbeddingReply::Vectors(one, _) => p { "Two vectors of " (one.dimensions()) " numbers were compared." },
+            EmbeddingReply::Refused(reason) => p.bad { "The model does not take this text: " (marks.prose(reason)) },
+            EmbeddingReply::Unavailable(reason) => p.bad { "There is no reply: " (marks.prose(reason)) },
+        }
+    }
+}
+
+/// Who was asked, and for how much.
+fn asked(whom: &str, usage: &Usage, cached: bool) -> Markup {
+    html! {
+        p.quiet {
+            (whom) " " (untrusted::line(&usage.model, 80))
+            @if let Some(cost) = usage.cost() { ", " (money(cost)) }
+            @if cached { ", given before" }
         }
     }
 }

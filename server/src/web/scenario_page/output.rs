@@ -4,7 +4,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use maud::{Markup, html};
-use scenario::evidence::{Captured, Evidence};
+use scenario::evidence::{Captured, Evidence, Invocation};
+use scenario::untrusted;
 
 use super::{ScenarioQuery, Shown};
 use crate::api::experiments::details::FoundScenario;
@@ -25,8 +26,35 @@ pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
     html! {
         section aria-labelledby="output" {
             h2 #output { "Output" }
+            @if !evidence.invocations.is_empty() { (invocations(shown, &evidence.invocations)) }
             (stream(shown, "stdout", "Standard output", &agent.stdout))
             (stream(shown, "stderr", "Standard error", &agent.stderr))
+        }
+    }
+}
+
+/// What the agent printed in each invocation, where its sandbox was reused.
+fn invocations(shown: &Shown, invocations: &[Invocation]) -> Markup {
+    let marks = shown.marks();
+    html! {
+        h3 { "Invocations " span.quiet { (invocations.len()) } }
+        @for invocation in invocations {
+            details {
+                summary {
+                    (untrusted::line(invocation.rule.as_deref().unwrap_or("the spec's own invariants"), 80))
+                    @if let Some(prompt) = invocation.prompt { ", prompt " (u64::from(prompt) + 1) }
+                    @match &invocation.agent {
+                        Some(agent) => span.quiet {
+                            " " (agent.exit.map_or_else(|| "stopped".to_owned(), |exit| exit.to_string()))
+                            ", " (agent.wall_ms) " ms"
+                        },
+                        None => span.bad { " not invoked any more" },
+                    }
+                }
+                @if let Some(agent) = &invocation.agent {
+                    pre.output tabindex="0" { code { (ansi::coloured(ending(&agent.stdout.text(), MOST), marks)) } }
+                }
+            }
         }
     }
 }

@@ -92,6 +92,8 @@ pub(super) fn invariants(shown: &Shown, row: &Row) -> Markup {
 fn invariant(shown: &Shown, index: usize, one: &InvariantResult) -> Markup {
     let (verdict, marks) = (&one.verdict, shown.marks());
     let found = shown.evidence.as_ref().and_then(|evidence| evidence.answers.get(&one.name));
+    let invocations = shown.evidence.iter().flat_map(|evidence| &evidence.invocations);
+    let of_invocations = invocations.filter_map(|invocation| invocation.answers.get(&one.name));
     let is_missed = verdict.outcome != Outcome::Passed;
     html! {
         article.invariant id={ "invariant-" (index) } aria-labelledby={ "invariant-name-" (index) } {
@@ -107,6 +109,7 @@ fn invariant(shown: &Shown, index: usize, one: &InvariantResult) -> Markup {
                 details open[is_missed && found.is_none()] { summary { "Details" } (json::value(&verdict.details, marks)) }
             }
             @if let Some(found) = found { details open[is_missed] { summary { "Evidence" } (answers(found, marks)) } }
+            @for found in of_invocations { details { summary { "Evidence of an invocation" } (answers(found, marks)) } }
         }
     }
 }
