@@ -4,6 +4,7 @@
 
 mod agent_override;
 mod cell_key;
+mod chance;
 mod expand;
 mod filter;
 mod judged;
@@ -18,6 +19,7 @@ mod variants;
 
 pub use agent_override::{AgentOverride, UnknownAgent};
 pub use cell_key::CellKey;
+pub use chance::Chance;
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, PlanScope, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};

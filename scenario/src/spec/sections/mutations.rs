@@ -32,8 +32,32 @@ section! {
 choice! {
     /// A way to write a prompt differently.
     pub enum MutationKind {
-        /// Characters that do not belong there. Weight 0.8.
+        /// Signs, filler words and scraps that do not belong there. Weight 0.8.
         Noise = "noise",
+        /// Letters that are swapped, left out, doubled, or hit beside the right key. Weight 0.8.
+        Typos = "typos",
+        /// Capital and small letters where others belong. Weight 0.9.
+        Case = "case",
+        /// Characters that look like others, and characters that nobody sees. Weight 1.5.
+        Homoglyphs = "homoglyphs",
+        /// The prompt in base64, rot13, leetspeak, percent signs or hexadecimal. Weight 1.3.
+        EncodingAttacks = "encoding_attacks",
+        /// The prompt cut down to a few words, repeated, or lost in a long text. Weight 1.2.
+        LengthExtremes = "length_extremes",
+        /// Spaces, tabs and line breaks where none belong, or none where some do. Weight 1.5.
+        Whitespace = "whitespace",
+        /// The prompt inside JSON, XML, Markdown or code, or beside pieces of templates. Weight 1.6.
+        FormatPoisoning = "format_poisoning",
+        /// Orders after the prompt that the agent should not follow. Weight 1.5.
+        PromptInjection = "prompt_injection",
+        /// Words and sentences of other languages. Weight 1.2.
+        LanguageMixing = "language_mixing",
+        /// A conversation in front of the prompt that never took place. Weight 1.4.
+        MultiTurnAttack = "multi_turn_attack",
+        /// Context around the prompt that does not matter, or contradicts it. Weight 1.1.
+        ContextManipulation = "context_manipulation",
+        /// Claims about the time, and hurry. Weight 1.1.
+        TemporalAttack = "temporal_attack",
     }
 }
 
@@ -52,13 +76,34 @@ impl Mutations {
 
 impl MutationKind {
     /// The kinds that need no model.
-    pub const WITHOUT_MODEL: [Self; 1] = [Self::Noise];
+    pub const WITHOUT_MODEL: [Self; 13] = [
+        Self::Noise,
+        Self::Typos,
+        Self::Case,
+        Self::Homoglyphs,
+        Self::EncodingAttacks,
+        Self::LengthExtremes,
+        Self::Whitespace,
+        Self::FormatPoisoning,
+        Self::PromptInjection,
+        Self::LanguageMixing,
+        Self::MultiTurnAttack,
+        Self::ContextManipulation,
+        Self::TemporalAttack,
+    ];
 
     /// The weight of a mutation in the robustness.
     #[must_use]
     pub fn weight(self) -> f64 {
         match self {
-            Self::Noise => 0.8,
+            Self::Noise | Self::Typos => 0.8,
+            Self::Case => 0.9,
+            Self::ContextManipulation | Self::TemporalAttack => 1.1,
+            Self::LengthExtremes | Self::LanguageMixing => 1.2,
+            Self::EncodingAttacks => 1.3,
+            Self::MultiTurnAttack => 1.4,
+            Self::Homoglyphs | Self::Whitespace | Self::PromptInjection => 1.5,
+            Self::FormatPoisoning => 1.6,
         }
     }
 }
