@@ -4,6 +4,7 @@ mod caveat;
 mod inconclusive;
 mod model;
 mod provider;
+mod reasons;
 mod shortfall;
 
 use std::fmt;

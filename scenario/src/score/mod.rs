@@ -19,7 +19,7 @@ pub use contract::{
     CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
 };
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
-pub use mutations::{MutationKindScore, MutationScore};
+pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};
 pub use replays::{ReplayScore, ReplayedSession};
 pub use statistics::{Interval, wilson};
