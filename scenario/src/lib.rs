@@ -20,6 +20,7 @@ pub mod evidence;
 pub mod forbidden;
 mod format_duration;
 mod hex;
+pub mod import;
 pub mod interactive;
 pub mod metric;
 pub mod mutation;
