@@ -13,6 +13,7 @@ mod configuration;
 mod data_dir;
 mod documents;
 mod drop_root;
+mod evidence_of;
 mod exit_code;
 mod help;
 mod http_client;
@@ -48,9 +49,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images, import, init,
-    key, list, logs, man, plan, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace,
-    try_one, validate, watch, worker as worker_command,
+    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images,
+    import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit,
+    sweep, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -82,6 +83,7 @@ enum Command {
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
     Contract(contract::Contract),
+    Replay(replay::Replay),
     Rerun(Box<rerun::Rerun>),
     List(list::List),
     Show(show::Show),
@@ -138,6 +140,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),
         Command::Contract(command) => command.run(output),
+        Command::Replay(command) => command.run(output),
         Command::Rerun(command) => command.run(output),
         Command::List(command) => command.run(output),
         Command::Show(command) => command.run(output),

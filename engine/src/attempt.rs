@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use scenario::chaos::poisoned_prompt;
 use scenario::evidence::Evidence;
 use scenario::plan::{AgentOverride, Scenario, Values};
+use scenario::replay::Session;
 use scenario::spec::Spec;
 use scenario::spec::sections::{AgentKind, Noop, Oracle};
 
@@ -41,6 +43,8 @@ pub struct Attempt<'a> {
     pub keep: Keep<'a>,
     /// The uploaded agent, when the spec names one.
     pub snapshot: Option<&'a SnapshotFiles>,
+    /// The recorded session that is replayed.
+    pub session: Option<&'a Arc<Session>>,
     /// Under which id programs inside know their sandbox; without it, one is made.
     pub sandbox_id: Option<&'a str>,
 }
@@ -109,7 +113,11 @@ impl Attempt<'_> {
     /// What templates become inside the sandbox.
     #[must_use]
     pub fn values(&self) -> Values<'_> {
-        Values::with_secrets(self.spec, self.scenario, self.secrets)
+        let values = Values::with_secrets(self.spec, self.scenario, self.secrets);
+        match self.session {
+            Some(session) => values.with_prompt(session.input.clone()),
+            None => values,
+        }
     }
 
     /// The same for the agent, whose prompt context attacks may stand in.

@@ -206,6 +206,7 @@ mod tests {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
             snapshot: None,
+            session: None,
             sandbox_id: None,
         };
         let image = Image {

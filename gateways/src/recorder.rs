@@ -1,6 +1,6 @@
 //! The bounded journal of a gateway.
 
-use scenario::evidence::{Body, Exchange, Journal, stored_len};
+use scenario::evidence::{Answered, Body, Exchange, Journal, stored_len};
 
 use super::overflow::OverflowCounter;
 
@@ -8,6 +8,8 @@ use super::overflow::OverflowCounter;
 pub const KEPT_EXCHANGES: usize = 10_000;
 /// How many bytes of bodies a journal keeps: 64 MiB, counted as they are stored. A body that does not fit any more is recorded as dropped.
 pub const KEPT_BODIES_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes of answers a journal keeps: 16 MiB. An answer that does not fit any more is left out.
+pub const KEPT_ANSWERS_BYTES: usize = 16 * 1024 * 1024;
 /// How many bytes of methods, paths, queries and headers a journal keeps: 32 MiB. An exchange whose head does not fit any
 /// more is counted, because half a head would let a check decide wrongly.
 pub const KEPT_HEADS_BYTES: usize = 32 * 1024 * 1024;
@@ -19,13 +21,20 @@ pub struct JournalLimits {
     pub exchanges: usize,
     /// The bytes of all bodies together.
     pub bodies_bytes: usize,
+    /// The bytes of all answers together.
+    pub answers_bytes: usize,
     /// The bytes of all heads together.
     pub heads_bytes: usize,
 }
 
 impl Default for JournalLimits {
     fn default() -> Self {
-        Self { exchanges: KEPT_EXCHANGES, bodies_bytes: KEPT_BODIES_BYTES, heads_bytes: KEPT_HEADS_BYTES }
+        Self {
+            exchanges: KEPT_EXCHANGES,
+            bodies_bytes: KEPT_BODIES_BYTES,
+            answers_bytes: KEPT_ANSWERS_BYTES,
+            heads_bytes: KEPT_HEADS_BYTES,
+        }
     }
 }
 
@@ -59,6 +68,7 @@ impl Recorder {
         self.left.exchanges -= 1;
         self.left.heads_bytes -= head;
         exchange.body = self.fit(exchange.body);
+        exchange.answer = exchange.answer.filter(|answer| self.has_room_for(answer));
         self.exchanges.push(exchange);
     }
 
@@ -85,18 +95,34 @@ impl Recorder {
         self.overflow.total()
     }
 
+    /// Takes the room of an answer, when there is enough.
+    fn has_room_for(&mut self, answer: &Answered) -> bool {
+        let headers = answer.headers.iter().map(|(name, value)| stored_len(name) + stored_len(value));
+        let bytes = headers.sum::<usize>() + stored_bytes(&answer.body);
+        let left = self.left.answers_bytes.checked_sub(bytes);
+        self.left.answers_bytes = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// The body, or how large it was when there is no more room for it.
     fn fit(&mut self, body: Body) -> Body {
-        let (bytes, size) = match &body {
-            Body::Kept(blob) => (blob.stored_len(), blob.0.len() as u64),
-            Body::Cut { kept, size, .. } => (kept.stored_len(), *size),
-            Body::Dropped { size } => (0, *size),
+        let size = match &body {
+            Body::Kept(blob) => blob.0.len() as u64,
+            Body::Cut { size, .. } | Body::Dropped { size } => *size,
         };
-        match self.left.bodies_bytes.checked_sub(bytes) {
+        match self.left.bodies_bytes.checked_sub(stored_bytes(&body)) {
             Some(left) => self.left.bodies_bytes = left,
             None => return Body::Dropped { size },
         }
         body
+    }
+}
+
+/// How large a body is, as it is stored.
+fn stored_bytes(body: &Body) -> usize {
+    match body {
+        Body::Kept(blob) | Body::Cut { kept: blob, .. } => blob.stored_len(),
+        Body::Dropped { .. } => 0,
     }
 }
 
@@ -123,11 +149,12 @@ mod tests {
             status: 200,
             at_ms: 0,
             fault: None,
+            answer: None,
         }
     }
 
     fn recorder(exchanges: usize, bodies_bytes: usize, heads_bytes: usize) -> Recorder {
-        Recorder::new(JournalLimits { exchanges, bodies_bytes, heads_bytes })
+        Recorder::new(JournalLimits { exchanges, bodies_bytes, heads_bytes, ..JournalLimits::default() })
     }
 
     #[test]

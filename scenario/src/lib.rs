@@ -27,6 +27,7 @@ pub mod mutation;
 pub mod number;
 pub mod plan;
 pub mod regression;
+pub mod replay;
 pub mod report;
 pub mod result;
 pub mod score;

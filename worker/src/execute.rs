@@ -123,6 +123,7 @@ impl Execution {
                 KeepSandbox::Always => Keep::Always,
             },
             snapshot,
+            session: None,
             sandbox_id: None,
         };
         self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await

@@ -39,7 +39,7 @@ struct Flakestorm {
     /// The folder to write the spec to; without it, one that is named after the spec.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// A command that does the agent's work: it reads the prompt from TOUCHSTONE_TASK_PROMPT and prints the answer.
+    /// A command that does the agent's work: it reads the prompt from `TOUCHSTONE_TASK_PROMPT` and prints the answer.
     #[arg(long, value_name = "COMMAND", conflicts_with = "agent_image")]
     agent_command: Option<String>,
     /// The image of the agent's server, which is asked as `agent.endpoint` says.
@@ -95,7 +95,9 @@ fn write(folder: &Path, imported: &Imported, force: bool, output: &mut Output) -
     let there = files.iter().map(|(name, _)| folder.join(name)).find(|path| path.exists());
     if let Some(path) = there.filter(|_| !force) {
         let path = path.display();
-        return Err(CommandError::Usage(format!("`{path}` is there already; name another folder with -o, or use --force")));
+        return Err(CommandError::Usage(format!(
+            "`{path}` is there already; name another folder with -o, or use --force"
+        )));
     }
     for (name, text) in &files {
         let path = folder.join(name);

@@ -20,6 +20,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod plan;
+pub(crate) mod replay;
 pub(crate) mod rerun;
 pub(crate) mod rescore;
 pub(crate) mod results;

@@ -72,6 +72,7 @@ impl Ours {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             keep: Keep::Never,
             snapshot: None,
+            session: None,
             sandbox_id: None,
         };
         let evidence =

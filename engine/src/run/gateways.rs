@@ -18,6 +18,7 @@ use scenario::cassette::Cassette;
 use scenario::evidence::TokenCount;
 use scenario::spec::sections::{Model, ModelMode, Provider};
 
+use super::replay;
 use crate::attempt::Attempt;
 use crate::backend::WORKSPACE;
 use crate::door::Door;
@@ -127,11 +128,10 @@ fn model_settings(
     clock: &Arc<Clock>,
     redactor: &Redactor,
 ) -> Result<ModelSettings, EngineError> {
-    let refused = |what: String| EngineError::Unsupported { what };
-    let recording = recording(attempt, model)?;
-    let upstream = upstream(attempt, model).map_err(|problem| refused(format!("`model.upstream`: {problem}")))?;
-    let source = Source::new(model, attempt.scenario, &attempt.values(), upstream, recording.as_ref())
-        .map_err(|error| refused(error.to_string()))?;
+    let source = match replay::recorded_model(attempt, model) {
+        Some(recording) => Source::Recording(recording),
+        None => model_source(attempt, model)?,
+    };
     let providers = Arc::clone(&attempt.machine.providers);
     Ok(ModelSettings {
         source,
@@ -143,6 +143,15 @@ fn model_settings(
         redactor: redactor.at("model"),
         faults: None,
     })
+}
+
+/// The source of the model's answers, as the spec has it.
+fn model_source(attempt: &Attempt<'_>, model: &Model) -> Result<Source, EngineError> {
+    let refused = |what: String| EngineError::Unsupported { what };
+    let recording = recording(attempt, model)?;
+    let upstream = upstream(attempt, model).map_err(|problem| refused(format!("`model.upstream`: {problem}")))?;
+    Source::new(model, attempt.scenario, &attempt.values(), upstream, recording.as_ref())
+        .map_err(|error| refused(error.to_string()))
 }
 
 /// How long the agent may act at most.

@@ -11,7 +11,7 @@ use scenario::evidence::Exchange;
 use scenario::spec::sections::Service;
 
 use super::gateways::Shared;
-use super::{attacks, honeytokens, redacted};
+use super::{attacks, honeytokens, redacted, replay};
 use crate::attempt::Attempt;
 use crate::door::Door;
 use crate::error::EngineError;
@@ -39,6 +39,7 @@ pub(super) async fn serve(
         collect_calls: spec.effective_audit().http_calls,
         watch,
         faults: faults.cloned(),
+        replay: replay::of_mocks(attempt),
     };
     let served = HttpMocks::new(mocks, context);
     for service in spec.services.iter().filter(|service| service.mock().is_some()) {

@@ -15,6 +15,7 @@ pub(crate) mod network;
 pub(crate) mod prepare;
 mod probe;
 pub(crate) mod redacted;
+mod replay;
 mod setup;
 mod supported;
 mod task;
@@ -63,6 +64,17 @@ pub async fn run_scenario(
 ) -> Result<Evidence, EngineError> {
     supported::check(backend, attempt)?;
     let marker_key = entropy::hex(8);
+    if let Some(session) = replay::session(attempt)? {
+        let scenario = replay::as_recorded(attempt.scenario, &session);
+        let replayed = Attempt {
+            scenario: &scenario,
+            session: Some(&session),
+            identity: attempt.identity.clone(),
+            permissions: attempt.permissions.clone(),
+            ..*attempt
+        };
+        return run_once(backend, &replayed, &marker_key, events, cancel).await;
+    }
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
     let evidence = run_once(backend, attempt, &marker_key, events, cancel).await?;
     Ok(Evidence { baseline, ..evidence })

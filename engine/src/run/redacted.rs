@@ -28,6 +28,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         audit,
         limits,
         faults,
+        replay,
         // `capture.rs` took secrets out of the output while it came.
         agent: _,
         baseline: _,
@@ -61,6 +62,8 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     for firing in firings.filter(|firing| firing.mode != DNS_FAILURE) {
         firing.target = fault_target(&firing.target, &redactor);
     }
+    let calls = replay.iter_mut().flat_map(|replay| replay.differing.iter_mut().chain(&mut replay.unexpected));
+    calls.for_each(|call| redactor.redact(call));
     for fired in limits {
         redactor.redact(&mut fired.detail);
     }
@@ -211,6 +214,7 @@ mod tests {
             status: 200,
             at_ms: 0,
             fault: None,
+            answer: None,
         };
         exchange(&mut asked, &redactor);
         let kept = serde_json::to_string(&asked).expect("JSON");

@@ -132,6 +132,7 @@ impl Harness {
             started_at: now(),
             keep,
             snapshot: self.snapshot.as_ref(),
+            session: None,
             sandbox_id: None,
         };
         let kept = Arc::clone(&self.events);
@@ -155,6 +156,7 @@ impl Harness {
             started_at: now(),
             keep: Keep::Never,
             snapshot: self.snapshot.as_ref(),
+            session: None,
             sandbox_id: Some("sb-0123456789ab"),
         };
         Session::open(&*self.backend, &attempt, &Events::nowhere(), cancel).await

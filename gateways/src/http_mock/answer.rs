@@ -5,12 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
+use scenario::evidence::{Answered, Exchange};
+use scenario::replay::ToolResponse;
 use scenario::spec::sections::MockResponse;
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 use tokio::time::sleep;
 
-use super::body::{Ending, MockBody};
+use super::body::{BreakOff, Ending, MockBody};
 use super::fault::Wire;
 use super::template::{Rendering, TooLarge};
 use crate::listener::{Broken, Reset};
@@ -39,6 +41,27 @@ impl Answer {
             headers.remove(name);
         }
         Self { headers, ..Self::new(status, body) }
+    }
+
+    /// A recorded answer. Its latency is the one that was recorded.
+    pub(super) fn recorded(recorded: &ToolResponse) -> Self {
+        let mut answer = match recorded.status {
+            0 => Self::empty(200).with_wire(Wire::Silent { wait: Duration::ZERO, ending: Ending::Reset }),
+            status => {
+                final_status(status).map_or_else(|| no_end(status), |status| Self::new(status, recorded.body().into()))
+            }
+        };
+        if let Some(json) = recorded.response.as_ref().filter(|_| recorded.headers.is_empty()) {
+            answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(guess_content_type(json)));
+        }
+        for (name, value) in &recorded.headers {
+            answer.set_header(name, &Json::String(value.clone()));
+        }
+        if let Some(after) = recorded.breaks_after.filter(|_| recorded.status != 0) {
+            let after_bytes = usize::try_from(after).unwrap_or(usize::MAX).min(answer.body.len());
+            answer = answer.with_wire(Wire::BreakOff(BreakOff { after_bytes, ending: Ending::Close }));
+        }
+        answer.delayed(Duration::from_millis(recorded.latency_ms))
     }
 
     /// An answer of ours, for people to read.
@@ -148,6 +171,28 @@ impl Answer {
     /// The status for the record: 0 when no answer is given.
     pub(super) fn recorded_status(&self, has_reached: bool) -> u16 {
         if !has_reached && matches!(self.wire, Wire::Silent { .. }) { 0 } else { self.status.as_u16() }
+    }
+
+    /// The headers for the record.
+    pub(super) fn recorded_headers(&self) -> Vec<(String, String)> {
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        self.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+    }
+
+    /// The answer for the record; `redacted` has its headers and its body without secrets.
+    pub(super) fn as_sent(&self, redacted: Exchange) -> Answered {
+        let wait = if let Wire::Silent { wait, .. } = self.wire { wait } else { Duration::ZERO };
+        let delay = self.delay.unwrap_or_default() + wait;
+        Answered {
+            headers: redacted.headers,
+            body: redacted.body,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            broken_after: match self.wire {
+                Wire::BreakOff(break_off) => Some(break_off.after_bytes as u64),
+                Wire::Whole | Wire::Silent { .. } | Wire::Dribble(_) => None,
+            },
+            lost: self.is_silent(),
+        }
     }
 
     /// Says that the connection ends after this answer, because what is left of the request is not read.

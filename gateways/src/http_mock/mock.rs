@@ -2,9 +2,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use http::StatusCode;
-use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit};
+use scenario::cassette::without_keys;
+use scenario::evidence::{Blob, Body, Exchange, FaultMark, Fired, Journal, Limit, Played};
+use scenario::replay::{Call as ReplayedCall, Playback};
 use scenario::spec::sections::{HttpMock, MockResponse, Route, SequenceEnd, ToolMode};
+
+use sha2::{Digest as _, Sha256};
 
 use super::MockContext;
 use super::answer::Answer;
@@ -15,7 +20,7 @@ use super::memory::{AnswerMemory, RequestKey};
 use super::request::{Received, host_name};
 use super::template::{Constants, Names, Rendering};
 use crate::body::IncomingBody;
-use crate::calls::{Call, CallLog};
+use crate::calls::{Call, CallLog, KEPT_ANSWER_BYTES};
 use crate::faults::{Decision, ServiceLink, ToolRequest};
 use crate::memory_budget::{Room, Share};
 use crate::recorder::Recorder;
@@ -52,6 +57,8 @@ struct State {
     /// Answers for faults that give them again.
     memory: AnswerMemory,
     recorder: Option<Recorder>,
+    /// The recorded answers that it gives in place of its own.
+    playback: Option<Playback>,
 }
 
 impl Mock {
@@ -64,7 +71,10 @@ impl Mock {
     ) -> Self {
         let answers: Vec<_> = settings.routes.iter().map(prepare).collect();
         let recorder = settings.record.then(|| Recorder::new(limits.journal));
-        let state = Mutex::new(State { taken: vec![0; answers.len()], memory: AnswerMemory::default(), recorder });
+        let replay = context.replay.as_ref().filter(|_| settings.record);
+        let playback = replay.map(|replay| Playback::new(&replay.session, &name, replay.matching));
+        let memory = AnswerMemory::default();
+        let state = Mutex::new(State { taken: vec![0; answers.len()], memory, recorder, playback });
         let nothing = IncomingBody::new(0, &Room::new(0));
         let constants =
             Constants { seed: context.seed, replica: context.replica, parameters: context.parameters.clone() };
@@ -176,6 +186,9 @@ impl Mock {
         body: &IncomingBody,
         share: &mut Share,
     ) -> (Answer, Option<usize>) {
+        if let Some(answer) = self.replayed(state, head, body) {
+            return (answer, None);
+        }
         let request = Received::new(head, body);
         let Some((route, params)) = matching::find(&self.settings.routes, &request) else {
             return (Answer::empty(status_of(self.settings.default_response.get())), None);
@@ -184,6 +197,34 @@ impl Mock {
         state.taken[route] += 1;
         let names = Names { request: &request, params: &params, constants: &self.constants };
         (self.answer(route, turn, &names, share), Some(route))
+    }
+
+    /// The recorded answer to a request; `None` when the mock answers by itself.
+    fn replayed(&self, state: &mut State, head: &Exchange, body: &IncomingBody) -> Option<Answer> {
+        let playback = state.playback.as_mut()?;
+        let mut asked = Exchange { body: Body::Kept(Blob(body.kept().to_vec())), ..head.clone() };
+        (self.context.redact)(&mut asked);
+        let text = asked.whole_body().filter(|_| body.is_whole()).map(|blob| without_keys(&blob.text()));
+        let plain = |(name, value): &(String, String)| (name.clone(), without_keys(value));
+        let query: Vec<_> = asked.query.iter().map(plain).collect();
+        let path = without_keys(&asked.path);
+        let call = ReplayedCall { method: &asked.method, path: &path, query: &query, body: text.as_deref() };
+        let is_strict = playback.is_strict();
+        match playback.answer(call) {
+            Some(recorded) => Some(Answer::recorded(recorded)),
+            None if is_strict => {
+                let message = format!("the session has no answer to {} {path}\n", asked.method);
+                Some(Answer::text(StatusCode::NOT_IMPLEMENTED, message))
+            }
+            None => None,
+        }
+    }
+
+    /// Adds how its calls differ from those of the session.
+    pub(super) fn tell_replay(&self, played: &mut Played) {
+        if let Some(playback) = &self.state().playback {
+            playback.add_to(played);
+        }
     }
 
     /// Writes a request down that no route is asked about, with the answer that it gets.
@@ -261,39 +302,60 @@ impl Mock {
         exchange.status = answer.recorded_status(exchange.has_reached());
         exchange.at_ms = self.context.clock.elapsed_ms();
         (self.context.redact)(&mut exchange);
+        let answered = self.answered(&exchange, answer);
         if let Some(calls) = &self.calls {
-            let call = self.call(&exchange, answer);
+            let call = self.call(&exchange, &answered);
             calls.lock().unwrap_or_else(PoisonError::into_inner).record(call);
         }
         if let Some(recorder) = &mut state.recorder {
+            exchange.answer = Some(answer.as_sent(answered));
             recorder.record(exchange);
         }
     }
 
-    /// The call that an exchange is. The answer has secrets when it repeats the request, so it is redacted like one.
-    fn call(&self, exchange: &Exchange, answer: &Answer) -> Call {
+    /// The answer to a request, in the form of one. It has secrets when it repeats the request, so it is redacted like one.
+    fn answered(&self, exchange: &Exchange, answer: &Answer) -> Exchange {
         let mut answered = Exchange {
             method: exchange.method.clone(),
             path: exchange.path.clone(),
             query: Vec::new(),
-            headers: Vec::new(),
-            body: Body::Kept(Blob(answer.body.to_vec())),
+            headers: answer.recorded_headers(),
+            body: kept(&answer.body),
             status: exchange.status,
             at_ms: exchange.at_ms,
             fault: None,
+            answer: None,
         };
         (self.context.redact)(&mut answered);
-        let text = answered.whole_body().map(Blob::text).filter(|text| !text.is_empty() && exchange.method != "HEAD");
+        answered
+    }
+
+    /// The call that an exchange is.
+    fn call(&self, exchange: &Exchange, answered: &Exchange) -> Call {
+        let body = match &answered.body {
+            Body::Kept(blob) | Body::Cut { kept: blob, .. } => Some(blob.text()),
+            Body::Dropped { .. } => None,
+        };
+        let text = body.filter(|text| !text.is_empty() && exchange.method != "HEAD");
         Call {
             at_ms: exchange.at_ms,
             service: self.name.clone(),
             host: exchange.header("host").map_or_else(|| self.name.clone(), host_name),
-            method: answered.method,
-            path: answered.path,
+            method: exchange.method.clone(),
+            path: exchange.path.clone(),
             status: exchange.status,
             response_body: text,
         }
     }
+}
+
+/// As much of an answer's body as is kept.
+fn kept(body: &Bytes) -> Body {
+    if body.len() <= KEPT_ANSWER_BYTES {
+        return Body::Kept(Blob(body.to_vec()));
+    }
+    let kept = Blob(body[..KEPT_ANSWER_BYTES].to_vec());
+    Body::Cut { kept, size: body.len() as u64, sha256: scenario::hex(Sha256::digest(body)) }
 }
 
 /// A request for another path with the same headers.

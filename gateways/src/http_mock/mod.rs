@@ -45,8 +45,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use scenario::evidence::{Audited, Evidence, Exchange, Fired, Journal, Limit};
-use scenario::spec::sections::HttpMock;
+use scenario::evidence::{Audited, Evidence, Exchange, Fired, Journal, Limit, Played};
+use scenario::replay::Session;
+use scenario::spec::sections::{HttpMock, ReplayMatching};
 use serde_json::Value as Json;
 
 pub(crate) use answer::Answer;
@@ -88,6 +89,17 @@ pub struct MockContext {
     pub watch: Option<Redactor>,
     /// The faults that hit requests on purpose.
     pub faults: Option<Arc<FaultEngine>>,
+    /// The session that recording mocks answer from.
+    pub replay: Option<MockReplay>,
+}
+
+/// A recorded session that mocks answer from.
+#[derive(Debug, Clone)]
+pub struct MockReplay {
+    /// The session.
+    pub session: Arc<Session>,
+    /// How the answer to a call is found.
+    pub matching: ReplayMatching,
 }
 
 impl Default for MockContext {
@@ -101,6 +113,7 @@ impl Default for MockContext {
             collect_calls: false,
             watch: None,
             faults: None,
+            replay: None,
         }
     }
 }
@@ -118,6 +131,7 @@ pub struct HttpMocks {
     calls: Option<Arc<Mutex<CallLog>>>,
     server: Arc<Server>,
     listener: Listener,
+    replay: Option<MockReplay>,
 }
 
 impl HttpMocks {
@@ -135,13 +149,14 @@ impl HttpMocks {
         limits: MockLimits,
     ) -> Self {
         let calls = context.collect_calls.then(|| Arc::new(Mutex::new(CallLog::new(limits.calls))));
+        let replay = context.replay.clone();
         let context = Arc::new(context);
         let mock = |(name, settings): (String, HttpMock)| {
             let mock = Mock::new(name.clone(), settings, &context, limits, calls.clone());
             (name, Arc::new(mock))
         };
         let mocks = mocks.into_iter().map(mock).collect();
-        Self { mocks, calls, server: Server::new(limits), listener: server::listener(&limits) }
+        Self { mocks, calls, server: Server::new(limits), listener: server::listener(&limits), replay }
     }
 
     /// Serves a mock on a listener. It must be called within a Tokio runtime.
@@ -191,6 +206,19 @@ impl HttpMocks {
         self.call_log().map_or(0, |log| log.counted())
     }
 
+    /// Tells how the agent's calls differ from those of the session. With strict matching they fail the scenario.
+    fn record_replay(&self, evidence: &mut Evidence) {
+        let Some(replay) = &self.replay else { return };
+        let mut played = Played { session: replay.session.id.clone(), ..Played::default() };
+        played.is_strict = replay.matching == ReplayMatching::Strict;
+        self.mocks.values().for_each(|mock| mock.tell_replay(&mut played));
+        match played.is_strict {
+            true => evidence.offences.extend(played.differences()),
+            false => evidence.notes.extend(played.differences()),
+        }
+        evidence.replay = Some(played);
+    }
+
     fn close(&self) {
         self.mocks.values().for_each(|mock| mock.close());
         if let Some(mut log) = self.call_log() {
@@ -217,6 +245,7 @@ impl Gateway for HttpMocks {
     fn record(&self, evidence: &mut Evidence) {
         evidence.journals = self.journals();
         evidence.limits.extend(self.fired_limits());
+        self.record_replay(evidence);
         let calls = self.calls();
         if !calls.is_empty() {
             evidence.audit.get_or_insert_default().extend(calls);

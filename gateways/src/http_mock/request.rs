@@ -61,6 +61,7 @@ pub(super) fn head(parts: &Parts) -> Exchange {
         status: 0,
         at_ms: 0,
         fault: None,
+        answer: None,
     }
 }
 

@@ -37,6 +37,7 @@ async fn a_request_is_recorded_with_all_that_it_said() {
         status: 202,
         at_ms: 0,
         fault: None,
+        answer: None,
     };
     assert_eq!(running.journal().exchanges, [expected]);
     assert_eq!(running.mocks.fired_limits(), []);

@@ -114,6 +114,12 @@ impl Source {
 }
 
 impl Recording {
+    /// The answers of a recorded session.
+    #[must_use]
+    pub fn of_session(recorded: Vec<Recorded>, scenario: &str, matching: Matching) -> Self {
+        Self { recorded: Some(recorded), scenario: scenario.to_owned(), matching }
+    }
+
     /// What a cassette has for a scenario.
     #[must_use]
     pub fn new(cassette: &Cassette, scenario: &str, matching: Matching) -> Self {

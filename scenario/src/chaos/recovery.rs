@@ -112,6 +112,7 @@ mod tests {
             status,
             at_ms,
             fault: reached.map(mark),
+            answer: None,
         }
     }
 

@@ -43,6 +43,29 @@ pub struct Exchange {
     /// The fault that hit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultMark>,
+    /// The rest of the answer, as it was sent; `None` in evidence that was written before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answered>,
+}
+
+/// An answer as it was sent, without its status.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Answered {
+    /// The headers, with names in lower case, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    #[serde(default)]
+    pub body: Body,
+    /// How long it was held back.
+    #[serde(default)]
+    pub delay_ms: u64,
+    /// The number of bytes of the body after which it broke off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_after: Option<u64>,
+    /// True when it never reached the client, whose connection ended instead.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub lost: bool,
 }
 
 /// The body of a request, as far as it was kept.

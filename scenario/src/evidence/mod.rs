@@ -16,6 +16,7 @@ mod journal;
 mod marker;
 mod model;
 mod output;
+mod played;
 mod probe;
 mod tool_call;
 mod usage;
@@ -35,11 +36,12 @@ pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
 pub use fault::{AttackEffect, AttackRecord, Duplicate, FaultMark, FaultRecord, Firing, Recovery, RuleCount};
 pub use files::{FileEntry, FileKind, Files};
-pub use journal::{Body, Exchange, Journal, Overflow, OverflowCount};
+pub use journal::{Answered, Body, Exchange, Journal, Overflow, OverflowCount};
 pub use marker::{SecretForm, mentions_secret, redacted, redacted_form};
 pub(crate) use marker::{decoded, decoded_json};
 pub use model::{Dialect, ModelCall, ModelRecord, ProviderFailure, ProviderFailureKind, TokenCount, UpstreamTry};
 pub use output::Captured;
+pub use played::Played;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use tool_call::{ToolArguments, ToolCall, ToolCallSource};
 pub use usage::Usage;
@@ -75,6 +77,9 @@ pub struct Evidence {
     /// The run without faults that was made to compare with; `None` where nothing asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineRun>,
+    /// The calls beside those of the session that was replayed; `None` where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Played>,
     /// Limits that fired.
     pub limits: Vec<Fired>,
     /// Other things that fail a scenario, such as a process that the agent left in a service.

@@ -204,6 +204,9 @@ fn add_world(scenario: &mut Json, result: &ScenarioResult) {
     if let Some(prompt) = result.scenario.prompt {
         scenario["prompt"] = prompt.into();
     }
+    if !result.scenario.variants.is_empty() {
+        scenario["variants"] = json!(result.scenario.variants);
+    }
     if let Some(fired) = result.faults_fired {
         scenario["faults_fired"] = fired.into();
     }

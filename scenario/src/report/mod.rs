@@ -120,6 +120,11 @@ impl Report {
             let what = format!("{}#{}/{}", self.header.experiment_id, self.header.run, row.result.scenario.id);
             return format!("touchstone rerun {} --url {}", quote(&what), quote(server));
         }
+        // A session that was run by itself is not in the spec.
+        if row.result.scenario.purpose.replay().is_some() {
+            let what = format!("{}/{}", self.header.experiment_id, row.result.scenario.id);
+            return format!("touchstone rerun {}", quote(&what));
+        }
         let mut command = format!("touchstone run {} --seed {}", quote(&self.header.spec_file), self.seed);
         for (name, value) in &self.header.parameters {
             let _ = write!(command, " --param {}", quote(&format!("{name}={}", parameter_text(value))));

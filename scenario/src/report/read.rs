@@ -77,6 +77,8 @@ struct WrittenScenario {
     #[serde(default)]
     prompt: Option<u32>,
     #[serde(default)]
+    variants: Vec<usize>,
+    #[serde(default)]
     faults_fired: Option<u64>,
     replica: u32,
     seed: Seed,
@@ -240,7 +242,7 @@ impl From<WrittenScenario> for Row {
             chaos: key.chaos,
             purpose: key.purpose,
             prompt: key.prompt,
-            variants: Vec::new(),
+            variants: written.variants,
             snapshot: None,
         };
         let result = ScenarioResult {

@@ -98,6 +98,8 @@ codes! {
     MissingCondition = "missing-condition", Error;
     /// The weights of all invariants add up to zero, so there is nothing to average.
     ZeroWeight = "zero-weight", Error;
+    /// The weights of the parts of the overall score do not add up to 1. A part that is left out counts 0.
+    WeightSum = "weight-sum", Error;
     /// A route that can never answer, because an earlier one takes every request that it would.
     UnreachableRoute = "unreachable-route", Error;
     /// `input_from` names nothing that exists.

@@ -205,6 +205,7 @@ impl Subject {
                 status,
                 at_ms,
                 fault: None,
+                answer: None,
             })
             .boxed()
     }

@@ -47,6 +47,7 @@ pub(crate) fn exchange(path: &str, at_ms: u64) -> Exchange {
         status: 500,
         at_ms,
         fault: None,
+        answer: None,
     }
 }
 

@@ -257,7 +257,7 @@ fn summary(results: &[ScenarioResult]) -> ExperimentScore {
     let scenarios = results.iter().map(|result| result.scenario.clone()).collect();
     let plan = Plan { spec_id: "ledger".to_owned(), seed: Seed::new(7), scenarios };
     let (pass_threshold, gate) = (Fraction::ONE, GateRule::Score);
-    let scoring = Scoring { pass_threshold, gate, replica_aggregation: None, min_pass_rate: None };
+    let scoring = Scoring { pass_threshold, gate, ..Scoring::default() };
     scenario::score::score(&plan, &scoring, results, ScoreOptions::default())
 }
 

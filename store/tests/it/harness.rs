@@ -261,12 +261,5 @@ pub(crate) async fn complete(store: &Store, held: &Held, evidence: &Evidence, no
 pub(crate) fn summary(results: &[ScenarioResult]) -> ExperimentScore {
     let scenarios = results.iter().map(|result| result.scenario.clone()).collect();
     let plan = Plan { spec_id: "ledger".to_owned(), seed: Seed::new(7), scenarios };
-    let scoring = Scoring {
-        pass_threshold: Fraction::ONE,
-        gate: GateRule::Score,
-        replica_aggregation: None,
-        min_pass_rate: None,
-        ..Scoring::default()
-    };
-    scenario::score::score(&plan, &scoring, results, ScoreOptions::default())
+    scenario::score::score(&plan, &Scoring::default(), results, ScoreOptions::default())
 }

@@ -87,6 +87,7 @@ impl Life {
             started_at: self.shared.clock.now(),
             keep: Keep::Never,
             snapshot: opened.snapshot.as_ref(),
+            session: None,
             sandbox_id: Some(&sandbox.new.id),
         };
         let id = sandbox.new.id.clone();

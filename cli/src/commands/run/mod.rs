@@ -2,6 +2,7 @@
 
 mod plan;
 mod recording;
+mod replayed;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
 use plan::Planned;
 pub(crate) use plan::read as read_specs;
+pub(super) use replayed::Replayed;
 
 /// How many experiments that were left unfinished are told of.
 const MOST_LEFT: usize = 3;
@@ -46,9 +48,22 @@ pub(crate) struct Run {
     /// Whether specs without a contract are left out, as `touchstone contract` does.
     #[arg(skip)]
     pub(super) only_contracts: bool,
+    /// Sessions that are run in place of the specs' own scenarios.
+    #[arg(skip)]
+    replayed: Option<Replayed>,
 }
 
 impl Run {
+    /// A run of sessions in place of the specs' own scenarios.
+    pub(super) fn of_sessions(
+        paths: Vec<PathBuf>,
+        replayed: Replayed,
+        (choices, ephemeral, documents, work): (Choices, bool, DocumentOptions, WorkOptions),
+    ) -> Self {
+        let replayed = Some(replayed);
+        Self { paths, resume: None, choices, ephemeral, documents, work, only_contracts: false, replayed }
+    }
+
     /// The same for specs with a contract alone.
     pub(super) fn of_contracts(self) -> Self {
         Self { only_contracts: true, ..self }

@@ -113,7 +113,14 @@ fn plan(
         return if searched { Ok(None) } else { Err(wrong(&"the spec has no `contract`")) };
     }
     let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
-    let whole = expand(&spec, run.choices.plan_options(&parameters)).map_err(|error| wrong(&error))?;
+    let mut options = run.choices.plan_options(&parameters);
+    if let Some(replayed) = &run.replayed {
+        options.scope = replayed.scope(source);
+    }
+    let mut whole = expand(&spec, options).map_err(|error| wrong(&error))?;
+    if let Some(replayed) = &run.replayed {
+        whole = replayed.narrow(source, whole).map_err(Refused::Wrong)?;
+    }
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
     if run.choices.agent == Some(AgentOverride::Oracle) && spec.task.solution.is_none() {
         let reason = "there is no `task.solution`, which is what `--agent oracle` does".to_owned();
@@ -131,7 +138,10 @@ fn plan(
     }
     let forwarded = run.work.secrets.read().map_err(|error| wrong(&error))?;
     secrets::resolve(&spec, &forwarded).map_err(Refused::Wrong)?;
-    let content = content(source).map_err(|error| wrong(&error))?;
+    let mut content = content(source).map_err(|error| wrong(&error))?;
+    if let Some(replayed) = &run.replayed {
+        replayed.add_files(source, &mut content);
+    }
     let (name, folder) = (source.name.clone(), source.folder.clone());
     Ok(Some(Planned { source: name, found: source.found, folder, spec, content, parameters, plan }))
 }

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::client::{MaybeServer, Server, Stream};
 use crate::data_dir::StoreOption;
+use crate::evidence_of::{EvidenceHere, EvidenceThere};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
@@ -74,42 +75,18 @@ impl Trace {
     }
 
     async fn traced_here(&self) -> Result<Traced, CommandError> {
-        let home = self.store.open().await?;
-        let (_, run) = self.reference.find(&home.store).await?;
-        let scenarios = home.store.scenarios(run.id).await?;
-        let stored = self.reference.scenario(&scenarios)?;
-        let id = stored.scenario.id.as_str();
-        let name = format!("{}/{id}", run.id);
-        let Some((job, attempt)) = stored.source else { return Err(no_evidence(&name)) };
-        let evidence = home.store.evidence(job, attempt).await?.ok_or_else(|| no_evidence(&name))?;
-        let acted = super::show::acted(&home.store, &run).await?;
-        let events = happened::stored(&home.store, acted.id, id, attempt).await?;
-        Ok(Traced { name, evidence, events })
+        let found = EvidenceHere::find(&self.store, &self.reference).await?;
+        let acted = super::show::acted(&found.home.store, &found.run).await?;
+        let id = found.stored.scenario.id.as_str();
+        let events = happened::stored(&found.home.store, acted.id, id, found.attempt).await?;
+        Ok(Traced { name: found.name(), evidence: found.evidence, events })
     }
 
     async fn traced_at(&self, server: &Server) -> Result<Traced, CommandError> {
-        let run = server.find(&self.reference).await?;
-        let id = match &self.reference.scenario {
-            Some(scenario) => scenario.clone(),
-            None => match server.report(&run).await?.0.rows.as_slice() {
-                [only] => only.result.scenario.id.to_string(),
-                _ => return Err(CommandError::Usage(format!("say which scenario: {}/SCENARIO", run.name()))),
-            },
-        };
-        let name = format!("{}/{id}", run.name());
-        let said = server.scenario(&run, &id).await?;
-        if said["result"].is_null() {
-            return Err(no_evidence(&name));
-        }
-        let evidence = serde_json::from_str(&server.evidence(&run, &id).await?).map_err(|error| {
-            CommandError::Infrastructure(format!("the evidence of `{name}` cannot be read: {error}"))
-        })?;
-        let attempt = said["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1);
-        let events = happened::streamed(&mut Stream::of(server, run), &id, attempt).await?;
-        Ok(Traced { name, evidence, events })
+        let found = EvidenceThere::find(server, &self.reference).await?;
+        let name = found.name();
+        let attempt = found.said["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1);
+        let events = happened::streamed(&mut Stream::of(server, found.run), &found.id, attempt).await?;
+        Ok(Traced { name, evidence: found.evidence, events })
     }
-}
-
-fn no_evidence(name: &str) -> CommandError {
-    CommandError::Usage(format!("`{name}` left no evidence: it has not ended, or could not be run"))
 }

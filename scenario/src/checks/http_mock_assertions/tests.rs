@@ -16,6 +16,7 @@ fn request(method: &str, path: &str, body: &str) -> Exchange {
         status: 200,
         at_ms: 0,
         fault: None,
+        answer: None,
     }
 }
 

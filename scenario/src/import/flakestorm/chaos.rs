@@ -81,7 +81,8 @@ fn matrix_cell(cell: &Fields<'_>, import: &mut Import) -> Json {
 
 /// The faults and attacks of a world.
 fn faults(world: &Fields<'_>, import: &mut Import) -> Map<String, Json> {
-    let tools: Vec<_> = world.list("tool_faults", import).iter().filter_map(|fault| tool_fault(fault, import)).collect();
+    let tools: Vec<_> =
+        world.list("tool_faults", import).iter().filter_map(|fault| tool_fault(fault, import)).collect();
     let llm: Vec<_> = world.list("llm_faults", import).iter().filter_map(|fault| llm_fault(fault, import)).collect();
     let attacks = attacks(world, import);
     import.needs_model |= !llm.is_empty();
@@ -126,7 +127,8 @@ fn moded(
         return None;
     };
     let known = [&["mode"], &TRIGGER[..], own, more].concat();
-    let others: Vec<_> = modes.iter().flat_map(|(_, keys)| keys.iter().copied()).filter(|key| !known.contains(key)).collect();
+    let others: Vec<_> =
+        modes.iter().flat_map(|(_, keys)| keys.iter().copied()).filter(|key| !known.contains(key)).collect();
     for key in others.iter().filter(|key| fault.get(key).is_some()) {
         import.note(&fault.place(key), format!("left out: `{mode}` does nothing with it"));
     }

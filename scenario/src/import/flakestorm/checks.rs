@@ -35,12 +35,16 @@ pub(super) fn invariants(file: &Fields<'_>, import: &mut Import) -> Option<Json>
         let Some(check) = check(&item, &[], import) else { continue };
         let kind = check["type"].as_str().unwrap_or_default().to_owned();
         if kind == "behavior_unchanged" && item.text("baseline").is_none_or(|baseline| baseline == "auto") {
-            import.note(&item.place("baseline"), "left out: only rules of a contract are compared with a run without faults");
+            import.note(
+                &item.place("baseline"),
+                "left out: only rules of a contract are compared with a run without faults",
+            );
             continue;
         }
         let count = invariants.keys().filter(|name: &&String| name.starts_with(&kind)).count();
         let called = if count == 0 { kind.clone() } else { format!("{kind}_{}", count + 1) };
-        let description = item.text("description").map_or_else(|| format!("The invariant `{kind}` holds"), ToOwned::to_owned);
+        let description =
+            item.text("description").map_or_else(|| format!("The invariant `{kind}` holds"), ToOwned::to_owned);
         let mut invariant = json!({ "description": description });
         if item.get("negate") == Some(&json!(true)) {
             invariant["negate"] = json!(true);

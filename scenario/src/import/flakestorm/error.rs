@@ -19,7 +19,9 @@ pub enum ImportError {
     #[error("there is neither an invariant nor a contract that can be converted: write at least one of `invariants`")]
     NothingToJudge,
     /// There is no agent.
-    #[error("`agent` is missing: give a command that does its work with --agent-command, or the image of its server with --agent-image")]
+    #[error(
+        "`agent` is missing: give a command that does its work with --agent-command, or the image of its server with --agent-image"
+    )]
     NoAgent,
     /// A server outside of any sandbox.
     #[error(
@@ -42,6 +44,8 @@ pub enum ImportError {
         endpoint: String,
     },
     /// An image without a server.
-    #[error("--agent-image needs `agent.endpoint` with the port and the path of the server, such as http://localhost:8000/invoke")]
+    #[error(
+        "--agent-image needs `agent.endpoint` with the port and the path of the server, such as http://localhost:8000/invoke"
+    )]
     NoEndpoint,
 }

@@ -161,7 +161,10 @@ fn add_world(spec: &mut Map<String, Json>, import: &mut Import) {
         };
         spec.insert("services".to_owned(), import.tools.iter().map(mock).collect());
         let names = import.tools.iter().cloned().collect::<Vec<_>>().join(", ");
-        import.note("services", format!("new: mocks of the tools ({names}), which answer `{{}}`: write what they should answer"));
+        import.note(
+            "services",
+            format!("new: mocks of the tools ({names}), which answer `{{}}`: write what they should answer"),
+        );
     }
     if import.needs_model {
         spec.insert("model".to_owned(), json!({ "mode": "proxy", "upstream": { "alias": "agent" } }));
@@ -179,10 +182,9 @@ fn add_world(spec: &mut Map<String, Json>, import: &mut Import) {
 fn determinism(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
     let advanced = file.section("advanced")?;
     advanced.note_unknown(&["concurrency", "retries", "seed"], import);
-    for (key, why) in [
-        ("concurrency", "use `touchstone run --parallel`"),
-        ("retries", "the agent's own retries are put to the test"),
-    ] {
+    for (key, why) in
+        [("concurrency", "use `touchstone run --parallel`"), ("retries", "the agent's own retries are put to the test")]
+    {
         if advanced.get(key).is_some() {
             import.note(&advanced.place(key), format!("left out: {why}"));
         }
@@ -195,7 +197,8 @@ fn determinism(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
 fn id(file: &Fields<'_>) -> String {
     let name = file.section("contract").and_then(|contract| contract.text("name").map(ToOwned::to_owned));
     let words = placeholders::words(name.as_deref().unwrap_or_default(), |one| one.is_ascii_alphanumeric());
-    let id: Vec<_> = words.iter().map(|word| word.to_ascii_lowercase()).filter(|word| word.len() <= 64).take(8).collect();
+    let id: Vec<_> =
+        words.iter().map(|word| word.to_ascii_lowercase()).filter(|word| word.len() <= 64).take(8).collect();
     if id.is_empty() { "flakestorm".to_owned() } else { id.join("-") }
 }
 

@@ -10,7 +10,10 @@ pub(super) fn mutations(file: &Fields<'_>, import: &mut Import) -> Option<Json> 
     let mutations = file.section("mutations")?;
     mutations.note_unknown(&["count", "types", "weights", "custom_templates"], import);
     if mutations.get("weights").is_some() {
-        import.note(&mutations.place("weights"), "left out: every kind has the weight that Flakestorm gives it by default");
+        import.note(
+            &mutations.place("weights"),
+            "left out: every kind has the weight that Flakestorm gives it by default",
+        );
     }
     if mutations.get("custom_templates").is_some() {
         import.note(&mutations.place("custom_templates"), "left out: write such prompts into `task.prompts`");
@@ -38,7 +41,10 @@ fn types(asked: &[&str], mutations: &Fields<'_>, import: &mut Import) -> Vec<&'s
             other => MutationKind::WITHOUT_MODEL.into_iter().filter(|kind| kind.word() == other).collect(),
         };
         if kinds.is_empty() {
-            import.note(&mutations.place("types"), format!("`{word}` is left out: there is no such kind without a model"));
+            import.note(
+                &mutations.place("types"),
+                format!("`{word}` is left out: there is no such kind without a model"),
+            );
         }
         types.extend(kinds.into_iter().map(MutationKind::word));
     }

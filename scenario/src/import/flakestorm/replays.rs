@@ -40,10 +40,11 @@ pub(super) fn replays(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
 /// The entry of a session, whose file is written.
 fn entry(session: &Fields<'_>, contract: Option<&str>, import: &mut Import) -> Option<Json> {
     session.note_unknown(&KEYS, import);
-    let (Some(id), Some(input)) = (session.text("id"), session.text("input")) else {
-        let what = session.text("file").map_or_else(|| "it has no `id` and `input`".to_owned(), |file| {
-            format!("put the content of `{file}` here, and import once more")
-        });
+    let Some(id) = session.text("id").filter(|_| session.text("input").is_some()) else {
+        let what = session.text("file").map_or_else(
+            || "it has no `id` and `input`".to_owned(),
+            |file| format!("put the content of `{file}` here, and import once more"),
+        );
         import.note(&session.place("id"), format!("left out: {what}"));
         return None;
     };

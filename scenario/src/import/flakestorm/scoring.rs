@@ -12,7 +12,7 @@ pub(super) fn scoring(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
     let scoring = file.section("scoring")?;
     scoring.note_unknown(&["mutation", "chaos", "contract", "replay", "weights"], import);
     let weights = scoring.section("weights").unwrap_or(scoring);
-    let of = |(part, usual): (&str, f64)| (part, weights.get(part).and_then(Json::as_f64).unwrap_or(usual));
+    let of = |(part, usual): (&'static str, f64)| (part, weights.get(part).and_then(Json::as_f64).unwrap_or(usual));
     let all = WEIGHTS.map(of);
     let sum: f64 = all.iter().map(|(_, weight)| weight).sum();
     if (sum - 1.0).abs() > 0.001 {

@@ -155,7 +155,11 @@ fn what_has_no_counterpart_is_an_error_that_says_what_to_write() {
         ("golden_prompts: [x]", &nothing, "`agent` is missing"),
         ("agent: {}", &with_command(), "`golden_prompts` is missing"),
         ("golden_prompts: [x]", &with_command(), "neither an invariant nor a contract"),
-        ("{golden_prompts: [x], invariants: [{type: telepathy}]}", &with_command(), "neither an invariant nor a contract"),
+        (
+            "{golden_prompts: [x], invariants: [{type: telepathy}]}",
+            &with_command(),
+            "neither an invariant nor a contract",
+        ),
     ] {
         let found = error(text, options);
         assert!(found.contains(expected), "{text}: {found}");

@@ -1,7 +1,7 @@
 //! `replays`: recorded sessions that the agent goes through again.
 
 use crate::spec::section::{choice, section};
-use crate::spec::types::{BundlePath, ChaosName, InvariantName};
+use crate::spec::types::{BundlePath, ChaosName, ReplayName};
 
 section! {
     /// A recorded session that the agent goes through again: it gets the prompt of the session, and its HTTP mocks answer as
@@ -19,7 +19,7 @@ section! {
         /// The file of the session, in the spec's folder.
         session: BundlePath,
         /// Its name in ids and reports; without it, the name of the file.
-        id: Option<InvariantName>,
+        id: Option<ReplayName>,
         /// How recorded answers are found, and what becomes of calls that the session does not have.
         matching: ReplayMatching = ReplayMatching::Fifo,
         /// Where the model's answers come from.

@@ -28,6 +28,6 @@ pub use time_shift::TimeShift;
 pub use value::Value;
 pub use word::{
     ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-    NameGlob, PackageName, ParamName, PathPrefix, RequestPath, SecretName, ServiceGlob, ServiceName, SpecId, SqlState,
-    TableName, ToolGlob, UrlGlob, UserName, Word,
+    NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob, ServiceName,
+    SpecId, SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
 };

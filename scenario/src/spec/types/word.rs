@@ -105,6 +105,12 @@ word! {
 }
 
 word! {
+    /// The name of a replay.
+    ReplayName, "replay name", "^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$", "refund-timeout",
+    "use at most 60 letters, digits, `-` and `_`"
+}
+
+word! {
     /// The name of an invariant.
     InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent",
     "use letters, digits, `_`, `-` and `.`"
@@ -254,8 +260,8 @@ impl FileMode {
 mod tests {
     use super::{
         ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        NameGlob, PackageName, ParamName, PathPrefix, RequestPath, SecretName, ServiceGlob, ServiceName, SpecId,
-        SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
+        NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob, ServiceName,
+        SpecId, SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -263,6 +269,7 @@ mod tests {
         assert!(SpecId::new(SpecId::EXAMPLE).is_some());
         assert!(ServiceName::new(ServiceName::EXAMPLE).is_some());
         assert!(InvariantName::new(InvariantName::EXAMPLE).is_some());
+        assert!(ReplayName::new(ReplayName::EXAMPLE).is_some());
         assert!(EnvName::new(EnvName::EXAMPLE).is_some());
         assert!(ChaosName::new(ChaosName::EXAMPLE).is_some());
         assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());

@@ -16,7 +16,9 @@ mod models;
 mod mutations;
 mod network_faults;
 mod networks;
+mod overall;
 mod plans;
+mod replays;
 mod routes;
 mod rules;
 mod secrets;
@@ -57,6 +59,8 @@ pub(super) fn validate(
     contract::check(&mut rules);
     mutations::check(&mut rules);
     tasks::check(&mut rules);
+    replays::check(&mut rules);
+    overall::check(&mut rules);
     plans::check(&mut rules);
     templates::check(&mut rules, references);
     findings.retain(|finding| !holes.covers(&finding.path));

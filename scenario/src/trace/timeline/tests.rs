@@ -30,6 +30,7 @@ fn exchange(path: &str, status: u16, at_ms: u64) -> Exchange {
         status,
         at_ms,
         fault: None,
+        answer: None,
     }
 }
 

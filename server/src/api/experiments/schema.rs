@@ -192,6 +192,9 @@ pub(crate) struct ScenarioResultBody {
     /// Which of several prompts the agent got, from 0.
     #[schema(required = false)]
     prompt: Option<u32>,
+    /// The variants of a scripted model's turns, where some have several.
+    #[schema(required = false)]
+    variants: Option<Vec<usize>>,
     /// How often a fault fired, where there was a rule for any.
     #[schema(required = false)]
     faults_fired: Option<u64>,

@@ -1,0 +1,12 @@
+//! Recorded sessions: what an agent was asked and answered in one scenario, kept as a file, so that a changed agent can go through
+//! it again.
+
+mod answer;
+mod export;
+mod playback;
+mod session;
+
+pub use answer::ToolResponse;
+pub use export::{ExportError, export};
+pub use playback::{Call, Playback};
+pub use session::{Session, SessionError, SessionSource};
