@@ -11,6 +11,8 @@ mod json;
 mod junit;
 mod markdown;
 mod mutation_cases;
+#[cfg(test)]
+mod mutation_tests;
 mod ndjson;
 mod overall_words;
 mod read;

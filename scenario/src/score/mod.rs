@@ -7,6 +7,8 @@ mod composite;
 mod contract;
 mod experiment;
 mod mutations;
+#[cfg(test)]
+mod mutations_tests;
 mod overall;
 mod replays;
 mod statistics;

@@ -102,6 +102,10 @@ pub fn import(text: &str, options: &ImportOptions) -> Result<Imported, ImportErr
     let id = id(&file);
     spec.insert("version".to_owned(), json!(1));
     spec.insert("id".to_owned(), json!(id));
+    if agent["type"] == "http" {
+        // Only an engine can start the image of a server.
+        spec.insert("needs".to_owned(), json!(["docker"]));
+    }
     spec.insert("base".to_owned(), json!(options.base.as_deref().unwrap_or(BASE)));
     spec.insert("task".to_owned(), task);
     spec.insert("agent".to_owned(), agent);
