@@ -23,7 +23,6 @@ mod hex;
 pub mod import;
 pub mod interactive;
 pub mod metric;
-pub mod mutation;
 pub mod number;
 pub mod plan;
 pub mod regression;

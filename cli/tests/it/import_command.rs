@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::place::Place;
+use crate::run_with;
 
 const FILE: &str = r#"
 version: "2.0"
@@ -27,7 +28,7 @@ fn place(file: &str) -> Place {
 fn import(place: &Place, more: &[&str]) -> (i32, String, String) {
     let file = place.path().join("flakestorm.yaml").display().to_string();
     let folder = place.path().join("polite").display().to_string();
-    place.run(&[&["import", "flakestorm", &file, "-o", &folder], more].concat())
+    run_with(&[&["import", "flakestorm", &file, "-o", &folder], more].concat(), "")
 }
 
 #[test]

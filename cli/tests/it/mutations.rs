@@ -21,7 +21,7 @@ fn run(word: &str, more: &[&str]) -> (Place, i32, Json) {
     let usual = ["run", "--backend", "local", "--format", "json", &folder];
     let (code, stdout, stderr) = place.run(&[&usual, more].concat());
     let report: Json = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-    (place, code, report)
+    (place, code, report["experiments"][0].clone())
 }
 
 /// How many mutations of each kind passed, of how many.
@@ -47,9 +47,9 @@ fn an_agent_that_reads_word_for_word_breaks_and_the_prompts_can_be_seen() {
     let mutations = &report["mutations"];
     assert_eq!((code, &mutations["verdict"]), (1, &json!("fail")), "{report:#}");
     let expected = [
-        "typos 2/2",
+        "typos 1/2",
         "case 0/2",
-        "homoglyphs 0/2",
+        "homoglyphs 1/2",
         "encoding_attacks 0/2",
         "whitespace 2/2",
         "format_poisoning 2/2",
@@ -57,10 +57,10 @@ fn an_agent_that_reads_word_for_word_breaks_and_the_prompts_can_be_seen() {
         "multi_turn_attack 2/2",
     ];
     assert_eq!(kinds(mutations), expected);
-    // (0.8 · 2 + 1.5 · 2 + 1.6 · 2 + 1.5 + 1.4 · 2) / 21
-    assert_eq!(mutations["robustness"], json!(0.5762));
+    // (0.8 + 1.5 + 1.5 · 2 + 1.6 · 2 + 1.5 + 1.4 · 2) / 21
+    assert_eq!(mutations["robustness"], json!(0.6095));
     let experiment = report["experiment_id"].as_str().expect("an id");
-    let scenario = mutations["failed"][0]["scenario"].as_str().expect("a scenario");
+    let scenario = mutations["failed"][1]["scenario"].as_str().expect("a scenario");
     let (_, shown, stderr) = place.run(&["show", &format!("{experiment}/{scenario}")]);
     assert!(shown.contains("| WHEN IS THE SHOP OPEN ON SUNDAY? PLEASE NAME THE HOURS."), "{shown}{stderr}");
     let (_, again, _) = place.run(&["rescore", experiment]);

@@ -8,6 +8,7 @@ mod chance;
 mod expand;
 mod filter;
 mod judged;
+mod mutation;
 mod parameters;
 mod parts;
 mod purpose;

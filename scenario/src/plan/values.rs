@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::mutation::mutate;
 use super::purpose::Purpose;
 use super::scenario::Scenario;
 use crate::evidence::{Evidence, redacted};
-use crate::mutation::mutate;
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
 
