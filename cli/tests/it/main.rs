@@ -31,6 +31,7 @@ mod pipelines;
 mod place;
 mod remote;
 mod remote_outage;
+mod replays;
 mod rescore_command;
 mod run_command;
 mod run_crash;

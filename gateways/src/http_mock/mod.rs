@@ -25,6 +25,8 @@ mod limits;
 mod matching;
 mod memory;
 mod mock;
+#[cfg(test)]
+mod replay_tests;
 mod request;
 mod server;
 mod template;

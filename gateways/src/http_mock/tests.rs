@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use scenario::evidence::{AuditEvent, Body, Exchange, Limit};
+use scenario::evidence::{Answered, AuditEvent, Body, Exchange, Limit};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -37,7 +37,7 @@ async fn a_request_is_recorded_with_all_that_it_said() {
         status: 202,
         at_ms: 0,
         fault: None,
-        answer: None,
+        answer: Some(Answered::default()),
     };
     assert_eq!(running.journal().exchanges, [expected]);
     assert_eq!(running.mocks.fired_limits(), []);
