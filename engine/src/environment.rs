@@ -207,6 +207,7 @@ mod tests {
             keep: Keep::Never,
             snapshot: None,
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         let image = Image {

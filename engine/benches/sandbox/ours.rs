@@ -73,6 +73,7 @@ impl Ours {
             keep: Keep::Never,
             snapshot: None,
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         let evidence =

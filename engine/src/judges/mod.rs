@@ -1,8 +1,9 @@
-//! Asks models for their judgement of what the agent left.
+//! Asks models for their judgement of what the agent left, and to write prompts.
 
 mod cache;
 mod call;
 mod transport;
+mod writing;
 
 use std::time::Duration;
 
@@ -14,24 +15,33 @@ use scenario::spec::Spec;
 use crate::machine::Machine;
 use crate::providers::{Providers, Upstream};
 use cache::{Cache, Question};
-use call::{NoReply, Reply};
+use call::{NoReply, Reply, ReplyForm};
 use transport::Patience;
+pub(crate) use writing::{WrittenPrompt, write};
 
-/// Whether a spec asks models for their judgement.
+/// Tells if a spec asks models for their judgement, or to write prompts.
 #[must_use]
 pub fn are_asked(spec: &Spec) -> bool {
-    judges_of(spec).next().is_some()
+    judges_of(spec).next().is_some() || writer_of(spec).is_some()
 }
 
 /// Which model that a spec asks for its judgement cannot be asked here; `None` when all can. A model that depends on
 /// parameters is not looked at.
 #[must_use]
 pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
-    judges_of(spec).find_map(|(place, check)| {
-        let model = check.model.source();
+    let judges = judges_of(spec).map(|(place, check)| (place, check.model.source()));
+    let writer = writer_of(spec).map(|model| ("mutations.model".to_owned(), model));
+    judges.chain(writer).find_map(|(place, model)| {
         let problem = if model.contains("{{") { None } else { providers.for_model(model).err() };
         problem.map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
     })
+}
+
+/// The model that writes prompts of mutations.
+fn writer_of(spec: &Spec) -> Option<&str> {
+    let mutations = spec.mutations.as_ref()?;
+    let is_asked = mutations.counts().iter().any(|(kind, _)| kind.needs_model());
+    mutations.model.as_ref().filter(|_| is_asked).map(|model| model.as_str())
 }
 
 fn judges_of(spec: &Spec) -> impl Iterator<Item = (String, &LlmAsJudge)> {
@@ -112,7 +122,7 @@ async fn call(
     patience: Patience,
 ) -> Result<Reply, String> {
     let mut used = Usage::default();
-    let first = call::ask(providers, upstream, request, patience).await;
+    let first = call::ask(providers, upstream, request, ReplyForm::Rating, patience).await;
     match first {
         Ok(reply) if LlmAsJudge::is_rating(&reply.text) => return Ok(reply),
         // By chance, or because of what is judged; asked once more, chance is no excuse.
@@ -121,11 +131,11 @@ async fn call(
         Err(NoReply::Rejected(reason)) => {
             let about_nothing = request.about_nothing().ok_or_else(|| reason.clone())?;
             let once = Patience { tries: 1, ..patience };
-            let control = call::ask(providers, upstream, &about_nothing, once).await;
+            let control = call::ask(providers, upstream, &about_nothing, ReplyForm::Rating, once).await;
             used.add(&control.map_err(|_| reason)?.usage);
         }
     }
-    let mut second = match call::ask(providers, upstream, request, patience).await {
+    let mut second = match call::ask(providers, upstream, request, ReplyForm::Rating, patience).await {
         Ok(reply) => reply,
         Err(NoReply::Unavailable(reason)) => return Err(reason),
         Err(NoReply::Rejected(reason)) => Reply { text: rejection(&reason), usage: Usage::default() },

@@ -26,6 +26,7 @@ pub(super) async fn run(
         permissions: attempt.permissions.clone(),
         keep: Keep::Never,
         sandbox_id: None,
+        prompt: None,
         ..*attempt
     };
     // Whoever follows the scenario is told of its own run alone.

@@ -11,6 +11,7 @@ mod honeytokens;
 pub(crate) mod image;
 mod judging;
 mod mocks;
+mod mutated;
 pub(crate) mod network;
 pub(crate) mod prepare;
 mod probe;
@@ -75,8 +76,18 @@ pub async fn run_scenario(
         };
         return run_once(backend, &replayed, &marker_key, events, cancel).await;
     }
+    let written = until_cancelled(cancel, mutated::prompt(attempt)).await?;
+    let prompted = Attempt {
+        prompt: written.as_ref().map(|written| written.text.as_str()),
+        identity: attempt.identity.clone(),
+        permissions: attempt.permissions.clone(),
+        ..*attempt
+    };
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
-    let evidence = run_once(backend, attempt, &marker_key, events, cancel).await?;
+    let mut evidence = run_once(backend, &prompted, &marker_key, events, cancel).await?;
+    if let Some(written) = written {
+        evidence.judge_usage.add(&written.usage);
+    }
     Ok(Evidence { baseline, ..evidence })
 }
 

@@ -25,6 +25,7 @@ pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, PlanScope, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};
 pub use judged::Judged;
+pub use mutation::{PromptRequest, prompt_request, usable_text};
 pub use parameters::{parameter, parameter_text};
 pub use purpose::{Mutation, Purpose, Replay};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};

@@ -132,7 +132,7 @@ fn rest(file: &Fields<'_>, import: &mut Import) -> Vec<(String, Json)> {
     ];
     for (key, why) in [
         ("output", "reports are chosen on the command line: `touchstone run --help`"),
-        ("model", "it is the model that writes mutations, and those that are converted need none"),
+        ("model", "the model that writes mutations is configured on this machine"),
     ] {
         if file.get(key).is_some() {
             import.note(key, format!("left out: {why}"));

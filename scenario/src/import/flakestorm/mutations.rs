@@ -1,10 +1,13 @@
-//! Mutations: kinds that need no model.
+//! Mutations. Those that a model writes need the name of one.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::Import;
 use super::fields::Fields;
 use crate::spec::sections::MutationKind;
+
+/// The alias of the model that writes mutations.
+const WRITER: &str = "mutations";
 
 pub(super) fn mutations(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
     let mutations = file.section("mutations")?;
@@ -29,7 +32,17 @@ pub(super) fn mutations(file: &Fields<'_>, import: &mut Import) -> Option<Json> 
         }
         (false, false) => drop(written.insert("types".to_owned(), json!(types))),
     }
+    if MutationKind::WITH_MODEL.iter().any(|kind| types.contains(&kind.word())) {
+        written.insert("model".to_owned(), json!(WRITER));
+        let what = format!("new: configure the provider `{WRITER}` on this machine for the kinds that a model writes");
+        import.note(&mutations.place("model"), what);
+    }
     Some(Json::Object(written))
+}
+
+/// Every kind.
+fn all() -> impl Iterator<Item = MutationKind> {
+    MutationKind::WITHOUT_MODEL.into_iter().chain(MutationKind::WITH_MODEL)
 }
 
 /// The kinds that are there, in their order, each once.
@@ -38,13 +51,10 @@ fn types(asked: &[&str], mutations: &Fields<'_>, import: &mut Import) -> Vec<&'s
     for word in asked {
         let kinds: Vec<_> = match *word {
             "token_manipulation" => vec![MutationKind::Homoglyphs, MutationKind::Whitespace],
-            other => MutationKind::WITHOUT_MODEL.into_iter().filter(|kind| kind.word() == other).collect(),
+            other => all().filter(|kind| kind.word() == other).collect(),
         };
         if kinds.is_empty() {
-            import.note(
-                &mutations.place("types"),
-                format!("`{word}` is left out: there is no such kind without a model"),
-            );
+            import.note(&mutations.place("types"), format!("`{word}` is left out: there is no such kind"));
         }
         types.extend(kinds.into_iter().map(MutationKind::word));
     }

@@ -10,6 +10,7 @@ mod format_poisoning;
 mod homoglyphs;
 mod language_mixing;
 mod length_extremes;
+mod model_written;
 mod multi_turn_attack;
 mod noise;
 mod phrases;
@@ -18,17 +19,21 @@ mod temporal_attack;
 mod typos;
 mod whitespace;
 
+pub use model_written::{PromptRequest, prompt_request, usable_text};
+
 use crate::plan::{Chance, Mutation, Seed};
 use crate::spec::sections::{MutationKind, Mutations};
 
 /// The number of tries to find a text that is neither the prompt nor a mutation that came before.
 const TRIES: usize = 12;
 
-/// The prompt as a mutation writes it: never as it was, and never empty.
-#[must_use]
-pub fn mutate(mutation: Mutation, settings: Option<&Mutations>, prompt: &str) -> String {
-    let chosen = settings.map_or(0, |settings| settings.seed.get()).to_string();
-    let seed = Seed::of(prompt.as_bytes()).derive(&[mutation.kind.word(), &chosen]);
+/// The prompt as a mutation writes it: never as it was, and never empty. One that a model writes is not known here, and is the
+/// prompt itself.
+pub(super) fn mutate(mutation: Mutation, settings: Option<&Mutations>, prompt: &str) -> String {
+    if mutation.kind.needs_model() {
+        return prompt.to_owned();
+    }
+    let seed = seed_of(mutation.kind, settings, prompt);
     // No two mutations of a kind are the same, so that each depends on those before it.
     let mut texts: Vec<String> = Vec::new();
     for index in 0..=usize::try_from(mutation.index).unwrap_or(0) {
@@ -36,6 +41,12 @@ pub fn mutate(mutation: Mutation, settings: Option<&Mutations>, prompt: &str) ->
         texts.push(text);
     }
     texts.pop().unwrap_or_default()
+}
+
+/// The seed of all mutations of a kind.
+fn seed_of(kind: MutationKind, settings: Option<&Mutations>, prompt: &str) -> Seed {
+    let chosen = settings.map_or(0, |settings| settings.seed.get()).to_string();
+    Seed::of(prompt.as_bytes()).derive(&[kind.word(), &chosen])
 }
 
 /// The mutation with this index, after those before it.
@@ -65,6 +76,10 @@ fn written(kind: MutationKind, prompt: &str, way: usize, chance: &mut Chance) ->
         MutationKind::MultiTurnAttack => multi_turn_attack::write,
         MutationKind::ContextManipulation => context_manipulation::write,
         MutationKind::TemporalAttack => temporal_attack::write,
+        MutationKind::Paraphrase
+        | MutationKind::ToneShift
+        | MutationKind::SemanticSimilarityAttack
+        | MutationKind::AdvancedJailbreak => return prompt.to_owned(),
     };
     write(prompt, way, chance)
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::path::Path;
-use crate::spec::sections::{Chaos, ContractInvariant, Mutations};
+use crate::spec::sections::{Chaos, ContractInvariant, MutationKind, Mutations};
 
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     if let Some(mutations) = &spec.mutations {
         let mut rules = rules.at("mutations");
         check_types(&mut rules, mutations);
+        check_model(&mut rules, mutations);
         check_judged(&mut rules);
     }
     for (prefix, section, is_there) in
@@ -32,6 +33,31 @@ fn check_types(rules: &mut Rules<'_>, mutations: &Mutations) {
             let help = "raise `count` for more mutations of each kind";
             rules.at("types").index(index).report(Code::DuplicateName, message, Some(help));
         }
+    }
+}
+
+/// Kinds that a model writes have one, and a model has something to write.
+fn check_model(rules: &mut Rules<'_>, mutations: &Mutations) {
+    let written = mutations.types.iter().flat_map(|types| types.iter()).find(|kind| kind.needs_model());
+    match (written, &mutations.model) {
+        (Some(kind), None) => {
+            let message = format!("`{kind}` is written by a model, and the key `model` is missing");
+            rules.report_key(
+                Code::MissingKey,
+                message,
+                Some("name a model as for `llm_as_judge`, or leave out this type"),
+            );
+        }
+        (None, Some(_)) => {
+            let words: Vec<_> = MutationKind::WITH_MODEL.into_iter().map(|kind| format!("`{kind}`")).collect();
+            let message = format!("a model writes nothing here: {} are not among the types", words.join(", "));
+            rules.at("model").report_key(
+                Code::NoEffect,
+                message,
+                Some("add one of them to `types`, or remove `model`"),
+            );
+        }
+        _ => {}
     }
 }
 
