@@ -49,9 +49,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images, init,
-    key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit, sweep, trace,
-    try_one, validate, watch, worker as worker_command,
+    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images,
+    import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit,
+    sweep, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -78,6 +78,7 @@ enum Command {
     Schema(schema::Schema),
     Explain(explain::Explain),
     Init(init::Init),
+    Import(import::Import),
     Try(try_one::Try),
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
@@ -134,6 +135,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Schema(command) => command.run(output),
         Command::Explain(command) => command.run(output),
         Command::Init(command) => command.run(output),
+        Command::Import(command) => command.run(output),
         Command::Try(command) => command.run(output),
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),

@@ -48,6 +48,8 @@ pub struct Attempt<'a> {
     pub snapshot: Option<&'a SnapshotFiles>,
     /// The recorded session that is replayed.
     pub session: Option<&'a Arc<Session>>,
+    /// The prompt that a model wrote for a mutation.
+    pub prompt: Option<&'a str>,
     /// Under which id programs inside know their sandbox; without it, one is made.
     pub sandbox_id: Option<&'a str>,
 }
@@ -117,9 +119,10 @@ impl Attempt<'_> {
     #[must_use]
     pub fn values(&self) -> Values<'_> {
         let values = Values::with_secrets(self.spec, self.scenario, self.secrets);
-        match self.session {
-            Some(session) => values.with_prompt(session.input.clone()),
-            None => values,
+        match (self.session, self.prompt) {
+            (Some(session), _) => values.with_prompt(session.input.clone()),
+            (None, Some(prompt)) => values.with_prompt(prompt.to_owned()),
+            (None, None) => values,
         }
     }
 

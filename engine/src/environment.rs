@@ -209,6 +209,7 @@ mod tests {
             keep: Keep::Never,
             snapshot: None,
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         let image = Image {

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use scenario::spec::sections::MutationKind;
 use scenario::verdict::ErrorKind;
 
 use crate::advice::after;
@@ -148,6 +149,16 @@ pub enum EngineError {
         /// Whose mistake it is.
         kind: ErrorKind,
     },
+    /// A model did not write the prompt of a mutation.
+    #[error("the model `{model}` did not write the mutation `{kind}`: {reason}")]
+    NoPrompt {
+        /// The kind of mutation.
+        kind: MutationKind,
+        /// The model.
+        model: String,
+        /// The reason why there is none.
+        reason: String,
+    },
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -201,6 +212,7 @@ impl EngineError {
             | Self::PrepareTimeout { .. }
             | Self::Probe { .. }
             | Self::NoMemoryOutside
+            | Self::NoPrompt { .. }
             | Self::Files { .. } => true,
             Self::Redacted { retryable, .. } => *retryable,
             Self::ShutEngine(_)

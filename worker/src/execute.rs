@@ -125,6 +125,7 @@ impl Execution {
             },
             snapshot,
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await

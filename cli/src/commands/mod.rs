@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod gc;
 pub(crate) mod health;
 pub(crate) mod images;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod key;
 pub(crate) mod list;

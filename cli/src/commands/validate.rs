@@ -1,7 +1,7 @@
 //! `touchstone validate`: everything that is wrong with a spec.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use scenario::plan::{PlanOptions, expand};
@@ -44,6 +44,11 @@ enum ValidateFormat {
 }
 
 impl Validate {
+    /// Checks one spec, for people.
+    pub(super) fn of(path: &Path) -> Self {
+        Self { paths: vec![path.to_owned()], format: ValidateFormat::Text, deny_warnings: false }
+    }
+
     /// True when what is shown is for people.
     pub(super) fn is_text(&self) -> bool {
         self.format == ValidateFormat::Text

@@ -28,6 +28,12 @@ fn blind(agent: String) -> String {
     agent.replace(careful, blind)
 }
 
+/// An agent that does not say which refund it is.
+fn silent(agent: String) -> String {
+    assert!(agent.contains(" as {refund}."));
+    agent.replace(" as {refund}.", ".")
+}
+
 fn report(stdout: &str, stderr: &str) -> Json {
     let report: Json = serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
     report["experiments"][0].clone()
@@ -65,18 +71,21 @@ fn a_session_of_the_spec_finds_an_agent_that_pays_twice() {
 
 #[test]
 fn a_failed_scenario_is_exported_and_its_session_fails_again_until_the_agent_is_mended() {
-    let (place, folder) = example(blind);
+    let (place, folder) = example(silent);
     let spec = folder.display().to_string();
     let session = folder.join("sessions/found.yaml").display().to_string();
     let run = |words: &[&str]| place.run(words);
     assert_eq!(run(&["run", "--backend", "local", &spec]).0, 1);
-    let what = "latest/replay-answer-lost--default-r0";
-    let (code, _, stderr) = run(&["replay", "export", what, "-o", &session]);
+    let (code, _, stderr) = run(&["replay", "export", "latest/default-r0", "-o", &session]);
     assert_eq!(code, 0, "{stderr}");
     let text = fs::read_to_string(&session).expect("a session");
-    for line in
-        ["id: found", "spec: ../spec.yaml", "status: fail", "input: Please refund order 1001, once only.", "status: 0"]
-    {
+    for line in [
+        "id: found",
+        "spec: ../spec.yaml",
+        "status: fail",
+        "input: Refund order 1001 at http://shop, exactly once",
+        "status: 201",
+    ] {
         assert!(text.contains(line), "`{line}` is missing: {text}");
     }
     let (code, stdout, stderr) = run(&["replay", "run", "--backend", "local", &session, "--format", "json"]);

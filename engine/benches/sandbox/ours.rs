@@ -75,6 +75,7 @@ impl Ours {
             keep: Keep::Never,
             snapshot: None,
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         let evidence =

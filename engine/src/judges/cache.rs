@@ -52,6 +52,15 @@ impl Question {
     }
 }
 
+impl Question {
+    /// The question for a prompt that a model writes.
+    pub(super) fn of_prompt(upstream: &Upstream, request: &JudgeRequest, seed: u64) -> Self {
+        let model = upstream.model.as_deref().unwrap_or(&request.model);
+        let asked = json!(["prompt", VERSION, upstream.base_url, model, request.system, request.prompt, seed]);
+        Self(hex(Sha256::digest(asked.to_string())))
+    }
+}
+
 impl Cache<'_> {
     /// The reply that was given to this question. What cannot be read is as good as not there.
     pub(super) fn get(&self, question: &Question) -> Option<String> {

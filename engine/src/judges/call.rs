@@ -16,6 +16,8 @@ use crate::providers::{ProviderKind, Providers, Upstream};
 
 /// How long a reply may be, in tokens.
 const MOST_TOKENS: u32 = 512;
+/// The same for a text.
+const MOST_TOKENS_OF_TEXT: u32 = 2048;
 /// The same for models that count what they think.
 const MOST_TOKENS_WITH_THOUGHTS: u32 = 4096;
 
@@ -26,6 +28,18 @@ pub(super) struct Reply {
     pub(super) text: String,
     /// What it counted and cost.
     pub(super) usage: Usage,
+}
+
+/// The form that a reply should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyForm {
+    /// A rating.
+    Rating,
+    /// A text, the same each time with the same seed.
+    Text {
+        /// The seed.
+        seed: u64,
+    },
 }
 
 /// Why there is no reply.
@@ -44,6 +58,7 @@ struct Dialect {
     schema: bool,
     max_tokens: bool,
     temperature: bool,
+    seed: bool,
 }
 
 /// Asks a provider once, in words that it understands.
@@ -51,9 +66,10 @@ pub(super) async fn ask(
     providers: &Providers,
     upstream: &Upstream,
     request: &JudgeRequest,
+    form: ReplyForm,
     patience: Patience,
 ) -> Result<Reply, NoReply> {
-    let asked = negotiate(upstream, request, patience).await;
+    let asked = negotiate(upstream, request, form, patience).await;
     let answered = asked.and_then(|body| read(providers, upstream, &body));
     let redactor = redactor(providers);
     answered.map(|reply| Reply { text: redactor.text(&reply.text), ..reply }).map_err(|none| safe(providers, none))
@@ -74,12 +90,19 @@ pub(super) fn safe(providers: &Providers, none: NoReply) -> NoReply {
     }
 }
 
-async fn negotiate(upstream: &Upstream, request: &JudgeRequest, patience: Patience) -> Result<Json, NoReply> {
+async fn negotiate(
+    upstream: &Upstream,
+    request: &JudgeRequest,
+    form: ReplyForm,
+    patience: Patience,
+) -> Result<Json, NoReply> {
     let client = client(upstream, patience).map_err(|error| NoReply::Unavailable(error.to_string()))?;
+    let is_openai = upstream.provider == ProviderKind::OpenAi;
+    let is_rating = form == ReplyForm::Rating;
     let mut dialect =
-        Dialect { schema: upstream.provider == ProviderKind::OpenAi, max_tokens: true, temperature: true };
+        Dialect { schema: is_openai && is_rating, max_tokens: true, temperature: true, seed: is_openai && !is_rating };
     loop {
-        let asked: Result<Json, _> = client.chat().create_byot(body(upstream, request, dialect)).await;
+        let asked: Result<Json, _> = client.chat().create_byot(body(upstream, request, form, dialect)).await;
         let error = match asked {
             Ok(body) => return Ok(body),
             Err(error) => error,
@@ -115,7 +138,7 @@ pub(super) fn client(upstream: &Upstream, patience: Patience) -> Result<Client<O
     Ok(Client::build(http, config).with_http_service(service))
 }
 
-fn body(upstream: &Upstream, request: &JudgeRequest, dialect: Dialect) -> Json {
+fn body(upstream: &Upstream, request: &JudgeRequest, form: ReplyForm, dialect: Dialect) -> Json {
     let mut body = json!({
         "model": upstream.model.as_deref().unwrap_or(&request.model),
         "messages": [
@@ -125,12 +148,17 @@ fn body(upstream: &Upstream, request: &JudgeRequest, dialect: Dialect) -> Json {
         "stream": false,
     });
     if dialect.max_tokens {
-        body["max_tokens"] = MOST_TOKENS.into();
+        body["max_tokens"] = if form == ReplyForm::Rating { MOST_TOKENS } else { MOST_TOKENS_OF_TEXT }.into();
     } else {
         body["max_completion_tokens"] = MOST_TOKENS_WITH_THOUGHTS.into();
     }
     if dialect.temperature {
         body["temperature"] = request.temperature.into();
+    }
+    if let ReplyForm::Text { seed } = form
+        && dialect.seed
+    {
+        body["seed"] = seed.into();
     }
     if dialect.schema {
         body["response_format"] = schema();
@@ -171,6 +199,7 @@ fn simpler(dialect: Dialect, error: &OpenAIError) -> Option<Dialect> {
             Some(Dialect { schema: false, ..dialect })
         }
         Dialect { max_tokens: true, .. } if names("max_tokens") => Some(Dialect { max_tokens: false, ..dialect }),
+        Dialect { seed: true, .. } if names("seed") => Some(Dialect { seed: false, ..dialect }),
         Dialect { temperature: true, .. } if names("temperature") => Some(Dialect { temperature: false, ..dialect }),
         _ => None,
     }

@@ -1,9 +1,10 @@
-//! Asks models for their judgement of what the agent left, or for vectors of it.
+//! Asks models for their judgement of what the agent left, for vectors of it, and to write prompts.
 
 mod cache;
 mod call;
 mod embedding;
 mod transport;
+mod writing;
 
 use std::time::Duration;
 
@@ -15,29 +16,38 @@ use scenario::spec::types::Filled;
 use crate::machine::Machine;
 use crate::providers::{Providers, Upstream};
 use cache::{Cache, Question};
-use call::{NoReply, Reply};
+use call::{NoReply, Reply, ReplyForm};
 pub(crate) use embedding::EmbeddingQuestion;
 use transport::Patience;
+pub(crate) use writing::{WrittenPrompt, write};
 
-/// Whether checks of a spec ask models.
+/// Tells if checks of a spec ask models, or if one writes prompts.
 #[must_use]
 pub fn are_asked(spec: &Spec) -> bool {
-    models_of(spec).next().is_some()
+    models_of(spec).next().is_some() || writer_of(spec).is_some()
 }
 
 /// Which model that checks of a spec ask cannot be asked here; `None` when all can. A model that depends on
 /// parameters is not looked at.
 #[must_use]
 pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
-    models_of(spec).find_map(|(place, check, model)| {
-        let model = model.source();
+    let of_checks = models_of(spec).map(|(place, check, model)| (place, Some(check), model.source()));
+    let writer = writer_of(spec).map(|model| ("mutations.model".to_owned(), None, model));
+    of_checks.chain(writer).find_map(|(place, check, model)| {
         let found = match check {
             _ if model.contains("{{") => return None,
-            Check::LlmAsJudge(_) => providers.for_model(model),
-            _ => embedding::upstream(providers, model),
+            Some(Check::LlmAsJudge(_)) | None => providers.for_model(model),
+            Some(_) => embedding::upstream(providers, model),
         };
         found.err().map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
     })
+}
+
+/// The model that writes prompts of mutations.
+fn writer_of(spec: &Spec) -> Option<&str> {
+    let mutations = spec.mutations.as_ref()?;
+    let is_asked = mutations.counts().iter().any(|(kind, _)| kind.needs_model());
+    mutations.model.as_ref().filter(|_| is_asked).map(|model| model.as_str())
 }
 
 fn models_of(spec: &Spec) -> impl Iterator<Item = (String, &Check, &Filled)> {
@@ -125,7 +135,7 @@ async fn call(
     patience: Patience,
 ) -> Result<Reply, String> {
     let mut used = Usage::default();
-    let first = call::ask(providers, upstream, request, patience).await;
+    let first = call::ask(providers, upstream, request, ReplyForm::Rating, patience).await;
     match first {
         Ok(reply) if LlmAsJudge::is_rating(&reply.text) => return Ok(reply),
         // By chance, or because of what is judged; asked once more, chance is no excuse.
@@ -134,11 +144,11 @@ async fn call(
         Err(NoReply::Rejected(reason)) => {
             let about_nothing = request.about_nothing().ok_or_else(|| reason.clone())?;
             let once = Patience { tries: 1, ..patience };
-            let control = call::ask(providers, upstream, &about_nothing, once).await;
+            let control = call::ask(providers, upstream, &about_nothing, ReplyForm::Rating, once).await;
             used.add(&control.map_err(|_| reason)?.usage);
         }
     }
-    let mut second = match call::ask(providers, upstream, request, patience).await {
+    let mut second = match call::ask(providers, upstream, request, ReplyForm::Rating, patience).await {
         Ok(reply) => reply,
         Err(NoReply::Unavailable(reason)) => return Err(reason),
         Err(NoReply::Rejected(reason)) => Reply { text: rejection(&reason), usage: Usage::default() },

@@ -64,6 +64,7 @@ async fn make(
         permissions: attempt.permissions.clone(),
         keep: Keep::Never,
         sandbox_id: None,
+        prompt: None,
         ..*attempt
     };
     let marker_key = entropy::hex(8);

@@ -11,6 +11,7 @@ mod honeytokens;
 pub(crate) mod image;
 mod judging;
 mod mocks;
+mod mutated;
 pub(crate) mod network;
 pub(crate) mod prepare;
 mod probe;
@@ -76,10 +77,21 @@ pub async fn run_scenario(
         let known = Evidence { marker_key: Some(marker_key), ..Evidence::default() };
         return run_once(backend, &replayed, known, events, cancel).await;
     }
+    let written = until_cancelled(cancel, mutated::prompt(attempt)).await?;
+    let prompted = Attempt {
+        prompt: written.as_ref().map(|written| written.text.as_str()),
+        identity: attempt.identity.clone(),
+        permissions: attempt.permissions.clone(),
+        ..*attempt
+    };
     let baseline = Box::pin(baseline::run(backend, attempt, &marker_key, cancel)).await?;
     let invocations = Box::pin(baseline::of_invocations(backend, attempt, &marker_key, cancel)).await?;
     let known = Evidence { marker_key: Some(marker_key), baseline, invocations, ..Evidence::default() };
-    run_once(backend, attempt, known, events, cancel).await
+    let mut evidence = run_once(backend, &prompted, known, events, cancel).await?;
+    if let Some(written) = written {
+        evidence.judge_usage.add(&written.usage);
+    }
+    Ok(evidence)
 }
 
 /// Runs an attempt in one sandbox, and adds what was observed to what is known.

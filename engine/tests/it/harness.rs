@@ -158,6 +158,7 @@ impl Harness {
             keep,
             snapshot: self.snapshot.as_ref(),
             session: None,
+            prompt: None,
             sandbox_id: None,
         };
         let kept = Arc::clone(&self.events);
@@ -183,6 +184,7 @@ impl Harness {
             keep: Keep::Never,
             snapshot: self.snapshot.as_ref(),
             session: None,
+            prompt: None,
             sandbox_id: Some("sb-0123456789ab"),
         };
         Session::open(&*self.backend, &attempt, &Events::nowhere(), cancel).await

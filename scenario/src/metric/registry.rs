@@ -30,11 +30,17 @@ pub const MEAN_WALL_MS: Metric =
         .compared_beyond(NEVER_THE_SAME);
 
 /// All of them, in the order in which they are shown.
-pub(super) const ALL: [Metric; 23] = [
+pub(super) const ALL: [Metric; 25] = [
     PASS_RATE,
     metric("mean_pass_k", "pass^k", Share, |score| Some(score.metrics.mean_pass_k)).better(Higher).compared_beyond(0.0),
     MEAN_COMPOSITE,
     metric("resilience_score", "Resilience score", Mean, |score| score.contract.as_ref()?.resilience_score)
+        .better(Higher)
+        .compared_beyond(0.0),
+    metric("mutation_robustness", "Robustness against mutations", Share, |score| score.mutations.as_ref()?.robustness)
+        .better(Higher)
+        .compared_beyond(0.0),
+    metric("overall_score", "Overall score", Score, |score| score.overall.as_ref()?.score)
         .better(Higher)
         .compared_beyond(0.0),
     metric("total_scenarios", "Scenarios", Count, |score| count(score.total)),

@@ -4,11 +4,13 @@
 
 mod agent_override;
 mod cell_key;
+mod chance;
 mod clean_run;
 mod expand;
 mod filter;
 mod invocations;
 mod judged;
+mod mutation;
 mod parameters;
 mod parts;
 mod purpose;
@@ -20,11 +22,13 @@ mod variants;
 
 pub use agent_override::{AgentOverride, UnknownAgent};
 pub use cell_key::CellKey;
+pub use chance::Chance;
 pub use clean_run::{CleanRun, CleanRunKey};
 pub use expand::{MAX_SCENARIOS, PlanError, PlanOptions, PlanScope, expand};
 pub(crate) use filter::glob_of_wildcards;
 pub use filter::{Filter, FilterError};
 pub use judged::Judged;
+pub use mutation::{PromptRequest, prompt_request, usable_text};
 pub use parameters::{parameter, parameter_text};
 pub use purpose::{Mutation, Purpose, Replay};
 pub use scenario::{CellId, Plan, Scenario, ScenarioId};

@@ -134,7 +134,7 @@ impl Scenario {
     pub fn rule(&self) -> Option<&str> {
         match &self.purpose {
             Purpose::Invariant(id) => Some(id),
-            Purpose::Everything | Purpose::Baseline(_) => None,
+            Purpose::Everything | Purpose::Mutation(_) | Purpose::Replay(_) | Purpose::Baseline(_) => None,
         }
     }
 

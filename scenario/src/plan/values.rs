@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::mutation::mutate;
 use super::purpose::Purpose;
 use super::scenario::Scenario;
 use crate::evidence::{Evidence, redacted};
-use crate::mutation::mutate;
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
 
@@ -65,13 +65,19 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn prompt(&self) -> String {
         self.prompt.clone().unwrap_or_else(|| {
-            let prompt = self.scenario.prompt_of(self.spec);
-            let prompt = prompt.map(|prompt| prompt.render(&WithoutPrompt(self))).unwrap_or_default();
+            let prompt = self.original_prompt();
             match self.scenario.purpose.mutation() {
                 Some(mutation) => mutate(mutation, self.spec.mutations.as_ref(), &prompt),
                 None => prompt,
             }
         })
+    }
+
+    /// The prompt before it is mutated, with its templates replaced.
+    #[must_use]
+    pub fn original_prompt(&self) -> String {
+        let prompt = self.scenario.prompt_of(self.spec);
+        prompt.map(|prompt| prompt.render(&WithoutPrompt(self))).unwrap_or_default()
     }
 
     fn port_of(&self, name: &str) -> Option<i64> {

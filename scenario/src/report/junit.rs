@@ -1,11 +1,11 @@
-//! The report as JUnit XML: one test case for each scenario, and one for each cell of a contract.
+//! The report as JUnit XML: one test case for each scenario, one for each cell of a contract, and one for each kind of mutation.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::contract_cases;
 use super::{Report, Reports, Row, Skipped};
+use super::{contract_cases, mutation_cases, overall_number};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
 use crate::untrusted;
@@ -21,9 +21,9 @@ pub fn render(report: &Report) -> String {
     document(suites(report))
 }
 
-/// The scenarios of a report, and the cells of its contract.
+/// The scenarios of a report, the cells of its contract, and its mutations.
 fn suites(report: &Report) -> Vec<TestSuite> {
-    std::iter::once(suite(report)).chain(contract_cases::suite(report)).collect()
+    std::iter::once(suite(report)).chain(contract_cases::suite(report)).chain(mutation_cases::suite(report)).collect()
 }
 
 /// Several reports as one document: a test suite for each, and one for each spec that was not run. The note is a
@@ -63,6 +63,9 @@ fn suite(report: &Report) -> TestSuite {
     suite.add_property(Property::new("seed", report.seed.to_string()));
     suite.add_property(Property::new("pass_rate", report.score.metrics.pass_rate.to_string()));
     suite.add_property(Property::new("total_cost_usd", report.score.metrics.total_cost_usd.to_string()));
+    if let Some(overall) = &report.score.overall {
+        suite.add_property(Property::new("overall_score", overall_number(overall)));
+    }
     if report.not_run() > 0 {
         suite.add_property(Property::new("not_run", report.not_run().to_string()));
     }

@@ -4,9 +4,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped};
+use super::{Report, Reports, Row, Skipped, overall_explained, overall_number};
 use crate::regression::RunComparison;
-use crate::score::{Cell, CellStatus, CellVerdict, ContractScore, ExperimentVerdict, Status};
+use crate::score::{Cell, CellStatus, CellVerdict, ContractScore, ExperimentVerdict, MutationScore, Status};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
@@ -169,12 +169,17 @@ fn head(report: &Report) -> String {
     for told in report.caveats().iter().take(MOST_CAVEATS) {
         let _ = writeln!(text, "\n> **caveat**: {}", code(&told.message(), MOST_FOUND));
     }
-    // The cells of a contract stand in its matrix.
-    let own: Vec<_> = score.cells.iter().filter(|cell| !cell.of_contract).collect();
+    // The cells of a contract stand in its matrix, and those of mutations with their kinds.
+    let is_own = |cell: &&Cell| !cell.of_contract && cell.key.purpose.mutation().is_none();
+    let own: Vec<_> = score.cells.iter().filter(is_own).collect();
     if own.len() > 1 || own.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&own));
     }
     text.extend(score.contract.iter().map(contract));
+    text.extend(score.mutations.iter().map(mutations));
+    if let Some(overall) = &score.overall {
+        let _ = writeln!(text, "\n**Overall score {}**: {}", overall_number(overall), overall_explained(overall));
+    }
     text
 }
 
@@ -202,6 +207,26 @@ fn contract(contract: &ContractScore) -> String {
         let lost =
             if outcome.lost.is_empty() { String::new() } else { format!(", lost {}", cell(&outcome.lost.join(", "))) };
         let _ = writeln!(text, "\n- {}: {}{lost}", cell(&outcome.world()), outcome.outcome.word());
+    }
+    text
+}
+
+/// Mutations: the robustness, their kinds, and those that failed.
+fn mutations(mutations: &MutationScore) -> String {
+    let verdict = verdict_word(mutations.verdict);
+    let robustness = mutations.robustness_text();
+    let mut text = format!("\n#### Mutations: {verdict}, robustness {robustness}\n\n{}\n", mutations.why());
+    let _ = writeln!(text, "\n| mutation | weight | passed |\n|---|---|---|");
+    for kind in &mutations.kinds {
+        let _ =
+            writeln!(text, "| {} | {:.1} | {}/{} |", kind.kind, kind.weight, kind.passed, kind.passed + kind.failed);
+    }
+    for (index, failed) in mutations.failed.iter().take(MOST_DETAILS).enumerate() {
+        let lead = if index == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{lead}- `{}`: {}", failed.scenario, code(&failed.reason, MOST_NAME));
+    }
+    if mutations.failed.len() > MOST_DETAILS {
+        let _ = writeln!(text, "\n{} failed.", count_noun(mutations.failed.len() - MOST_DETAILS, "more mutation"));
     }
     text
 }
@@ -271,15 +296,19 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+const fn verdict_word(verdict: CellVerdict) -> &'static str {
+    match verdict {
+        CellVerdict::Pass => "pass",
+        CellVerdict::Fail => "fail",
+        CellVerdict::Error => "error",
+        CellVerdict::Pending => "pending",
+    }
+}
+
 fn cells(cells: &[&Cell]) -> String {
     let mut text = "\n| cell | verdict | passed | pass^k | mean score |\n|---|---|---|---|---|\n".to_owned();
     for cell in cells.iter().take(MOST_CELLS) {
-        let verdict = match cell.verdict {
-            CellVerdict::Pass => "pass",
-            CellVerdict::Fail => "fail",
-            CellVerdict::Error => "error",
-            CellVerdict::Pending => "pending",
-        };
+        let verdict = verdict_word(cell.verdict);
         let mean = cell.mean_composite.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.3}"));
         let _ = writeln!(
             text,

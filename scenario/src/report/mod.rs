@@ -10,7 +10,11 @@ mod github;
 mod json;
 mod junit;
 mod markdown;
+mod mutation_cases;
+#[cfg(test)]
+mod mutation_tests;
 mod ndjson;
+mod overall_words;
 mod read;
 mod reports;
 mod terminal;
@@ -30,6 +34,7 @@ pub use json::{
 pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{comment, comparison as markdown_comparison, render as markdown, render_all as markdown_all};
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
+pub use overall_words::{overall_explained, overall_number};
 pub use read::{read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
@@ -40,7 +45,6 @@ use crate::result::ScenarioResult;
 use crate::score::{Cell, CellVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
-use crate::verdict::{ErrorKind, Outcome};
 
 /// Everything that is known about an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,27 +204,7 @@ impl Row {
     /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
     #[must_use]
     pub fn reasons(&self) -> Vec<(String, String)> {
-        let result = &self.result;
-        let error = result.error.iter().map(|error| match error.kind {
-            ErrorKind::Inconclusive => (error.kind.to_string(), error.message.clone()),
-            kind => (format!("error ({kind})"), error.message.clone()),
-        });
-        let limits = result.limits.iter().map(|fired| (format!("limit `{}`", fired.limit), fired.detail.clone()));
-        let offences = result.offences.iter().map(|offence| ("offence".to_owned(), offence.clone()));
-        let rules = result
-            .forbidden
-            .iter()
-            .filter(|rule| rule.violated)
-            .map(|rule| (format!("forbidden `{}`", rule.rule), rule.details.clone()));
-        let invariants = result.invariants.iter().filter(|invariant| invariant.verdict.outcome != Outcome::Passed).map(
-            |invariant| {
-                let gate = if invariant.gate { ", gate" } else { "" };
-                (format!("`{}` (weight {}{gate})", invariant.name, invariant.weight), invariant.verdict.message.clone())
-            },
-        );
-        let known = error.chain(limits).chain(offences).chain(rules).chain(invariants);
-        let score = result.shortfall().map(|why| ("score".to_owned(), why));
-        known.chain(score).collect()
+        self.result.reasons()
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn report_of(evidence: &[Evidence]) -> Report {
     Report::new(header("s.yaml"), &spec, &plan, results, ScoreOptions::default())
 }
 
-fn header(spec_file: &str) -> Header {
+pub(super) fn header(spec_file: &str) -> Header {
     Header {
         experiment_id: "exp-1".to_owned(),
         run: 2,

@@ -5,6 +5,7 @@ mod inconclusive;
 mod invocations;
 mod model;
 mod provider;
+mod reasons;
 mod shortfall;
 
 use std::fmt;

@@ -193,7 +193,7 @@ pub fn score<'a>(
     let of = |wanted| statuses.values().filter(|status| **status == wanted).count();
     let errors = of(Status::Error);
     let contract = by.spec.and_then(|spec| contract::score(plan, spec, &ended));
-    let mutations = mutations::score(by.spec, &cells);
+    let mutations = mutations::score(by.spec, &cells, &ended);
     let replays = replays::score(&cells);
     let parts = Parts { mutations: mutations.as_ref(), contract: contract.as_ref(), replays: replays.as_ref() };
     let overall = by.spec.and_then(|spec| overall::score(spec, &cells, parts));

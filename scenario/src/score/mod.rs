@@ -7,6 +7,8 @@ mod composite;
 mod contract;
 mod experiment;
 mod mutations;
+#[cfg(test)]
+mod mutations_tests;
 mod overall;
 mod replays;
 mod statistics;
@@ -19,7 +21,7 @@ pub use contract::{
     CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
 };
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
-pub use mutations::{MutationKindScore, MutationScore};
+pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};
 pub use replays::{ReplayScore, ReplayedSession};
 pub use statistics::{Interval, wilson};

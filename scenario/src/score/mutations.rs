@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict};
 use super::composite::reaches;
-use crate::plan::Mutation;
+use crate::plan::{CellId, Mutation, ScenarioId};
+use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::Spec;
 use crate::spec::sections::MutationKind;
 
@@ -20,6 +21,50 @@ pub struct MutationScore {
     pub verdict: CellVerdict,
     /// Each kind of mutation, in the order of the spec.
     pub kinds: Vec<MutationKindScore>,
+    /// The mutations that failed, in the order of the plan.
+    #[serde(default)]
+    pub failed: Vec<FailedMutation>,
+}
+
+/// A mutation that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailedMutation {
+    /// Its kind, and its number among those of its kind.
+    #[serde(flatten)]
+    pub mutation: Mutation,
+    /// The prompt that it is one of, by its index where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u32>,
+    /// Its cell.
+    pub cell: CellId,
+    /// The run that shows it, whose evidence has the exact prompt.
+    pub scenario: ScenarioId,
+    /// The first reason why that run failed.
+    pub reason: String,
+}
+
+impl MutationScore {
+    /// The robustness in digits.
+    #[must_use]
+    pub fn robustness_text(&self) -> String {
+        self.robustness.map_or_else(|| "–".to_owned(), |robustness| format!("{robustness:.4}"))
+    }
+
+    /// The number that passed, and the number that was judged.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let of = |number: fn(&MutationKindScore) -> usize| self.kinds.iter().map(number).sum::<usize>();
+        let passed = of(|kind| kind.passed);
+        (passed, passed + of(|kind| kind.failed))
+    }
+
+    /// The reason for the verdict, in a few words.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let (passed, judged) = self.counts();
+        let bar = self.min_robustness.map_or_else(|| "none is required".to_owned(), |bar| format!("{bar} is required"));
+        format!("{passed} of {judged} passed; {bar}")
+    }
 }
 
 /// The mutations of one kind.
@@ -38,7 +83,7 @@ pub struct MutationKindScore {
 }
 
 /// Scores the mutations of an experiment; `None` when it has none.
-pub(super) fn score(spec: Option<&Spec>, cells: &[Cell]) -> Option<MutationScore> {
+pub(super) fn score(spec: Option<&Spec>, cells: &[Cell], results: &[&ScenarioResult]) -> Option<MutationScore> {
     let of_mutations: Vec<_> = cells.iter().filter_map(|cell| Some((cell.key.purpose.mutation()?, cell))).collect();
     if of_mutations.is_empty() {
         return None;
@@ -49,6 +94,20 @@ pub(super) fn score(spec: Option<&Spec>, cells: &[Cell]) -> Option<MutationScore
         min_robustness: bar,
         verdict: verdict(&of_mutations, bar),
         kinds: kinds(&of_mutations),
+        failed: of_mutations.iter().filter_map(|(mutation, cell)| failed(*mutation, cell, results)).collect(),
+    })
+}
+
+fn failed(mutation: Mutation, cell: &Cell, results: &[&ScenarioResult]) -> Option<FailedMutation> {
+    let is_shown = |result: &&&ScenarioResult| result.scenario.cell == cell.id && result.status == RowStatus::Fail;
+    let result = results.iter().filter(|_| cell.verdict == CellVerdict::Fail).find(is_shown)?;
+    let reason = result.reasons().into_iter().next().map(|(what, found)| format!("{what}: {found}"));
+    Some(FailedMutation {
+        mutation,
+        prompt: cell.key.prompt,
+        cell: cell.id.clone(),
+        scenario: result.scenario.id.clone(),
+        reason: reason.unwrap_or_default(),
     })
 }
 

@@ -19,6 +19,7 @@ mod events;
 mod experiments;
 mod export;
 mod keys;
+mod mutations;
 mod openapi;
 mod rerun;
 mod results;

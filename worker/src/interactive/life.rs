@@ -91,6 +91,7 @@ impl Life {
             keep: Keep::Never,
             snapshot: opened.snapshot.as_ref(),
             session: None,
+            prompt: None,
             sandbox_id: Some(&sandbox.new.id),
         };
         let id = sandbox.new.id.clone();

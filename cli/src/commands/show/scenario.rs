@@ -16,6 +16,8 @@ use store::with_output;
 
 /// How many changed paths are shown.
 const SHOWN_PATHS: usize = 5;
+/// The length at which a prompt is cut; all of it is in the JSON.
+const MOST_PROMPT: usize = 4000;
 
 /// Prints a scenario for a person.
 pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut Output) -> Result<(), CommandError> {
@@ -44,7 +46,7 @@ pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut 
     if let Some((job, attempt)) = scenario.source
         && let Some(evidence) = as_far_as_readable(store.evidence(job, attempt).await)?
     {
-        for line in provenance(&evidence) {
+        for line in prompt(scenario, &evidence).into_iter().chain(provenance(&evidence)) {
             output.line(line)?;
         }
     }
@@ -108,10 +110,21 @@ fn head(shown: &Shown, stored: &StoredScenario) -> Vec<String> {
     if !scenario.chaos.is_empty() {
         lines.push(format!("chaos       {}", scenario.chaos));
     }
+    lines.extend(scenario.purpose.label().map(|label| format!("purpose     {}", untrusted::line(&label, MOST_LINE))));
     lines.push(format!("replica     {}", scenario.replica));
     lines.push(format!("seed        {}", scenario.seed));
     lines.push(String::new());
     lines
+}
+
+/// The prompt that the agent got, where it is not the task's own.
+fn prompt(stored: &StoredScenario, evidence: &Evidence) -> Vec<String> {
+    let purpose = &stored.scenario.purpose;
+    let is_other = purpose.mutation().is_some() || purpose.replay().is_some();
+    let Some(prompt) = evidence.prompt.as_ref().filter(|_| is_other) else { return Vec::new() };
+    let shown = untrusted::cut(&untrusted::visible(prompt), MOST_PROMPT);
+    let lines = shown.lines().map(|line| format!("  | {line}"));
+    std::iter::once(format!("the prompt that the agent got ({}):", size(prompt.len() as u64))).chain(lines).collect()
 }
 
 /// What the agent changed, and what its sandbox was made from.

@@ -38,9 +38,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     }
     text.extend(others(result).iter().map(|(what, found)| finding("FAIL", what, found)));
     text.extend(result.error.as_ref().map(error_text));
-    if row.tolerated {
-        let _ = writeln!(text, "  its cell passed all the same: {}", cell(report, row));
-    }
+    text.extend(tolerance(report, row).map(|why| format!("  {why}\n")));
     text.extend(result.caveats.iter().map(|caveat| format!("  caveat: {}\n", caveat.message())));
     text.extend(why_zero(result).map(|why| format!("  {why}\n")));
     text.extend(bad_end(result).map(|end| format!("  {end}\n")));
@@ -48,6 +46,16 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     text.push_str(&printed("printed as errors", &result.agent_stderr));
     let _ = writeln!(text, "  again: {}", untrusted::line(&report.reproducer(row), MOST_LINE * 10));
     text
+}
+
+/// Why a scenario that failed keeps nothing from passing.
+fn tolerance(report: &Report, row: &Row) -> Option<String> {
+    let mutations = report.score.mutations.as_ref().filter(|_| row.result.scenario.purpose.mutation().is_some());
+    match mutations {
+        _ if !row.tolerated => None,
+        Some(mutations) => Some(format!("it lowers the robustness, and that is enough: {}", mutations.why())),
+        None => Some(format!("its cell passed all the same: {}", cell(report, row))),
+    }
 }
 
 /// How many replicas of a scenario's cell passed.

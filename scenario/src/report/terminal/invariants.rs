@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use super::super::Report;
+use super::super::{Report, Row};
 use crate::count_noun;
 use crate::untrusted;
 use crate::verdict::Outcome;
@@ -26,10 +26,12 @@ struct Tally {
 
 /// A line for each invariant: how many scenarios met it. Nothing when there is one scenario, whose own line says as much.
 pub(super) fn text(report: &Report) -> String {
-    if report.rows.len() < 2 {
+    // What mutations came to is told by their kinds.
+    let rows: Vec<_> = report.rows.iter().filter(|row| row.result.scenario.purpose.mutation().is_none()).collect();
+    if rows.len() < 2 {
         return String::new();
     }
-    let tallies = tallies(report);
+    let tallies = tallies(&rows);
     let widest = tallies.keys().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, tally) in tallies.iter().take(MOST) {
@@ -44,9 +46,9 @@ pub(super) fn text(report: &Report) -> String {
     text
 }
 
-fn tallies(report: &Report) -> IndexMap<String, Tally> {
+fn tallies(rows: &[&Row]) -> IndexMap<String, Tally> {
     let mut tallies: IndexMap<String, Tally> = IndexMap::new();
-    for invariant in report.rows.iter().flat_map(|row| &row.result.invariants) {
+    for invariant in rows.iter().flat_map(|row| &row.result.invariants) {
         let tally = tallies.entry(untrusted::line(&invariant.name, MOST_NAME)).or_default();
         (tally.gate, tally.weight) = (invariant.gate, invariant.weight);
         tally.total += 1;

@@ -6,6 +6,7 @@ mod cells;
 mod contract;
 mod details;
 mod invariants;
+mod mutations;
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ use super::{Header, Report, Reports, Row, Skipped};
 use crate::count_noun;
 use crate::format_duration;
 use crate::regression::RunComparison;
-use crate::score::{ExperimentVerdict, Status};
+use crate::score::{Cell, ExperimentVerdict, Status};
 use crate::untrusted;
 
 /// How long the reason of one scenario may be.
@@ -36,9 +37,11 @@ const MOST_FINDINGS: usize = 50;
 #[must_use]
 pub fn render(report: &Report, width: u16) -> String {
     let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
-    // The matrix of a contract says of each run that passed all there is to say.
-    let is_matrix = report.score.contract.is_some() && report.score.cells.iter().all(|cell| cell.of_contract);
-    let is_shown = |row: &&Row| !is_matrix || row.status != Status::Pass;
+    // The matrix of a contract and the kinds of mutations say of each run that passed all there is to say.
+    let is_summed_up = |cell: &Cell| cell.of_contract || cell.key.purpose.mutation().is_some();
+    let is_matrix = report.score.contract.is_some() && report.score.cells.iter().all(is_summed_up);
+    let is_mutation = |row: &Row| row.result.scenario.purpose.mutation().is_some();
+    let is_shown = |row: &&Row| row.status != Status::Pass || !(is_matrix || is_mutation(row));
     for row in report.rows.iter().filter(is_shown) {
         table.add_row(scenario(row.result.scenario.id.to_string(), row));
     }
@@ -48,8 +51,8 @@ pub fn render(report: &Report, width: u16) -> String {
         true => (String::new(), String::new()),
         false => (invariants::text(report), cells::text(report)),
     };
-    let contract = contract::text(report, width);
-    format!("{table}{invariants}{cells}{}{contract}{}", wrong(std::slice::from_ref(report)), summary(report))
+    let parts = format!("{}{}", contract::text(report, width), mutations::text(report, width));
+    format!("{table}{invariants}{cells}{}{parts}{}", wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
@@ -68,6 +71,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
             text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
             text.push_str(&wrong(many));
             text.extend(many.iter().map(|report| contract::text(report, width)));
+            text.extend(many.iter().map(|report| mutations::text(report, width)));
             text.extend(many.iter().map(|report| caveats(report, &format!("{}: ", report.spec_id))));
         }
     }

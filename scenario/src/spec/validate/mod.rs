@@ -13,6 +13,7 @@ mod egress_hosts;
 mod fixtures;
 mod invariants;
 mod models;
+mod mutations;
 mod network_faults;
 mod networks;
 mod overall;
@@ -56,6 +57,7 @@ pub(super) fn validate(
     chaos::check(&mut rules);
     invariants::check(&mut rules);
     contract::check(&mut rules);
+    mutations::check(&mut rules);
     tasks::check(&mut rules);
     replays::check(&mut rules);
     overall::check(&mut rules);

@@ -140,6 +140,16 @@ pub(crate) struct RunResults {
     /// without one.
     #[schema(required = false, value_type = Option<Object>)]
     contract: Option<Value>,
+    /// The score of the mutations: `robustness`, `verdict`, `kinds`, and those that `failed`. Not there without any.
+    #[schema(required = false, value_type = Option<Object>)]
+    mutations: Option<Value>,
+    /// The score of the replayed sessions: `score` and `sessions`. Not there without any.
+    #[schema(required = false, value_type = Option<Object>)]
+    replays: Option<Value>,
+    /// The overall score: `score`, its `parts` with their weights, the parts that were `not_run`, and the `verdict` about
+    /// `min_overall`. Not there for a spec that neither weighs parts nor has mutations or replays.
+    #[schema(required = false, value_type = Option<Object>)]
+    overall: Option<Value>,
     /// What readers must know to see what the results are worth: `kind`, `message`, and how many `scenarios` have it.
     #[schema(required = false)]
     caveats: Vec<Value>,
@@ -175,7 +185,8 @@ pub(crate) struct ScenarioResultBody {
     /// The chaos cell, where there is one.
     #[schema(required = false)]
     chaos: Option<String>,
-    /// The rule of the contract that it was run for, as `{"invariant": ID}`; not there when it was run for all that the spec says.
+    /// The rule of the contract that it was run for, as `{"invariant": ID}`, the mutation, as `{"mutation": {"kind": KIND, "index":
+    /// NUMBER}}`, or the session, as `{"replay": {"id": ID, …}}`; not there when it was run for all that the spec says.
     #[schema(required = false, value_type = Option<Object>)]
     purpose: Option<Value>,
     /// Which of several prompts the agent got, from 0.

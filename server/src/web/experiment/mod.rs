@@ -5,6 +5,7 @@ mod choice;
 mod contract;
 mod grid;
 mod head;
+mod mutations;
 mod scenarios;
 mod spec_file;
 mod summary;
@@ -176,6 +177,7 @@ impl Shown {
         html! {
             (summary::tiles(self))
             (contract::section(self))
+            (mutations::section(self))
             (grid::section(self))
             (scenarios::section(self))
         }

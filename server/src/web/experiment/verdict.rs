@@ -1,6 +1,7 @@
 //! Why a run stands as it does, in one sentence. Verdicts go by cells, and counts by scenarios: the sentence says both.
 
 use maud::{Markup, html};
+use scenario::report::{overall_explained, overall_number};
 use scenario::score::{CellVerdict, ContractVerdict, ExperimentScore, ExperimentVerdict};
 use scenario::untrusted;
 use store::{Run, RunState};
@@ -61,6 +62,10 @@ fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
     if let Some(contract) = score.contract.as_ref().filter(|contract| contract.verdict == ContractVerdict::Fail) {
         return html! { strong { "Failed" } ": " a href="#contract" { "the contract" } " is broken: " (contract.why()) };
     }
+    let own = score.cells.iter().any(|cell| cell.decides() && cell.verdict == CellVerdict::Fail);
+    if let Some(missed) = missed_bar(score).filter(|_| !own) {
+        return missed;
+    }
     let cells = score.cells.len();
     let below = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Fail).count();
     let violations = score.metrics.side_effect_violations;
@@ -76,6 +81,23 @@ fn failed(shown: &Shown, score: &ExperimentScore) -> Markup {
             None if violations > 0 => { "; forbidden rules were broken " (count_noun(violations, "time")) },
             None => {},
         }
+    }
+}
+
+/// The bar for mutations or for the overall score that was missed.
+fn missed_bar(score: &ExperimentScore) -> Option<Markup> {
+    let mutations = score.mutations.as_ref().filter(|mutations| mutations.verdict == CellVerdict::Fail);
+    let overall = score.overall.as_ref().filter(|overall| overall.verdict == CellVerdict::Fail);
+    match (mutations, overall) {
+        (Some(mutations), _) => Some(html! {
+            strong { "Failed" } ": " a href="#mutations" { "mutations" } " have a robustness of " (mutations.robustness_text())
+            ": " (mutations.why())
+        }),
+        (None, Some(overall)) => Some(html! {
+            strong { "Failed" } ": the " a href="#overall" { "overall score" } " is " (overall_number(overall))
+            ": " (overall_explained(overall))
+        }),
+        (None, None) => None,
     }
 }
 

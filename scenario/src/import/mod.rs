@@ -1,0 +1,3 @@
+//! Files of other tools as specs.
+
+pub mod flakestorm;
