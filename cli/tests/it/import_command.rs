@@ -11,7 +11,7 @@ agent: { endpoint: "http://localhost:8000/invoke" }
 golden_prompts: ["Say hello"]
 invariants:
   - { type: contains, value: hello }
-mutations: { count: 2, types: [noise, paraphrase], typs: [case] }
+mutations: { count: 2, types: [noise, protocol_level_attack], typs: [case] }
 contract:
   name: Polite
   invariants: [{ id: ends, type: completes }]
@@ -38,7 +38,7 @@ fn a_file_becomes_a_spec_that_runs() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains("spec.yaml: ok, 5 scenarios"), "{stdout}");
     assert!(stdout.contains("`mutations.typs`: left out: Flakestorm knows no such key"), "{stdout}");
-    assert!(stdout.contains("`paraphrase` is left out"), "{stdout}");
+    assert!(stdout.contains("`protocol_level_attack` is left out"), "{stdout}");
     assert!(place.path().join("polite/sessions/outage.yaml").exists());
     let folder = place.path().join("polite").display().to_string();
     let (code, stdout, stderr) = place.run(&["run", "--backend", "local", &folder]);

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value as Json, json};
 
-use crate::place::Place;
+use crate::judge;
+use crate::place::{IMAGE, Place};
 use crate::root;
 
 /// Runs a copy of the example whose agent gets this word; the place, the exit code, and the experiment.
@@ -64,5 +65,28 @@ fn an_agent_that_reads_word_for_word_breaks_and_the_prompts_can_be_seen() {
     let (_, shown, stderr) = place.run(&["show", &format!("{experiment}/{scenario}")]);
     assert!(shown.contains("| WHEN IS THE SHOP OPEN ON SUNDAY? PLEASE NAME THE HOURS."), "{shown}{stderr}");
     let (_, again, _) = place.run(&["rescore", experiment]);
+    assert!(again.contains("nothing changed"), "{again}");
+}
+
+#[test]
+fn a_prompt_that_a_model_wrote_reaches_the_agent_and_is_judged_again() {
+    let spec = format!(
+        "version: 1\nid: written\nbase: {IMAGE}\ntask: {{prompt: Say hello}}\nagent: {{type: cli, command: cat}}\n\
+         invariants: {{echoes: {{description: x, check: {{type: output_not_empty}}}}}}\n\
+         mutations: {{types: [paraphrase], count: 1, model: paragon-fast}}\n"
+    );
+    let place = Place::new(&spec);
+    let (code, _, stderr) = place.run_spec(&["--backend", "local"]);
+    assert!(code == 4 && stderr.contains("`mutations.model` asks the model `paragon-fast`"), "{code}: {stderr}");
+    judge::provide(&place.data(), 0.8);
+    let (code, stdout, stderr) = place.run_spec(&["--backend", "local"]);
+    assert!(code == 0 && stdout.contains("mutations passed: robustness 1.0000"), "{stdout}{stderr}");
+    let (_, shown, _) = place.run(&["show", "latest/mutation-paraphrase-0--default-r0", "--format", "json"]);
+    let shown: Json = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+    let prompt = shown["evidence"]["prompt"].as_str().expect("a prompt");
+    assert!(prompt.contains("it reads well"), "{prompt}");
+    assert_eq!(shown["evidence"]["judge_usage"]["calls"], json!(1), "its tokens are not the agent's");
+    assert_eq!(shown["evidence"]["usage"]["calls"], json!(0));
+    let (_, again, _) = place.run(&["rescore", "latest"]);
     assert!(again.contains("nothing changed"), "{again}");
 }

@@ -169,3 +169,5 @@ fn unanswered(problem: String) -> JudgeAnswer {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod writing_tests;

@@ -20,7 +20,7 @@ use crate::providers::Providers;
 
 const KEY: &str = "sk-very-secret-key";
 
-fn machine(address: &str, judgements: Option<&Path>) -> Machine {
+pub(super) fn machine(address: &str, judgements: Option<&Path>) -> Machine {
     let yaml = format!(
         "aliases: {{paragon-fast: {{provider: openai, base_url: '{address}/v1', model: gpt-4o-mini, api_key: {KEY}}}, \
          claude: {{provider: anthropic, base_url: '{address}/v1', model: claude-haiku-4-5, api_key: {KEY}}}}}"
@@ -46,7 +46,7 @@ async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer {
     ask_with(machine, asked, patience).await
 }
 
-fn completion(text: &str) -> ResponseTemplate {
+pub(super) fn completion(text: &str) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_json(json!({
         "model": "gpt-4o-mini-2024-07-18",
         "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
@@ -54,12 +54,12 @@ fn completion(text: &str) -> ResponseTemplate {
     }))
 }
 
-fn refusal(status: u16, message: &str) -> ResponseTemplate {
+pub(super) fn refusal(status: u16, message: &str) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_json(json!({ "error": { "message": message, "type": "x" } }))
 }
 
 /// A provider that answers in this way, one answer after the other; the last one again and again.
-async fn provider(answers: Vec<ResponseTemplate>) -> MockServer {
+pub(super) async fn provider(answers: Vec<ResponseTemplate>) -> MockServer {
     let server = MockServer::start().await;
     let last = answers.len();
     for (index, answer) in answers.into_iter().enumerate() {
@@ -74,7 +74,7 @@ async fn received(server: &MockServer) -> Vec<Request> {
     server.received_requests().await.unwrap_or_default()
 }
 
-async fn bodies(server: &MockServer) -> Vec<Json> {
+pub(super) async fn bodies(server: &MockServer) -> Vec<Json> {
     received(server).await.iter().map(|request| serde_json::from_slice(&request.body).expect("JSON")).collect()
 }
 
