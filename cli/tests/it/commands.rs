@@ -116,12 +116,14 @@ fn examples_in_the_reference_are_right() {
 fn spec_around(block: &str) -> String {
     let head = "version: 1\nid: x\nbase: debian\ntask: {prompt: x}\n";
     let agent = if block.starts_with("agent:") { "" } else { "agent: {type: noop}\n" };
-    let invariants = "invariants: {x: {description: x, check: {type: file_exists, path: x}}}\n";
+    // Mutations are judged by what the agent says.
+    let check = if block.starts_with("mutations:") { "type: output_not_empty" } else { "type: file_exists, path: x" };
+    let invariants = format!("invariants: {{x: {{description: x, check: {{{check}}}}}}}\n");
     if block.starts_with("check:") {
         let check: String = block.lines().map(|line| format!("    {line}\n")).collect();
         return format!("{head}{agent}invariants:\n  x:\n    description: x\n{check}");
     }
-    let invariants = if block.starts_with("invariants:") { "" } else { invariants };
+    let invariants = if block.starts_with("invariants:") { "" } else { invariants.as_str() };
     let model = if block.contains("llm_faults") { "model: {mode: scripted, turns: [{content: x}]}\n" } else { "" };
     format!("{head}{agent}{model}{invariants}{block}")
 }
