@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use scenario::count_noun;
-use scenario::plan::{Plan, PlanOptions, expand};
+use scenario::plan::{Plan, PlanOptions, PlanScope, expand};
 use scenario::report::Reports;
 use scenario::score::{CellStatus, ContractCell, ScoreOptions, score};
 use scenario::spec::Spec;
@@ -24,7 +24,7 @@ pub(crate) struct Contract {
 enum ContractCommand {
     /// Run specs that have a contract, and show its matrix, what the faults came to, and the resilience score.
     ///
-    /// All scenarios of a spec are run, those of its own invariants too. The exit code is 1 when a contract fails: a critical rule
+    /// The scenarios of the spec's own invariants are run too; its mutations and replays are not. The exit code is 1 when a contract fails: a critical rule
     /// failed in some chaos cell, or `min_score` was missed.
     Run(Box<Run>),
     /// Check specs that have a contract, and show how many cells and runs it has, without running anything.
@@ -109,7 +109,7 @@ fn check(validate: &Validate, output: &mut Output) -> Result<Exit, CommandError>
 
 /// The cells of a contract, and its runs.
 fn made_of(spec: &Spec) -> Result<String, scenario::plan::PlanError> {
-    let plan = expand(spec, PlanOptions::default())?;
+    let plan = expand(spec, PlanOptions { scope: PlanScope::Worlds, ..PlanOptions::default() })?;
     let cells = cells(spec, &plan);
     let skipped = cells.iter().filter(|cell| cell.status == CellStatus::Skipped).count();
     let mut runs: Vec<_> = cells.iter().flat_map(|cell| &cell.scenarios).collect();

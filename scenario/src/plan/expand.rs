@@ -265,8 +265,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::{Plan, PlanError, PlanOptions, expand};
-    use crate::spec::{Spec, load};
+    use super::{Plan, PlanError, PlanOptions, PlanScope, expand};
+    use crate::spec::{Bundle, Spec, load};
 
     fn spec(parallelism: &str) -> Spec {
         let text = format!(
@@ -305,6 +305,30 @@ mod tests {
             told,
             ["default-p0-r0 first", "default-p0-r1 first", "default-p1-r0 second", "default-p1-r1 second"]
         );
+    }
+
+    #[test]
+    fn mutations_and_replays_come_after_the_worlds_and_can_be_left_out() {
+        let text = "version: 1\nid: test\nbase: debian\ntask: {prompt: x}\nagent: {type: noop}\n\
+            mutations: {count: 3, types: [noise, case]}\nreplays: [{session: sessions/lost answer.yaml}]\n\
+            invariants: {x: {description: x, check: {type: completes}}}\n";
+        let bundle = Bundle::new([("sessions/lost answer.yaml".to_owned(), 1)]).expect("a bundle");
+        let spec = load(text, Some(&bundle)).spec.expect("a spec");
+        let ids = |scope| {
+            let plan = expand(&spec, PlanOptions { scope, ..PlanOptions::default() }).expect("a plan");
+            plan.scenarios.iter().map(|one| one.id.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            ids(PlanScope::Everything),
+            [
+                "default-r0",
+                "mutation-noise-0--default-r0",
+                "mutation-noise-1--default-r0",
+                "mutation-case-0--default-r0",
+                "replay-lost-answer--default-r0",
+            ]
+        );
+        assert_eq!(ids(PlanScope::Worlds), ["default-r0"]);
     }
 
     #[test]

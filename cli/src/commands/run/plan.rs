@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use engine::attempt::Permissions;
-use scenario::plan::{AgentOverride, Filter, Plan, expand};
+use scenario::plan::{AgentOverride, Filter, Plan, PlanScope, expand};
 use scenario::report::Skipped;
 use scenario::spec::{Spec, render};
 use serde_json::Value as Json;
@@ -114,9 +114,11 @@ fn plan(
     }
     let parameters = run.choices.parameters(&spec).map_err(|error| wrong(&error))?;
     let mut options = run.choices.plan_options(&parameters);
-    if let Some(replayed) = &run.replayed {
-        options.scope = replayed.scope(source);
-    }
+    options.scope = match &run.replayed {
+        Some(replayed) => replayed.scope(source),
+        None if run.only_contracts => PlanScope::Worlds,
+        None => PlanScope::Everything,
+    };
     let mut whole = expand(&spec, options).map_err(|error| wrong(&error))?;
     if let Some(replayed) = &run.replayed {
         whole = replayed.narrow(source, whole).map_err(Refused::Wrong)?;
