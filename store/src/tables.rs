@@ -31,7 +31,7 @@ tables! {
     /// Runs of an experiment.
     Runs {
         Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt, Passed,
-        Failed, Flaky, Errors, Composite, CostUsd, WallMs,
+        Failed, Flaky, Errors, Composite, CostUsd, WallMs, Resilience,
     }
     /// Scenarios of a run.
     Scenarios {

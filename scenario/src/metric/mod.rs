@@ -7,7 +7,7 @@ mod registry;
 
 use serde::{Serialize, Serializer};
 
-pub use registry::{MEAN_COMPOSITE, MEAN_WALL_MS, PASS_RATE, TOTAL_COST_USD};
+pub use registry::{MEAN_COMPOSITE, MEAN_WALL_MS, PASS_RATE, RESILIENCE_SCORE, TOTAL_COST_USD};
 
 use crate::report::Report;
 use crate::score::ExperimentScore;

@@ -29,14 +29,18 @@ pub const MEAN_WALL_MS: Metric =
         .better(Lower)
         .compared_beyond(NEVER_THE_SAME);
 
+/// The resilience score of the contract, from 0 to 100.
+pub const RESILIENCE_SCORE: Metric =
+    metric("resilience_score", "Resilience score", Mean, |score| score.contract.as_ref()?.resilience_score)
+        .better(Higher)
+        .compared_beyond(0.0);
+
 /// All of them, in the order in which they are shown.
 pub(super) const ALL: [Metric; 25] = [
     PASS_RATE,
     metric("mean_pass_k", "pass^k", Share, |score| Some(score.metrics.mean_pass_k)).better(Higher).compared_beyond(0.0),
     MEAN_COMPOSITE,
-    metric("resilience_score", "Resilience score", Mean, |score| score.contract.as_ref()?.resilience_score)
-        .better(Higher)
-        .compared_beyond(0.0),
+    RESILIENCE_SCORE,
     metric("mutation_robustness", "Robustness against mutations", Share, |score| score.mutations.as_ref()?.robustness)
         .better(Higher)
         .compared_beyond(0.0),

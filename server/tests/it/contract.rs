@@ -70,3 +70,22 @@ async fn results_carry_the_contract() {
     let metrics = app.get(ADA, &format!("/v1/metrics/experiments/{id}")).await.expect(200);
     assert!(metrics.to_string().contains("resilience_score"), "{metrics}");
 }
+
+#[tokio::test]
+async fn the_page_of_a_spec_has_the_trend_of_its_resilience_score() {
+    let app = TestApp::new().await;
+    app.running(SPEC).await;
+    finish(&app).await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let page = browser.get("/specs/polite").await.text();
+    assert!(page.contains("Resilience score <strong>62.50</strong>"), "{page}");
+    app.finished(
+        &SPEC
+            .replace("id: polite", "id: plain")
+            .replace("contract:", "x-contract:")
+            .replace("chaos_matrix:", "invariants: {ends: {description: ends, check: {type: completes}}}\nx-matrix:"),
+    )
+    .await;
+    let plain = browser.get("/specs/plain").await.text();
+    assert!(plain.contains("Pass rate") && !plain.contains("Resilience score"), "no contract, no such chart: {plain}");
+}

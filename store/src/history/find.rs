@@ -39,6 +39,7 @@ row! {
         composite: Option<f64>,
         cost_usd: Option<f64>,
         wall_ms: Option<i64>,
+        resilience: Option<f64>,
         created_at: i64,
         ended_at: Option<i64>,
     }
@@ -72,6 +73,7 @@ impl NumbersRow {
             composite: self.composite.unwrap_or(0.0),
             cost_usd: self.cost_usd.unwrap_or(0.0),
             wall_ms: count(self.wall_ms)?,
+            resilience: self.resilience,
             created_at: timestamp(self.created_at)?,
             ended_at: self.ended_at.map(timestamp).transpose()?,
         })
@@ -290,6 +292,7 @@ pub(super) fn numbers_of(experiments: &[String]) -> SelectStatement {
             Runs::Composite,
             Runs::CostUsd,
             Runs::WallMs,
+            Runs::Resilience,
             Runs::CreatedAt,
             Runs::EndedAt,
         ])

@@ -94,6 +94,8 @@ pub struct RunNumbers {
     pub cost_usd: f64,
     /// The mean time of a scenario.
     pub wall_ms: u64,
+    /// The resilience score of its contract; `None` without one.
+    pub resilience: Option<f64>,
     /// When it was submitted.
     pub created_at: Timestamp,
     /// When its last scenario ended.

@@ -207,6 +207,7 @@ pub(crate) async fn write_score(
     score: &scenario::score::ExperimentScore,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    let resilience = score.contract.as_ref().and_then(|contract| contract.resilience_score);
     let update = Query::update()
         .table(Runs::Table)
         .value(Runs::State, state.word())
@@ -220,6 +221,7 @@ pub(crate) async fn write_score(
         .value(Runs::Composite, number::fraction(score.metrics.mean_composite))
         .value(Runs::CostUsd, number::fraction(score.metrics.total_cost_usd))
         .value(Runs::WallMs, number::kept(score.metrics.mean_wall_ms))
+        .value(Runs::Resilience, resilience.map(number::fraction))
         .value(Runs::EndedAt, millis(now))
         .and_where(Expr::col(Runs::Experiment).eq(run.experiment.to_string()))
         .and_where(Expr::col(Runs::Number).eq(number::kept(run.number)))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use scenario::metric::{MEAN_COMPOSITE, MEAN_WALL_MS, PASS_RATE, TOTAL_COST_USD};
+use scenario::metric::{MEAN_COMPOSITE, MEAN_WALL_MS, PASS_RATE, RESILIENCE_SCORE, TOTAL_COST_USD};
 use store::{ComparableRun, RunId, RunNumbers};
 
 use crate::app::App;
@@ -40,6 +40,9 @@ pub(super) fn section(runs: &[ComparableRun]) -> Markup {
             div.trends {
                 (trend(PASS_RATE, &points(runs, |run| run.pass_rate())))
                 (trend(MEAN_COMPOSITE, &points(runs, |run| Some(run.composite))))
+                @if runs.iter().any(|comparable| comparable.run.resilience.is_some()) {
+                    (trend(RESILIENCE_SCORE, &points(runs, |run| run.resilience)))
+                }
                 (trend(TOTAL_COST_USD, &points(runs, |run| Some(run.cost_usd))))
                 (trend(MEAN_WALL_MS, &points(runs, |run| Some(precise(run.wall_ms)))))
             }

@@ -1,0 +1,5 @@
+-- The resilience score of a run's contract, for trends; null without a contract, and when no cell could be judged.
+
+ALTER TABLE runs ADD COLUMN resilience DOUBLE PRECISION;
+
+UPDATE runs SET resilience = (score::jsonb #>> '{contract,resilience_score}')::double precision WHERE score IS NOT NULL;
