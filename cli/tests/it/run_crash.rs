@@ -150,3 +150,46 @@ fn the_next_run_tells_of_one_that_was_left_and_removes_what_it_made() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(place.runs().iter().all(|(run, _)| run.state != RunState::Open), "it can be given up");
 }
+
+/// Two rules in three worlds, two trials each. One of them fails in a world with faults, and is not critical.
+const CONTRACT: &str = "
+version: 1
+id: trial
+base: debian:bookworm-slim
+task: {prompt: x}
+agent: {type: cli, command: 'sleep 0.1; echo hello'}
+services: [{name: shop, type: http_mock, ports: [80]}]
+contract:
+  name: Trial
+  repeat: 2
+  invariants:
+    - {id: speaks, type: output_not_empty, severity: critical}
+    - {id: says-sorry, type: contains, value: sorry, when: any_chaos_active, severity: low}
+chaos_matrix:
+  - {name: calm}
+  - {name: down, tool_faults: [{tool: shop, mode: error}]}
+  - {name: slow, tool_faults: [{tool: shop, mode: slow}]}
+";
+
+#[test]
+fn a_contract_that_is_killed_in_the_middle_is_finished_with_the_same_cells() {
+    let told = |report: &Json| {
+        let contract = &report["experiments"][0]["contract"];
+        let told = ["invariant", "scenario", "status", "trials", "held", "reason", "scenarios"];
+        let cells = contract["cells"].as_array().expect("cells").iter();
+        let cells: Vec<_> = cells.map(|cell| told.map(|key| cell[key].clone())).collect();
+        (contract["resilience_score"].clone(), contract["verdict"].clone(), cells)
+    };
+    let whole = Place::new(CONTRACT);
+    let (code, expected, stderr) = whole.report(&["--backend", "local"]);
+    assert_eq!(code, 0, "{stderr}");
+    let place = Place::new(CONTRACT);
+    let mut run = place.start(&["--max-concurrent", "2", "--backend", "local"]);
+    assert!(run.wait_for("trial/calm--speaks--default-r1"), "{}", run.told);
+    run.kill();
+    assert_eq!(place.only_run().0, RunState::Open, "it was killed in the middle");
+    let finished = finish(&place, "a contract", "local");
+    assert_eq!(told(&finished), told(&expected));
+    assert_eq!(told(&expected).2.len(), 6);
+    assert_eq!(place.left(), Vec::<String>::new());
+}
