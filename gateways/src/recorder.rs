@@ -8,7 +8,7 @@ use super::overflow::OverflowCounter;
 pub const KEPT_EXCHANGES: usize = 10_000;
 /// How many bytes of bodies a journal keeps: 64 MiB, counted as they are stored. A body that does not fit any more is recorded as dropped.
 pub const KEPT_BODIES_BYTES: usize = 64 * 1024 * 1024;
-/// How many bytes of answers a journal keeps: 16 MiB. An answer that does not fit any more is left out.
+/// The bytes of answers that a journal keeps: 16 MiB. An answer that does not fit any more is left out.
 pub const KEPT_ANSWERS_BYTES: usize = 16 * 1024 * 1024;
 /// How many bytes of methods, paths, queries and headers a journal keeps: 32 MiB. An exchange whose head does not fit any
 /// more is counted, because half a head would let a check decide wrongly.
@@ -118,7 +118,7 @@ impl Recorder {
     }
 }
 
-/// How large a body is, as it is stored.
+/// The size of a body as it is stored.
 fn stored_bytes(body: &Body) -> usize {
     match body {
         Body::Kept(blob) | Body::Cut { kept: blob, .. } => blob.stored_len(),

@@ -25,7 +25,7 @@ fn run(word: &str, more: &[&str]) -> (Place, i32, Json) {
     (place, code, report["experiments"][0].clone())
 }
 
-/// How many mutations of each kind passed, of how many.
+/// The number of mutations of each kind that passed, and of all.
 fn kinds(mutations: &Json) -> Vec<String> {
     let kinds = mutations["kinds"].as_array().expect("kinds").iter();
     let word = |kind: &Json| format!("{} {}/{}", kind["kind"], kind["passed"], kind["planned"]).replace('"', "");

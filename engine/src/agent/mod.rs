@@ -37,7 +37,7 @@ pub(crate) struct Acted {
     pub(crate) offences: Vec<String>,
     /// The doorkeeper is gone: nothing can be asked any more.
     pub(crate) lost: bool,
-    /// What it did in each invocation, where its sandbox is reused.
+    /// Its record of each invocation, where its sandbox is reused.
     pub(crate) invocations: Vec<AgentRecord>,
     /// Set when it answered the same differently in a sandbox that is reused.
     pub(crate) keeps_state: bool,

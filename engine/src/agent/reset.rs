@@ -13,17 +13,17 @@ use crate::environment;
 use crate::probes::{self, Line};
 use crate::world::World;
 
-/// How long an agent that is asked over HTTP may take.
+/// The time limit of a reset over HTTP.
 const HTTP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a command may take.
+/// The time limit of a reset command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of what a command printed is shown.
+/// The number of characters shown of a failed command's output.
 const SHOWN: usize = 300;
 
 /// Resets the agent, where the spec says how; otherwise why that failed.
 pub(super) async fn run(world: &World, attempt: &Attempt<'_>) -> Result<(), String> {
     let Some(agent) = &attempt.spec.agent else { return Ok(()) };
-    // Who acts instead of the spec's own agent has no server.
+    // An agent override has no server.
     let is_own = attempt.agent.is_none();
     match (&agent.common.reset, &agent.kind) {
         (Some(Reset::Path(path)), AgentKind::Http(asked)) if is_own => {

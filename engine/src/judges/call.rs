@@ -251,7 +251,7 @@ fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply
     Ok(Reply { text, usage: usage(providers, upstream, body, &tokens) })
 }
 
-/// What one answer counted and cost.
+/// The tokens and the cost of one answer.
 pub(super) fn usage(providers: &Providers, upstream: &Upstream, body: &Json, tokens: &TokenCount) -> Usage {
     let asked = upstream.model.clone().unwrap_or_default();
     let model =

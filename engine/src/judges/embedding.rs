@@ -12,10 +12,10 @@ use super::transport::Patience;
 use crate::machine::Machine;
 use crate::providers::{ProviderKind, Providers, Upstream};
 
-/// How long an answer may take, with all tries.
+/// The time limit of an answer, with all tries.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What of a question about vectors is asked and compared.
+/// The parts of a question about vectors that are sent and compared.
 #[derive(Debug, Clone)]
 pub(crate) struct EmbeddingQuestion {
     /// The request.

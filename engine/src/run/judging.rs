@@ -64,7 +64,7 @@ pub(super) async fn ask(attempt: &Attempt<'_>, evidence: &mut Evidence, redactor
     }
 }
 
-/// What to ask; nothing where the verdict is known without asking.
+/// The questions to ask; none where the verdict is known without asking.
 fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) -> Vec<Asked> {
     let reuses_sandbox = attempt.scenario.reuses_sandbox(attempt.spec);
     let mut questions = Vec::new();
@@ -85,7 +85,7 @@ fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) ->
     questions
 }
 
-/// What an invariant asks about all that was observed.
+/// The questions of an invariant about all evidence.
 fn about_scenario(
     attempt: &Attempt<'_>,
     judged: &Judged<'_>,
@@ -103,7 +103,7 @@ fn about_scenario(
     of_check(judged.check, &Case::new(&answers, evidence, &values))
 }
 
-/// What an invariant asks about each of the invocations that were made for it.
+/// The questions of an invariant about each of its invocations.
 fn about_invocations(attempt: &Attempt<'_>, judged: &Judged<'_>, evidence: &Evidence) -> Vec<(usize, ModelQuestion)> {
     let planned = attempt.scenario.invocations(attempt.spec);
     let is_rule = !attempt.spec.invariants.contains_key(judged.name);
@@ -119,7 +119,7 @@ fn about_invocations(attempt: &Attempt<'_>, judged: &Judged<'_>, evidence: &Evid
     questions
 }
 
-/// What a check asks.
+/// The question of a check.
 fn of_check(check: &Check, case: &Case<'_>) -> Vec<ModelQuestion> {
     let marker_key = case.evidence.marker_key.clone();
     if let Some(asked) = check.embedding(case) {

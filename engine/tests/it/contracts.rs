@@ -38,7 +38,7 @@ fn reused(agent: &str, keys: &str, rules: &[&str]) -> String {
 const COUNTING: &str =
     "n=$(cat count 2>/dev/null || echo 0); n=$((n + 1)); echo $n > count; echo \"$TOUCHSTONE_TASK_PROMPT $n\"";
 
-/// What the agent printed in each invocation.
+/// The agent's output in each invocation.
 fn printed(evidence: &Evidence) -> Vec<String> {
     let records = evidence.invocations.iter().map(|one| one.agent.as_ref().expect("an invocation"));
     records.map(|record| record.stdout.text().trim().to_owned()).collect()

@@ -100,7 +100,7 @@ pub struct MockContext {
 pub struct MockReplay {
     /// The session.
     pub session: Arc<Session>,
-    /// How the answer to a call is found.
+    /// The way to find the answer to a call.
     pub matching: ReplayMatching,
 }
 

@@ -33,7 +33,7 @@ section! {
         baseline: Baseline = Baseline::Auto,
         /// The similarity that is enough.
         similarity_threshold: Fraction = Fraction::THREE_QUARTERS,
-        /// How the texts are compared; the `similarity` check explains it.
+        /// The method of comparison; see the `similarity` check.
         method: SimilarityMethod = SimilarityMethod::Lexical,
         /// The model of embeddings to ask, with `method: embedding`: an alias of the server's configuration, or the name of a
         /// model of OpenAI.
@@ -113,7 +113,7 @@ impl BehaviorUnchanged {
     }
 }
 
-/// What the agent printed without faults. That it printed nothing to compare with, or too much, is its own doing, and that there was
+/// The agent's output without faults. That it printed nothing to compare with, or too much, is its own doing, and that there was
 /// no such run is not.
 fn clean_output(case: &Case<'_>) -> Result<String, Box<Verdict>> {
     let Some(printed) = case.baseline else {

@@ -115,7 +115,7 @@ pub struct Case<'a> {
     pub answers: &'a [Answer],
     /// Everything that was observed.
     pub evidence: &'a Evidence,
-    /// What the agent did, in the invocation that is judged.
+    /// The agent's record, in the invocation that is judged.
     pub agent: &'a AgentRecord,
     /// What templates become.
     pub values: &'a Values<'a>,

@@ -73,7 +73,7 @@ impl Embedding {
         has_direction.then(|| Self(Blob(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())))
     }
 
-    /// How many numbers it has.
+    /// The number of its dimensions.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.0.0.len() / size_of::<f32>()

@@ -18,9 +18,9 @@ pub struct Invocation {
     /// The index of the prompt, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u32>,
-    /// What the agent did; `None` when it was not invoked any more.
+    /// The agent's record; `None` when it was not invoked any more.
     pub agent: Option<AgentRecord>,
-    /// What models said about its output, by invariant.
+    /// The answers of models about its output, by invariant.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<Answer>>,
     /// The run without faults that it is compared with.

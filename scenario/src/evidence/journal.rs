@@ -57,7 +57,7 @@ pub struct Answered {
     /// The body.
     #[serde(default)]
     pub body: Body,
-    /// How long it was held back.
+    /// The delay before it was sent.
     #[serde(default)]
     pub delay_ms: u64,
     /// The number of bytes of the body after which it broke off.

@@ -43,7 +43,7 @@ pub struct Replay {
     pub id: String,
     /// The file of the session, in the spec's folder.
     pub session: String,
-    /// How the answer to a call is found.
+    /// The way to find the answer to a call.
     pub matching: ReplayMatching,
     /// Where the model's answers come from.
     pub model: ReplayModel,
@@ -91,12 +91,6 @@ impl Purpose {
             Self::Everything | Self::Invariant(_) => false,
             Self::Mutation(_) | Self::Replay(_) | Self::Baseline(_) => true,
         }
-    }
-
-    /// True when its scenarios are judged by the cells of the contract.
-    #[must_use]
-    pub fn is_of_contract(&self) -> bool {
-        matches!(self, Self::Invariant(_))
     }
 
     /// The mutation that it is.

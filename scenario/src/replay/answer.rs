@@ -39,7 +39,7 @@ pub struct ToolResponse {
     /// The body, when it is no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_base64: Option<String>,
-    /// How long the answer is held back.
+    /// The delay before the answer is sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub latency_ms: u64,
     /// The number of bytes of the body after which it breaks off.

@@ -14,7 +14,7 @@ pub(super) const VERSION: u32 = 1;
 /// The largest file that is read: 16 MiB.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What an agent was asked and answered in one scenario.
+/// The prompt and the recorded answers of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {

@@ -18,7 +18,7 @@ fn spec(mutations: &str) -> Spec {
     loaded.spec.unwrap_or_else(|| panic!("{text}\n{:#?}", loaded.diagnostics))
 }
 
-/// How the agent ends in a scenario.
+/// The end of the agent in a scenario.
 #[derive(Clone, Copy)]
 enum Run {
     Says(&'static str),

@@ -28,7 +28,7 @@ pub(super) fn answering(now: &Version, asked: &Version, scenario: &Scenario, evi
     Evidence { answers, invocations, ..evidence }
 }
 
-/// What answers are about.
+/// The subject of answers.
 struct Seen<'a> {
     /// The scenario, or the invocation as one.
     scenario: &'a Scenario,

@@ -24,7 +24,7 @@ pub(super) struct ReplayRun {
     /// The spec, in place of the one that the sessions name.
     #[arg(long, value_name = "SPEC")]
     spec: Option<PathBuf>,
-    /// How the recorded answer to a call is found.
+    /// The way to find the recorded answer to a call.
     #[arg(long, value_enum, default_value_t = MatchingOption::Fifo)]
     matching: MatchingOption,
     /// Where the model's answers come from.

@@ -121,7 +121,7 @@ fn plan(
     };
     let mut whole = expand(&spec, options).map_err(|error| wrong(&error))?;
     if let Some(replayed) = &run.replayed {
-        whole = replayed.narrow(source, whole).map_err(Refused::Wrong)?;
+        whole = replayed.narrow(source, whole).map_err(|error| wrong(&error))?;
     }
     let Some(plan) = whole.narrowed(filters, &spec) else { return Ok(None) };
     if run.choices.agent == Some(AgentOverride::Oracle) && spec.task.solution.is_none() {

@@ -19,11 +19,18 @@ const FOLDER: &str = ".replays";
 pub(in crate::commands) struct Replayed {
     /// The sessions.
     pub(in crate::commands) sessions: Vec<SessionFile>,
-    /// How the recorded answer to a call is found.
+    /// The way to find the recorded answer to a call.
     pub(in crate::commands) matching: ReplayMatching,
     /// Where the model's answers come from.
     pub(in crate::commands) model: ReplayModel,
 }
+
+/// A session was recorded in a cell that the matrix does not have.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the session `{0}` was recorded with parameters that no cell of the matrix has: choose some with --param NAME=VALUE, or remove `parameters` from the session"
+)]
+pub(super) struct NoSuchCell(String);
 
 impl Replayed {
     /// The sessions of a spec.
@@ -47,7 +54,7 @@ impl Replayed {
     /// # Errors
     ///
     /// A session was recorded in a cell that the matrix does not have.
-    pub(super) fn narrow(&self, source: &Source, plan: Plan) -> Result<Plan, String> {
+    pub(super) fn narrow(&self, source: &Source, plan: Plan) -> Result<Plan, NoSuchCell> {
         let parameters: IndexMap<&str, &IndexMap<String, Json>> =
             self.of(source).map(|file| (file.name.as_str(), &file.session.parameters)).collect();
         let wanted = |scenario: &Scenario| {
@@ -57,9 +64,7 @@ impl Replayed {
         let scenarios: Vec<_> = plan.scenarios.into_iter().filter(wanted).collect();
         let is_run = |name: &str| scenarios.iter().any(|one| one.purpose.replay().is_some_and(|it| it.id == name));
         match parameters.keys().find(|name| !is_run(name)) {
-            Some(name) => Err(format!(
-                "the session `{name}` was recorded with parameters that no cell of the matrix has: choose some with --param NAME=VALUE, or remove `parameters` from the session"
-            )),
+            Some(name) => Err(NoSuchCell((*name).to_owned())),
             None => Ok(Plan { scenarios, ..plan }),
         }
     }

@@ -9,7 +9,7 @@ use crate::spec::types::{Filled, Fraction};
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
 
-/// How many characters of a text a model of embeddings is given at most.
+/// The most characters of a text that are sent to a model of embeddings.
 const MOST_CHARACTERS: usize = 24_000;
 
 /// The keys that checks which compare texts have in common.
@@ -17,7 +17,7 @@ const MOST_CHARACTERS: usize = 24_000;
 pub(in crate::checks) struct TextComparison<'a> {
     /// The similarity that is enough.
     pub(in crate::checks) threshold: Fraction,
-    /// How the texts are compared.
+    /// The method of comparison.
     pub(in crate::checks) method: SimilarityMethod,
     /// The model of embeddings.
     pub(in crate::checks) model: Option<&'a Filled>,

@@ -12,7 +12,7 @@ pub(in crate::checks) fn has_words(text: &str) -> bool {
     !words(&normalised(text)).is_empty()
 }
 
-/// How similar two texts are, from 0 to 1, with four decimals.
+/// The similarity of two texts, from 0 to 1, with four decimals.
 pub(super) fn similarity(one: &str, other: &str) -> f64 {
     let (one, other) = (normalised(one), normalised(other));
     let (one, other) = (words(&one), words(&other));

@@ -50,7 +50,7 @@ section! {
         expected: Filled,
         /// The similarity that is enough.
         threshold: Fraction = Fraction::FOUR_FIFTHS,
-        /// How the texts are compared.
+        /// The method of comparison.
         method: SimilarityMethod = SimilarityMethod::Lexical,
         /// The model of embeddings to ask, with `method: embedding`: an alias of the server's configuration, or the name of a
         /// model of OpenAI.
@@ -62,7 +62,7 @@ section! {
 }
 
 choice! {
-    /// How two texts are compared.
+    /// The method by which two texts are compared.
     pub enum SimilarityMethod {
         /// By their words and letters.
         Lexical = "lexical",

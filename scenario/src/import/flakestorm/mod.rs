@@ -42,7 +42,7 @@ const KEYS: [&str; 13] = [
     "scoring",
 ];
 
-/// What the file does not say.
+/// The options for everything that the file does not say.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
     /// A command that does the agent's work.
@@ -66,7 +66,7 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-/// What is gathered on the way.
+/// The state of a conversion.
 #[derive(Debug, Default)]
 struct Import {
     notes: Vec<String>,

@@ -16,7 +16,10 @@ pub(super) fn scoring(file: &Fields<'_>, import: &mut Import) -> Option<Json> {
     let all = WEIGHTS.map(of);
     let sum: f64 = all.iter().map(|(_, weight)| weight).sum();
     if (sum - 1.0).abs() > 0.001 {
-        import.note("scoring", format!("left out: the weights add up to {sum}, and not to 1"));
+        let message = format!(
+            "left out: with the usual weights of parts that are not given, they add up to {sum:.2}, and not to 1"
+        );
+        import.note("scoring", message);
         return None;
     }
     let weights: Map<String, Json> = all.iter().map(|(part, weight)| ((*part).to_owned(), json!(weight))).collect();

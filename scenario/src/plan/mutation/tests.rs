@@ -1,4 +1,4 @@
-//! What every kind of mutation promises.
+//! The promises of every kind of mutation.
 
 use std::collections::HashSet;
 

@@ -26,7 +26,7 @@ struct Tally {
 
 /// A line for each invariant: how many scenarios met it. Nothing when there is one scenario, whose own line says as much.
 pub(super) fn text(report: &Report) -> String {
-    // What mutations came to is told by their kinds.
+    // Mutations have a table of their own.
     let rows: Vec<_> = report.rows.iter().filter(|row| row.result.scenario.purpose.mutation().is_none()).collect();
     if rows.len() < 2 {
         return String::new();

@@ -33,7 +33,7 @@ section! {
         user: Option<UserName>,
         /// Makes everything but the workspace, `/tmp` and `/run` read-only, for `setup` too.
         read_only: bool = false,
-        /// How the agent forgets what it did, for `contract.isolation: reuse`: it is done before each invocation but the first. A
+        /// Resets the agent's state, for `contract.isolation: reuse`: it is done before each invocation but the first. A
         /// reset that fails is noted, and never fails the agent. A text is a path of an agent with `type: http`, which is asked
         /// with `POST` before the task, whatever the isolation is.
         reset: Option<Reset>,
@@ -42,7 +42,7 @@ section! {
     }
 }
 
-/// How an agent forgets what it did.
+/// A way to reset an agent's state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reset {

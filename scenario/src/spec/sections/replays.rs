@@ -20,7 +20,7 @@ section! {
         session: BundlePath,
         /// Its name in ids and reports; without it, the name of the file.
         id: Option<ReplayName>,
-        /// How recorded answers are found, and what becomes of calls that the session does not have.
+        /// The way to find recorded answers, and to treat calls that the session does not have.
         matching: ReplayMatching = ReplayMatching::Fifo,
         /// Where the model's answers come from.
         model: ReplayModel = ReplayModel::Live,
@@ -31,7 +31,7 @@ section! {
 }
 
 choice! {
-    /// How the answer to a call is found in a session.
+    /// The way to find the answer to a call in a session.
     pub enum ReplayMatching {
         /// The next recorded answer to the same method and path. Calls with other arguments, calls that the session does not have,
         /// and recorded calls that never came are reported.

@@ -3,7 +3,7 @@
 use super::rules::Rules;
 use crate::spec::code::Code;
 
-/// How far the sum may be from 1.
+/// The largest distance of the sum from 1.
 const TOLERANCE: f64 = 0.001;
 
 pub(super) fn check(rules: &mut Rules<'_>) {

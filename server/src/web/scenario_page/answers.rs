@@ -99,7 +99,7 @@ fn embedding(answer: &EmbeddingAnswer, marks: Marks<'_>) -> Markup {
     }
 }
 
-/// Who was asked, and for how much.
+/// The model that was asked, and its cost.
 fn asked(whom: &str, usage: &Usage, cached: bool) -> Markup {
     html! {
         p.quiet {

@@ -33,7 +33,7 @@ pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
     }
 }
 
-/// What the agent printed in each invocation, where its sandbox was reused.
+/// The agent's output in each invocation, where its sandbox was reused.
 fn invocations(shown: &Shown, invocations: &[Invocation]) -> Markup {
     let marks = shown.marks();
     html! {
