@@ -52,7 +52,7 @@ pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
 pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
-pub use valid_json::{JsonSchema, ValidJson};
+pub use valid_json::ValidJson;
 pub use verify::{FreshWith, Verify};
 
 use crate::evidence::{AgentRecord, Answer, Captured, EmbeddingRequest, Evidence, Invocation, Probe};

@@ -1,21 +1,14 @@
 //! `valid_json`: is the output JSON, and of the right form?
 
-mod schema;
-
-use jsonschema::Validator;
-pub use schema::JsonSchema;
 use serde_json::Value as Json;
 
 use super::{Case, InputFrom};
 use crate::evidence::Probe;
 use crate::spec::code::Code;
 use crate::spec::section::section;
+use crate::spec::types::JsonSchema;
 use crate::spec::validate::Rules;
-use crate::untrusted;
 use crate::verdict::{ErrorCause, Verdict};
-
-/// How many characters of what is wrong a message shows.
-const SHOWN: usize = 300;
 
 section! {
     /// Passes when the whole output is one JSON value, with nothing but space before and after it, and meets `schema` when
@@ -78,22 +71,13 @@ impl ValidJson {
             let (name, found) = (input.name(), input.excerpt());
             Box::new(Verdict::failed(format!("expected {name} to be JSON, found {found}: {problem}")))
         })?;
-        match validator.and_then(|validator| problem_of(&validator, &value)) {
+        match validator.and_then(|validator| validator.problem_of(&value)) {
             Some(problem) => {
                 Ok(Verdict::failed(format!("expected {} to meet the schema, found {problem}", input.name())))
             }
             None => Ok(Verdict::passed()),
         }
     }
-}
-
-/// What is wrong with a value, and where: at `/amount`.
-fn problem_of(validator: &Validator, value: &Json) -> Option<String> {
-    let error = validator.validate(value).err()?;
-    let path = error.instance_path().to_string();
-    let place =
-        if path.is_empty() { "at the top".to_owned() } else { format!("at `{}`", untrusted::line(&path, SHOWN)) };
-    Some(format!("{place}: {}", untrusted::line(&error.to_string(), SHOWN)))
 }
 
 #[cfg(test)]

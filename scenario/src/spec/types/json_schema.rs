@@ -6,13 +6,14 @@ use jsonschema::{PatternOptions, Validator};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::SHOWN;
 use crate::spec::code::Code;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
 use crate::spec::yaml::Node;
 use crate::untrusted;
 
+/// How many characters of what is wrong a message shows.
+const SHOWN: usize = 300;
 /// How large a compiled expression of a schema may become.
 const MOST_PATTERN: usize = 1 << 20;
 /// How many values a schema may have once each `$ref` is replaced by what it names.
@@ -26,30 +27,61 @@ const MOST_STEPS: usize = 50;
 pub struct JsonSchema(Json);
 
 impl JsonSchema {
-    fn new(schema: Json) -> Result<Self, String> {
+    /// The schema, when it can be used.
+    pub fn new(schema: Json) -> Result<Self, SchemaError> {
         // Names that lead back to themselves, or that double with each step, make an agent's output take years to validate.
-        let values = References { root: &schema, sizes: HashMap::new(), open: Vec::new() }.expanded_size(&schema)?;
+        let values = References { root: &schema, sizes: HashMap::new(), open: Vec::new() }.expanded_size(&schema).map_err(SchemaError)?;
         if values > MOST_VALUES {
-            return Err(format!("it has more than {MOST_VALUES} values once each `$ref` is replaced"));
+            let problem = format!("it has more than {MOST_VALUES} values once each `$ref` is replaced");
+            return Err(SchemaError(problem));
         }
         let schema = Self(schema);
         schema.validator().map(|_| schema)
     }
 
-    /// Makes the schema ready to use; otherwise says what is wrong with it.
-    pub(super) fn validator(&self) -> Result<Validator, String> {
+    /// The schema as it is written.
+    #[must_use]
+    pub fn as_json(&self) -> &Json {
+        &self.0
+    }
+
+    /// Makes the schema ready to use.
+    pub fn validator(&self) -> Result<SchemaValidator, SchemaError> {
         let options = jsonschema::options()
             .offline()
             .should_validate_formats(true)
             .should_ignore_unknown_formats(false)
             .with_pattern_options(PatternOptions::regex().size_limit(MOST_PATTERN));
-        options.build(&self.0).map_err(|error| {
+        let validator = options.build(&self.0).map_err(|error| {
             let place = error.instance_path().to_string();
             let problem = untrusted::line(&error.to_string(), SHOWN);
-            if place.is_empty() { problem } else { format!("at `{}`: {problem}", untrusted::line(&place, SHOWN)) }
-        })
+            let located = || format!("at `{}`: {problem}", untrusted::line(&place, SHOWN));
+            SchemaError(if place.is_empty() { problem.clone() } else { located() })
+        })?;
+        Ok(SchemaValidator(validator))
     }
 }
+
+/// A JSON Schema that is ready to use.
+#[derive(Debug, Clone)]
+pub struct SchemaValidator(Validator);
+
+impl SchemaValidator {
+    /// The first thing that is wrong with a value, and where: ``at `/amount`: …``.
+    #[must_use]
+    pub fn problem_of(&self, value: &Json) -> Option<String> {
+        let error = self.0.validate(value).err()?;
+        let path = error.instance_path().to_string();
+        let place =
+            if path.is_empty() { "at the top".to_owned() } else { format!("at `{}`", untrusted::line(&path, SHOWN)) };
+        Some(format!("{place}: {}", untrusted::line(&error.to_string(), SHOWN)))
+    }
+}
+
+/// The reason why a JSON Schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SchemaError(String);
 
 /// What the names of a schema lead to.
 struct References<'a> {
@@ -166,7 +198,7 @@ mod tests {
             json!({"$defs": {"a": {"$anchor": "a"}}, "$ref": "#a"}),
             long_chain(),
         ];
-        let problems = refused.map(|schema| JsonSchema::new(schema).expect_err("refused"));
+        let problems = refused.map(|schema| JsonSchema::new(schema).expect_err("refused").to_string());
         insta::assert_snapshot!(problems.join("\n"));
     }
 
