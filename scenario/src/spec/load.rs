@@ -8,6 +8,7 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::path::Path;
 use super::reader::{Readable, Reader};
 use super::salvage::{Holes, salvage};
+use super::sections::ToolServer;
 use super::validate::validate;
 use super::yaml::{Entry, Kind, Limits, Node, parse};
 use super::{Sections, Spec};
@@ -66,7 +67,7 @@ fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnosti
         Some(sections) => {
             let spec = Spec { digest: digest(&root), sections };
             diagnostics.extend(validate(&spec, &root, &references, bundle, &Holes::default()));
-            Some(spec)
+            Some(with_services_of_tools(spec))
         }
         None => {
             diagnostics.extend(read_the_rest(&root, &findings, bundle));
@@ -74,6 +75,13 @@ fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnosti
         }
     };
     diagnostics.extend(findings);
+    spec
+}
+
+/// The spec with a service for each image that serves tools.
+fn with_services_of_tools(mut spec: Spec) -> Spec {
+    let services: Vec<_> = spec.tools.servers().filter_map(ToolServer::service).collect();
+    spec.sections.services.extend(services);
     spec
 }
 

@@ -38,7 +38,7 @@ pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
     Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Mutations, Network,
-    Parallelism, ReplayEntry, Resources, Scoring, Secret, Service, Setup, Task,
+    Parallelism, ReplayEntry, Resources, Scoring, Secret, Service, Setup, Task, Tools,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
@@ -99,6 +99,9 @@ section! {
         fixtures: Vec<Fixture> = Vec::new(),
         /// What the agent reaches by name.
         services: Vec<Service> = Vec::new(),
+        /// Named operations that the agent calls over MCP, at `http://tools.services.internal/mcp`: a list of tools, or a map with
+        /// the `list` and settings.
+        tools: Tools = by_default(),
         /// Values that the agent needs and nobody may see.
         secrets: Vec<Secret> = Vec::new(),
         /// What the sandbox may reach.

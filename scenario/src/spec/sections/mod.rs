@@ -23,6 +23,7 @@ mod secret;
 mod service;
 mod setup;
 mod task;
+mod tools;
 
 pub use agent::{
     Agent, AgentCommon, AgentKind, BackendName, Cli, Http, Image, Noop, Oracle, Paragon, Reset, ResetBy, Snapshot,
@@ -54,3 +55,7 @@ pub use secret::{EnvScope, FileScope, Secret, SecretEntry, SecretFrom, SecretSco
 pub use service::{Container, Database, Service, ServiceCommon, ServiceKind};
 pub use setup::{Setup, SetupFile};
 pub use task::Task;
+pub use tools::{
+    ArgumentPlace, DeclaredTool, HttpTool, MockRule, PathPiece, ServerUrl, Tool, ToolAnnotations, ToolLimits, ToolMock,
+    ToolPath, ToolServer, ToolSettings, Tools, UnknownCall,
+};

@@ -30,13 +30,21 @@ impl JsonSchema {
     /// The schema, when it can be used.
     pub fn new(schema: Json) -> Result<Self, SchemaError> {
         // Names that lead back to themselves, or that double with each step, make an agent's output take years to validate.
-        let values = References { root: &schema, sizes: HashMap::new(), open: Vec::new() }.expanded_size(&schema).map_err(SchemaError)?;
+        let values = References { root: &schema, sizes: HashMap::new(), open: Vec::new() }
+            .expanded_size(&schema)
+            .map_err(SchemaError)?;
         if values > MOST_VALUES {
             let problem = format!("it has more than {MOST_VALUES} values once each `$ref` is replaced");
             return Err(SchemaError(problem));
         }
         let schema = Self(schema);
         schema.validator().map(|_| schema)
+    }
+
+    /// The schema of any object.
+    #[must_use]
+    pub fn any_object() -> Self {
+        Self(serde_json::json!({"type": "object"}))
     }
 
     /// The schema as it is written.

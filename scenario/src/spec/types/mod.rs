@@ -29,7 +29,7 @@ pub use table::{Many, Table};
 pub use time_shift::TimeShift;
 pub use value::Value;
 pub use word::{
-    ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-    NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob, ServiceName,
-    SpecId, SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
+    ArgumentName, ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method,
+    Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob,
+    ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
 };

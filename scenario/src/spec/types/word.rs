@@ -129,6 +129,18 @@ word! {
 }
 
 word! {
+    /// The name of a tool that is declared in a spec.
+    ToolName, "tool name", "^[A-Za-z0-9_-]{1,64}$", "refund_order",
+    "use at most 64 letters, digits, `_` and `-`, as clients of models do"
+}
+
+word! {
+    /// The name of an argument of a tool.
+    ArgumentName, "argument name", r"^[A-Za-z0-9_$@.-]{1,100}$", "order_id",
+    "use letters, digits, `_`, `-` and `.`"
+}
+
+word! {
     /// A service, or a glob over services.
     ServiceGlob, "service", r"^[a-z0-9_*?-]{1,63}$", "db",
     "write the name of a service; `*` stands for any characters"
@@ -248,6 +260,13 @@ word! {
     "write date and time in UTC"
 }
 
+impl Method {
+    /// `GET`.
+    pub(crate) fn get() -> Self {
+        Self("GET".to_owned())
+    }
+}
+
 impl FileMode {
     /// The permissions as a number.
     #[must_use]
@@ -259,9 +278,9 @@ impl FileMode {
 #[cfg(test)]
 mod tests {
     use super::{
-        ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
-        NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob, ServiceName,
-        SpecId, SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
+        ArgumentName, ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label,
+        Method, Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob,
+        ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -292,6 +311,8 @@ mod tests {
         assert!(TableName::new(TableName::EXAMPLE).is_some());
         assert!(UserName::new(UserName::EXAMPLE).is_some());
         assert!(FileMode::new(FileMode::EXAMPLE).is_some());
+        assert!(ToolName::new(ToolName::EXAMPLE).is_some() && ToolName::new("files.read").is_none());
+        assert!(ArgumentName::new(ArgumentName::EXAMPLE).is_some());
         assert!(Moment::new(Moment::EXAMPLE).is_some());
     }
 
