@@ -31,6 +31,7 @@ mod honeytoken_stream;
 mod hop_by_hop;
 pub mod http_mock;
 pub mod ingress;
+mod json_match;
 pub mod listener;
 pub mod memory_budget;
 pub mod model;
@@ -40,5 +41,6 @@ pub mod public_network;
 pub mod recorder;
 pub mod redact;
 pub mod tls;
+pub mod tools;
 
 pub use gateway::Gateway;

@@ -198,6 +198,33 @@ impl FaultEngine {
         })
     }
 
+    /// Decides on a call of a declared tool, or of a tool of an MCP server.
+    #[must_use]
+    pub fn tool_call(&self, tool: &str) -> Decision<ToolMode> {
+        if self.tools.is_empty() {
+            return Decision::none();
+        }
+        let is_about = |rule: &ToolRule| rule.is_about_request(tool, tool, "");
+        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), tool, is_about)
+    }
+
+    /// Begins what a call of a tool begins; it is answered after that.
+    pub async fn before_tool_call(&self, tool: &str) {
+        let request = ToolRequest { service: tool, method: "CALL", path: "", url: "" };
+        self.world.before_tool(&self.ledger, self.clock.elapsed_ms(), request).await;
+    }
+
+    /// Decides on the result of a tool: the attack that it carries, if any.
+    #[must_use]
+    pub fn tool_attack(&self, tool: &str) -> Option<Fault<ContextAttack>> {
+        if self.attacks.is_empty() {
+            return None;
+        }
+        let is_about =
+            |matcher: &Option<ToolMatcher>| matcher.as_ref().is_some_and(|matcher| matcher.matches(tool, tool, ""));
+        self.attacks.decide(&mut self.ledger(), self.clock.elapsed_ms(), tool, is_about).fault
+    }
+
     /// Decides on the answer to a call of a service: the attack that it carries, if any.
     #[must_use]
     pub fn attack(&self, request: ToolRequest<'_>) -> Option<Fault<ContextAttack>> {

@@ -71,6 +71,11 @@ impl Answer {
         answer
     }
 
+    /// JSON that is written already.
+    pub(crate) fn json(status: StatusCode, body: Bytes) -> Self {
+        Self::new(status, body).with(CONTENT_TYPE, HeaderValue::from_static(JSON))
+    }
+
     /// The answer that a spec describes. With a `rendering`, the names in its texts are replaced.
     ///
     /// - `response` is sent as it is when it is a text, and as JSON otherwise.
@@ -163,7 +168,7 @@ impl Answer {
     }
 
     /// The same answer with a header.
-    pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
@@ -196,7 +201,7 @@ impl Answer {
     }
 
     /// Says that the connection ends after this answer, because what is left of the request is not read.
-    pub(super) fn closing(mut self) -> Self {
+    pub(crate) fn closing(mut self) -> Self {
         self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
         self
     }

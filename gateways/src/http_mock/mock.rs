@@ -366,7 +366,7 @@ fn get(head: &Exchange, path: &str) -> Exchange {
 }
 
 /// The answer to a request that finds no memory, because too many large ones are under way.
-pub(super) fn no_room() -> Answer {
+pub(crate) fn no_room() -> Answer {
     Answer::text(StatusCode::SERVICE_UNAVAILABLE, "too many large requests are under way at once\n")
 }
 

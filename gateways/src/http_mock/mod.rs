@@ -56,6 +56,7 @@ pub(crate) use answer::Answer;
 pub(crate) use fault::{Applied, apply, instead, other_path};
 pub use limits::MockLimits;
 pub(crate) use memory::{AnswerMemory, RequestKey};
+pub(crate) use mock::no_room;
 pub use request::LONGEST_METHOD;
 
 use super::calls::CallLog;

@@ -6,6 +6,7 @@
 
 mod difference;
 mod marker;
+mod tools;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use serde_json::Value as Json;
 
 pub use difference::{Difference, difference};
 pub use marker::without_keys;
+pub use tools::{RecordedCall, ToolCassette, ToolTape};
 
 use crate::evidence::{Body, Dialect, Evidence, ModelCall};
 
@@ -61,8 +63,16 @@ pub enum CassetteError {
         /// `request` or `answer`.
         part: &'static str,
     },
+    /// A call of a tool whose arguments or answer were not kept whole.
+    #[error("call {call} of the tools cannot be recorded: its {part} is larger than what is kept, or is no JSON")]
+    NotWholeTool {
+        /// Which call, from 0.
+        call: usize,
+        /// `arguments` or `answer`.
+        part: &'static str,
+    },
     /// More calls than are kept.
-    #[error("{0} calls of the model came after the last one that is kept, so that the recording would be incomplete")]
+    #[error("{0} calls came after the last one that is kept, so that the recording would be incomplete")]
     TooManyCalls(u64),
 }
 

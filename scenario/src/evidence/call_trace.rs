@@ -139,6 +139,7 @@ impl CallTraceRecorder {
             proposal: None,
             result: None,
             is_error: false,
+            execution: None,
         })
     }
 
@@ -159,6 +160,7 @@ impl CallTraceRecorder {
             proposal: Some(proposal),
             result: Some(result),
             is_error,
+            execution: None,
         });
     }
 

@@ -21,6 +21,8 @@ mod output;
 mod played;
 mod probe;
 mod tool_call;
+mod tool_execution;
+mod tool_record;
 mod usage;
 mod workspace;
 mod world;
@@ -48,6 +50,8 @@ pub use output::Captured;
 pub use played::Played;
 pub use probe::{Answer, CommandAnswer, Exit, JudgeAnswer, JudgeRequest, Probe, SqlAnswer};
 pub use tool_call::{ToolArguments, ToolCall, ToolCallSource};
+pub use tool_execution::{ExecutedCall, TOOL_GATEWAY, ToolExecution, ToolRefusal, is_same_tool};
+pub use tool_record::{DefinitionChange, McpClient, ToolDefinition, ToolRecord, ToolServerRecord};
 pub use usage::Usage;
 pub use workspace::WorkspaceChanges;
 pub use world::{ImageRecord, SnapshotRecord, World};
@@ -107,6 +111,9 @@ pub struct Evidence {
     /// Every use of a tool, in the order in which it was seen.
     #[serde(skip_serializing_if = "CallTrace::is_empty")]
     pub call_trace: CallTrace,
+    /// What the tool gateway offered; `None` when the spec has no `tools`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolRecord>,
     /// What the judges of checks counted, apart from the agent's own usage.
     pub judge_usage: Usage,
     /// What the agent said about itself through its SDK, as it sent it. It decides nothing.
@@ -264,6 +271,9 @@ pub enum Limit {
     /// More requests than a mock keeps.
     #[serde(rename = "requests")]
     Requests,
+    /// More calls of tools than allowed.
+    #[serde(rename = "tools.max_calls")]
+    ToolCalls,
     /// More calls of the model than allowed.
     #[serde(rename = "model.max_calls")]
     ModelCalls,
@@ -291,6 +301,7 @@ impl fmt::Display for Limit {
             Self::Disk => "disk",
             Self::Output => "output",
             Self::Requests => "requests",
+            Self::ToolCalls => "tools.max_calls",
             Self::ModelCalls => "model.max_calls",
             Self::ModelTokens => "model.max_tokens",
             Self::ModelCost => "model.max_cost_usd",

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::tool_execution::ToolExecution;
+
 /// The most values that the arguments of one call may have to be kept as a tree.
 const VALUES_OF_A_CALL: usize = 2_000;
 /// The deepest arguments that are kept as a tree. Readers of JSON refuse 128 levels, and evidence adds some of its own.
@@ -46,6 +48,9 @@ pub struct ToolCall {
     /// Set when the result is marked as an error.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub is_error: bool,
+    /// What only the tool gateway knows; `None` unless it was seen there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Box<ToolExecution>>,
 }
 
 /// The place at which a use of a tool was seen.
@@ -54,8 +59,7 @@ pub struct ToolCall {
 pub enum ToolCallSource {
     /// An answer of the model calls the tool. The agent may do so, or not.
     Proposed,
-    /// A gateway carried the call out, and knows its result. Nothing writes such entries yet: a request to a mock is no call
-    /// of a tool by itself.
+    /// The tool gateway got the call, and knows its result. A request to a mock is no call of a tool by itself.
     Executed,
     /// The agent told the model what came of a proposal. It can tell anything.
     Reported,
@@ -94,6 +98,12 @@ impl ToolArguments {
         let compact = object.as_ref().map(Json::to_string);
         let written = compact.is_some_and(|compact| compact != text).then(|| text.to_owned());
         Self { value: object.unwrap_or_else(|| text.into()), written, text_bytes: text.len() }
+    }
+
+    /// The arguments as a tree, or as the text that they are.
+    #[must_use]
+    pub fn value(&self) -> &Json {
+        &self.value
     }
 
     /// The bytes that they take in the record.

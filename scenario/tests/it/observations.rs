@@ -256,7 +256,20 @@ impl Subject {
             |(numbers, texts, source, arguments, is_error)| {
                 let (seq, at_ms, model_call, proposal) = numbers;
                 let (id, tool, written, result) = texts;
-                ToolCall { seq, at_ms, id, tool, source, arguments, written, model_call, proposal, result, is_error }
+                ToolCall {
+                    seq,
+                    at_ms,
+                    id,
+                    tool,
+                    source,
+                    arguments,
+                    written,
+                    model_call,
+                    proposal,
+                    result,
+                    is_error,
+                    execution: None,
+                }
             },
         )
     }

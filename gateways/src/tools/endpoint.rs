@@ -1,0 +1,361 @@
+//! The gateway as HTTP: one address for both eras of the protocol.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::body::{Frame, Incoming as HttpBody};
+use serde_json::{Value as Json, json};
+use tokio::sync::{broadcast, mpsc};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::Inner;
+use super::call::{Called, ProgressTo, ToolCall};
+use super::faulted::{json_answer, on_wire};
+use super::limits::{HEAD_BYTES, KEEP_ALIVE, MESSAGE_BYTES, WAIT};
+use super::methods::complete;
+use super::protocol::{Era, Incoming, RpcError, RpcRequest, Session, error_response, notification, response};
+use crate::http_mock::Answer;
+use crate::listener::{Broken, Connection, HalfClose, HttpSettings, Reset};
+use crate::memory_budget::Share;
+
+/// The path of the gateway.
+pub(super) const PATH: &str = "/mcp";
+/// The header with the id of a session.
+const SESSION: &str = "mcp-session-id";
+
+/// The body of an answer.
+type Body = UnsyncBoxBody<Bytes, Broken>;
+
+/// An answer that is not sent yet.
+enum Reply {
+    /// A whole one.
+    Whole(Answer),
+    /// A stream of events.
+    Stream(Response<Body>),
+}
+
+/// A request of the protocol with all that decides about its answer.
+struct Asked {
+    request: RpcRequest,
+    era: Era,
+    session: Option<(String, Arc<Session>)>,
+}
+
+impl Inner {
+    /// Serves one connection until it ends.
+    pub(super) async fn connection(self: Arc<Self>, connection: Connection) {
+        let settings = HttpSettings {
+            head_bytes: HEAD_BYTES,
+            head_wait: WAIT,
+            half_close: HalfClose::Answer,
+            closes_when_crowded: false,
+            http2: None,
+        };
+        let reset = connection.reset.clone();
+        let answer = move |request| Arc::clone(&self).respond(request, reset.clone());
+        connection.serve_http(settings, answer).await;
+    }
+
+    async fn respond(self: Arc<Self>, request: Request<HttpBody>, reset: Reset) -> Result<Response<Body>, Broken> {
+        let (parts, body) = request.into_parts();
+        let mut share = self.room.share();
+        let reply = match (parts.uri.path(), &parts.method) {
+            (PATH, &Method::POST) => match read(body, &mut share).await {
+                Ok(body) => Arc::clone(&self).posted(&parts, &body).await,
+                Err(refusal) => Reply::Whole(refusal),
+            },
+            (PATH, &Method::GET) => self.streamed(&parts.headers),
+            (PATH, &Method::DELETE) => Reply::Whole(self.ended_session(&parts.headers)),
+            (PATH, _) => Reply::Whole(
+                plain(StatusCode::METHOD_NOT_ALLOWED, "GET, POST and DELETE are served")
+                    .with(ALLOW, HeaderValue::from_static("GET, POST, DELETE")),
+            ),
+            _ => Reply::Whole(plain(StatusCode::NOT_FOUND, "MCP is served at /mcp")),
+        };
+        match reply {
+            Reply::Stream(response) => Ok(response),
+            Reply::Whole(answer) => {
+                let delivered = answer.deliver(&parts.method, parts.version, share, reset).await?;
+                Ok(delivered.map(|body| body.boxed_unsync()))
+            }
+        }
+    }
+
+    /// Answers a message.
+    async fn posted(self: Arc<Self>, parts: &Parts, body: &[u8]) -> Reply {
+        let request = match Incoming::parse(body) {
+            Ok(Incoming::Request(request)) => request,
+            Ok(Incoming::Notification { method, params }) => {
+                return Reply::Whole(self.notified(&parts.headers, &method, &params));
+            }
+            Ok(Incoming::Answer) => return Reply::Whole(Answer::empty(202)),
+            Err(problem) => {
+                return Reply::Whole(json_answer(StatusCode::BAD_REQUEST, &error_response(&Json::Null, &problem)));
+            }
+        };
+        let id = request.id.clone();
+        let asked = match self.admit(parts, request) {
+            Ok(asked) => asked,
+            Err(refusal) => return Reply::Whole(refusal),
+        };
+        match asked.request.method.as_str() {
+            "initialize" => Reply::Whole(self.began(&asked)),
+            "tools/call" => self.called(&parts.headers, asked).await,
+            "subscriptions/listen" => self.subscribed(&asked),
+            method => {
+                let outcome = self.answer(asked.era, method, &asked.request.params).await;
+                Reply::Whole(answer_of(asked.era, &id, outcome))
+            }
+        }
+    }
+
+    /// Finds out what a request belongs to. The body decides; a header that says otherwise is refused.
+    fn admit(&self, parts: &Parts, request: RpcRequest) -> Result<Asked, Answer> {
+        let refused = |problem: RpcError| json_answer(problem.status(), &error_response(&request.id, &problem));
+        let era = Era::of(&request).map_err(refused)?;
+        let named = request.params["name"].as_str().or_else(|| request.params["uri"].as_str());
+        for (header, value) in [("mcp-method", Some(request.method.as_str())), ("mcp-name", named)] {
+            let given = parts.headers.get(header).and_then(|given| given.to_str().ok());
+            let is_other =
+                given.is_some_and(|given| value.is_some_and(|value| given != value) && !given.starts_with("=?base64?"));
+            if era.is_alone() && is_other {
+                return Err(refused(RpcError::header(header)));
+            }
+        }
+        let session = match (era, text(&parts.headers, SESSION)) {
+            (Era::Session, Some(id)) if request.method != "initialize" => {
+                let gone = || json_answer(StatusCode::NOT_FOUND, &error_response(&request.id, &RpcError::no_session()));
+                Some((id.to_owned(), self.sessions.get(id).ok_or_else(gone)?))
+            }
+            _ => None,
+        };
+        Ok(Asked { request, era, session })
+    }
+
+    /// Begins a session.
+    fn began(&self, asked: &Asked) -> Answer {
+        match self.initialize(&asked.request.params) {
+            Ok((result, version)) => {
+                let session = self.sessions.begin(version);
+                let session = HeaderValue::from_str(&session).unwrap_or(HeaderValue::from_static(""));
+                let answer = json_answer(StatusCode::OK, &response(&asked.request.id, result));
+                answer.with(HeaderName::from_static(SESSION), session)
+            }
+            Err(problem) => answer_of(asked.era, &asked.request.id, Err(problem)),
+        }
+    }
+
+    /// Takes a notification.
+    fn notified(&self, headers: &HeaderMap, method: &str, params: &Json) -> Answer {
+        if let Some(id) = text(headers, SESSION) {
+            let Some(session) = self.sessions.get(id) else {
+                return json_answer(StatusCode::NOT_FOUND, &error_response(&Json::Null, &RpcError::no_session()));
+            };
+            if method == "notifications/cancelled" {
+                session.cancel(&params["requestId"]);
+            }
+        }
+        Answer::empty(202)
+    }
+
+    fn ended_session(&self, headers: &HeaderMap) -> Answer {
+        match text(headers, SESSION) {
+            Some(id) if self.sessions.end(id) => Answer::empty(200),
+            Some(_) => plain(StatusCode::NOT_FOUND, "there is no such session"),
+            None => plain(StatusCode::BAD_REQUEST, "`Mcp-Session-Id` is missing"),
+        }
+    }
+
+    /// Calls a tool. The call goes on when the client hangs up: what it did is written down all the same.
+    async fn called(self: Arc<Self>, headers: &HeaderMap, asked: Asked) -> Reply {
+        let Asked { request, era, session } = asked;
+        let cancelled =
+            session.as_ref().map_or_else(CancellationToken::new, |(_, session)| session.call_begins(&request.id));
+        let token = request.params["_meta"]["progressToken"].clone();
+        let streams = !token.is_null() && accepts(headers, "text/event-stream");
+        let (sender, events) = mpsc::channel(64);
+        let progress = streams.then(|| ProgressTo { token, stream: sender });
+        let call = match ToolCall::read(&request.params, progress, cancelled.clone()) {
+            Ok(call) => call,
+            Err(problem) => return Reply::Whole(answer_of(era, &request.id, Err(problem))),
+        };
+        // Without a session, a client that hangs up wants the call to be cancelled.
+        let hang_up = era.is_alone().then(|| cancelled.drop_guard());
+        let calling = self.tasks.spawn(Arc::clone(&self).call(call));
+        let id = request.id.clone();
+        let finish = async move {
+            let called = calling.await;
+            if let Some((_, session)) = &session {
+                session.call_ended(&id);
+            }
+            drop(hang_up);
+            (called, session)
+        };
+        if streams {
+            return Reply::Stream(event_stream(events_until(events, finish, era, request.id)));
+        }
+        let (called, session) = finish.await;
+        match called {
+            Ok(called) => Reply::Whole(self.delivered(called, era, &request.id, session.map(|(id, _)| id))),
+            Err(_) => Reply::Whole(answer_of(era, &request.id, Err(RpcError::internal("the call broke off")))),
+        }
+    }
+
+    /// The answer to a call, as its faults have it.
+    fn delivered(&self, called: Called, era: Era, id: &Json, session: Option<String>) -> Answer {
+        if called.loses_session {
+            if let Some(session) = session {
+                self.sessions.end(&session);
+            }
+            return json_answer(StatusCode::NOT_FOUND, &error_response(id, &RpcError::no_session()));
+        }
+        let answer = match called.instead {
+            Some(instead) => instead,
+            None => {
+                let outcome = called.outcome.map(|result| complete(era, "tools/call", result));
+                let answer = answer_of(era, id, outcome);
+                match called.on_wire {
+                    Some(fault) => on_wire(fault, &answer),
+                    None => answer,
+                }
+            }
+        };
+        answer.delayed(called.delay)
+    }
+
+    /// A stream of notifications for a session.
+    fn streamed(&self, headers: &HeaderMap) -> Reply {
+        let gone = text(headers, SESSION).is_some_and(|id| self.sessions.get(id).is_none());
+        if gone {
+            return Reply::Whole(plain(StatusCode::NOT_FOUND, "there is no such session"));
+        }
+        Reply::Stream(event_stream(news(self.sessions.listen(), self.ended.clone(), None).map(Ok)))
+    }
+
+    /// A stream of notifications for a client without a session.
+    fn subscribed(&self, asked: &Asked) -> Reply {
+        let wanted = &asked.request.params["notifications"];
+        let accepted = if wanted["toolsListChanged"] == true { json!({"toolsListChanged": true}) } else { json!({}) };
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": asked.request.id});
+        let first =
+            notification("notifications/subscriptions/acknowledged", json!({"notifications": accepted, "_meta": meta}));
+        let news = news(self.sessions.listen(), self.ended.clone(), Some(meta));
+        Reply::Stream(event_stream(stream::iter([Some(first)]).chain(news).map(Ok)))
+    }
+}
+
+/// Progress of a call, and then its answer.
+fn events_until(
+    events: mpsc::Receiver<Json>,
+    finish: impl Future<Output = (Result<Called, tokio::task::JoinError>, Option<(String, Arc<Session>)>)> + Send,
+    era: Era,
+    id: Json,
+) -> impl futures::Stream<Item = Result<Option<Json>, Broken>> + Send {
+    let progress = stream::unfold(events, |mut events| async move { Some((Ok(Some(events.recv().await?)), events)) });
+    let last = stream::once(async move {
+        let (called, _) = finish.await;
+        let called = called.map_err(|_| Broken)?;
+        tokio::time::sleep(called.delay).await;
+        // A fault of HTTP comes too late for a stream that has begun: the stream breaks off.
+        if called.instead.is_some() || called.on_wire.is_some() || called.loses_session {
+            return Err(Broken);
+        }
+        Ok(Some(match called.outcome {
+            Ok(result) => response(&id, complete(era, "tools/call", result)),
+            Err(problem) => error_response(&id, &problem),
+        }))
+    });
+    progress.chain(last)
+}
+
+/// Notifications, with signs of life in between.
+fn news(
+    listening: broadcast::Receiver<Json>,
+    ended: CancellationToken,
+    meta: Option<Json>,
+) -> impl futures::Stream<Item = Option<Json>> + Send {
+    stream::unfold((listening, ended, meta), |(mut listening, ended, meta)| async move {
+        let event = tokio::select! {
+            () = ended.cancelled() => return None,
+            event = timeout(KEEP_ALIVE, listening.recv()) => event,
+        };
+        let mut event = match event {
+            Ok(Ok(event)) => Some(event),
+            Ok(Err(broadcast::error::RecvError::Closed)) => return None,
+            // What was missed is told by the next one, and silence by a comment.
+            Ok(Err(broadcast::error::RecvError::Lagged(_))) | Err(_) => None,
+        };
+        if let (Some(event), Some(meta)) = (&mut event, &meta) {
+            event["params"]["_meta"] = meta.clone();
+        }
+        Some((event, (listening, ended, meta)))
+    })
+}
+
+/// An answer that is a stream of events; nothing is written as a comment.
+fn event_stream(events: impl futures::Stream<Item = Result<Option<Json>, Broken>> + Send + 'static) -> Response<Body> {
+    let frames = events.map(|event| {
+        let text = match event? {
+            Some(message) => format!("event: message\ndata: {message}\n\n"),
+            None => ": still here\n\n".to_owned(),
+        };
+        Ok(Frame::data(Bytes::from(text)))
+    });
+    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn answer_of(era: Era, id: &Json, outcome: Result<Json, RpcError>) -> Answer {
+    match outcome {
+        Ok(result) => json_answer(StatusCode::OK, &response(id, result)),
+        Err(problem) => {
+            let status = if era.is_alone() { problem.status() } else { StatusCode::OK };
+            json_answer(status, &error_response(id, &problem))
+        }
+    }
+}
+
+fn plain(status: StatusCode, message: &str) -> Answer {
+    json_answer(status, &json!({"error": message}))
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let all = headers.get_all(http::header::ACCEPT);
+    all.iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains(kind) || value.contains("*/*"))
+}
+
+/// Reads a message to its end, or says why it is not read.
+async fn read(mut body: HttpBody, share: &mut Share) -> Result<Vec<u8>, Answer> {
+    let mut read = Vec::new();
+    loop {
+        let frame = match timeout(WAIT, body.frame()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => return Ok(read),
+            Ok(Some(Err(_))) => return Err(plain(StatusCode::BAD_REQUEST, "the message did not come whole")),
+            Err(_) => return Err(plain(StatusCode::REQUEST_TIMEOUT, "nothing of the message came for too long")),
+        };
+        let Some(part) = frame.data_ref() else { continue };
+        if part.len() > MESSAGE_BYTES - read.len() {
+            let message = format!("the message is larger than {MESSAGE_BYTES} bytes");
+            return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, &message).closing());
+        }
+        if !share.grow(part.len()) {
+            return Err(crate::http_mock::no_room());
+        }
+        read.extend_from_slice(part);
+    }
+}

@@ -1,0 +1,142 @@
+//! The methods of the protocol.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use serde_json::{Value as Json, json};
+
+use super::Inner;
+use super::limits::PAGE;
+use super::protocol::{Era, RpcError, Version};
+use super::server::McpServer;
+
+/// The key of `_meta` under which a server tells its name.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+impl Inner {
+    /// The answer to `initialize`, and the version that was agreed upon.
+    pub(super) fn initialize(&self, params: &Json) -> Result<(Json, Version), RpcError> {
+        let wanted =
+            params["protocolVersion"].as_str().ok_or_else(|| RpcError::params("`protocolVersion` is missing"))?;
+        let version = Version::of_session(wanted);
+        self.note_client(&params["clientInfo"], version);
+        let answer = json!({
+            "protocolVersion": version.name(),
+            "capabilities": self.capabilities(),
+            "serverInfo": server_info(),
+        });
+        Ok((answer, version))
+    }
+
+    /// The answer to a method that needs no session and makes no stream, except calls of tools.
+    pub(super) async fn answer(&self, era: Era, method: &str, params: &Json) -> Result<Json, RpcError> {
+        let result = match method {
+            "ping" if !era.is_alone() => json!({}),
+            "server/discover" => self.discover(params, era),
+            "tools/list" => self.list_tools(params).await?,
+            "logging/setLevel" => json!({}),
+            "resources/list" => self.list_of_servers("resources", "resources").await,
+            "resources/templates/list" => self.list_of_servers("resources/templates", "resourceTemplates").await,
+            "prompts/list" => self.list_of_servers("prompts", "prompts").await,
+            "resources/read" => self.from_servers("resources", method, params).await?,
+            "prompts/get" => self.from_servers("prompts", method, params).await?,
+            "completion/complete" => self.from_servers("completions", method, params).await?,
+            _ => return Err(RpcError::no_method(method)),
+        };
+        Ok(complete(era, method, result))
+    }
+
+    fn discover(&self, params: &Json, era: Era) -> Json {
+        if let Era::Alone(version) = era {
+            self.note_client(&params["_meta"]["io.modelcontextprotocol/clientInfo"], version);
+        }
+        json!({
+            "supportedVersions": Version::names(),
+            "capabilities": self.capabilities(),
+            "_meta": {SERVER_INFO: server_info()},
+        })
+    }
+
+    /// What the gateway can do: tools, and what its servers have besides.
+    fn capabilities(&self) -> Json {
+        let mut capabilities = json!({"tools": {"listChanged": true}});
+        for what in ["resources", "prompts", "completions"] {
+            if self.catalogue.servers().any(|server| server.capabilities[what].is_object()) {
+                capabilities[what] = json!({});
+            }
+        }
+        capabilities
+    }
+
+    /// A page of the tools.
+    async fn list_tools(&self, params: &Json) -> Result<Json, RpcError> {
+        let from = match &params["cursor"] {
+            Json::Null => 0,
+            cursor => cursor
+                .as_str()
+                .and_then(|cursor| cursor.parse().ok())
+                .ok_or_else(|| RpcError::params("the cursor is not one of ours"))?,
+        };
+        self.count_list();
+        if from == 0 {
+            self.catalogue.refresh(self.clock.elapsed_ms()).await;
+        }
+        let offered = self.catalogue.offered();
+        let shown: Vec<_> = offered.iter().map(|tool| &tool.definition).collect();
+        let page: Vec<_> = shown.iter().skip(from).take(PAGE).copied().collect();
+        let mut result = json!({"tools": page});
+        if from + PAGE < shown.len() {
+            result["nextCursor"] = (from + PAGE).to_string().into();
+        }
+        Ok(result)
+    }
+
+    /// The lists of all servers that have such a thing, one after the other. A server that does not answer has none.
+    async fn list_of_servers(&self, what: &str, key: &str) -> Json {
+        let capability = what.split('/').next().unwrap_or(what);
+        let method = format!("{what}/list");
+        let able = self.able(capability);
+        let lists = join_all(able.iter().map(|server| server.list_as(&method, key))).await;
+        let items: Vec<Json> = lists.into_iter().flatten().flatten().collect();
+        json!({ key: items })
+    }
+
+    /// The answer of the first server that has one.
+    async fn from_servers(&self, capability: &str, method: &str, params: &Json) -> Result<Json, RpcError> {
+        let mut plain = params.clone();
+        if let Some(object) = plain.as_object_mut() {
+            object.remove("_meta");
+        }
+        let mut problem = RpcError::no_method(method);
+        for server in self.able(capability) {
+            match server.request(method, plain.clone(), None).await {
+                Ok(result) => return Ok(result),
+                Err(failure) => problem = failure.to_rpc(),
+            }
+        }
+        Err(problem)
+    }
+
+    fn able(&self, capability: &str) -> Vec<Arc<McpServer>> {
+        self.catalogue.servers().filter(|server| server.capabilities[capability].is_object()).cloned().collect()
+    }
+}
+
+/// The result as its era has it: one that stands alone says that it is complete, and that nobody should keep it.
+pub(super) fn complete(era: Era, method: &str, mut result: Json) -> Json {
+    if era.is_alone() && result.is_object() {
+        if result.get("resultType").is_none() {
+            result["resultType"] = "complete".into();
+        }
+        let is_cacheable = matches!(method, "server/discover" | "resources/read") || method.ends_with("/list");
+        if is_cacheable {
+            result["ttlMs"] = 0.into();
+            result["cacheScope"] = "private".into();
+        }
+    }
+    result
+}
+
+fn server_info() -> Json {
+    json!({"name": "touchstone", "title": "Touchstone", "version": env!("CARGO_PKG_VERSION")})
+}

@@ -1,0 +1,262 @@
+//! MCP servers whose tools are offered: a command in the sandbox, or a service that speaks HTTP.
+//!
+//! A server is asked over a link, which only moves messages. It is started once; when it has ended, every call of its tools is
+//! answered with an error that says so.
+
+mod http_link;
+mod pending;
+mod stdio_link;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use scenario::evidence::ToolServerRecord;
+use scenario::spec::sections::ToolServer;
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+use super::protocol::{RpcError, notification};
+use super::service_client::ServicePlace;
+use http_link::HttpLink;
+use pending::Pending;
+pub use stdio_link::ServerPipe;
+use stdio_link::StdioLink;
+
+/// The version that we speak to servers.
+const VERSION: &str = "2025-11-25";
+/// How many pages of one list are read.
+const MOST_PAGES: usize = 100;
+/// How many tools of one server are read.
+const MOST_TOOLS: usize = 5_000;
+
+/// The way to an MCP server.
+pub enum ServerLink {
+    /// The standard input and output of a command.
+    Stdio(ServerPipe),
+    /// HTTP to a service, at this path.
+    Http(ServicePlace, String),
+}
+
+impl fmt::Debug for ServerLink {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Stdio(_) => "Stdio",
+            Self::Http(..) => "Http",
+        })
+    }
+}
+
+/// An MCP server that answered `tools/list`.
+#[derive(Debug)]
+pub struct McpServer {
+    /// Its declaration.
+    pub(super) declared: ToolServer,
+    link: Link,
+    /// What it can do, as it says.
+    pub(super) capabilities: Json,
+    program: Option<String>,
+    protocol: Option<String>,
+    ready_ms: u64,
+    /// Set when it says that its list changed, until the list was read again.
+    has_news: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+enum Link {
+    Stdio(StdioLink),
+    Http(HttpLink),
+}
+
+/// The reason why a server did not answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ServerFailure {
+    /// It answered with an error.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
+    /// It has ended.
+    #[error("the MCP server `{server}` has ended: {why}")]
+    Ended {
+        /// The server.
+        server: String,
+        /// What happened.
+        why: String,
+    },
+    /// It took too long.
+    #[error("the MCP server `{server}` did not answer within {seconds} s")]
+    TimedOut {
+        /// The server.
+        server: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// It broke the protocol.
+    #[error("the MCP server `{server}` {problem}")]
+    Broken {
+        /// The server.
+        server: String,
+        /// What it did.
+        problem: String,
+    },
+}
+
+/// An error that a server answered with.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    message: String,
+    error: RpcError,
+}
+
+impl ServerFailure {
+    /// The error of JSON-RPC that the agent gets.
+    pub(super) fn to_rpc(&self) -> RpcError {
+        match self {
+            Self::Refused(refusal) => refusal.error.clone(),
+            other => RpcError::internal(other.to_string()),
+        }
+    }
+
+    /// True when the server itself answered with an error.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+}
+
+/// Something that a server says about a request under way.
+pub(super) type Progress = mpsc::Sender<Json>;
+
+impl McpServer {
+    /// Begins to speak with a server, and waits until it answers `tools/list`. Returns its tools too.
+    ///
+    /// # Errors
+    ///
+    /// It does not, within the time that its declaration gives it.
+    pub async fn open(declared: ToolServer, link: ServerLink) -> Result<(Self, Vec<Json>), ServerFailure> {
+        let wait = declared.start_timeout.get();
+        let name = declared.server.to_string();
+        let too_late = || ServerFailure::TimedOut { server: name.clone(), seconds: wait.as_secs() };
+        timeout(wait, Self::greet(declared.clone(), link)).await.map_err(|_| too_late())?
+    }
+
+    async fn greet(declared: ToolServer, link: ServerLink) -> Result<(Self, Vec<Json>), ServerFailure> {
+        let began = Instant::now();
+        let has_news = Arc::new(AtomicBool::new(false));
+        let pending = Arc::new(Pending::new(declared.server.to_string(), Arc::clone(&has_news)));
+        let link = match link {
+            ServerLink::Stdio(pipe) => Link::Stdio(StdioLink::open(pipe, pending)),
+            ServerLink::Http(place, path) => Link::Http(HttpLink::new(place, path, pending)),
+        };
+        let mut server =
+            Self { declared, link, capabilities: Json::Null, program: None, protocol: None, ready_ms: 0, has_news };
+        let client = json!({"name": "touchstone", "version": env!("CARGO_PKG_VERSION")});
+        let greeting = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
+        let welcome = server.request("initialize", greeting, None).await?;
+        server.capabilities = welcome["capabilities"].clone();
+        server.protocol = welcome["protocolVersion"].as_str().map(str::to_owned);
+        server.program = program(&welcome["serverInfo"]);
+        if let Link::Http(link) = &server.link {
+            link.agreed(server.protocol.as_deref().unwrap_or(VERSION));
+        }
+        server.notify("notifications/initialized", json!({})).await?;
+        let tools = server.list("tools").await?;
+        server.ready_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok((server, tools))
+    }
+
+    /// Asks, and waits for the answer. Dropping this cancels the request.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Json,
+        progress: Option<Progress>,
+    ) -> Result<Json, ServerFailure> {
+        match &self.link {
+            Link::Stdio(link) => link.request(method, params, progress).await,
+            Link::Http(link) => link.request(method, params, progress).await,
+        }
+    }
+
+    async fn notify(&self, method: &str, params: Json) -> Result<(), ServerFailure> {
+        let message = notification(method, params);
+        match &self.link {
+            Link::Stdio(link) => link.send(&message).await,
+            Link::Http(link) => link.notify(&message).await,
+        }
+    }
+
+    /// Reads a whole list: `tools`, `resources`, `prompts`.
+    pub(super) async fn list(&self, what: &str) -> Result<Vec<Json>, ServerFailure> {
+        self.list_as(&format!("{what}/list"), what).await
+    }
+
+    /// Reads a whole list, by the method that gives it and the key that it stands under.
+    pub(super) async fn list_as(&self, method: &str, key: &str) -> Result<Vec<Json>, ServerFailure> {
+        self.has_news.store(false, Ordering::Release);
+        let mut items = Vec::new();
+        let mut params = json!({});
+        for _ in 0..MOST_PAGES {
+            let mut page = self.request(method, params, None).await?;
+            match page.get_mut(key).map(Json::take) {
+                Some(Json::Array(more)) => items.extend(more),
+                _ => return Err(self.broken(&format!("answered `{method}` without `{key}`"))),
+            }
+            match page["nextCursor"].as_str() {
+                Some(cursor) if items.len() < MOST_TOOLS => params = json!({"cursor": cursor}),
+                _ => break,
+            }
+        }
+        items.truncate(MOST_TOOLS);
+        Ok(items)
+    }
+
+    /// The same within a time.
+    pub(super) async fn list_within(&self, what: &str, wait: Duration) -> Result<Vec<Json>, ServerFailure> {
+        let server = self.declared.server.to_string();
+        let too_late = || ServerFailure::TimedOut { server, seconds: wait.as_secs() };
+        timeout(wait, self.list(what)).await.map_err(|_| too_late())?
+    }
+
+    fn broken(&self, problem: &str) -> ServerFailure {
+        ServerFailure::Broken { server: self.declared.server.to_string(), problem: problem.to_owned() }
+    }
+
+    /// True when it said that its list changed.
+    pub(super) fn has_news(&self) -> &Arc<AtomicBool> {
+        &self.has_news
+    }
+
+    /// Why it answers no more; `None` while it does.
+    pub(super) fn ended(&self) -> Option<String> {
+        match &self.link {
+            Link::Stdio(link) => link.ended(),
+            Link::Http(_) => None,
+        }
+    }
+
+    /// What is kept about it; `hidden` are the tools that it has and that are not offered.
+    pub(super) fn record(&self, hidden: Vec<String>) -> ToolServerRecord {
+        ToolServerRecord {
+            name: self.declared.server.to_string(),
+            program: self.program.clone(),
+            protocol: self.protocol.clone(),
+            ready_ms: self.ready_ms,
+            hidden,
+            ended: self.ended(),
+            stderr: String::new(),
+        }
+    }
+}
+
+/// Name and version of a program, in one line.
+fn program(info: &Json) -> Option<String> {
+    let name = info["name"].as_str()?;
+    let line = match info["version"].as_str() {
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
+    };
+    Some(scenario::untrusted::line(&line, 200))
+}

@@ -1,0 +1,134 @@
+//! HTTP to a service inside the sandbox.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+
+use crate::dial::Dial;
+
+/// How large an answer may be: 8 MiB.
+const ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// How many idle connections are kept for later requests.
+const IDLE: usize = 8;
+
+/// Where a service is inside the sandbox.
+#[derive(Debug, Clone)]
+pub struct ServicePlace {
+    /// Its name.
+    pub name: String,
+    /// Connects to its address.
+    pub dial: Arc<dyn Dial>,
+    /// Its port.
+    pub port: u16,
+}
+
+/// Sends requests to a service, over connections that are used again.
+pub(super) struct ServiceClient {
+    place: ServicePlace,
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(super) struct ServiceAnswer {
+    /// Its status.
+    pub(super) status: StatusCode,
+    /// Its body.
+    pub(super) body: Bytes,
+}
+
+/// The reason why a service did not answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServiceFailure {
+    #[error("no connection ({0})")]
+    Connect(#[source] io::Error),
+    #[error("the connection broke ({0})")]
+    Broke(#[from] hyper::Error),
+    #[error("its answer is not read to the end ({0})")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl ServiceClient {
+    pub(super) fn new(place: ServicePlace) -> Self {
+        Self { place, idle: Mutex::default() }
+    }
+
+    /// The `Host` of requests.
+    pub(super) fn host(&self) -> String {
+        match self.place.port {
+            80 => self.place.name.clone(),
+            port => format!("{}:{port}", self.place.name),
+        }
+    }
+
+    /// Sends a request, and reads the answer to its end.
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<ServiceAnswer, ServiceFailure> {
+        let (sender, response) = self.begin(request).await?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES).collect().await.map_err(ServiceFailure::Body)?.to_bytes();
+        self.keep(sender);
+        Ok(ServiceAnswer { status: head.status, body })
+    }
+
+    /// Sends a request, and waits for the head of its answer. The sender must live until the body was read.
+    pub(super) async fn begin(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ServiceFailure> {
+        while let Some(mut sender) = self.take() {
+            // One that the service has closed meanwhile sent nothing, and another is tried.
+            if sender.ready().await.is_ok() {
+                match sender.try_send_request(request.clone()).await {
+                    Ok(response) => return Ok((sender, response)),
+                    Err(mut failed) => match failed.take_message() {
+                        Some(_) => continue,
+                        None => return Err(failed.into_error().into()),
+                    },
+                }
+            }
+        }
+        let stream = self.place.dial.dial(self.place.port).await.map_err(ServiceFailure::Connect)?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // It ends when the sender is dropped.
+        tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        let response = sender.send_request(request).await?;
+        Ok((sender, response))
+    }
+
+    fn take(&self) -> Option<SendRequest<Full<Bytes>>> {
+        let mut idle = self.idle();
+        idle.retain(|sender| !sender.is_closed());
+        idle.pop()
+    }
+
+    fn keep(&self, sender: SendRequest<Full<Bytes>>) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE && !sender.is_closed() {
+            idle.push(sender);
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<SendRequest<Full<Bytes>>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ServiceClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServiceClient").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// The value of a header that is text.
+pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
