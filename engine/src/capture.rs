@@ -41,6 +41,17 @@ impl Capture {
         self.printed
     }
 
+    /// What was kept until now, without what may be the beginning of a secret.
+    pub(crate) fn so_far(&self) -> Captured {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        if self.dropped == 0 {
+            let all: Vec<u8> = self.head.iter().copied().chain(tail).collect();
+            return Captured { head: text(&all), tail: None, dropped_bytes: 0 };
+        }
+        Captured { head: text(&self.head), tail: Some(text(&tail)), dropped_bytes: self.dropped }
+    }
+
     /// What was kept, and how often each secret was in it.
     pub(crate) fn finish(mut self) -> (Captured, Vec<(String, u64)>) {
         let rest = self.redactor.finish();

@@ -7,6 +7,7 @@ use gateways::Gateway;
 use gateways::api::ApiGateway;
 use gateways::faults::{FaultEngine, LostService};
 use gateways::model::ModelGateway;
+use gateways::tools::ToolGateway;
 use scenario::evidence::{Evidence, Fired};
 use serde_json::Value as Json;
 
@@ -20,6 +21,8 @@ pub(crate) struct GatewayList {
     api: Arc<ApiGateway>,
     /// The model, whose limits end the agent.
     model: Option<Arc<ModelGateway>>,
+    /// The tools, whose limits do too.
+    tools: Option<Arc<ToolGateway>>,
 }
 
 impl GatewayList {
@@ -34,7 +37,19 @@ impl GatewayList {
         all.extend(faults.iter().map(|faults| Arc::<FaultEngine>::clone(faults) as Arc<dyn Gateway>));
         all.push(Arc::<ApiGateway>::clone(&api));
         all.extend(model.iter().map(|model| Arc::<ModelGateway>::clone(model) as Arc<dyn Gateway>));
-        Self { all, faults, api, model }
+        Self { all, faults, api, model, tools: None }
+    }
+
+    /// Adds the tools, whose servers are started when everything else is there. Their calls get their places among those of the
+    /// model, so that they are recorded after it.
+    pub(crate) fn add_tools(&mut self, tools: Arc<ToolGateway>) {
+        self.all.push(Arc::<ToolGateway>::clone(&tools) as Arc<dyn Gateway>);
+        self.tools = Some(tools);
+    }
+
+    /// The faults of the scenario, if it has any.
+    pub(crate) fn faults(&self) -> Option<&Arc<FaultEngine>> {
+        self.faults.as_ref()
     }
 
     /// The agent is about to start.
@@ -68,11 +83,23 @@ impl GatewayList {
         self.all.iter().for_each(|gateway| gateway.record(evidence));
     }
 
-    /// Waits for a limit of the model to fire; it may never do.
+    /// Waits for a limit of the model or the tools to fire; it may never do.
     pub(crate) async fn limit_fired(&self) -> Fired {
-        match &self.model {
-            Some(model) => model.limit_fired().await,
-            None => std::future::pending().await,
+        let of_model = async {
+            match &self.model {
+                Some(model) => model.limit_fired().await,
+                None => std::future::pending().await,
+            }
+        };
+        let of_tools = async {
+            match &self.tools {
+                Some(tools) => tools.limit_fired().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            fired = of_model => fired,
+            fired = of_tools => fired,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::run::activity::KnownOfServices;
 use crate::run::databases::TablesOfServices;
 use crate::run::diffs::Texts;
 use crate::run::image::ImageState;
+use crate::run::tools::ToolServers;
 use crate::run::world_faults::SandboxChanger;
 use crate::services::{Baseline, Forwards, LiveServices};
 use crate::snapshot::Snapshot;
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) services: LiveServices,
     /// Its gateways: mocks, names, the way out, the model, the API of its own sandbox, recorded databases.
     pub(crate) gateways: GatewayList,
+    /// The MCP servers that run as commands in the sandbox.
+    pub(crate) tool_servers: ToolServers,
     /// Writes to databases, where they are recorded.
     pub(crate) recorder: Arc<Recorder>,
     /// Changes the sandbox while the agent acts, where faults of it do that.

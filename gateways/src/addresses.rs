@@ -8,6 +8,8 @@ pub const MODEL: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 1);
 pub const TOUCHSTONE: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 2);
 /// Where the egress gateway listens.
 pub const EGRESS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 3);
+/// Where the tool gateway listens.
+pub const TOOLS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 4);
 /// Where names are looked up.
 pub const DNS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 53);
 

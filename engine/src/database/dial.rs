@@ -13,6 +13,22 @@ use crate::door::Door;
 #[derive(Debug)]
 pub(crate) struct ThroughDoor(pub(crate) Door);
 
+/// Connects to an address behind a door.
+#[derive(Debug)]
+pub(crate) struct ToAddress {
+    /// The door.
+    pub(crate) door: Door,
+    /// The address.
+    pub(crate) address: Ipv4Addr,
+}
+
+#[async_trait]
+impl Dial for ToAddress {
+    async fn dial(&self, port: u16) -> io::Result<TcpStream> {
+        self.door.connect(SocketAddr::from((self.address, port))).await.map_err(io::Error::other)
+    }
+}
+
 #[async_trait]
 impl Dial for ThroughDoor {
     async fn dial(&self, port: u16) -> io::Result<TcpStream> {

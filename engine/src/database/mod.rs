@@ -27,7 +27,7 @@ pub use scenario::spec::sections::Database;
 pub(crate) use cell::{Cell, Kind, hexadecimal};
 pub(crate) use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, Environment};
-pub(crate) use dial::ThroughDoor;
+pub(crate) use dial::{ThroughDoor, ToAddress};
 pub use error::{DatabaseError, Refusal};
 pub use gateways::dial::Dial;
 pub use readiness::{NotReady, Readiness, ReadinessError, ready};

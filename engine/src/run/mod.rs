@@ -21,6 +21,7 @@ mod setup;
 mod supported;
 mod task;
 mod teardown;
+pub(crate) mod tools;
 pub(crate) mod world_faults;
 
 pub use supported::{Uploads, unsupported};
@@ -361,6 +362,7 @@ fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>
         evidence.audit = Some(Vec::new());
     }
     world.gateways.record(evidence);
+    world.tool_servers.record(evidence);
     if commands {
         evidence.audit.get_or_insert_default().extend(world.commands.events());
     }

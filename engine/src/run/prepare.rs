@@ -20,8 +20,9 @@ use scenario::spec::sections::{AgentKind, Chaos};
 use super::gateways::{Opened, Shared};
 use super::image::ImageState;
 use super::network::Network;
+use super::tools::ToolServers;
 use super::world_faults::SandboxChanger;
-use super::{Times, attacks, mocks, setup};
+use super::{Times, attacks, mocks, setup, tools};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
 use crate::command_log::CommandLog;
@@ -166,6 +167,7 @@ async fn build(
     let Opened { api, model, mut variables } = opened;
     let recorder = Arc::new(std::mem::take(&mut forwards.recorder));
     let changer = (!chaos.file_faults.is_empty()).then_some(changer);
+    variables.extend(tools::variables(attempt.spec));
     let gateways = gateway_list(mocks, &network, &recorder, faults, (api, model));
     if let Some(clock) = &fake_clock {
         variables.extend(clock.of_sandbox(sandbox.door()).await?);
@@ -179,6 +181,7 @@ async fn build(
         limits,
         services,
         gateways,
+        tool_servers: ToolServers::default(),
         recorder,
         changer,
         clock,
@@ -210,8 +213,11 @@ async fn furnish(
         world.agent = Some(uploaded::install(&world, attempt, snapshot).await?);
     }
     step.is("setup");
+    tools::configure(&world, attempt.spec).await?;
     setup::apply(&world, attempt).await?;
     attacks::plant(&world, attempt).await?;
+    step.is("the tools");
+    tools::serve(&mut world, attempt).await?;
     step.is("the baseline");
     world.before = look(&world, attempt, times.now(attempt)).await?;
     if let Some(changer) = &world.changer {

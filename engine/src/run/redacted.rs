@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gateways::http_mock::LONGEST_METHOD;
 use gateways::redact::Redactor;
-use scenario::evidence::{Answer, AuditEvent, Body, Datum, Evidence, Exchange, SqlAnswer};
+use scenario::evidence::{Answer, AuditEvent, Body, Datum, Evidence, Exchange, SqlAnswer, ToolRecord};
 use serde_json::Value as Json;
 
 use crate::attempt::Attempt;
@@ -29,6 +29,7 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         limits,
         faults,
         replay,
+        tools,
         // `capture.rs` took secrets out of the output while it came.
         agent: _,
         baseline: _,
@@ -68,6 +69,32 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
     calls.for_each(|call| redactor.redact(call));
     for fired in limits {
         redactor.redact(&mut fired.detail);
+    }
+    if let Some(tools) = tools {
+        redact_tools(tools, &redactor);
+    }
+}
+
+/// Tools come from servers in the sandbox, which know its secrets.
+fn redact_tools(tools: &mut ToolRecord, redactor: &Redactor) {
+    for tool in &mut tools.definitions {
+        redactor.redact(&mut tool.name);
+        if !redactor.is_empty() {
+            let text = redactor.text(&tool.definition.to_string());
+            tool.definition = serde_json::from_str(&text).unwrap_or_default();
+        }
+    }
+    for change in &mut tools.changes {
+        redactor.redact(&mut change.tool);
+    }
+    for server in &mut tools.servers {
+        let ended = server.ended.iter_mut().chain(&mut server.program).chain(&mut server.hidden);
+        ended.for_each(|text| redactor.redact(text));
+    }
+    tools.misses.iter_mut().for_each(|miss| redactor.redact(miss));
+    for client in &mut tools.clients {
+        redactor.redact(&mut client.name);
+        redactor.redact(&mut client.version);
     }
 }
 

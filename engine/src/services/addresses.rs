@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use gateways::addresses::{DOMAIN, EGRESS, MODEL, TOUCHSTONE};
+use gateways::addresses::{DOMAIN, EGRESS, MODEL, TOOLS, TOUCHSTONE};
 use scenario::spec::Spec;
 use scenario::spec::sections::{Service, ServiceKind};
 
@@ -90,6 +90,7 @@ impl Addresses {
         let mut names = self.hosts(spec);
         let gateways = [("touchstone", TOUCHSTONE), ("egress", EGRESS)].into_iter();
         let gateways = gateways.chain(spec.model.is_some().then_some(("model", MODEL)));
+        let gateways = gateways.chain((!spec.tools.is_empty()).then_some(("tools", TOOLS)));
         names.extend(gateways.map(|(name, address)| (format!("{name}{DOMAIN}"), address)));
         names.push(("localhost".to_owned(), Ipv4Addr::LOCALHOST));
         names
