@@ -48,7 +48,11 @@ impl FaultMode for ToolMode {
             | Self::ConnectionRefused(_)
             | Self::HtmlErrorPage(_)
             | Self::Unauthorized(_)
-            | Self::RateLimit(_) => false,
+            | Self::RateLimit(_)
+            | Self::ToolError(_)
+            | Self::Vanish(_)
+            | Self::SessionLost(_)
+            | Self::ListHang(_) => false,
             Self::Slow(_)
             | Self::Truncated(_)
             | Self::Empty(_)
@@ -58,7 +62,9 @@ impl FaultMode for ToolMode {
             | Self::DropFields(_)
             | Self::SchemaViolation(_)
             | Self::LargeResponse(_)
-            | Self::Dribble(_) => true,
+            | Self::Dribble(_)
+            | Self::RugPull(_)
+            | Self::SlowProgress(_) => true,
         }
     }
 

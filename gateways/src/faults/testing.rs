@@ -28,6 +28,7 @@ pub(crate) fn engine_at(faults: &str, seed: u64, clock: Arc<Clock>) -> FaultEngi
          network: {{egress: {{allow: ['*.example.com']}}}}\n\
          services: [{{name: shop, type: http_mock, ports: [80], routes: [{{path: /orders}}, {{method: POST, path: /refunds}}]}}, \
          {{name: mail, type: http_mock}}, {{name: db, image: postgres}}]\n\
+         tools: [{{name: shopping_list, mock: {{unknown: empty}}}}]\n\
          chaos: {{{faults}}}\n\
          invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
     );

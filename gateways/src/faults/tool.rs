@@ -19,6 +19,8 @@ pub(super) struct ToolRule {
     hits_connections: bool,
     /// True when it gives answers that were given before.
     remembers: bool,
+    /// True when it is about tools of the gateway, and about no service and host.
+    is_for_tools_only: bool,
 }
 
 /// The rules of a spec.
@@ -35,6 +37,7 @@ pub(super) fn rules(faults: &[ToolFault]) -> impl Iterator<Item = Rule<ToolRule,
                 ToolMode::WrongEntity(wrong) => wrong.from.is_none(),
                 _ => false,
             },
+            is_for_tools_only: fault.mode.is_for_tools_only(),
         },
         trigger: fault.trigger.clone(),
         mode: fault.mode.clone(),
@@ -45,7 +48,7 @@ impl ToolRule {
     /// Tells if this request is one of its calls, whose route is `service:METHOD /path`.
     pub(super) fn is_about_request(&self, service: &str, route: &str, url: &str) -> bool {
         let matches = |matcher: &ToolMatcher| is_of_kind(matcher, service) && matcher.matches(service, route, url);
-        !self.counts_connections && self.matcher.as_ref().is_some_and(matches)
+        !self.counts_connections && !self.is_for_tools_only && self.matcher.as_ref().is_some_and(matches)
     }
 
     fn is_about_connection(&self, service: &str) -> bool {
@@ -59,9 +62,8 @@ impl ToolRule {
     }
 
     fn may_be_about(&self, service: &str) -> bool {
-        self.matcher
-            .as_ref()
-            .is_some_and(|matcher| is_of_kind(matcher, service) && matcher.may_be_about_service(service))
+        let is_about = |matcher: &ToolMatcher| is_of_kind(matcher, service) && matcher.may_be_about_service(service);
+        !self.is_for_tools_only && self.matcher.as_ref().is_some_and(is_about)
     }
 }
 

@@ -82,10 +82,10 @@ codes! {
     /// Write `\{{` for braces that should stay as they are (`\\{{` inside double quotes). The same code stands for a
     /// secret that a key names without braces.
     InvalidTemplate = "invalid-template", Error;
-    /// A service that is not declared under `services`.
+    /// A service that is not declared under `services`, or a `tool` of a fault that is neither a service nor a route nor a tool.
     UnknownService = "unknown-service", Error;
     /// A service of another kind than the one needed: SQL needs a Postgres or MySQL container, assertions on requests
-    /// need an `http_mock`.
+    /// need an `http_mock`. The same code stands for faults of tools at services, and of services at tools.
     WrongServiceKind = "wrong-service-kind", Error;
     /// Requests to this service are asked for but not kept. A mock keeps them with `record: true`. Those to a container are
     /// never kept, so `http_except` must allow it, or a mock must stand for it.
@@ -102,6 +102,11 @@ codes! {
     WeightSum = "weight-sum", Error;
     /// A route that can never answer, because an earlier one takes every request that it would.
     UnreachableRoute = "unreachable-route", Error;
+    /// A rule of a mocked tool that can never answer: an earlier one takes every call that it would, or `input_schema` refuses the
+    /// arguments that it waits for.
+    UnreachableRule = "unreachable-rule", Error;
+    /// An argument that the `input_schema` of its tool does not have.
+    UnknownArgument = "unknown-argument", Error;
     /// `input_from` names nothing that exists.
     UnknownInput = "unknown-input", Error;
     /// The plan has no scenario or more than 10,000.

@@ -65,9 +65,9 @@ fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnosti
     let (findings, references) = reader.finish();
     let spec = match sections {
         Some(sections) => {
-            let spec = Spec { digest: digest(&root), sections };
+            let spec = with_services_of_tools(Spec { digest: digest(&root), sections });
             diagnostics.extend(validate(&spec, &root, &references, bundle, &Holes::default()));
-            Some(with_services_of_tools(spec))
+            Some(spec)
         }
         None => {
             diagnostics.extend(read_the_rest(&root, &findings, bundle));
@@ -92,7 +92,7 @@ fn read_the_rest(root: &Node, findings: &[Diagnostic], bundle: Option<&Bundle>) 
     let sections = Sections::read(&rest, &mut reader);
     let (_, references) = reader.finish();
     sections.map_or_else(Vec::new, |sections| {
-        let spec = Spec { digest: String::new(), sections };
+        let spec = with_services_of_tools(Spec { digest: String::new(), sections });
         validate(&spec, &rest, &references, bundle, &holes)
     })
 }

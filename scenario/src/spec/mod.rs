@@ -177,6 +177,12 @@ impl Sections {
         self.services.iter().find(|service| service.name().as_str() == name)
     }
 
+    /// The services that `services` declares. Images that serve tools are behind them.
+    pub(crate) fn declared_services(&self) -> &[Service] {
+        let images = self.tools.servers().filter(|server| server.image.is_some()).count();
+        &self.services[..self.services.len().saturating_sub(images)]
+    }
+
     /// How many scenarios of an experiment may run at once, if the spec says so: `parallelism.max_concurrent` and
     /// `resources.concurrency_limit` both have to hold.
     #[must_use]

@@ -15,6 +15,8 @@ use super::yaml::{Entry, Kind, Limits, Node, Span, parse};
 const STAND_IN: &str = "version: 1\nid: x\nbase: x\ntask: {prompt: x}\n";
 /// What stands for a broken service: something that every rule accepts.
 const SERVICE: &str = "{name: x-hole, type: http_mock, record: true, ports: [1]}";
+/// The same for a broken tool.
+const TOOL: &str = "{name: x-hole, mock: {}}";
 
 /// What was taken out of a spec.
 #[derive(Debug, Default)]
@@ -24,6 +26,11 @@ pub(crate) struct Holes {
     /// The indices of services that are replaced, and the names of those that have one.
     services: HashSet<usize>,
     service_names: HashSet<String>,
+    /// The indices of tools that are replaced, and the names of those that have one.
+    tools: HashSet<usize>,
+    tool_names: HashSet<String>,
+    /// True when a server of tools is replaced, so that any tool may be there.
+    has_broken_server: bool,
     /// Invariants that are gone.
     invariants: HashSet<String>,
 }
@@ -39,6 +46,11 @@ impl Holes {
         self.has_section("services") || self.service_names.contains(name)
     }
 
+    /// Whether a tool of this name may be there, broken.
+    pub(crate) fn may_have_tool(&self, name: &str) -> bool {
+        self.has_section("tools") || self.has_broken_server || self.tool_names.contains(name)
+    }
+
     /// Whether any invariant is missing.
     pub(crate) fn has_broken_invariant(&self) -> bool {
         !self.invariants.is_empty() || self.has_section("invariants")
@@ -49,6 +61,12 @@ impl Holes {
         match path.segments() {
             [Segment::Key(section), Segment::Index(index), ..] if section == "services" => {
                 self.services.contains(index)
+            }
+            [Segment::Key(section), Segment::Index(index), ..] if section == "tools" => self.tools.contains(index),
+            [Segment::Key(section), Segment::Key(list), Segment::Index(index), ..]
+                if section == "tools" && list == "list" =>
+            {
+                self.tools.contains(index) || self.has_section(section)
             }
             [Segment::Key(section), ..] => self.has_section(section),
             _ => false,
@@ -82,6 +100,14 @@ fn dig(root: &mut Node, path: &Path, holes: &mut Holes) {
                 rename(service, &format!("x-hole-{index}"));
             }
         }
+        [Segment::Key(section), Segment::Index(index), ..] if section == "tools" => {
+            replace_tool(value_of(root, section), *index, holes);
+        }
+        [Segment::Key(section), Segment::Key(list), Segment::Index(index), ..]
+            if section == "tools" && list == "list" =>
+        {
+            replace_tool(value_of(root, section).and_then(|tools| value_of(tools, list)), *index, holes);
+        }
         [Segment::Key(section), Segment::Key(name), ..] if section == "invariants" => {
             holes.invariants.insert(name.clone());
             if let Some(entries) = entries(root, section) {
@@ -98,6 +124,22 @@ fn dig(root: &mut Node, path: &Path, holes: &mut Holes) {
     }
 }
 
+/// Puts something in the place of a broken tool, and remembers which tools and which service it may have been.
+fn replace_tool(list: Option<&mut Node>, index: usize, holes: &mut Holes) {
+    let Some(Kind::List(items)) = list.map(|list| &mut list.kind) else { return };
+    let Some(tool) = items.get_mut(index) else { return };
+    if !holes.tools.insert(index) {
+        return;
+    }
+    let scalar = |key: &str| tool.get(key).and_then(Node::scalar).map(ToOwned::to_owned);
+    let (name, server) = (scalar("name"), scalar("server"));
+    holes.has_broken_server |= name.is_none() || server.is_some();
+    holes.tool_names.extend(name);
+    holes.service_names.extend(server);
+    tool.kind = stand_in(TOOL, tool.span);
+    rename(tool, &format!("x-hole-{index}"));
+}
+
 /// Puts something in the place of sections that must be there.
 fn fill(root: &mut Node, holes: &mut Holes) {
     let span = root.span;
@@ -112,22 +154,22 @@ fn fill(root: &mut Node, holes: &mut Holes) {
 }
 
 fn entries<'a>(root: &'a mut Node, section: &str) -> Option<&'a mut Vec<Entry>> {
-    match &mut section_of(root, section)?.kind {
+    match &mut value_of(root, section)?.kind {
         Kind::Map(entries) => Some(entries),
         _ => None,
     }
 }
 
 fn item<'a>(root: &'a mut Node, section: &str, index: usize) -> Option<&'a mut Node> {
-    match &mut section_of(root, section)?.kind {
+    match &mut value_of(root, section)?.kind {
         Kind::List(items) => items.get_mut(index),
         _ => None,
     }
 }
 
-fn section_of<'a>(root: &'a mut Node, section: &str) -> Option<&'a mut Node> {
-    match &mut root.kind {
-        Kind::Map(entries) => entries.iter_mut().find(|entry| entry.key == section).map(|entry| &mut entry.value),
+fn value_of<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+    match &mut node.kind {
+        Kind::Map(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value),
         _ => None,
     }
 }

@@ -89,9 +89,53 @@ fn hostile_specs_are_refused_or_read_in_bounded_time() {
         format!("invariants: {{x: {{description: x, check: {{type: file_exists, path: '{}'}}}}}}", "{".repeat(100_000)),
         format!("invariants: {{x: {{description: x, check: {{type: http_mock_assertions, service: x, assertions: [{}]}}}}}}", list(900, &|n| format!("{{field: request_count, matches: '{n}a{{50}}'}}, "))),
         "invariants: {x: {description: x, check: {type: file_content, path: x, pattern: '((a{1,100}){1,100}){1,100}'}}}".to_owned(),
+        format!("{INVARIANTS}x-names: &names [{}]\ntools: [{}]\nchaos: {{tool_faults: [{}]}}", list(900, &|n| format!("n{n}, ")), list(200, &|n| format!("{{server: s{n}, command: [x], prefix: p{n}, tools: *names}}, ")), list(900, &|n| format!("{{tool: '*x{n}', mode: vanish}}, "))),
+        format!("{INVARIANTS}tools: [{{name: x, input_schema: {{type: object, properties: {{{}}}}}, mock: {{rules: [{}]}}}}]", list(900, &|n| format!("a{n}: {{type: string}}, ")), list(900, &|n| format!("{{match: {{a{n}: x}}, times: 1, return: x}}, "))),
     ] {
         survive(&spec(&more));
     }
+}
+
+/// Findings about tools and faults of them.
+fn findings(more: &str) -> Vec<(&'static str, String)> {
+    let found = load(&spec(&format!("{INVARIANTS}{more}")), None).diagnostics;
+    found.iter().map(|finding| (finding.code.name(), finding.path.to_string())).collect()
+}
+
+#[test]
+fn faults_may_name_what_a_broken_tool_may_be() {
+    let faults = "chaos: {tool_faults: [{tool: note, mode: vanish}, {tool: nota, mode: vanish}]}";
+    let broken = findings(&format!("tools: [{{name: note, timeout: 5, mock: {{}}}}]\n{faults}"));
+    let expected = [("invalid-value", "tools[0].timeout"), ("unknown-service", "chaos.tool_faults[1].tool")];
+    assert_eq!(broken, expected.map(|(code, path)| (code, path.to_owned())));
+    let broken = findings(&format!("tools: {{list: [{{server: notes, command: 5}}]}}\n{faults}"));
+    assert_eq!(broken, [("wrong-type", "tools.list[0].command".to_owned())], "a server may have any tool");
+}
+
+#[test]
+fn faults_may_name_any_tool_of_a_server_without_a_list() {
+    let faults = |tool: &str| format!("chaos: {{tool_faults: [{{tool: '{tool}', mode: vanish}}]}}");
+    let open = "tools: [{server: fs, command: [x], prefix: fs_}]";
+    for tool in ["fs_read", "fs_*", "*"] {
+        assert_eq!(findings(&format!("{open}\n{}", faults(tool))), [], "{tool}");
+    }
+    for tool in ["fs_", "read", "fs"] {
+        let found = findings(&format!("{open}\n{}", faults(tool)));
+        assert_eq!(found, [("unknown-service", "chaos.tool_faults[0].tool".to_owned())], "{tool}");
+    }
+    let listed = "tools: [{server: fs, command: [x], tools: [files.read, 'files/write']}]";
+    for tool in ["files.read", "files.*", "*write"] {
+        assert_eq!(findings(&format!("{listed}\n{}", faults(tool))), [], "{tool}");
+    }
+}
+
+#[test]
+fn an_image_that_serves_tools_is_a_service_for_rules() {
+    let text = "tools: [{server: fs, image: 'fs:1', port: 9000}]\nsetup: {env: {PORT: '{{ services.fs.port }}'}}\n\
+                chaos: {network_faults: [{mode: latency, services: [fs]}]}";
+    assert_eq!(findings(text), []);
+    let twice = "tools: [{server: db, image: 'fs:1'}]\nservices: [{name: db, image: redis}]";
+    assert_eq!(findings(twice), [("duplicate-name", "tools[0].server".to_owned())]);
 }
 
 #[test]

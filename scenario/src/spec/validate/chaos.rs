@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use super::egress_hosts::check_host;
 use super::rules::Rules;
+use super::tool_names::{self, Reach};
 use super::{chaos_attacks, network_faults, service_faults, world_faults};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::{alternatives, did_you_mean};
 use crate::spec::sections::{Chaos, ChaosCell, Service, ToolFault, ToolMode, ToolTarget, Trigger, WrongData};
+use crate::spec::shape::MOST_ENTRIES;
 use crate::spec::{ToolMatcher, host_of_tool, is_route_glob};
 
+/// Services, routes and tools of which a message lists no more than this.
+const MOST_KNOWN: usize = 12;
 /// The services that `tool_faults` can hit.
 const SPEAKS_HTTP: &str = "`http_mock` and no container that may speak HTTP";
 
@@ -55,10 +59,7 @@ fn check_faults(rules: &mut Rules<'_>, chaos: &Chaos) {
     for (index, fault) in chaos.tool_faults.iter().enumerate() {
         let mut list = rules.at("tool_faults");
         let mut rules = list.index(index);
-        match host_of_tool(fault.target.tool.as_str()) {
-            Some(host) => check_host(&mut rules, host),
-            None => check_target(&mut rules, &fault.target, SPEAKS_HTTP, |service| fault.may_hit(service)),
-        }
+        check_place(&mut rules, fault);
         check_connections(&mut rules, fault);
         check_tool_mode(&mut rules, &fault.mode);
         check_trigger(&mut rules, &fault.trigger);
@@ -90,17 +91,35 @@ fn check_profile(rules: &mut Rules<'_>, chaos: &Chaos) {
     }
 }
 
-/// A rule is about a service that it can hit.
+/// A rule is about a service, a tool or a host, and its mode is too.
+fn check_place(rules: &mut Rules<'_>, fault: &ToolFault) {
+    let target = &fault.target;
+    let host = host_of_tool(target.tool.as_str());
+    let names_tool = |matcher: ToolMatcher| tool_names::names_tool(rules, target, &matcher);
+    if let Some(host) = host
+        && !ToolMatcher::new(target).is_some_and(names_tool)
+    {
+        check_host(rules, host);
+        return tool_names::check_mode(rules, fault, Reach { services: true, tools: false });
+    }
+    let may_hit = |service: &Service| fault.mode.is_for_tools_only() || fault.may_hit(service);
+    if let Some(reach) = check_target(rules, target, SPEAKS_HTTP, may_hit) {
+        tool_names::check_mode(rules, fault, reach);
+    }
+}
+
+/// A rule is about a tool, or about a service that it can hit. Comes to what it is about, unless that is reported or not known.
 pub(super) fn check_target(
     rules: &mut Rules<'_>,
     target: &ToolTarget,
     wanted: &str,
     may_hit: impl Fn(&Service) -> bool,
-) {
+) -> Option<Reach> {
     let spec = rules.spec;
     let Some(matcher) = ToolMatcher::new(target) else {
         let message = format!("`{}` is no glob", target.tool);
-        return rules.at("tool").report(Code::InvalidValue, message, None);
+        rules.at("tool").report(Code::InvalidValue, message, None);
+        return None;
     };
     let tool = target.tool.as_str();
     let is_about = |service: &Service| match is_route_glob(tool) {
@@ -109,21 +128,42 @@ pub(super) fn check_target(
         false => matcher.is_about(service.name(), "", ""),
     };
     let found: Vec<_> = spec.services.iter().filter(|service| is_about(service)).collect();
+    let reach = Reach { services: !found.is_empty(), tools: tool_names::names_tool(rules, target, &matcher) };
+    if reach.tools {
+        tool_names::check_url(rules, target, reach);
+        return Some(reach);
+    }
     if found.is_empty() {
-        if rules.holes.may_have_service(tool.split(':').next().unwrap_or(tool)) {
-            return;
+        if !rules.holes.may_have_service(tool.split(':').next().unwrap_or(tool)) {
+            report_unknown(rules, tool);
         }
-        let known = tools_of(spec.services.iter());
-        let help = did_you_mean(tool, known.iter().map(String::as_str)).unwrap_or_else(|| match known.is_empty() {
-            true => "declare the service under `services`".to_owned(),
-            false => format!("known here: {}", alternatives(known.iter().map(String::as_str)).replace(" or ", " and ")),
-        });
-        let message = format!("`{tool}` is no service and no route of one");
-        return rules.at("tool").report(Code::UnknownService, message, Some(&help));
+        return None;
     }
     if !found.iter().any(|service| may_hit(service)) {
         report_untouched(rules, tool, wanted, &found);
+        return None;
     }
+    Some(reach)
+}
+
+/// Reports a rule that names nothing that the spec has.
+fn report_unknown(rules: &mut Rules<'_>, tool: &str) {
+    let spec = rules.spec;
+    let known: Vec<_> = tools_of(spec.services.iter()).chain(spec.tools.known_names().take(MOST_ENTRIES)).collect();
+    let help = tool_names::server_help(rules, tool)
+        .or_else(|| did_you_mean(tool, known.iter().map(String::as_str)))
+        .unwrap_or_else(|| match known.is_empty() {
+            true => "declare the service under `services`".to_owned(),
+            false => {
+                let shown = known.iter().take(MOST_KNOWN).map(String::as_str);
+                format!("known here: {}", alternatives(shown).replace(" or ", " and "))
+            }
+        });
+    let message = match spec.tools.is_empty() {
+        true => format!("`{tool}` is no service and no route of one"),
+        false => format!("`{tool}` is no service, no route of one, and no tool"),
+    };
+    rules.at("tool").report(Code::UnknownService, message, Some(&help));
 }
 
 /// Reports a rule that names services and can hit none of them.
@@ -160,12 +200,12 @@ pub(super) fn routes_of(service: &Service) -> impl Iterator<Item = (String, Stri
     })
 }
 
-fn tools_of<'a>(services: impl Iterator<Item = &'a Service>) -> Vec<String> {
+fn tools_of<'a>(services: impl Iterator<Item = &'a Service>) -> impl Iterator<Item = String> {
     let names = |service: &'a Service| {
         let routes = routes_of(service).map(|(method, path)| format!("{}:{method} {path}", service.name()));
         std::iter::once(service.name().to_string()).chain(routes)
     };
-    services.filter(|service| service.mock().is_some() || service.may_speak_http()).flat_map(names).take(12).collect()
+    services.filter(|service| service.mock().is_some() || service.may_speak_http()).flat_map(names)
 }
 
 fn check_tool_mode(rules: &mut Rules<'_>, mode: &ToolMode) {
@@ -176,6 +216,9 @@ fn check_tool_mode(rules: &mut Rules<'_>, mode: &ToolMode) {
         }
         ToolMode::DropFields(fault) if !fault.paths.is_empty() && fault.share.is_some() => {
             rules.one_of(&["paths", "share"]);
+        }
+        ToolMode::RugPull(fault) if fault.description.is_none() && fault.input_schema.is_none() => {
+            rules.report(Code::MissingKey, "`rug_pull` needs `description` or `input_schema`", None);
         }
         ToolMode::Truncated(fault) if fault.bytes.is_some() && fault.fraction.is_some() => {
             rules.one_of(&["bytes", "fraction"]);

@@ -47,11 +47,16 @@ fn check_texts(rules: &mut Rules<'_>, attack: &ContextAttack) {
 fn check_answers(rules: &mut Rules<'_>, tool: Option<&ToolGlob>, match_url: Option<crate::spec::types::UrlGlob>) {
     if let Some(tool) = tool {
         let target = ToolTarget { tool: tool.clone(), match_url };
-        return check_target(rules, &target, "`http_mock`", |service| service.mock().is_some());
+        check_target(rules, &target, "`http_mock`", |service| service.mock().is_some());
+        return;
     }
     let spec = rules.spec;
-    if spec.services.iter().all(|service| service.mock().is_none()) && !rules.holes.has_section("services") {
-        let message = "there is no `http_mock` whose answers could carry this text";
+    let has_tools = !spec.tools.is_empty() || rules.holes.has_section("tools");
+    if !has_tools
+        && spec.services.iter().all(|service| service.mock().is_none())
+        && !rules.holes.has_section("services")
+    {
+        let message = "there is no `http_mock` and no tool whose answers could carry this text";
         rules.report(Code::NeverFires, message, Some("add one, or put the text into the prompt or a file"));
     }
 }

@@ -26,6 +26,8 @@ mod service_faults;
 mod services;
 mod tasks;
 mod templates;
+mod tool_names;
+mod tools;
 mod world_faults;
 
 use super::Spec;
@@ -50,6 +52,7 @@ pub(super) fn validate(
     let mut rules = Rules::new(spec, root, bundle, holes, &mut findings);
     agents::check(&mut rules);
     services::check(&mut rules);
+    tools::check(&mut rules);
     fixtures::check(&mut rules);
     secrets::check(&mut rules);
     networks::check(&mut rules);

@@ -4,6 +4,7 @@ mod clock_fault;
 mod context_attack;
 mod file_fault;
 mod llm_fault;
+mod mcp_fault;
 mod network_fault;
 mod profile;
 mod service_fault;
@@ -28,6 +29,7 @@ pub use llm_fault::{
     DriftType, EmptyReply, Garbage, HangStream, LlmDelay, LlmError, LlmFault, LlmMode, LlmRateLimit, LlmTimeout,
     ResponseDrift, SlowFirstToken, SlowStream, TruncatedResponse,
 };
+pub use mcp_fault::{ListHang, RugPull, SessionLost, SlowProgress, ToolError, Vanish};
 pub use network_fault::{Bandwidth, DnsAnswer, DnsFailure, Latency, NetworkFault, NetworkMode, Partition};
 pub use profile::{NO_CHAOS, Profile};
 pub use service_fault::{

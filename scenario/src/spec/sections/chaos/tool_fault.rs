@@ -1,8 +1,9 @@
-//! `tool_faults`: faults of the services that the agent calls over HTTP.
+//! `tool_faults`: faults of the services that the agent calls over HTTP, and of the tools that it calls over MCP.
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::mcp_fault::{ListHang, RugPull, SessionLost, SlowProgress, ToolError, Vanish};
 use super::trigger::Trigger;
 use crate::spec::ToolMatcher;
 use crate::spec::reader::{MapReader, Readable, Reader};
@@ -13,9 +14,9 @@ use crate::spec::types::{Fraction, HeaderName, JsonPath, RequestPath, Table, Too
 use crate::spec::yaml::Node;
 
 /// A time in milliseconds, up to a day.
-type Milliseconds = Whole<0, 86_400_000>;
+pub(super) type Milliseconds = Whole<0, 86_400_000>;
 
-/// A fault of a service: where, when and what.
+/// A fault of a service or tool: where, when and what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolFault {
     /// The calls that the rule is about.
@@ -29,8 +30,8 @@ pub struct ToolFault {
 section! {
     /// The calls that a rule is about.
     pub struct ToolTarget {
-        /// A service (`shop`), one of its routes (`shop:POST /refunds`), or a glob over both, in which `*` stands for any
-        /// characters. For `tool_faults` also a host that `network.egress` lets out (`api.example.com`, `*.example.com`): what has
+        /// A service (`shop`), one of its routes (`shop:POST /refunds`), a tool of `tools` (`refund_order`), or a glob over
+        /// them, in which `*` stands for any characters. For `tool_faults` also a host that `network.egress` lets out (`api.example.com`, `*.example.com`): what has
         /// a dot before the route is a host.
         tool: ToolGlob,
         /// A glob over the whole URL, such as `http://shop*/refunds*`, in which `*` crosses `/`.
@@ -39,7 +40,7 @@ section! {
 }
 
 tagged! {
-    /// A fault of a service. `mode` says what happens.
+    /// A fault of a service or tool. `mode` says what happens.
     pub enum ToolMode by "mode" {
         /// No answer comes, and after a while the connection is closed.
         Timeout(ToolTimeout) = "timeout",
@@ -79,6 +80,18 @@ tagged! {
         RateLimit(ToolRateLimit) = "rate_limit",
         /// The answer comes a few bytes at a time.
         Dribble(Dribble) = "dribble",
+        /// The call of a tool fails.
+        ToolError(ToolError) = "tool_error",
+        /// The tool is gone.
+        Vanish(Vanish) = "vanish",
+        /// The tool has another definition than the one that the agent read.
+        RugPull(RugPull) = "rug_pull",
+        /// The session with the gateway of tools is not known any more.
+        SessionLost(SessionLost) = "session_lost",
+        /// Lists of tools are not answered.
+        ListHang(ListHang) = "list_hang",
+        /// The result of a call comes late, and messages say how far it is.
+        SlowProgress(SlowProgress) = "slow_progress",
     }
 }
 
@@ -248,6 +261,9 @@ impl ToolFault {
     /// and is hit only by a rule that names the service.
     #[must_use]
     pub fn may_hit(&self, service: &Service) -> bool {
+        if self.mode.is_for_tools_only() {
+            return false;
+        }
         let tool = self.target.tool.as_str();
         let is_named = tool.split(':').next() == Some(service.name().as_str());
         let is_reached =
@@ -257,6 +273,32 @@ impl ToolFault {
 }
 
 impl ToolMode {
+    /// Tells if it is about tools of the gateway, and never about services and hosts.
+    #[must_use]
+    pub fn is_for_tools_only(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolError(_)
+                | Self::Vanish(_)
+                | Self::RugPull(_)
+                | Self::SessionLost(_)
+                | Self::ListHang(_)
+                | Self::SlowProgress(_)
+        )
+    }
+
+    /// Tells if it is about services and hosts, and never about tools of the gateway.
+    #[must_use]
+    pub fn is_for_services_only(&self) -> bool {
+        matches!(self, Self::ConnectionRefused(_) | Self::WrongEntity(_))
+    }
+
+    /// Tells if its calls are lists of tools that have the tool in them, and not calls of the tool.
+    #[must_use]
+    pub fn counts_lists(&self) -> bool {
+        matches!(self, Self::RugPull(_) | Self::ListHang(_))
+    }
+
     /// Tells if it can hit a connection whose requests are encrypted.
     #[must_use]
     pub fn hits_connections(&self) -> bool {
