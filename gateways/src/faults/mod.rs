@@ -198,16 +198,6 @@ impl FaultEngine {
         })
     }
 
-    /// Decides on a call of a declared tool, or of a tool of an MCP server.
-    #[must_use]
-    pub fn tool_call(&self, tool: &str) -> Decision<ToolMode> {
-        if self.tools.is_empty() {
-            return Decision::none();
-        }
-        let is_about = |rule: &ToolRule| rule.is_about_request(tool, tool, "");
-        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), tool, is_about)
-    }
-
     /// Begins what a call of a tool begins; it is answered after that.
     pub async fn before_tool_call(&self, tool: &str) {
         let request = ToolRequest { service: tool, method: "CALL", path: "", url: "" };

@@ -21,6 +21,8 @@ pub(super) struct ToolRule {
     remembers: bool,
     /// True when it is about tools of the gateway, and about no service and host.
     is_for_tools_only: bool,
+    /// True when its calls are lists of tools, and not calls of them.
+    counts_lists: bool,
 }
 
 /// The rules of a spec.
@@ -38,6 +40,7 @@ pub(super) fn rules(faults: &[ToolFault]) -> impl Iterator<Item = Rule<ToolRule,
                 _ => false,
             },
             is_for_tools_only: fault.mode.is_for_tools_only(),
+            counts_lists: fault.mode.counts_lists(),
         },
         trigger: fault.trigger.clone(),
         mode: fault.mode.clone(),
@@ -49,6 +52,21 @@ impl ToolRule {
     pub(super) fn is_about_request(&self, service: &str, route: &str, url: &str) -> bool {
         let matches = |matcher: &ToolMatcher| is_of_kind(matcher, service) && matcher.matches(service, route, url);
         !self.counts_connections && !self.is_for_tools_only && self.matcher.as_ref().is_some_and(matches)
+    }
+
+    /// Tells if a call of this tool is one of its calls.
+    fn is_about_tool_call(&self, tool: &str) -> bool {
+        !self.counts_lists && self.names_tool(tool)
+    }
+
+    /// Tells if a list with these tools is one of its calls.
+    fn is_about_list<'t>(&self, mut tools: impl Iterator<Item = &'t str>) -> bool {
+        self.counts_lists && tools.any(|tool| self.names_tool(tool))
+    }
+
+    fn names_tool(&self, tool: &str) -> bool {
+        let is_plain = |matcher: &ToolMatcher| !matcher.is_narrowed() && matcher.matches(tool, tool, "");
+        !self.counts_connections && self.matcher.as_ref().is_some_and(is_plain)
     }
 
     fn is_about_connection(&self, service: &str) -> bool {
@@ -84,6 +102,35 @@ impl FaultEngine {
         let target = format!("{service}:connect");
         let is_about = |rule: &ToolRule| rule.is_about_connection(service);
         self.tools.decide(ledger, self.clock.elapsed_ms(), &target, is_about).fault.is_some()
+    }
+}
+
+impl FaultEngine {
+    /// Decides on a call of a declared tool, or of a tool of an MCP server.
+    #[must_use]
+    pub fn tool_call(&self, tool: &str) -> Decision<ToolMode> {
+        if self.tools.is_empty() {
+            return Decision::none();
+        }
+        let is_about = |rule: &ToolRule| rule.is_about_tool_call(tool);
+        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), tool, is_about)
+    }
+
+    /// Decides on a list of these tools. Which of them the fault is about, [`names_tool`](Self::names_tool) tells.
+    #[must_use]
+    pub fn tool_list(&self, tools: &[&str]) -> Option<Fault<ToolMode>> {
+        if self.tools.is_empty() {
+            return None;
+        }
+        let is_about = |rule: &ToolRule| rule.is_about_list(tools.iter().copied());
+        self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), "tools/list", is_about).fault
+    }
+
+    /// Tells if the rule of a fault is about a tool.
+    #[must_use]
+    pub fn names_tool(&self, fault: &Fault<ToolMode>, tool: &str) -> bool {
+        let rule = fault.rule.checked_sub(self.tools.offset).and_then(|index| self.tools.rules.get(index));
+        rule.is_some_and(|rule| rule.matcher.names_tool(tool))
     }
 }
 

@@ -71,6 +71,11 @@ impl Answer {
         answer
     }
 
+    /// No answer: the connection is closed after a while.
+    pub(crate) fn silent(wait: Duration) -> Self {
+        Self::empty(200).with_wire(Wire::Silent { wait, ending: Ending::Close })
+    }
+
     /// JSON that is written already.
     pub(crate) fn json(status: StatusCode, body: Bytes) -> Self {
         Self::new(status, body).with(CONTENT_TYPE, HeaderValue::from_static(JSON))

@@ -14,7 +14,7 @@ use super::Inner;
 use super::call_log::EndedCall;
 use super::catalogue::{Found, OfferedTool, ToolKind};
 use super::faulted::{self, Prevented};
-use super::protocol::RpcError;
+use super::protocol::{RpcError, notification};
 use super::result::ToolResult;
 use crate::faults::{Decision, Fault};
 use crate::http_mock::Answer;
@@ -71,6 +71,14 @@ struct Ended {
     server: Option<String>,
     loses_session: bool,
     lost: bool,
+}
+
+impl ProgressTo {
+    /// Tells the client how far a call is. What a slow client does not take is left out.
+    pub(super) fn tell(&self, mut progress: Json) {
+        progress["progressToken"] = self.token.clone();
+        let _ = self.stream.try_send(notification("notifications/progress", progress));
+    }
 }
 
 impl ToolCall {
@@ -150,12 +158,12 @@ impl Inner {
 
     /// Finds the tool, and asks the fault engine about the call.
     async fn decided(&self, call: &ToolCall) -> (Ended, Duration) {
-        let unknown = |why| {
-            let name = scenario::untrusted::line(&call.tool, 100);
-            Ended::refused(why, Err(RpcError::params(format!("unknown tool: {name}"))))
-        };
+        let unknown = |why| Ended::refused(why, Err(unknown_tool(&call.tool)));
         let at_once = |ended| (ended, Duration::ZERO);
         let tool = match self.catalogue.find(&call.tool) {
+            Found::Offered(_) if self.faulted.has_vanished(&call.tool) => {
+                return at_once(unknown(ToolRefusal::Unknown));
+            }
             Found::Offered(tool) => tool,
             Found::Hidden => return at_once(unknown(ToolRefusal::Hidden)),
             Found::Unknown => return at_once(unknown(ToolRefusal::Unknown)),
@@ -170,7 +178,7 @@ impl Inner {
         let decision = self.decide(&call.tool).await;
         let delay = decision.delay;
         let ended = match &decision.fault {
-            Some(fault) if !fault.mark.reached => prevented(fault),
+            Some(fault) if !fault.mark.reached => self.prevented(fault, call),
             _ => self.reached(&tool, call, &decision).await,
         };
         (ended, delay)
@@ -182,6 +190,21 @@ impl Inner {
         faults.tool_call(tool)
     }
 
+    /// What a fault gives in place of the tool.
+    fn prevented(&self, fault: &Fault<ToolMode>, call: &ToolCall) -> Ended {
+        let ended = Ended { fault: Some(fault.mark.clone()), ..Ended::with(ToolResult::empty()) };
+        match faulted::instead(fault) {
+            Prevented::Result(result) => ended.with_outcome(Ok(result)),
+            Prevented::Http(answer) => Ended { lost: answer.is_silent(), instead: Some(answer), ..ended },
+            Prevented::SessionLost => Ended { loses_session: true, lost: true, ..ended },
+            Prevented::Unknown => {
+                self.faulted.vanish(&call.tool);
+                self.catalogue.note_injected(&call.tool, None, self.clock.elapsed_ms());
+                ended.with_outcome(Err(unknown_tool(&call.tool)))
+            }
+        }
+    }
+
     /// Carries the call out, and its fault on the result.
     async fn reached(&self, tool: &OfferedTool, call: &ToolCall, decision: &Decision<ToolMode>) -> Ended {
         if let Some(problem) = tool.arguments.as_ref().and_then(|schema| schema.problem_of(&json!(call.arguments))) {
@@ -190,6 +213,9 @@ impl Inner {
         }
         let outcome = self.carried_out(tool, call, decision).await;
         let outcome = outcome.map(|result| self.attacked(&call.tool, result));
+        if let (Some(_), None, Ok(result)) = (&self.faults, &decision.fault, &outcome) {
+            self.faulted.remember(&call.tool, result);
+        }
         let mut ended =
             Ended { fault: decision.slowed.clone(), server: server_of(tool), ..Ended::with(ToolResult::empty()) };
         let (Some(fault), Ok(result)) = (&decision.fault, &outcome) else { return ended.with_outcome(outcome) };
@@ -220,9 +246,14 @@ impl Inner {
     ) -> Result<ToolResult, RpcError> {
         let seconds = tool.timeout.as_secs_f64();
         let too_late = || Ok(ToolResult::error(format!("the tool `{}` did not answer within {seconds} s", call.tool)));
-        let work = async { self.answered(tool, call).await };
+        // A fault that makes the tool slow does not count against its own time.
+        let work = async {
+            let answering = timeout(tool.timeout, self.answered(tool, call));
+            let (answered, ()) = tokio::join!(answering, faulted::slow_progress(decision, call));
+            answered.unwrap_or_else(|_| too_late())
+        };
         tokio::select! {
-            answered = timeout(tool.timeout, work) => answered.unwrap_or_else(|_| too_late()),
+            answered = work => answered,
             () = call.cancelled.cancelled() => Err(RpcError::cancelled()),
             () = self.ended.cancelled() => Err(RpcError::internal("the scenario has ended")),
         }
@@ -290,13 +321,8 @@ impl Inner {
     }
 }
 
-/// What a fault gives in place of the tool.
-fn prevented(fault: &Fault<ToolMode>) -> Ended {
-    let ended = Ended { fault: Some(fault.mark.clone()), ..Ended::with(ToolResult::empty()) };
-    match faulted::instead(fault) {
-        Prevented::Result(result) => ended.with_outcome(Ok(result)),
-        Prevented::Http(answer) => Ended { lost: answer.is_silent(), instead: Some(answer), ..ended },
-    }
+fn unknown_tool(name: &str) -> RpcError {
+    RpcError::params(format!("unknown tool: {}", scenario::untrusted::line(name, 100)))
 }
 
 fn server_of(tool: &OfferedTool) -> Option<String> {
@@ -308,10 +334,8 @@ fn server_of(tool: &OfferedTool) -> Option<String> {
 
 /// Passes progress on, with the client's token. It never ends.
 async fn relay(mut heard: mpsc::Receiver<Json>, to: ProgressTo) {
-    while let Some(mut progress) = heard.recv().await {
-        progress["progressToken"] = to.token.clone();
-        // What a slow client does not take is left out.
-        let _ = to.stream.try_send(super::protocol::notification("notifications/progress", progress));
+    while let Some(progress) = heard.recv().await {
+        to.tell(progress);
     }
     std::future::pending().await
 }

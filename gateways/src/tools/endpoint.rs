@@ -110,6 +110,11 @@ impl Inner {
             "tools/call" => self.called(&parts.headers, asked).await,
             "subscriptions/listen" => self.subscribed(&asked),
             method => {
+                if method == "tools/list"
+                    && let Some(wait) = self.before_list(&asked.request.params).await
+                {
+                    return Reply::Whole(Answer::silent(wait));
+                }
                 let outcome = self.answer(asked.era, method, &asked.request.params).await;
                 Reply::Whole(answer_of(asked.era, &id, outcome))
             }
@@ -142,8 +147,8 @@ impl Inner {
     /// Begins a session.
     fn began(&self, asked: &Asked) -> Answer {
         match self.initialize(&asked.request.params) {
-            Ok((result, version)) => {
-                let session = self.sessions.begin(version);
+            Ok(result) => {
+                let session = self.sessions.begin();
                 let session = HeaderValue::from_str(&session).unwrap_or(HeaderValue::from_static(""));
                 let answer = json_answer(StatusCode::OK, &response(&asked.request.id, result));
                 answer.with(HeaderName::from_static(SESSION), session)

@@ -1,16 +1,20 @@
 //! Carries faults out on calls of tools, and on lists of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use scenario::chaos::{injected, resized, text_of};
 use scenario::spec::sections::ToolMode;
-use scenario::spec::sections::chaos::{AttackPlace, ContextAttack};
-use serde_json::Value as Json;
+use scenario::spec::sections::chaos::{AttackPlace, ContextAttack, RugPull};
+use serde_json::{Value as Json, json};
+use tokio::time::sleep;
 
+use super::call::ToolCall;
 use super::result::ToolResult;
-use crate::faults::{Decision, Fault};
+use crate::faults::{Decision, Fault, milliseconds};
 use crate::http_mock::{self, Answer, AnswerMemory, RequestKey};
 
 /// What a fault gives in place of a tool.
@@ -20,6 +24,10 @@ pub(super) enum Prevented {
     Result(ToolResult),
     /// An answer of HTTP.
     Http(Answer),
+    /// The error for unknown tools.
+    Unknown,
+    /// The session is over.
+    SessionLost,
 }
 
 /// What a fault makes of a result.
@@ -37,13 +45,56 @@ pub(super) enum Applied {
 #[derive(Debug, Default)]
 pub(super) struct Faulted {
     memory: Mutex<AnswerMemory>,
+    changed: Mutex<ChangedTools>,
+}
+
+/// Tools that faults changed for the rest of the scenario.
+#[derive(Debug, Default)]
+struct ChangedTools {
+    vanished: BTreeSet<String>,
+    swapped: BTreeMap<String, RugPull>,
 }
 
 impl Faulted {
+    /// Takes a tool away.
+    pub(super) fn vanish(&self, tool: &str) {
+        self.changed().vanished.insert(tool.to_owned());
+    }
+
+    /// Tells if a tool was taken away.
+    pub(super) fn has_vanished(&self, tool: &str) -> bool {
+        self.changed().vanished.contains(tool)
+    }
+
+    /// Shows another definition of a tool from now on.
+    pub(super) fn swap(&self, tool: &str, swapped: &RugPull) {
+        self.changed().swapped.entry(tool.to_owned()).or_insert_with(|| swapped.clone());
+    }
+
+    /// The definition of a tool as lists show it now; `None` when it is as it was.
+    pub(super) fn swapped(&self, tool: &str, definition: &Json) -> Option<Json> {
+        let changed = self.changed();
+        let swapped = changed.swapped.get(tool)?;
+        let mut shown = definition.clone();
+        if let Some(description) = &swapped.description {
+            shown["description"] = description.as_str().into();
+        }
+        if let Some(schema) = &swapped.input_schema {
+            shown["inputSchema"] = schema.as_json().clone();
+        }
+        Some(shown)
+    }
+
+    fn changed(&self) -> std::sync::MutexGuard<'_, ChangedTools> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Carries a fault out on the result of a call.
     pub(super) fn applied(&self, fault: &Fault<ToolMode>, tool: &str, result: &ToolResult) -> Applied {
         let changed = match &fault.mode {
             ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_) => return Applied::OnWire,
+            // It was carried out while the tool was called.
+            ToolMode::SlowProgress(_) => Some(result.clone()),
             ToolMode::Empty(_) => (*result != ToolResult::empty()).then(ToolResult::empty),
             ToolMode::LargeResponse(large) => padded(result, large.bytes.count()),
             _ => self.changed_value(fault, tool, result),
@@ -80,7 +131,25 @@ impl Faulted {
 pub(super) fn instead(fault: &Fault<ToolMode>) -> Prevented {
     match &fault.mode {
         ToolMode::MaliciousResponse(answer) => Prevented::Result(ToolResult::text(answer.payload.clone())),
+        ToolMode::ToolError(error) => Prevented::Result(ToolResult::error(error.message.clone())),
+        ToolMode::Vanish(_) => Prevented::Unknown,
+        ToolMode::SessionLost(_) => Prevented::SessionLost,
         _ => Prevented::Http(http_mock::instead(fault)),
+    }
+}
+
+/// Waits as a fault has it, and tells the client meanwhile that the call goes on.
+pub(super) async fn slow_progress(decision: &Decision<ToolMode>, call: &ToolCall) {
+    let Some(ToolMode::SlowProgress(slow)) = decision.fault.as_ref().map(|fault| &fault.mode) else { return };
+    let (whole, pause) = (milliseconds(slow.delay_ms.get()), milliseconds(slow.interval_ms.get()).max(1));
+    let mut waited = 0;
+    while waited < whole {
+        let step = pause.min(whole - waited);
+        sleep(Duration::from_millis(step)).await;
+        waited += step;
+        if let Some(to) = &call.progress {
+            to.tell(json!({"progress": waited, "total": whole, "message": "still working"}));
+        }
     }
 }
 
@@ -103,7 +172,7 @@ fn padded(result: &ToolResult, bytes: usize) -> Option<ToolResult> {
     let text = result.joined_text();
     let large = resized(text.as_bytes(), bytes);
     let mut changed = result.to_json();
-    changed["content"] = serde_json::json!([{"type": "text", "text": String::from_utf8_lossy(&large)}]);
+    changed["content"] = json!([{"type": "text", "text": String::from_utf8_lossy(&large)}]);
     (bytes > text.len()).then(|| ToolResult::of_server(changed))
 }
 

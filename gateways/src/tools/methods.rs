@@ -1,31 +1,34 @@
 //! The methods of the protocol.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
+use scenario::spec::sections::ToolMode;
 use serde_json::{Value as Json, json};
 
 use super::Inner;
+use super::catalogue::{OfferedTool, hash_of};
 use super::limits::PAGE;
 use super::protocol::{Era, RpcError, Version};
 use super::server::McpServer;
+use crate::faults::milliseconds;
 
 /// The key of `_meta` under which a server tells its name.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Inner {
-    /// The answer to `initialize`, and the version that was agreed upon.
-    pub(super) fn initialize(&self, params: &Json) -> Result<(Json, Version), RpcError> {
+    /// The answer to `initialize`.
+    pub(super) fn initialize(&self, params: &Json) -> Result<Json, RpcError> {
         let wanted =
             params["protocolVersion"].as_str().ok_or_else(|| RpcError::params("`protocolVersion` is missing"))?;
         let version = Version::of_session(wanted);
         self.note_client(&params["clientInfo"], version);
-        let answer = json!({
+        Ok(json!({
             "protocolVersion": version.name(),
             "capabilities": self.capabilities(),
             "serverInfo": server_info(),
-        });
-        Ok((answer, version))
+        }))
     }
 
     /// The answer to a method that needs no session and makes no stream, except calls of tools.
@@ -33,7 +36,7 @@ impl Inner {
         let result = match method {
             "ping" if !era.is_alone() => json!({}),
             "server/discover" => self.discover(params, era),
-            "tools/list" => self.list_tools(params).await?,
+            "tools/list" => self.list_tools(params)?,
             "logging/setLevel" => json!({}),
             "resources/list" => self.list_of_servers("resources", "resources").await,
             "resources/templates/list" => self.list_of_servers("resources/templates", "resourceTemplates").await,
@@ -69,7 +72,7 @@ impl Inner {
     }
 
     /// A page of the tools.
-    async fn list_tools(&self, params: &Json) -> Result<Json, RpcError> {
+    fn list_tools(&self, params: &Json) -> Result<Json, RpcError> {
         let from = match &params["cursor"] {
             Json::Null => 0,
             cursor => cursor
@@ -77,18 +80,51 @@ impl Inner {
                 .and_then(|cursor| cursor.parse().ok())
                 .ok_or_else(|| RpcError::params("the cursor is not one of ours"))?,
         };
-        self.count_list();
-        if from == 0 {
-            self.catalogue.refresh(self.clock.elapsed_ms()).await;
-        }
-        let offered = self.catalogue.offered();
-        let shown: Vec<_> = offered.iter().map(|tool| &tool.definition).collect();
-        let page: Vec<_> = shown.iter().skip(from).take(PAGE).copied().collect();
+        let shown = self.shown();
+        let page: Vec<_> = shown.iter().skip(from).take(PAGE).cloned().collect();
         let mut result = json!({"tools": page});
         if from + PAGE < shown.len() {
             result["nextCursor"] = (from + PAGE).to_string().into();
         }
         Ok(result)
+    }
+
+    /// Prepares a list of tools: asks the servers again, and the fault engine. Returns how long the list hangs, if it does.
+    pub(super) async fn before_list(&self, params: &Json) -> Option<Duration> {
+        // The pages of one list are one list.
+        if !params["cursor"].is_null() {
+            return None;
+        }
+        self.count_list();
+        self.catalogue.refresh(self.clock.elapsed_ms()).await;
+        let faults = self.faults.as_ref()?;
+        let offered = self.catalogue.offered();
+        let there = offered.iter().filter(|tool| !self.faulted.has_vanished(&tool.name));
+        let names: Vec<_> = there.map(|tool| tool.name.as_str()).collect();
+        let fault = faults.tool_list(&names)?;
+        match &fault.mode {
+            ToolMode::ListHang(hang) => return Some(Duration::from_millis(milliseconds(hang.delay_ms.get()))),
+            ToolMode::RugPull(swapped) => {
+                for tool in offered.iter().filter(|tool| faults.names_tool(&fault, &tool.name)) {
+                    self.faulted.swap(&tool.name, swapped);
+                    let shown = self.faulted.swapped(&tool.name, &tool.definition).unwrap_or_default();
+                    self.catalogue.note_injected(&tool.name, Some(hash_of(&shown)), self.clock.elapsed_ms());
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The definitions of all tools, as the agent sees them now.
+    fn shown(&self) -> Vec<Json> {
+        let offered = self.catalogue.offered();
+        let there = offered.iter().filter(|tool| !self.faulted.has_vanished(&tool.name));
+        let shown = |tool: &Arc<OfferedTool>| {
+            let swapped = self.faulted.swapped(&tool.name, &tool.definition);
+            swapped.unwrap_or_else(|| tool.definition.clone())
+        };
+        there.map(shown).collect()
     }
 
     /// The lists of all servers that have such a thing, one after the other. A server that does not answer has none.

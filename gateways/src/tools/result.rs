@@ -39,12 +39,6 @@ impl ToolResult {
         Self(result)
     }
 
-    /// The same, marked as an error.
-    pub(super) fn failed(mut self) -> Self {
-        self.0["isError"] = true.into();
-        self
-    }
-
     /// True for an error of the tool.
     pub(super) fn is_error(&self) -> bool {
         self.0["isError"] == true
@@ -84,11 +78,6 @@ impl ToolResult {
     /// As JSON.
     pub(super) fn to_json(&self) -> Json {
         self.0.clone()
-    }
-
-    /// The bytes that it takes on the wire.
-    pub(super) fn size(&self) -> usize {
-        self.0.to_string().len()
     }
 }
 

@@ -7,7 +7,6 @@ use serde_json::Value as Json;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::Version;
 use crate::entropy;
 
 /// How many sessions there are at once. The one that was used longest ago makes room for another; its client begins again.
@@ -34,10 +33,8 @@ struct Table {
 }
 
 /// A session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::tools) struct Session {
-    /// The version that was agreed upon.
-    pub(in crate::tools) version: Version,
     /// Requests under way, which the client may cancel.
     calls: Mutex<HashMap<String, CancellationToken>>,
 }
@@ -50,7 +47,7 @@ impl Default for Sessions {
 
 impl Sessions {
     /// Begins a session, and returns its id.
-    pub(in crate::tools) fn begin(&self, version: Version) -> String {
+    pub(in crate::tools) fn begin(&self) -> String {
         let id = entropy::hex(16);
         let mut table = self.table();
         if table.sessions.len() >= MOST_SESSIONS
@@ -58,7 +55,7 @@ impl Sessions {
         {
             table.remove(&oldest);
         }
-        table.sessions.insert(id.clone(), Arc::new(Session { version, calls: Mutex::default() }));
+        table.sessions.insert(id.clone(), Arc::default());
         table.touch(&id);
         id
     }
@@ -134,18 +131,18 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_SESSIONS, Sessions, Version};
+    use super::{MOST_SESSIONS, Sessions};
 
     #[test]
     fn the_session_used_longest_ago_makes_room() {
         let sessions = Sessions::default();
-        let first = sessions.begin(Version::June2025);
-        let second = sessions.begin(Version::June2025);
+        let first = sessions.begin();
+        let second = sessions.begin();
         for _ in 2..MOST_SESSIONS {
-            sessions.begin(Version::June2025);
+            sessions.begin();
         }
         assert!(sessions.get(&first).is_some(), "it was used just now");
-        sessions.begin(Version::June2025);
+        sessions.begin();
         assert!(sessions.get(&second).is_none() && sessions.get(&first).is_some());
         assert!(sessions.end(&first) && !sessions.end(&first));
     }
