@@ -20,6 +20,14 @@ fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
 }
 
 /// The value at a place.
+pub(crate) fn find<'a>(document: &'a Json, path: &str) -> Option<&'a Json> {
+    steps(path).try_fold(document, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::Index(index) => value.get(index),
+    })
+}
+
+/// The value at a place, to change it.
 pub(super) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut Json> {
     steps(path).try_fold(document, |value, step| match step {
         Step::Key(key) => value.get_mut(key),
@@ -64,7 +72,7 @@ pub(super) fn remove(document: &mut Json, path: &str) -> bool {
 mod tests {
     use serde_json::{Value as Json, json};
 
-    use super::{find_mut, remove, set};
+    use super::{find, find_mut, remove, set};
 
     fn document() -> Json {
         json!({"order": {"items": [{"price": 3}, {"price": 4}], "2": "two"}})
@@ -74,6 +82,8 @@ mod tests {
     fn places_are_found_set_and_removed() {
         let mut one = document();
         assert_eq!(find_mut(&mut one, "order.items[1].price"), Some(&mut json!(4)));
+        assert_eq!(find(&one, "order.items[1].price"), Some(&json!(4)));
+        assert_eq!(find(&one, "order.items.price"), None);
         assert_eq!(find_mut(&mut one, "order.2"), Some(&mut json!("two")));
         assert_eq!(find_mut(&mut one, "order.items[9]"), None);
         assert!(set(&mut one, "order.items[0].price", json!(0)) && set(&mut one, "order.new", json!(1)));

@@ -153,7 +153,10 @@ mod tests {
         let report = |proposal: u64| ("reported pay", json!({"id": "a", "proposal": proposal, "model_call": 2}));
         let twice = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 1)), report(1)];
         assert_eq!(calls(&twice), "pay 0 - 2");
-        assert_eq!(calls(&[("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 2))]), "pay 0 - -, pay 1 - -");
+        assert_eq!(
+            calls(&[("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 2))]),
+            "pay 0 - -, pay 1 - -"
+        );
         let one_answer = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(0, 1))];
         assert_eq!(calls(&one_answer), "pay 0 - -, pay 1 - -", "an answer that proposes twice means it");
         let after_result = [("proposed pay", proposal(0, 1)), report(0), ("proposed pay", proposal(2, 1))];

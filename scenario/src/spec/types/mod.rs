@@ -29,5 +29,5 @@ pub use value::Value;
 pub use word::{
     ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label, Method, Moment,
     NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob, ServiceName,
-    SpecId, SqlState, TableName, ToolGlob, UrlGlob, UserName, Word,
+    SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
 };
