@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use super::{CallSource, Expected, Problem, shown};
-use crate::chaos::json_path;
 use crate::checks::compare::Mismatch;
 use crate::evidence::{CallTrace, Datum, ToolCall, decoded_json};
+use crate::json_path;
 use crate::spec::template::Bindings;
 use crate::spec::types::{JsonPath, Table};
 

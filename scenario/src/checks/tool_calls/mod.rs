@@ -57,7 +57,7 @@ section! {
     /// check: { type: tool_calls, trajectory: trajectories/refund.yaml, match: superset }
     /// ```
     ///
-    /// ```yaml
+    /// ```text
     /// # trajectories/refund.yaml
     /// - tool: read_order
     /// - tool: refund_order

@@ -28,7 +28,7 @@ pub(crate) fn find<'a>(document: &'a Json, path: &str) -> Option<&'a Json> {
 }
 
 /// The value at a place, to change it.
-pub(super) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut Json> {
+pub(crate) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut Json> {
     steps(path).try_fold(document, |value, step| match step {
         Step::Key(key) => value.get_mut(key),
         Step::Index(index) => value.get_mut(index),
@@ -36,7 +36,7 @@ pub(super) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut
 }
 
 /// Gives a place a value. An object gets the key when it does not have it; everything before it must be there.
-pub(super) fn set(document: &mut Json, path: &str, value: Json) -> bool {
+pub(crate) fn set(document: &mut Json, path: &str, value: Json) -> bool {
     if let Some(place) = find_mut(document, path) {
         let changed = *place != value;
         *place = value;
@@ -51,7 +51,7 @@ pub(super) fn set(document: &mut Json, path: &str, value: Json) -> bool {
 }
 
 /// Takes the value at a place out of its object or list.
-pub(super) fn remove(document: &mut Json, path: &str) -> bool {
+pub(crate) fn remove(document: &mut Json, path: &str) -> bool {
     let all: Vec<_> = steps(path).collect();
     let Some((last, before)) = all.split_last() else { return false };
     let parent = before.iter().try_fold(document, |value, step| match step {
