@@ -36,7 +36,7 @@ pub(crate) enum BundleFilesError {
     Bundle(#[from] BundleError),
 }
 
-/// The names and sizes of the files in a spec's folder.
+/// The names and sizes of the files in a spec's folder, and the texts of those that it is read with.
 pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
     let mut files = Vec::new();
     for entry in entries(folder) {
@@ -63,7 +63,8 @@ pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
             break;
         }
     }
-    Ok(Bundle::new(files)?)
+    // A file that cannot be read has no text, and the spec that needs it is refused.
+    Ok(Bundle::new(files)?.with_texts(|path| fs::read(folder.join(path)).ok()))
 }
 
 /// All files in a spec's folder, with their contents. Links were refused when the spec was read.

@@ -52,7 +52,10 @@ fn largest_example() -> (String, Bundle) {
         .expect("an example");
     let mut files = Vec::new();
     collect(&folder, &folder, &mut files);
-    (fs::read_to_string(folder.join("spec.yaml")).expect("a text"), Bundle::new(files).expect("a bundle"))
+    (
+        fs::read_to_string(folder.join("spec.yaml")).expect("a text"),
+        Bundle::new(files).expect("a bundle").with_texts(|path| fs::read(folder.join(path)).ok()),
+    )
 }
 
 fn collect(root: &Path, folder: &PathBuf, files: &mut Vec<(String, u64)>) {

@@ -22,6 +22,7 @@ mod format_duration;
 mod hex;
 pub mod import;
 pub mod interactive;
+mod json_path;
 pub mod metric;
 pub mod number;
 pub mod plan;

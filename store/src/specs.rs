@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use scenario::hex;
+use scenario::spec::{Bundle, BundleError};
 use sea_query::{Expr, ExprTrait as _, Func, OnConflict, Order, Query, SelectStatement};
 use sha2::{Digest as _, Sha256};
 
@@ -26,6 +27,18 @@ pub struct SpecContent {
     pub text: String,
     /// The files beside it, sorted by path.
     pub files: Vec<SpecFile>,
+}
+
+impl SpecContent {
+    /// The files as the reader of specs wants them; `None` when the spec stands alone.
+    pub fn bundle(&self) -> Result<Option<Bundle>, BundleError> {
+        if self.files.is_empty() {
+            return Ok(None);
+        }
+        let sizes = self.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
+        let content = |path: &str| self.files.iter().find(|file| file.path == path).map(|file| file.content.clone());
+        Ok(Some(Bundle::new(sizes)?.with_texts(content)))
+    }
 }
 
 /// A file beside a spec.

@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::json_path::{find_mut, set};
 use super::trigger::draw;
 use super::{Past, fires};
+use crate::json_path::{find_mut, set};
 use crate::plan::Seed;
 use crate::spec::sections::Chaos;
 use crate::spec::sections::chaos::{AttackKind, AttackPlace, CANARY, ContextAttack, Strategy, mentions_canary};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::json_path::{find_mut, remove, set};
 use super::trigger::draw;
+use crate::json_path::{find_mut, remove, set};
 use crate::plan::Seed;
 use crate::spec::sections::WrongData;
 use crate::spec::types::JsonPath;

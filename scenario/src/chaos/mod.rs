@@ -7,7 +7,6 @@ mod attack;
 mod damage;
 mod drift;
 mod duplicate_rows;
-mod json_path;
 mod recovery;
 mod span;
 mod trigger;

@@ -54,6 +54,20 @@ pub(super) enum Mismatch {
 }
 
 impl Comparison {
+    /// Equality with a value.
+    pub(super) fn equal_to(value: Value) -> Self {
+        Self {
+            equals: Some(value),
+            not_equals: None,
+            gt: None,
+            gte: None,
+            lt: None,
+            lte: None,
+            contains: None,
+            matches: None,
+        }
+    }
+
     /// Whether nothing is asked for.
     pub(super) fn is_empty(&self) -> bool {
         self.expectations().next().is_none() && self.matches.is_none()
@@ -89,7 +103,7 @@ impl Comparison {
         }
     }
 
-    fn expectations(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+    pub(super) fn expectations(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         [
             ("equals", &self.equals),
             ("not_equals", &self.not_equals),

@@ -17,6 +17,7 @@ mod contains;
 mod custom;
 mod excludes_pattern;
 mod excludes_pii;
+mod expected;
 mod file_content;
 mod file_exists;
 mod http_mock_assertions;
@@ -30,6 +31,8 @@ mod similarity;
 mod sql;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tool_calls;
+mod trace;
 mod valid_json;
 mod verify;
 
@@ -41,6 +44,7 @@ pub use contains::{Contains, ContainsAny};
 pub use custom::{Custom, RunsIn};
 pub use excludes_pattern::ExcludesPattern;
 pub use excludes_pii::{AllowedPattern, ExcludesPii, PiiKind, PiiText};
+pub use expected::Expected;
 pub use file_content::FileContent;
 pub use file_exists::{EntryKind, FileAbsent, FileExists};
 pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
@@ -52,6 +56,8 @@ pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
 pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
+pub use tool_calls::{CallSource, ExpectedCall, MatchMode, ToolCalls, Trajectory};
+pub use trace::{RunStatus, Step, TraceCheck};
 pub use valid_json::ValidJson;
 pub use verify::{FreshWith, Verify};
 
@@ -105,6 +111,10 @@ tagged! {
         OutputNotEmpty(OutputNotEmpty) = "output_not_empty",
         /// Does the agent say about the same as in a calm world?
         BehaviorUnchanged(BehaviorUnchanged) = "behavior_unchanged",
+        /// Did the agent call the right tools?
+        ToolCalls(ToolCalls) = "tool_calls",
+        /// Did the run take the right path, and end as expected?
+        Trace(TraceCheck) = "trace",
     }
 }
 
@@ -167,6 +177,8 @@ impl Check {
             Self::RefusalCheck(check) => check.validate(rules),
             Self::OutputNotEmpty(check) => check.validate(rules),
             Self::BehaviorUnchanged(check) => check.validate(rules),
+            Self::ToolCalls(check) => check.validate(rules),
+            Self::Trace(check) => check.validate(rules),
             Self::Latency(_) | Self::Completes(_) => {}
         }
     }
@@ -181,7 +193,9 @@ impl Check {
             | Self::FileContent(_)
             | Self::Sql(_)
             | Self::HttpMockAssertions(_)
-            | Self::Custom(_) => false,
+            | Self::Custom(_)
+            | Self::ToolCalls(_)
+            | Self::Trace(_) => false,
             Self::LlmAsJudge(_)
             | Self::Contains(_)
             | Self::ContainsAny(_)
@@ -226,7 +240,9 @@ impl Check {
             | Self::FileContent(_)
             | Self::Sql(_)
             | Self::HttpMockAssertions(_)
-            | Self::Custom(_) => return false,
+            | Self::Custom(_)
+            | Self::ToolCalls(_)
+            | Self::Trace(_) => return false,
         };
         *input_from == InputFrom::AgentOutput
     }
@@ -261,7 +277,7 @@ impl Check {
             Self::FileAbsent(check) => check.probes(values),
             Self::FileContent(check) => check.probes(values),
             Self::Sql(check) => sql::probes(check, values),
-            Self::HttpMockAssertions(_) => Vec::new(),
+            Self::HttpMockAssertions(_) | Self::ToolCalls(_) | Self::Trace(_) => Vec::new(),
             Self::Custom(check) => check.probes(),
             Self::LlmAsJudge(check) => check.probes(),
             Self::Contains(check) => check.probes(),
@@ -304,6 +320,8 @@ impl Check {
             Self::RefusalCheck(check) => check.judge(case),
             Self::OutputNotEmpty(check) => check.judge(case),
             Self::BehaviorUnchanged(check) => check.judge(case),
+            Self::ToolCalls(check) => check.judge(case),
+            Self::Trace(check) => check.judge(case),
             Self::Completes(_) => Completes::judge(case),
         }
     }

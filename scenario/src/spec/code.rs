@@ -88,7 +88,8 @@ codes! {
     /// need an `http_mock`. The same code stands for faults of tools at services, and of services at tools.
     WrongServiceKind = "wrong-service-kind", Error;
     /// Requests to this service are asked for but not kept. A mock keeps them with `record: true`. Those to a container are
-    /// never kept, so `http_except` must allow it, or a mock must stand for it.
+    /// never kept, so `http_except` must allow it, or a mock must stand for it. Calls of the model and of tools are seen only where
+    /// the spec has a `model`.
     NotRecorded = "not-recorded", Error;
     /// Two things of one kind share a name.
     DuplicateName = "duplicate-name", Error;
@@ -119,6 +120,9 @@ codes! {
     MissingSolution = "missing-solution", Error;
     /// A fault that can never fire, whatever the agent does.
     NeverFires = "never-fires", Error;
+    /// A check that can never hold, whatever the agent does: a number of calls below 0, or a path with more calls of the model than
+    /// are allowed.
+    NeverHolds = "never-holds", Error;
     /// `behavior_unchanged` with `baseline: auto` compares with a run without faults, and there is none here: only a contract has
     /// one. Write the expected text under `baseline`.
     NoBaseline = "no-baseline", Error;

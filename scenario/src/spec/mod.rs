@@ -31,7 +31,7 @@ use std::ops::Deref;
 use serde::Serialize;
 
 use crate::checks::Check;
-pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES};
+pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES, MAX_READ_BYTES};
 pub use load::{Loaded, load};
 pub use network_matcher::NetworkMatcher;
 pub use section::Joined;

@@ -3,12 +3,16 @@
 //! A type of the language implements [`Readable`]; most do so through the macros of `section.rs`. To add a type
 //! by hand: return `None` only after a finding was reported, and describe in `shape` what `read` accepts.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::bundle::Bundle;
 use super::code::Code;
 use super::diagnostic::{Diagnostic, MOST_KEPT, alternatives, closest};
 use super::path::{Path, Segment};
 use super::shape::{Field, MOST_ENTRIES, Shape};
 use super::template::Reference;
-use super::yaml::{Entry, Kind, Node, Span};
+use super::yaml::{Entry, Kind, Limits, Node, Span, parse};
 use crate::number::Number;
 
 /// How many regular expressions one spec may have; compiling them takes time.
@@ -35,9 +39,17 @@ pub struct Reader {
     findings: Vec<Diagnostic>,
     references: Vec<(Path, Reference)>,
     patterns: usize,
+    /// The texts of files beside the spec.
+    texts: Arc<BTreeMap<String, String>>,
 }
 
 impl Reader {
+    /// A reader of a spec with these files beside it.
+    #[must_use]
+    pub fn new(bundle: Option<&Bundle>) -> Self {
+        Self { texts: bundle.map(Bundle::texts).unwrap_or_default(), ..Self::default() }
+    }
+
     /// Everything found, and every template reference with the place where it stands.
     #[must_use]
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<(Path, Reference)>) {
@@ -92,6 +104,23 @@ impl Reader {
         let result = read(self);
         self.path.pop();
         result
+    }
+
+    /// Reads a value from a file beside the spec; `None` when the file has no text to read. What is wrong with the value is
+    /// reported at `span`, where the file is named, and `Some(None)` returned.
+    pub(crate) fn read_file<T: Readable>(&mut self, file: &str, span: Span) -> Option<Option<T>> {
+        let texts = Arc::clone(&self.texts);
+        let (root, mut findings) = parse(texts.get(file)?, Limits::default());
+        findings.iter_mut().for_each(|finding| finding.path = self.path.clone());
+        let (first, is_broken) = (self.findings.len(), !findings.is_empty());
+        self.findings.append(&mut findings);
+        let read = root.and_then(|root| T::read(&root, self)).filter(|_| !is_broken);
+        for finding in self.findings.iter_mut().skip(first) {
+            let Span { line, column, .. } = finding.span;
+            finding.message = format!("`{file}`, line {line}, column {column}: {}", finding.message);
+            finding.span = span;
+        }
+        Some(read)
     }
 
     /// The current place.

@@ -67,8 +67,9 @@ fn alone(path: &Path) -> Case {
 fn bundle(folder: &Path) -> Case {
     let mut files = Vec::new();
     collect(folder, folder, &mut files);
+    let bundle = Bundle::new(files).map(|bundle| bundle.with_texts(|path| fs::read(folder.join(path)).ok()));
     let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
-    Case { name, text: fs::read_to_string(folder.join("spec.yaml")).expect("a text"), bundle: Some(Bundle::new(files)) }
+    Case { name, text: fs::read_to_string(folder.join("spec.yaml")).expect("a text"), bundle: Some(bundle) }
 }
 
 fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, u64)>) {

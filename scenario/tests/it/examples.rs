@@ -126,6 +126,8 @@ fn every_kind_of_check_has_an_example() {
         "completes",
         "output_not_empty",
         "behavior_unchanged",
+        "tool_calls",
+        "trace",
     ]);
     assert_eq!(used, all);
 }

@@ -30,7 +30,7 @@ const MOST_ENTRIES: usize = 4 * MAX_BUNDLE_FILES;
 pub(crate) struct Upload {
     /// Its text and files.
     pub(crate) content: SpecContent,
-    /// The names of its files; `None` when the spec stands alone.
+    /// Its files; `None` when the spec stands alone.
     pub(crate) bundle: Option<Bundle>,
 }
 
@@ -54,10 +54,9 @@ pub(crate) async fn unpack_aside(bytes: Bytes) -> Result<Upload, ApiError> {
     unpacked.map_err(|error| ApiError::internal(format!("the upload could not be unpacked: {error}")))?
 }
 
-/// The names of the files of a spec that is kept; `None` when it stands alone.
+/// The files of a spec that is kept; `None` when it stands alone.
 pub(crate) fn bundle_of(content: &SpecContent) -> Option<Bundle> {
-    let sizes = content.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
-    if content.files.is_empty() { None } else { Bundle::new(sizes).ok() }
+    content.bundle().ok().flatten()
 }
 
 /// Reads what was uploaded: a tar archive, one that was packed with gzip, or the text of a spec.
@@ -164,11 +163,10 @@ fn upload(files: BTreeMap<String, SpecFile>) -> Result<Upload, ApiError> {
             return Err(ApiError::invalid(format!("`{parent}` in the archive is a file and a folder")));
         }
     }
-    let sizes = files.values().map(|file| (file.path.clone(), file.content.len() as u64));
-    let bundle = Bundle::new(sizes).map_err(|error| ApiError::invalid(error.to_string()))?;
     let spec = files.get(SPEC_FILE).map(|file| file.content.clone()).unwrap_or_default();
     let content = SpecContent { text: text(spec)?, files: files.into_values().collect() };
-    Ok(Upload { content, bundle: Some(bundle) })
+    let bundle = content.bundle().map_err(|error| ApiError::invalid(error.to_string()))?;
+    Ok(Upload { content, bundle })
 }
 
 fn broken(error: io::Error) -> ApiError {

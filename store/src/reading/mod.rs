@@ -8,14 +8,13 @@ pub use numbers::Numbers;
 pub use printed::{Printed, with_output};
 pub use report::{ReportParts, header, report, report_without_output, spec_of};
 
-use scenario::spec::{Bundle, Spec, load};
+use scenario::spec::{Spec, load};
 
 use crate::specs::SpecContent;
 
 /// Reads a spec that was kept; otherwise why this version cannot.
 pub fn read_spec(content: &SpecContent) -> Result<Spec, String> {
-    let files = content.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
-    let bundle = if content.files.is_empty() { None } else { Some(Bundle::new(files)?) };
+    let bundle = content.bundle()?;
     let loaded = load(&content.text, bundle.as_ref());
     loaded.spec.ok_or_else(|| {
         let first = loaded.diagnostics.first().map_or_else(String::new, |finding| finding.message.clone());

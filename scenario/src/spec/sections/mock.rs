@@ -179,7 +179,7 @@ impl RoutePath {
         others.next().is_none()
     }
 
-    fn parse(source: &str) -> Result<Self, String> {
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
         if !source.starts_with('/') {
             return Err(format!("the path `{source}` does not begin with `/`"));
         }

@@ -123,6 +123,12 @@ word! {
 }
 
 word! {
+    /// The name of a tool, as the model calls it.
+    CalledTool, "tool name", "^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,199}$", "refund_order",
+    "use letters, digits and `_`, `-`, `.`, `/`, `:`, as the tool is declared"
+}
+
+word! {
     /// A service, a route of one, or a glob over both.
     ToolGlob, "tool", r"^[A-Za-z0-9_.*?-]{1,100}(:[A-Z*?]{1,20} [/*?][^\x00-\x20]{0,300})?$", "shop:POST /refunds",
     "write a service, or a service, a colon, a method and a path; `*` stands for any characters"
@@ -278,9 +284,9 @@ impl FileMode {
 #[cfg(test)]
 mod tests {
     use super::{
-        ArgumentName, ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName, JsonPath, Label,
-        Method, Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName, ServiceGlob,
-        ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
+        ArgumentName, CalledTool, ChaosName, EnvName, FileMode, HeaderName, HostGlob, HostName, InvariantName,
+        JsonPath, Label, Method, Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath,
+        SecretName, ServiceGlob, ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
     };
 
     #[test]
@@ -292,6 +298,7 @@ mod tests {
         assert!(EnvName::new(EnvName::EXAMPLE).is_some());
         assert!(ChaosName::new(ChaosName::EXAMPLE).is_some());
         assert!(ToolGlob::new(ToolGlob::EXAMPLE).is_some());
+        assert!(CalledTool::new(CalledTool::EXAMPLE).is_some() && CalledTool::new("a b").is_none());
         assert!(ServiceGlob::new(ServiceGlob::EXAMPLE).is_some());
         assert!(NameGlob::new(NameGlob::EXAMPLE).is_some());
         assert!(SqlState::new(SqlState::EXAMPLE).is_some());

@@ -20,7 +20,15 @@ fn steps(path: &str) -> impl Iterator<Item = Step<'_>> {
 }
 
 /// The value at a place.
-pub(super) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut Json> {
+pub(crate) fn find<'a>(document: &'a Json, path: &str) -> Option<&'a Json> {
+    steps(path).try_fold(document, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::Index(index) => value.get(index),
+    })
+}
+
+/// The value at a place, to change it.
+pub(crate) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut Json> {
     steps(path).try_fold(document, |value, step| match step {
         Step::Key(key) => value.get_mut(key),
         Step::Index(index) => value.get_mut(index),
@@ -28,7 +36,7 @@ pub(super) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut
 }
 
 /// Gives a place a value. An object gets the key when it does not have it; everything before it must be there.
-pub(super) fn set(document: &mut Json, path: &str, value: Json) -> bool {
+pub(crate) fn set(document: &mut Json, path: &str, value: Json) -> bool {
     if let Some(place) = find_mut(document, path) {
         let changed = *place != value;
         *place = value;
@@ -43,7 +51,7 @@ pub(super) fn set(document: &mut Json, path: &str, value: Json) -> bool {
 }
 
 /// Takes the value at a place out of its object or list.
-pub(super) fn remove(document: &mut Json, path: &str) -> bool {
+pub(crate) fn remove(document: &mut Json, path: &str) -> bool {
     let all: Vec<_> = steps(path).collect();
     let Some((last, before)) = all.split_last() else { return false };
     let parent = before.iter().try_fold(document, |value, step| match step {
@@ -64,7 +72,7 @@ pub(super) fn remove(document: &mut Json, path: &str) -> bool {
 mod tests {
     use serde_json::{Value as Json, json};
 
-    use super::{find_mut, remove, set};
+    use super::{find, find_mut, remove, set};
 
     fn document() -> Json {
         json!({"order": {"items": [{"price": 3}, {"price": 4}], "2": "two"}})
@@ -74,6 +82,8 @@ mod tests {
     fn places_are_found_set_and_removed() {
         let mut one = document();
         assert_eq!(find_mut(&mut one, "order.items[1].price"), Some(&mut json!(4)));
+        assert_eq!(find(&one, "order.items[1].price"), Some(&json!(4)));
+        assert_eq!(find(&one, "order.items.price"), None);
         assert_eq!(find_mut(&mut one, "order.2"), Some(&mut json!("two")));
         assert_eq!(find_mut(&mut one, "order.items[9]"), None);
         assert!(set(&mut one, "order.items[0].price", json!(0)) && set(&mut one, "order.new", json!(1)));

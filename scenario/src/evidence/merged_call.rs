@@ -1,0 +1,178 @@
+//! Calls of tools, each once, however often the call trace has seen them.
+
+use std::collections::HashMap;
+
+use super::call_trace::CallTrace;
+use super::tool_call::{ToolCall, ToolCallSource};
+
+/// A call of a tool: its proposal, its execution and its report as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MergedCall<'a> {
+    /// The entry that counts: the execution, or the proposal of a call that no gateway carried out.
+    pub seen: &'a ToolCall,
+    /// The proposal; `None` for a call that the agent made by itself.
+    pub proposal: Option<&'a ToolCall>,
+    /// The execution; `None` when no gateway carried it out.
+    pub execution: Option<&'a ToolCall>,
+    /// The report; `None` when the agent sent nothing back.
+    pub report: Option<&'a ToolCall>,
+}
+
+impl CallTrace {
+    /// Every call once, in the order of the executions, and of the proposals that nobody executed.
+    ///
+    /// - An execution belongs to the proposal that it names. A second execution of the same proposal is a call of its own, because
+    ///   it took effect a second time, and so is one that names no proposal.
+    /// - The same proposal in two answers (the same id, tool and arguments, with no result reported in between) is one call: a
+    ///   client that repeats its request gets the same answer again.
+    /// - A report of a call that was neither proposed nor executed is none: an agent can tell anything.
+    #[must_use]
+    pub fn calls(&self) -> Vec<MergedCall<'_>> {
+        let mut merger = Merger::default();
+        self.0.iter().for_each(|call| merger.add_told(call));
+        let is_executed = |call: &&ToolCall| call.source == ToolCallSource::Executed;
+        self.0.iter().filter(is_executed).for_each(|call| merger.add_execution(call));
+        merger.calls.sort_by_key(|call| call.seen.seq);
+        merger.calls
+    }
+}
+
+/// Puts the entries of a trace together.
+#[derive(Default)]
+struct Merger<'a> {
+    calls: Vec<MergedCall<'a>>,
+    /// The place in `calls` of every proposal, by its `seq`.
+    places: HashMap<u64, usize>,
+    /// The place of the last proposal with this id of which no result was reported.
+    unreported: HashMap<&'a str, usize>,
+}
+
+impl<'a> Merger<'a> {
+    /// Adds a proposal or a report.
+    fn add_told(&mut self, call: &'a ToolCall) {
+        match call.source {
+            ToolCallSource::Proposed => self.add_proposal(call),
+            ToolCallSource::Reported => self.add_report(call),
+            ToolCallSource::Executed => {}
+        }
+    }
+
+    fn add_proposal(&mut self, call: &'a ToolCall) {
+        let place = self.repeated(call).unwrap_or(self.calls.len());
+        if place == self.calls.len() {
+            self.calls.push(MergedCall { seen: call, proposal: Some(call), execution: None, report: None });
+        }
+        self.places.insert(call.seq, place);
+        if let Some(id) = &call.id {
+            self.unreported.insert(id, place);
+        }
+    }
+
+    /// The place of an earlier proposal that this one repeats.
+    fn repeated(&self, call: &ToolCall) -> Option<usize> {
+        let place = *self.unreported.get(call.id.as_deref()?)?;
+        let earlier = self.calls.get(place)?.proposal?;
+        let is_same = earlier.tool == call.tool && earlier.arguments == call.arguments;
+        (is_same && earlier.model_call != call.model_call).then_some(place)
+    }
+
+    fn add_report(&mut self, call: &'a ToolCall) {
+        let place = call.proposal.and_then(|proposal| self.places.get(&proposal));
+        if let Some(merged) = place.and_then(|place| self.calls.get_mut(*place)) {
+            merged.report.get_or_insert(call);
+            merged.proposal.and_then(|proposal| self.unreported.remove(proposal.id.as_deref()?));
+        }
+    }
+
+    fn add_execution(&mut self, call: &'a ToolCall) {
+        let place = call.proposal.and_then(|proposal| self.places.get(&proposal));
+        let proposed = place.and_then(|place| self.calls.get_mut(*place));
+        match proposed.filter(|merged| merged.execution.is_none()) {
+            Some(merged) => *merged = MergedCall { seen: call, execution: Some(call), ..*merged },
+            None => self.calls.push(MergedCall { seen: call, proposal: None, execution: Some(call), report: None }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::evidence::{CallTrace, ToolCall};
+
+    /// A trace of these entries, each as `source tool` with more keys.
+    fn trace(entries: &[(&str, serde_json::Value)]) -> CallTrace {
+        let entry = |(seq, (words, more)): (usize, &(&str, serde_json::Value))| {
+            let (source, tool) = words.split_once(' ').expect("a source and a tool");
+            let mut entry = json!({"seq": seq, "at_ms": seq * 10, "source": source, "tool": tool});
+            entry.as_object_mut().expect("an object").extend(more.as_object().expect("keys").clone());
+            serde_json::from_value::<ToolCall>(entry).expect("an entry")
+        };
+        CallTrace(entries.iter().enumerate().map(entry).collect())
+    }
+
+    /// The calls in words: the tool, and the places of its proposal, its execution and its report.
+    fn calls(entries: &[(&str, serde_json::Value)]) -> String {
+        let trace = trace(entries);
+        let place = |call: Option<&ToolCall>| call.map_or_else(|| "-".to_owned(), |call| call.seq.to_string());
+        let words = trace.calls().into_iter().map(|call| {
+            let places = [call.proposal, call.execution, call.report].map(place).join(" ");
+            format!("{} {places}", call.seen.tool)
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_call_counts_once_however_often_it_was_seen() {
+        let entries = [
+            ("proposed read", json!({"id": "a", "model_call": 0})),
+            ("proposed send", json!({"id": "b", "model_call": 0})),
+            ("executed send", json!({"proposal": 1})),
+            ("executed read", json!({"proposal": 0})),
+            ("reported read", json!({"id": "a", "proposal": 0, "model_call": 1})),
+            ("proposed end", json!({"id": "c", "model_call": 1})),
+        ];
+        assert_eq!(calls(&entries), "send 1 2 -, read 0 3 4, end 5 - -", "executions say the order");
+    }
+
+    #[test]
+    fn every_execution_is_a_call() {
+        let entries = [
+            ("executed read", json!({})),
+            ("proposed pay", json!({"id": "a", "model_call": 0})),
+            ("executed pay", json!({"proposal": 1})),
+            ("executed pay", json!({"proposal": 1})),
+            ("executed pay", json!({"proposal": 99})),
+        ];
+        assert_eq!(calls(&entries), "read - 0 -, pay 1 2 -, pay - 3 -, pay - 4 -");
+    }
+
+    #[test]
+    fn an_answer_that_a_client_asks_for_twice_proposes_once() {
+        let proposal = |call: usize, amount: u64| json!({"id": "a", "model_call": call, "arguments": {"x": amount}});
+        let report = |proposal: u64| ("reported pay", json!({"id": "a", "proposal": proposal, "model_call": 2}));
+        let twice = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 1)), report(1)];
+        assert_eq!(calls(&twice), "pay 0 - 2");
+        assert_eq!(
+            calls(&[("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 2))]),
+            "pay 0 - -, pay 1 - -"
+        );
+        let one_answer = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(0, 1))];
+        assert_eq!(calls(&one_answer), "pay 0 - -, pay 1 - -", "an answer that proposes twice means it");
+        let after_result = [("proposed pay", proposal(0, 1)), report(0), ("proposed pay", proposal(2, 1))];
+        assert_eq!(calls(&after_result), "pay 0 - 1, pay 2 - -", "models count from the same id again");
+        let executed_twice = [
+            ("proposed pay", proposal(0, 1)),
+            ("executed pay", json!({"proposal": 0})),
+            ("proposed pay", proposal(1, 1)),
+            ("executed pay", json!({"proposal": 2})),
+        ];
+        assert_eq!(calls(&executed_twice), "pay 0 1 -, pay - 3 -");
+    }
+
+    #[test]
+    fn what_is_only_reported_is_no_call() {
+        assert_eq!(calls(&[("reported pay", json!({"model_call": 0}))]), "");
+        assert_eq!(calls(&[("reported pay", json!({"proposal": 7}))]), "");
+    }
+}
