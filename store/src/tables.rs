@@ -31,7 +31,7 @@ tables! {
     /// Runs of an experiment.
     Runs {
         Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt, Passed,
-        Failed, Flaky, Errors, Composite, CostUsd, WallMs, Resilience,
+        Failed, Flaky, Errors, Composite, CostUsd, WallMs, Resilience, Recovered, Degraded, Fabricated, Corrupted,
     }
     /// Scenarios of a run.
     Scenarios {

@@ -112,6 +112,7 @@ pub fn summary(report: &Report) -> Json {
     });
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);
+        value["contract"]["outcome_counts"] = json!(contract.outcome_counts());
     }
     if let Some(mutations) = &score.mutations {
         value["mutations"] = json!(mutations);

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped, overall_explained, overall_number};
 use crate::regression::RunComparison;
-use crate::score::{Cell, CellStatus, CellVerdict, ContractScore, ExperimentVerdict, MutationScore, Status};
+use crate::score::{
+    Cell, CellStatus, CellVerdict, ContractCell, ContractScore, ExperimentVerdict, MutationScore, Status,
+};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
@@ -199,9 +201,13 @@ fn contract(contract: &ContractScore) -> String {
     for row in matrix.rules.iter().take(MOST_CELLS) {
         let _ = write!(text, "| `{}` | {} |", row.invariant, row.severity);
         for found in &row.cells {
-            let _ = write!(text, " {} |", found.map_or("–", |found| status_word(found.status)));
+            let _ = write!(text, " {} |", found.map_or_else(|| "–".to_owned(), contract_cell));
         }
         text.push('\n');
+    }
+    let counts = contract.outcome_counts();
+    if counts.total() > 0 {
+        let _ = writeln!(text, "\nWhat faults came to: {}", counts.words());
     }
     for outcome in &contract.outcomes {
         let lost =
@@ -209,6 +215,12 @@ fn contract(contract: &ContractScore) -> String {
         let _ = writeln!(text, "\n- {}: {}{lost}", cell(&outcome.world()), outcome.outcome.word());
     }
     text
+}
+
+/// The status of a rule in a world, and the difference to the world without faults.
+fn contract_cell(cell: &ContractCell) -> String {
+    let word = status_word(cell.status);
+    cell.difference_text().map_or_else(|| word.to_owned(), |points| format!("{word} {points}"))
 }
 
 /// Mutations: the robustness, their kinds, and those that failed.
