@@ -11,3 +11,7 @@ UPDATE runs SET
     fabricated = (SELECT count(*) FROM jsonb_array_elements(score::jsonb #> '{contract,outcomes}') AS one WHERE one ->> 'outcome' = 'fabricated'),
     corrupted = (SELECT count(*) FROM jsonb_array_elements(score::jsonb #> '{contract,outcomes}') AS one WHERE one ->> 'outcome' = 'corrupted')
 WHERE score IS NOT NULL AND jsonb_typeof(score::jsonb #> '{contract,outcomes}') = 'array';
+
+-- The calls of a scenario beside those of the session that it replayed, as JSON; null where none was, and for older runs.
+
+ALTER TABLE scenarios ADD COLUMN replay TEXT COLLATE "C";

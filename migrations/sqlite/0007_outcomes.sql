@@ -11,3 +11,7 @@ UPDATE runs SET
     fabricated = (SELECT count(*) FROM json_each(score, '$.contract.outcomes') WHERE json_extract(value, '$.outcome') = 'fabricated'),
     corrupted = (SELECT count(*) FROM json_each(score, '$.contract.outcomes') WHERE json_extract(value, '$.outcome') = 'corrupted')
 WHERE json_extract(score, '$.contract') IS NOT NULL;
+
+-- The calls of a scenario beside those of the session that it replayed, as JSON; null where none was, and for older runs.
+
+ALTER TABLE scenarios ADD COLUMN replay TEXT;

@@ -36,7 +36,7 @@ tables! {
     /// Scenarios of a run.
     Scenarios {
         Experiment, Run, Id, Position, Plan, Status, Composite, WallMs, ExitCode, ErrorKind, ErrorMessage, Sandbox,
-        Forbidden, Limits, Offences, Notes, Caveats, FaultsFired, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
+        Forbidden, Limits, Offences, Notes, Caveats, FaultsFired, Replay, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
         CacheReadTokens, CostUsd, EvidenceJob, EvidenceAttempt, EndedAt,
     }
     /// What judging says about each invariant.

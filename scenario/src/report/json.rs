@@ -211,6 +211,9 @@ fn add_world(scenario: &mut Json, result: &ScenarioResult) {
     if let Some(fired) = result.faults_fired {
         scenario["faults_fired"] = fired.into();
     }
+    if let Some(replay) = &result.replay {
+        scenario["replay"] = json!(replay);
+    }
 }
 
 fn invariant(invariant: &InvariantResult) -> Json {
