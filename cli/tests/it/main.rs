@@ -10,7 +10,6 @@ mod compare_command;
 mod compared_everywhere;
 mod contract_catalogue;
 mod contract_server;
-mod contract_server;
 mod contracts;
 mod debugging;
 mod doctor_command;
