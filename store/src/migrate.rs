@@ -20,9 +20,9 @@ macro_rules! steps {
 }
 
 /// The migrations of `migrations/sqlite`.
-const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql" };
+const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql" };
 /// The migrations of `migrations/postgres`: the same numbers and names.
-pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql" };
+pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql" };
 
 /// The reason why a database was not brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +115,45 @@ mod tests {
         let content = SpecContent { text: "a: 3".to_owned(), files: Vec::new() };
         let next = store.keep_spec("", "ledger", &content, Timestamp::UNIX_EPOCH).await.expect("kept");
         assert_eq!(next.version, 3, "it goes on counting");
+    }
+
+    /// The sixth version kept the outcomes of a contract only with its score.
+    const SCORED: &str = r#"
+        INSERT INTO specs VALUES ('d1', 'a: 1', 5);
+        INSERT INTO experiments (id, spec_id, version, digest, source, seed, settings, created_at) VALUES
+            ('00000000-0000-0000-0000-000000000001', 'ledger', 1, 'd1', 'ledger.yaml', 7, '{}', 5);
+        INSERT INTO runs (experiment, number, kind, digest, state, lane, total, ended, created_at, score) VALUES
+            ('00000000-0000-0000-0000-000000000001', 1, 'first', 'd1', 'finished', '', 1, 1, 5, '{"total": 1}'),
+            ('00000000-0000-0000-0000-000000000001', 2, 'again', 'd1', 'finished', '', 1, 1, 6, '{"contract": {"outcomes":
+                [{"outcome": "recovered"}, {"outcome": "corrupted"}, {"outcome": "recovered"}]}}'),
+            ('00000000-0000-0000-0000-000000000001', 3, 'again', 'd1', 'finished', '', 1, 1, 7, '{"contract": {"outcomes": []}}')"#;
+    const OUTCOMES: &str = "SELECT recovered, degraded, fabricated, corrupted FROM runs ORDER BY number";
+    type CountRow = (Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+    const COUNTED: [CountRow; 3] =
+        [(None, None, None, None), (Some(2), Some(0), Some(0), Some(1)), (Some(0), Some(0), Some(0), Some(0))];
+
+    #[tokio::test]
+    async fn outcomes_of_kept_scores_are_counted_in_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = SqliteConnectOptions::new().filename(folder.path().join("touchstone.db")).create_if_missing(true);
+        let mut file = options.connect().await.expect("a file");
+        run(&SQLITE[..6], &mut file).await.expect("the sixth version");
+        file.execute(SCORED).await.expect("filled");
+        run(SQLITE, &mut file).await.expect("up to date");
+        let counted: Vec<CountRow> = sqlx::query_as(OUTCOMES).fetch_all(&mut file).await.expect("outcomes");
+        assert_eq!(counted, COUNTED);
+    }
+
+    #[cfg(feature = "testing")]
+    #[tokio::test]
+    async fn outcomes_of_kept_scores_are_counted_on_a_server() {
+        let Some(database) = crate::testing::TestDatabase::empty().await else { return };
+        let mut server = PgConnection::connect(&database.url()).await.expect("a server");
+        run(&POSTGRES[..6], &mut server).await.expect("the sixth version");
+        server.execute(SCORED).await.expect("filled");
+        run(POSTGRES, &mut server).await.expect("up to date");
+        let counted: Vec<CountRow> = sqlx::query_as(OUTCOMES).fetch_all(&mut server).await.expect("outcomes");
+        assert_eq!(counted, COUNTED);
     }
 
     #[tokio::test]

@@ -31,12 +31,12 @@ tables! {
     /// Runs of an experiment.
     Runs {
         Experiment, Number, Kind, Digest, State, Lane, Total, Ended, Reason, Verdict, Score, CreatedAt, EndedAt, Passed,
-        Failed, Flaky, Errors, Composite, CostUsd, WallMs, Resilience,
+        Failed, Flaky, Errors, Composite, CostUsd, WallMs, Resilience, Recovered, Degraded, Fabricated, Corrupted,
     }
     /// Scenarios of a run.
     Scenarios {
         Experiment, Run, Id, Position, Plan, Status, Composite, WallMs, ExitCode, ErrorKind, ErrorMessage, Sandbox,
-        Forbidden, Limits, Offences, Notes, Caveats, FaultsFired, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
+        Forbidden, Limits, Offences, Notes, Caveats, FaultsFired, Replay, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
         CacheReadTokens, CostUsd, EvidenceJob, EvidenceAttempt, EndedAt,
     }
     /// What judging says about each invariant.

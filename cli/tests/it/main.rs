@@ -9,6 +9,7 @@ mod commands;
 mod compare_command;
 mod compared_everywhere;
 mod contract_catalogue;
+mod contract_server;
 mod contracts;
 mod debugging;
 mod doctor_command;

@@ -56,10 +56,11 @@ fn an_agent_that_reads_word_for_word_breaks_and_the_prompts_can_be_seen() {
         "format_poisoning 2/2",
         "prompt_injection 1/2",
         "multi_turn_attack 2/2",
+        "custom 2/2",
     ];
     assert_eq!(kinds(mutations), expected);
-    // (0.8 + 1.5 + 1.5 · 2 + 1.6 · 2 + 1.5 + 1.4 · 2) / 21
-    assert_eq!(mutations["robustness"], json!(0.6095));
+    // (0.8 + 1.5 + 1.5 · 2 + 1.6 · 2 + 1.5 + 1.4 · 2 + 1.0 · 2) / 23
+    assert_eq!(mutations["robustness"], json!(0.6435));
     let experiment = report["experiment_id"].as_str().expect("an id");
     let scenario = mutations["failed"][1]["scenario"].as_str().expect("a scenario");
     let (_, shown, stderr) = place.run(&["show", &format!("{experiment}/{scenario}")]);

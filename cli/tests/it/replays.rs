@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::place::Place;
 use crate::root;
+use crate::serving::Served;
 
 /// A copy of the example in a place of its own, with another agent.
 fn example(change: impl Fn(String) -> String) -> (Place, PathBuf) {
@@ -57,7 +58,17 @@ fn a_session_of_the_spec_finds_an_agent_that_pays_twice() {
     let (code, kept) = run(|agent| agent);
     assert_eq!((code, &kept["replays"]["score"], &kept["overall"]["score"]), (0, &json!(1.0), &json!(1.0)), "{kept:#}");
     assert_eq!(kept["overall"]["not_run"], json!(["mutation", "chaos", "contract"]));
+    let sessions = &kept["replays"]["sessions"];
+    assert_eq!(
+        (&sessions[0]["held"], &sessions[0]["failed"], &sessions[0]["unexpected"]),
+        (&json!(1), &json!(0), &json!(null))
+    );
     let (code, broken) = run(blind);
+    let lost = &broken["replays"]["sessions"][0];
+    assert_eq!(
+        (&lost["verdict"], &lost["failed"], &lost["unexpected"]),
+        (&json!("fail"), &json!(1), &json!(["shop POST /refunds"]))
+    );
     assert_eq!((code, &broken["overall"]["score"]), (1, &json!(0.5)));
     let expected =
         [("default-r0", "pass"), ("replay-answer-lost--default-r0", "fail"), ("replay-overloaded--default-r0", "pass")];
@@ -67,6 +78,23 @@ fn a_session_of_the_spec_finds_an_agent_that_pays_twice() {
         offences.contains("does not have: shop POST /refunds"),
         "a second refund is no call of the session: {offences}"
     );
+}
+
+#[test]
+fn sessions_have_a_section_of_their_own_for_people() {
+    let (place, folder) = example(blind);
+    let folder = folder.display().to_string();
+    let (code, stdout, stderr) = place.run(&["run", "--backend", "local", &folder]);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    for line in ["replays FAILED: 1 of 2 sessions passed", "  unexpected   answer-lost: shop POST /refunds"] {
+        assert!(stdout.contains(line), "`{line}` is missing: {stdout}");
+    }
+    let (_, markdown, _) = place.run(&["show", "latest", "--format", "markdown"]);
+    assert!(markdown.contains("#### Replays: fail, 1 of 2 sessions passed"), "{markdown}");
+    assert!(markdown.contains("| `overloaded` | pass | 1 | 0 |"), "{markdown}");
+    let (_, again, stderr) = place.run(&["show", "latest", "--format", "json"]);
+    let again: Json = serde_json::from_str(&again).unwrap_or_else(|error| panic!("{error}: {again}{stderr}"));
+    assert_eq!(again["replays"]["sessions"][0]["unexpected"], json!(["shop POST /refunds"]), "kept");
 }
 
 #[test]
@@ -97,6 +125,31 @@ fn a_failed_scenario_is_exported_and_its_session_fails_again_until_the_agent_is_
     assert_eq!((code, &report["replays"]["sessions"][0]["id"]), (0, &json!("found")), "{report:#}");
     let (code, stdout, _) = run(&["rescore", "latest"]);
     assert!(code == 0 && stdout.contains("nothing changed"), "{code} {stdout}");
+}
+
+#[test]
+fn a_scenario_of_a_server_is_exported_and_run_here() {
+    let (place, folder) = example(silent);
+    let served = Served::start(&place, &["--backend", "local"]);
+    let key = served.key.clone().expect("a key");
+    let there = |words: &[&str]| {
+        let mut command = crate::touchstone(words);
+        command.env("TOUCHSTONE_URL", &served.url).env("TOUCHSTONE_API_KEY", &key);
+        crate::read(command.output().expect("a run"))
+    };
+    let (spec, session) = (folder.display().to_string(), folder.join("sessions/found.yaml").display().to_string());
+    let (code, id, stderr) = there(&["submit", &spec, "--watch"]);
+    assert_eq!(code, 1, "{id}{stderr}");
+    let id = id.lines().next().expect("an id").trim();
+    let (code, _, stderr) = there(&["replay", "export", &format!("{id}/default-r0"), "-o", &session]);
+    assert!(code == 0 && stderr.contains("run it again with"), "{stderr}");
+    let text = fs::read_to_string(&session).expect("a session");
+    let known = [format!("experiment: {id}"), "scenario: default-r0".to_owned(), "status: 201".to_owned()];
+    assert!(known.iter().all(|line| text.contains(line)), "{text}");
+    let run = ["replay", "run", "--backend", "local", &session, "--spec", &spec, "--format", "json"];
+    let (code, stdout, stderr) = place.run(&run);
+    let session = report(&stdout, &stderr)["replays"]["sessions"][0].clone();
+    assert_eq!((code, &session["verdict"], &session["unexpected"]), (1, &json!("fail"), &json!(null)), "{session:#}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ import io
 import json
 import os
 import re
+import shutil
 import tarfile
+import tempfile
 import urllib.request
 
 import pytest
@@ -27,17 +29,23 @@ def site():
         site.end()
 
 
-def run_example(site, name):
-    """Runs an example over the API, and opens the page of its experiment."""
+def run_example(site, name, changed=None):
+    """Runs an example over the API, with other files in place of some of its own, and opens the page of its experiment: its id."""
     archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as file:
-        file.add(os.path.join(ROOT, "specs", name), arcname=".")
+    with tempfile.TemporaryDirectory(prefix="touchstone-example-") as scratch, tarfile.open(fileobj=archive, mode="w:gz") as file:
+        folder = shutil.copytree(os.path.join(ROOT, "specs", name), os.path.join(scratch, name))
+        for path, change in (changed or {}).items():
+            path = os.path.join(folder, path)
+            text = change(open(path).read()) if callable(change) else change
+            open(path, "w").write(text)
+        file.add(folder, arcname=".")
     headers = {"Authorization": f"Bearer {site.key}", "Content-Type": "application/gzip"}
     request = urllib.request.Request(f"{site.base}/v1/runs", archive.getvalue(), headers)
     with urllib.request.urlopen(request) as answer:
         experiment = json.load(answer)["id"]
     site.page.goto(f"/experiments/{experiment}")
     until_ended(site)
+    return experiment
 
 
 def test_faults_stand_beside_their_calls_and_are_shown_alone(site):

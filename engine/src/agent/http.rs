@@ -16,6 +16,7 @@ use scenario::spec::template::Text;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
+use super::http_error::HttpError;
 use super::process::{Printed, Process, Watch, leaks};
 use super::{Acted, image_words};
 use crate::attempt::Attempt;
@@ -127,7 +128,7 @@ fn keep_log(acted: &mut Acted, served: &Acted) {
 }
 
 /// What comes of a conversation that must end in time.
-async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, String>>) -> Acted {
+async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, HttpError>>) -> Acted {
     let started = Instant::now();
     let mut acted = Acted::default();
     let ended = tokio::select! {
@@ -137,7 +138,7 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
     };
     let (exit, text, place) = match ended {
         Ok(Ok(output)) => (Some(Exit::Code(0)), output, "stdout"),
-        Ok(Err(problem)) => (Some(Exit::Code(1)), problem, "stderr"),
+        Ok(Err(error)) => (Some(Exit::Code(1)), error.to_string(), "stderr"),
         Err(fired) => {
             acted.limits.push(fired);
             (None, String::new(), "stdout")
@@ -186,7 +187,12 @@ pub(super) fn target_of(world: &World, attempt: &Attempt<'_>, url: &str) -> Resu
 }
 
 /// Clears what the agent remembers, asks it, and takes the output out of its answer.
-async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http, reset: Option<&Text>) -> Result<String, String> {
+async fn converse(
+    target: &Target,
+    attempt: &Attempt<'_>,
+    http: &Http,
+    reset: Option<&Text>,
+) -> Result<String, HttpError> {
     let values = attempt.agents_values();
     if let Some(reset) = reset {
         post(target, &reset.render(&values)).await?;
@@ -199,19 +205,21 @@ async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http, reset: Op
         Json::String(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
         json => (json.to_string().into_bytes(), "application/json"),
     };
-    let method: Method = http.method.as_str().parse().map_err(|_| "the method is none".to_owned())?;
+    let method: Method =
+        http.method.as_str().parse().map_err(|_| HttpError::Request("the method is none".to_owned()))?;
     let mut asked = request(target, &method, &target.path, body)?;
     asked.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(kind));
     for (name, text) in http.headers.iter() {
-        let name: HeaderName = name.as_str().parse().map_err(|_| format!("`{name}` is no header"))?;
+        let name: HeaderName =
+            name.as_str().parse().map_err(|_| HttpError::Request(format!("`{name}` is no header")))?;
         let value = HeaderValue::from_str(&text.render(&values))
-            .map_err(|_| format!("the header `{name}` has a value that cannot be sent"))?;
+            .map_err(|_| HttpError::Request(format!("the header `{name}` has a value that cannot be sent")))?;
         asked.headers_mut().insert(name, value);
     }
     let (status, answer) = exchange(target, asked).await?;
     let text = String::from_utf8_lossy(&answer).into_owned();
     if !status.is_success() {
-        return Err(format!("the agent answered with status {status}: {text}"));
+        return Err(HttpError::Status { status, text });
     }
     match &http.response_path {
         Some(path) => output(&text, &path.render(&values)),
@@ -220,54 +228,52 @@ async fn converse(target: &Target, attempt: &Attempt<'_>, http: &Http, reset: Op
 }
 
 /// Has the agent forget what it did.
-pub(super) async fn post(target: &Target, path: &str) -> Result<(), String> {
+pub(super) async fn post(target: &Target, path: &str) -> Result<(), HttpError> {
     let request = request(target, &Method::POST, path, Vec::new())?;
     let (status, _) = exchange(target, request).await?;
-    if status.is_success() { Ok(()) } else { Err(format!("the agent answered the reset with status {status}")) }
+    if status.is_success() { Ok(()) } else { Err(HttpError::Reset(status)) }
 }
 
-fn request(target: &Target, method: &Method, path: &str, body: Vec<u8>) -> Result<Request<Full<Bytes>>, String> {
+fn request(target: &Target, method: &Method, path: &str, body: Vec<u8>) -> Result<Request<Full<Bytes>>, HttpError> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     Request::builder()
         .method(method)
         .uri(path)
         .header(http::header::HOST, format!("{}:{}", target.host, target.port))
         .body(Full::new(Bytes::from(body)))
-        .map_err(|error| format!("the request cannot be made: {error}"))
+        .map_err(|error| HttpError::Request(format!("the request cannot be made: {error}")))
 }
 
 /// Sends one request on a connection of its own. An agent that was just started may not listen yet.
-async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), String> {
+async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), HttpError> {
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), target.port);
     let stream = loop {
         match target.door.connect(address).await {
             Ok(stream) => break stream,
-            Err(error) if error.is_closed() => return Err(error.to_string()),
+            Err(error) if error.is_closed() => return Err(HttpError::Unreachable(error.to_string())),
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     };
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| format!("the agent hung up: {error}"))?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(HttpError::HungUp)?;
     let connection = Arc::new(tokio::spawn(connection));
-    let answer = sender.send_request(request).await.map_err(|error| format!("the agent did not answer: {error}"))?;
+    let answer = sender.send_request(request).await.map_err(HttpError::NoAnswer)?;
     let status = answer.status();
     let body = Limited::new(answer.into_body(), MOST_BYTES).collect().await;
     connection.abort();
-    let body = body.map_err(|error| format!("the agent's answer cannot be read: {error}"))?;
+    let body = body.map_err(HttpError::Body)?;
     Ok((status, body.to_bytes()))
 }
 
 /// What stands at a dotted path of a JSON answer.
-fn output(text: &str, path: &str) -> Result<String, String> {
-    let answer = bounded_json::parse(text.as_bytes(), MOST_VALUES)
-        .map_err(|_| format!("the agent's answer is no JSON, or has too many values: {text}"))?;
+fn output(text: &str, path: &str) -> Result<String, HttpError> {
+    let answer = bounded_json::parse(text.as_bytes(), MOST_VALUES).map_err(|_| HttpError::NoJson(text.to_owned()))?;
     let mut found = &answer;
     for step in path.split('.').filter(|step| !step.is_empty()) {
         let next = match found {
             Json::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
             other => other.get(step),
         };
-        found = next.ok_or_else(|| format!("the agent's answer has no `{path}`: {text}"))?;
+        found = next.ok_or_else(|| HttpError::NoOutput { path: path.to_owned(), text: text.to_owned() })?;
     }
     Ok(found.as_str().map_or_else(|| found.to_string(), ToOwned::to_owned))
 }
@@ -279,9 +285,9 @@ mod tests {
     #[test]
     fn the_output_is_found_at_its_path() {
         let answer = r#"{"choices": [{"message": {"content": "hello"}}], "n": 1}"#;
-        assert_eq!(output(answer, "choices.0.message.content").as_deref(), Ok("hello"));
-        assert_eq!(output(answer, "n").as_deref(), Ok("1"));
-        assert!(output(answer, "choices.1").is_err_and(|problem| problem.contains("has no `choices.1`")));
+        assert_eq!(output(answer, "choices.0.message.content").expect("an output"), "hello");
+        assert_eq!(output(answer, "n").expect("an output"), "1");
+        assert!(output(answer, "choices.1").is_err_and(|error| error.to_string().contains("has no `choices.1`")));
         assert!(output("no", "n").is_err());
     }
 }

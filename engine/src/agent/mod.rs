@@ -1,6 +1,7 @@
 //! Lets the agent act, and says how that ended.
 
 mod http;
+mod http_error;
 mod invocations;
 mod process;
 mod reset;

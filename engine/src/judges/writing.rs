@@ -24,8 +24,25 @@ pub(crate) struct WrittenPrompt {
     pub(crate) usage: Usage,
 }
 
-/// Asks a model for a prompt, unless it has written it before. An error is why there is none.
-pub(crate) async fn write(machine: &Machine, request: &PromptRequest) -> Result<WrittenPrompt, String> {
+/// A prompt that was not written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    /// The model has no provider here.
+    #[error("{0}")]
+    NoProvider(String),
+    /// The provider does not answer, or refuses the question.
+    #[error("{0}")]
+    NoReply(String),
+    /// It took too long.
+    #[error("it took longer than {}s", TIMEOUT.as_secs())]
+    TooSlow,
+    /// No answer can be used.
+    #[error("its answers are empty, the prompt itself, or more than three times as long")]
+    Unusable,
+}
+
+/// Asks a model for a prompt, unless it has written it before.
+pub(crate) async fn write(machine: &Machine, request: &PromptRequest) -> Result<WrittenPrompt, WriteError> {
     write_with(machine, request, Patience::default()).await
 }
 
@@ -33,8 +50,8 @@ pub(super) async fn write_with(
     machine: &Machine,
     request: &PromptRequest,
     patience: Patience,
-) -> Result<WrittenPrompt, String> {
-    let upstream = machine.providers.for_model(&request.model)?;
+) -> Result<WrittenPrompt, WriteError> {
+    let upstream = machine.providers.for_model(&request.model).map_err(WriteError::NoProvider)?;
     let asked = asked(request);
     let question = Question::of_prompt(&upstream, &asked, request.seed);
     let cache = machine.judgements.as_deref().map(Cache);
@@ -48,7 +65,7 @@ pub(super) async fn write_with(
         let form = ReplyForm::Text { seed: request.seed.wrapping_add(answer) };
         let calling = call::ask(&machine.providers, &upstream, &asked, form, patience);
         let called = tokio::time::timeout(TIMEOUT, calling).await;
-        let reply = called.map_err(|_| format!("it took longer than {}s", TIMEOUT.as_secs()))?.map_err(reason)?;
+        let reply = called.map_err(|_| WriteError::TooSlow)?.map_err(no_reply)?;
         usage.add(&reply.usage);
         let Some(text) = usable_text(&request.prompt, &reply.text) else { continue };
         if let Some(Err(error)) = cache.map(|cache| cache.put(&question, &usage.model, &text)) {
@@ -56,7 +73,7 @@ pub(super) async fn write_with(
         }
         return Ok(WrittenPrompt { text, usage });
     }
-    Err("its answers are empty, the prompt itself, or more than three times as long".to_owned())
+    Err(WriteError::Unusable)
 }
 
 fn asked(request: &PromptRequest) -> JudgeRequest {
@@ -64,8 +81,8 @@ fn asked(request: &PromptRequest) -> JudgeRequest {
     JudgeRequest { model, temperature: 0.0, system, prompt, fence: String::new() }
 }
 
-fn reason(none: NoReply) -> String {
+fn no_reply(none: NoReply) -> WriteError {
     match none {
-        NoReply::Unavailable(reason) | NoReply::Rejected(reason) => reason,
+        NoReply::Unavailable(reason) | NoReply::Rejected(reason) => WriteError::NoReply(reason),
     }
 }

@@ -7,7 +7,7 @@ use scenario::plan::PromptRequest;
 
 use super::tests::{bodies, completion, machine, provider, refusal};
 use super::transport::Patience;
-use super::writing::{WrittenPrompt, write_with};
+use super::writing::{WriteError, WrittenPrompt, write_with};
 
 fn request(seed: u64) -> PromptRequest {
     PromptRequest {
@@ -18,7 +18,7 @@ fn request(seed: u64) -> PromptRequest {
     }
 }
 
-async fn write(address: &str, folder: Option<&Path>, seed: u64) -> Result<WrittenPrompt, String> {
+async fn write(address: &str, folder: Option<&Path>, seed: u64) -> Result<WrittenPrompt, WriteError> {
     let patience = Patience { tries: 2, first: Duration::from_millis(1), longest: Duration::from_millis(20) };
     write_with(&machine(address, folder), &request(seed), patience).await
 }
@@ -47,8 +47,8 @@ async fn an_answer_that_cannot_be_used_is_asked_for_once_more() {
         assert_eq!((written.text.as_str(), written.usage.calls), ("Greet me.", 2), "{bad}");
         assert_ne!(bodies(&server).await[0]["seed"], bodies(&server).await[1]["seed"]);
         let server = provider(vec![completion(bad)]).await;
-        let problem = write(&server.uri(), None, 7).await.expect_err("no prompt");
-        assert!(problem.contains("more than three times as long"), "{problem}");
+        let error = write(&server.uri(), None, 7).await.expect_err("no prompt");
+        assert!(matches!(error, WriteError::Unusable), "{error}");
         assert_eq!(bodies(&server).await.len(), 2);
     }
 }
@@ -59,6 +59,6 @@ async fn a_provider_that_knows_no_seed_is_asked_without_and_one_that_refuses_is_
     assert_eq!(write(&server.uri(), None, 7).await.expect("a prompt").text, "Greet me.");
     assert!(bodies(&server).await[1].get("seed").is_none());
     let server = provider(vec![refusal(401, "no such key")]).await;
-    let problem = write(&server.uri(), None, 7).await.expect_err("no prompt");
-    assert!(problem.contains("no such key"), "{problem}");
+    let error = write(&server.uri(), None, 7).await.expect_err("no prompt");
+    assert!(matches!(&error, WriteError::NoReply(reason) if reason.contains("no such key")), "{error}");
 }

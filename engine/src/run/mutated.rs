@@ -18,5 +18,6 @@ pub(super) async fn prompt(attempt: &Attempt<'_>) -> Result<Option<WrittenPrompt
         return Err(EngineError::Unsupported { what });
     }
     let written = judges::write(attempt.machine, &request).await;
-    written.map(Some).map_err(|reason| EngineError::NoPrompt { kind: mutation.kind, model: request.model, reason })
+    let (kind, model) = (mutation.kind, request.model);
+    written.map(Some).map_err(|error| EngineError::NoPrompt { kind, model, reason: error.to_string() })
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use doorkeeper::protocol::{Entry, EntryKind, WriteFile};
-use gateways::faults::{WorldChanger, WorldMode};
+use gateways::faults::{ChangeError, WorldChanger, WorldMode};
 use scenario::spec::sections::chaos::ChangedUnderneath;
 use scenario::spec::sections::{Chaos, FileFaultMode};
 
@@ -90,9 +90,9 @@ impl SandboxChanger {
         (state.workspace.clone(), state.texts.clone())
     }
 
-    async fn begin_file(&self, rule: usize, mode: &FileFaultMode) -> Result<(), String> {
+    async fn begin_file(&self, rule: usize, mode: &FileFaultMode) -> Result<(), ChangeError> {
         let path = match mode.path() {
-            Some(path) => self.paths.get(path.source()).ok_or_else(|| "its path leaves the workspace".to_owned())?,
+            Some(path) => self.paths.get(path.source()).ok_or(ChangeError::OutsideWorkspace)?,
             None => "",
         };
         let begun = match mode {
@@ -103,7 +103,7 @@ impl SandboxChanger {
             FileFaultMode::PermissionDenied(_) => self.restrict(rule, path, false, |_| 0).await,
             FileFaultMode::ChangedUnderneath(fault) => self.replace(path, fault).await,
         };
-        begun.map_err(|error| error.to_string())
+        begun.map_err(failed)
     }
 
     /// Takes permissions of a file or folder away, and of what is below it.
@@ -214,6 +214,10 @@ impl SandboxChanger {
     }
 }
 
+fn failed(error: DoorError) -> ChangeError {
+    ChangeError::Failed(error.into())
+}
+
 /// Tells if nobody wrote to a file while its permissions were changed.
 fn is_same_content(before: &Entry, after: &Entry) -> bool {
     (before.inode, before.size, before.modified_ns) == (after.inode, after.size, after.modified_ns)
@@ -221,13 +225,13 @@ fn is_same_content(before: &Entry, after: &Entry) -> bool {
 
 #[async_trait]
 impl WorldChanger for SandboxChanger {
-    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), String> {
+    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), ChangeError> {
         let _turn = self.turn.lock().await;
         match mode {
             WorldMode::File(mode) => self.begin_file(rule, mode).await,
             WorldMode::Clock(mode) => {
                 *self.state().shifts.entry(rule).or_default() += mode.by().milliseconds();
-                self.set_clock().await.map_err(|error| error.to_string())
+                self.set_clock().await.map_err(failed)
             }
         }
     }

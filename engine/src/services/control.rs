@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use gateways::faults::ServiceControl;
+use gateways::faults::{ControlError, ServiceControl};
 
 use super::readiness::Ready;
 use crate::backend::RunningService;
-use crate::error::EngineError;
 
 /// Stops and starts one service.
 #[derive(Debug)]
@@ -21,24 +20,20 @@ pub(super) struct LiveControl {
 
 #[async_trait]
 impl ServiceControl for LiveControl {
-    async fn pause(&self) -> Result<(), String> {
-        self.running.pause().await.map_err(|error| words(&error))
+    async fn pause(&self) -> Result<(), ControlError> {
+        self.running.pause().await.map_err(ControlError::new)
     }
 
-    async fn resume(&self) -> Result<(), String> {
-        self.running.resume().await.map_err(|error| words(&error))
+    async fn resume(&self) -> Result<(), ControlError> {
+        self.running.resume().await.map_err(ControlError::new)
     }
 
-    async fn restart(&self) -> Result<(), String> {
+    async fn restart(&self) -> Result<(), ControlError> {
         self.restarted.store(true, Ordering::Release);
-        self.running.restart().await.map_err(|error| words(&error))
+        self.running.restart().await.map_err(ControlError::new)
     }
 
-    async fn until_ready(&self) -> Result<(), String> {
-        self.ready.wait(&*self.running).await
+    async fn until_ready(&self) -> Result<(), ControlError> {
+        self.ready.wait(&*self.running).await.map_err(ControlError::new)
     }
-}
-
-fn words(error: &EngineError) -> String {
-    error.to_string()
 }

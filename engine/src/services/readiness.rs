@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::start::LiveService;
 use crate::attempt::Attempt;
 use crate::backend::RunningService;
-use crate::database::{Dial, Readiness, ThroughDoor, ready};
+use crate::database::{Dial, NotReady, Readiness, ThroughDoor, ready};
 use crate::error::EngineError;
 
 /// How long one try of `wait_for` may take.
@@ -21,6 +21,27 @@ const PAUSE: Duration = Duration::from_millis(100);
 const GLANCE: Duration = Duration::from_millis(500);
 /// How much of a service's output an error shows.
 const SHOWN: usize = 1500;
+
+/// The reason why a service is not ready.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WaitError {
+    /// Its container is gone.
+    #[error("its container ended")]
+    Ended,
+    /// The command of `wait_for` never succeeded.
+    #[error("`{command}` did not succeed within {}s: {reason}", limit.as_secs_f64())]
+    Command {
+        /// The command.
+        command: String,
+        /// The time that it had.
+        limit: Duration,
+        /// The result of the last try.
+        reason: String,
+    },
+    /// It does not answer at one of its ports.
+    #[error(transparent)]
+    NoAnswer(#[from] NotReady),
+}
 
 /// The signs by which a service is known to be ready, and how long they may take.
 #[derive(Debug, Clone)]
@@ -49,7 +70,7 @@ impl Ready {
     }
 
     /// Waits until the service is ready; else the reason why it is not.
-    pub(super) async fn wait(&self, running: &dyn RunningService) -> Result<(), String> {
+    pub(super) async fn wait(&self, running: &dyn RunningService) -> Result<(), WaitError> {
         let waiting = async {
             match &self.signs {
                 Signs::Command(command) => wait_for(running, command, self.limit).await,
@@ -58,7 +79,7 @@ impl Ready {
         };
         tokio::select! {
             result = waiting => result,
-            () = ended(running) => Err("its container ended".to_owned()),
+            () = ended(running) => Err(WaitError::Ended),
         }
     }
 }
@@ -70,13 +91,13 @@ pub(super) async fn wait(
     ready: &Ready,
     attempt: &Attempt<'_>,
 ) -> Result<(), EngineError> {
-    let Err(reason) = ready.wait(&*live.running).await else { return Ok(()) };
+    let Err(error) = ready.wait(&*live.running).await else { return Ok(()) };
     // Before it is cut: half a secret would not be found any more.
     let output = Redactor::new(attempt.secrets, "hidden").text(&live.running.last_output().await);
     let length = output.chars().count();
     let output: String = output.chars().skip(length.saturating_sub(SHOWN)).collect();
     let output = if output.is_empty() { String::new() } else { format!("\nits last output:\n{output}") };
-    Err(EngineError::ServiceNotReady { service: service.name().to_string(), reason, output })
+    Err(EngineError::ServiceNotReady { service: service.name().to_string(), reason: error.to_string(), output })
 }
 
 /// Returns once the container has ended.
@@ -89,7 +110,7 @@ async fn ended(running: &dyn RunningService) {
     }
 }
 
-async fn wait_for(running: &dyn RunningService, command: &str, limit: Duration) -> Result<(), String> {
+async fn wait_for(running: &dyn RunningService, command: &str, limit: Duration) -> Result<(), WaitError> {
     let words = ["sh", "-c", command].map(ToOwned::to_owned);
     let deadline = Instant::now() + limit;
     let mut reason = "it was still running".to_owned();
@@ -103,16 +124,20 @@ async fn wait_for(running: &dyn RunningService, command: &str, limit: Duration) 
             Err(_) => {}
         }
         if Instant::now() >= deadline {
-            return Err(format!("`{command}` did not succeed within {}s: {}", limit.as_secs_f64(), reason.trim()));
+            return Err(WaitError::Command { command: command.to_owned(), limit, reason: reason.trim().to_owned() });
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn wait_for_answers(running: &dyn RunningService, answers: &[Readiness], limit: Duration) -> Result<(), String> {
+async fn wait_for_answers(
+    running: &dyn RunningService,
+    answers: &[Readiness],
+    limit: Duration,
+) -> Result<(), WaitError> {
     let dial: Arc<dyn Dial> = Arc::new(ThroughDoor(running.door().clone()));
     for readiness in answers {
-        ready(readiness, &dial, limit).await.map_err(|error| error.to_string())?;
+        ready(readiness, &dial, limit).await?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Stopping containers for a while, and starting them again: faults that hit a service as a whole.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,18 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+/// A service that could not be stopped, started or waited for.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ControlError(Box<dyn Error + Send + Sync>);
+
+impl ControlError {
+    /// An error of whoever was to do it.
+    pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(cause.into())
+    }
+}
+
 /// Stops the container of a service, and starts it again.
 #[async_trait]
 pub trait ServiceControl: Debug + Send + Sync {
@@ -18,29 +31,29 @@ pub trait ServiceControl: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Why that was not possible.
-    async fn pause(&self) -> Result<(), String>;
+    /// The reason why that was not possible.
+    async fn pause(&self) -> Result<(), ControlError>;
 
     /// Lets its processes go on.
     ///
     /// # Errors
     ///
-    /// Why that was not possible.
-    async fn resume(&self) -> Result<(), String>;
+    /// The reason why that was not possible.
+    async fn resume(&self) -> Result<(), ControlError>;
 
     /// Ends it as a crash does, and starts it with the data that it has. It need not be ready then.
     ///
     /// # Errors
     ///
-    /// Why that was not possible.
-    async fn restart(&self) -> Result<(), String>;
+    /// The reason why that was not possible.
+    async fn restart(&self) -> Result<(), ControlError>;
 
     /// Waits until it is ready.
     ///
     /// # Errors
     ///
-    /// Why it is not.
-    async fn until_ready(&self) -> Result<(), String>;
+    /// The reason why it is not.
+    async fn until_ready(&self) -> Result<(), ControlError>;
 }
 
 /// A service that is not back after a fault.
@@ -143,9 +156,9 @@ impl Controls {
         let all = self.services().clone();
         for controlled in all.values() {
             if *controlled.standing.lock().await == Standing::Restarted
-                && let Err(reason) = controlled.control.until_ready().await
+                && let Err(error) = controlled.control.until_ready().await
             {
-                self.shared.lose(&controlled.service, reason, true);
+                self.shared.lose(&controlled.service, &error, true);
             }
         }
     }
@@ -173,8 +186,8 @@ impl Controlled {
         }
         match self.control.pause().await {
             Ok(()) => Some(std::mem::replace(&mut *standing, Standing::Paused)),
-            Err(reason) => {
-                shared.lose(&self.service, reason, false);
+            Err(error) => {
+                shared.lose(&self.service, &error, false);
                 None
             }
         }
@@ -184,7 +197,7 @@ impl Controlled {
         let mut standing = self.standing.lock().await;
         match self.control.resume().await {
             Ok(()) => *standing = before,
-            Err(reason) => shared.lose(&self.service, reason, false),
+            Err(error) => shared.lose(&self.service, &error, false),
         }
     }
 
@@ -195,14 +208,15 @@ impl Controlled {
         }
         match self.control.restart().await {
             Ok(()) => *standing = Standing::Restarted,
-            Err(reason) => shared.lose(&self.service, reason, false),
+            Err(error) => shared.lose(&self.service, &error, false),
         }
         *standing == Standing::Restarted
     }
 }
 
 impl Shared {
-    fn lose(&self, service: &str, reason: String, is_changed: bool) {
+    fn lose(&self, service: &str, error: &ControlError, is_changed: bool) {
+        let reason = error.to_string();
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.get_or_insert(LostService { service: service.to_owned(), reason, is_changed });
     }
@@ -215,7 +229,7 @@ mod tests {
 
     use async_trait::async_trait;
 
-    use super::{Controls, LostService, ServiceControl};
+    use super::{ControlError, Controls, LostService, ServiceControl};
 
     /// Writes down what it is told, and fails at one of it.
     #[derive(Debug, Default)]
@@ -225,9 +239,9 @@ mod tests {
     }
 
     impl Told {
-        fn tell(&self, what: &'static str) -> Result<(), String> {
+        fn tell(&self, what: &'static str) -> Result<(), ControlError> {
             self.all.lock().expect("nobody panics").push(what);
-            if self.fails_at == what { Err("broken".to_owned()) } else { Ok(()) }
+            if self.fails_at == what { Err(ControlError::new("broken")) } else { Ok(()) }
         }
 
         fn all(&self) -> String {
@@ -237,21 +251,21 @@ mod tests {
 
     #[async_trait]
     impl ServiceControl for Told {
-        async fn pause(&self) -> Result<(), String> {
+        async fn pause(&self) -> Result<(), ControlError> {
             self.tell("pause")
         }
 
-        async fn resume(&self) -> Result<(), String> {
+        async fn resume(&self) -> Result<(), ControlError> {
             self.tell("resume")
         }
 
-        async fn restart(&self) -> Result<(), String> {
+        async fn restart(&self) -> Result<(), ControlError> {
             let told = self.tell("restart");
             tokio::task::yield_now().await;
             told
         }
 
-        async fn until_ready(&self) -> Result<(), String> {
+        async fn until_ready(&self) -> Result<(), ControlError> {
             self.tell("ready")
         }
     }

@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Gateway;
 use crate::clock::Clock;
 use control::Controls;
-pub use control::{LostService, ServiceControl};
+pub use control::{ControlError, LostService, ServiceControl};
 pub(crate) use in_flight::InFlight;
 use ledger::{Ledger, Phase};
 pub use mode::milliseconds;
@@ -52,7 +52,7 @@ pub use service::{ServiceFaults, hang_time};
 pub use tool::ToolFaults;
 use tool::ToolRule;
 use world::WorldFaults;
-pub use world::{WorldChanger, WorldMode};
+pub use world::{ChangeError, WorldChanger, WorldMode};
 
 /// The name of the model among targets.
 pub(crate) const MODEL: &str = "model";

@@ -1,6 +1,7 @@
 //! Faults that are about no call: something in the sandbox changes, at a time or before a call of something else is answered.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,17 @@ pub enum WorldMode {
     Clock(ClockFaultMode),
 }
 
+/// A fault of the sandbox that changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The path of its file leads out of the workspace.
+    #[error("its path leaves the workspace")]
+    OutsideWorkspace,
+    /// The sandbox could not be changed.
+    #[error(transparent)]
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
 /// Carries faults of the sandbox out.
 #[async_trait]
 pub trait WorldChanger: Debug + Send + Sync {
@@ -38,7 +50,7 @@ pub trait WorldChanger: Debug + Send + Sync {
     /// # Errors
     ///
     /// Nothing was changed, for this reason.
-    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), String>;
+    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), ChangeError>;
 
     /// Ends the fault of a rule, as far as it has an end, however often it was begun.
     async fn end(&self, rule: usize, mode: &WorldMode);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use scenario::evidence::Evidence;
 
 use super::testing::engine_at;
-use super::{FaultEngine, ToolRequest, WorldChanger, WorldMode};
+use super::{ChangeError, FaultEngine, ToolRequest, WorldChanger, WorldMode};
 use crate::Gateway as _;
 use crate::clock::Clock;
 
@@ -16,10 +16,12 @@ struct Told(Mutex<Vec<String>>);
 
 #[async_trait]
 impl WorldChanger for Told {
-    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), String> {
+    async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), ChangeError> {
         self.0.lock().expect("nobody panics").push(format!("begin {rule}"));
         match mode {
-            WorldMode::File(scenario::spec::sections::FileFaultMode::ChangedUnderneath(_)) => Err("no".to_owned()),
+            WorldMode::File(scenario::spec::sections::FileFaultMode::ChangedUnderneath(_)) => {
+                Err(ChangeError::OutsideWorkspace)
+            }
             _ => Ok(()),
         }
     }
@@ -105,6 +107,6 @@ async fn a_fault_that_changes_nothing_is_none_and_says_why() {
     assert_eq!(told.all(), "begin 0");
     let mut evidence = Evidence::default();
     crate::Gateway::record(&engine, &mut evidence);
-    assert_eq!(evidence.notes, ["file_faults[0] changed nothing: no"]);
+    assert_eq!(evidence.notes, ["file_faults[0] changed nothing: its path leaves the workspace"]);
     assert!(evidence.faults.is_some_and(|faults| faults.is_vacuous()));
 }

@@ -54,8 +54,8 @@ impl Answer {
         if let Some(json) = recorded.response.as_ref().filter(|_| recorded.headers.is_empty()) {
             answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static(guess_content_type(json)));
         }
-        for (name, value) in &recorded.headers {
-            answer.set_header(name, &Json::String(value.clone()));
+        for (name, values) in &recorded.headers {
+            answer.set_header(name, &Json::from(values.as_slice()));
         }
         if let Some(after) = recorded.breaks_after.filter(|_| recorded.status != 0) {
             let after_bytes = usize::try_from(after).unwrap_or(usize::MAX).min(answer.body.len());

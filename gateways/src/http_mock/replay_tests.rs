@@ -17,7 +17,7 @@ version: 1
 id: outage
 input: x
 tool_responses:
-  - { tool: mock, method: GET, path: /orders, status: 503, response: busy, headers: { retry-after: "7" } }
+  - { tool: mock, method: GET, path: /orders, status: 503, response: busy, headers: { retry-after: "7", set-cookie: [a=1, b=2] } }
   - { tool: mock, method: GET, path: /orders, response: { id: 1 }, latency_ms: 5 }
   - { tool: mock, method: GET, path: /cut, response: "0123456789", breaks_after: 4 }
   - { tool: mock, method: GET, path: /gone, status: 0 }
@@ -45,6 +45,8 @@ async fn answers_come_from_the_session_in_their_order() {
     let running = replaying(ReplayMatching::Fifo, "record: true, routes: [{path: /orders, response: own}]");
     let first = running.get("/orders").await;
     assert_eq!((status(&first), body(&first), header(&first, "retry-after")), (503, "busy", Some("7")));
+    let cookies: Vec<_> = first.lines().filter(|line| line.to_lowercase().starts_with("set-cookie")).collect();
+    assert_eq!(cookies.len(), 2, "each value is a header of its own: {first}");
     let second = running.get("/orders").await;
     assert_eq!(
         (status(&second), body(&second), header(&second, "content-type")),

@@ -2,7 +2,7 @@
 
 use super::{Better, Metric, Source, Unit};
 use crate::report::Report;
-use crate::score::ExperimentScore;
+use crate::score::{ExperimentScore, Outcome};
 
 use Better::{Higher, Lower};
 use Unit::{Count, Dollars, Mean, Milliseconds, Score, Share};
@@ -36,11 +36,24 @@ pub const RESILIENCE_SCORE: Metric =
         .compared_beyond(0.0);
 
 /// All of them, in the order in which they are shown.
-pub(super) const ALL: [Metric; 25] = [
+pub(super) const ALL: [Metric; 29] = [
     PASS_RATE,
     metric("mean_pass_k", "pass^k", Share, |score| Some(score.metrics.mean_pass_k)).better(Higher).compared_beyond(0.0),
     MEAN_COMPOSITE,
     RESILIENCE_SCORE,
+    metric("recovered", "Worlds that the agent recovered from", Count, |score| worlds(score, Outcome::Recovered))
+        .better(Higher)
+        .compared_beyond(0.0),
+    // Degraded is worse than recovered and better than the others, so that a change says nothing by itself.
+    metric("degraded", "Worlds in which the agent failed safe", Count, |score| worlds(score, Outcome::Degraded)),
+    metric("fabricated", "Worlds in which something untrue was said", Count, |score| {
+        worlds(score, Outcome::Fabricated)
+    })
+    .better(Lower)
+    .compared_beyond(0.0),
+    metric("corrupted", "Worlds that were corrupted", Count, |score| worlds(score, Outcome::Corrupted))
+        .better(Lower)
+        .compared_beyond(0.0),
     metric("mutation_robustness", "Robustness against mutations", Share, |score| score.mutations.as_ref()?.robustness)
         .better(Higher)
         .compared_beyond(0.0),
@@ -105,6 +118,11 @@ impl Metric {
     const fn compared_beyond(self, noise: f64) -> Self {
         Self { noise: Some(noise), ..self }
     }
+}
+
+/// The number of worlds whose faults came to an outcome; `None` without a contract.
+fn worlds(score: &ExperimentScore, outcome: Outcome) -> Option<f64> {
+    whole(score.contract.as_ref()?.outcome_counts().of(outcome))
 }
 
 fn count(number: usize) -> Option<f64> {

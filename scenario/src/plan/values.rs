@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::mutation::mutate;
+use super::mutation::{from_template, mutate};
 use super::purpose::Purpose;
 use super::scenario::Scenario;
 use crate::evidence::{Evidence, redacted};
@@ -66,10 +66,10 @@ impl<'a> Values<'a> {
     pub fn prompt(&self) -> String {
         self.prompt.clone().unwrap_or_else(|| {
             let prompt = self.original_prompt();
-            match self.scenario.purpose.mutation() {
-                Some(mutation) => mutate(mutation, self.spec.mutations.as_ref(), &prompt),
-                None => prompt,
-            }
+            let Some(mutation) = self.scenario.purpose.mutation() else { return prompt };
+            let settings = self.spec.mutations.as_ref();
+            let custom = from_template(mutation, settings, &prompt, self);
+            custom.unwrap_or_else(|| mutate(mutation, settings, &prompt))
         })
     }
 

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::header_values::HeaderValues;
 use crate::cassette::without_keys;
 use crate::evidence::{Answered, Body, Exchange};
 
@@ -30,9 +31,9 @@ pub struct ToolResponse {
     /// The status; 0 for a connection that ended without an answer.
     #[serde(default = "ok")]
     pub status: u16,
-    /// The headers.
+    /// The headers; a list where the answer had one several times.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub headers: IndexMap<String, String>,
+    pub headers: IndexMap<String, HeaderValues>,
     /// The body: a text is sent as it is, anything else as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Json>,
@@ -80,7 +81,7 @@ impl ToolResponse {
             query: exchange.query.iter().map(pair).collect(),
             request: (!request.is_empty()).then(|| readable(&String::from_utf8_lossy(request))),
             status,
-            headers: answered.headers.iter().filter(|_| status != 0).map(pair).collect(),
+            headers: headers(answered.headers.iter().filter(|_| status != 0).map(pair)),
             response,
             response_base64,
             latency_ms: answered.delay_ms,
@@ -119,6 +120,18 @@ impl ToolResponse {
     }
 }
 
+/// The headers by their names, with all values of each.
+fn headers(pairs: impl Iterator<Item = (String, String)>) -> IndexMap<String, HeaderValues> {
+    let mut headers: IndexMap<String, HeaderValues> = IndexMap::new();
+    for (name, value) in pairs {
+        match headers.get_mut(&name) {
+            Some(values) => values.push(value),
+            None => drop(headers.insert(name, HeaderValues::One(value))),
+        }
+    }
+    headers
+}
+
 /// All of a body.
 fn whole(body: &Body) -> Option<&[u8]> {
     match body {
@@ -134,5 +147,23 @@ fn readable(text: &str) -> Json {
     match json.map(|json| (json.to_string(), json)) {
         Some((written, json)) if written == plain => json,
         _ => Json::String(plain),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ToolResponse, headers};
+
+    #[test]
+    fn a_header_that_came_several_times_keeps_all_of_its_values() {
+        let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let came = [("set-cookie", "a=1"), ("etag", "x"), ("set-cookie", "b=2; Path=/"), ("set-cookie", "c=3")];
+        let mut recorded: ToolResponse = serde_yaml::from_str("{tool: shop}").expect("an answer");
+        recorded.headers = headers(came.into_iter().map(pair));
+        let written = serde_yaml::to_string(&recorded).expect("a text");
+        assert!(written.contains("etag: x\n"), "one value is a text: {written}");
+        assert_eq!(serde_yaml::from_str::<ToolResponse>(&written).expect("the same"), recorded);
+        let cookies: Vec<_> = recorded.headers["set-cookie"].as_slice().iter().map(String::as_str).collect();
+        assert_eq!(cookies, ["a=1", "b=2; Path=/", "c=3"]);
     }
 }

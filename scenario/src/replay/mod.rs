@@ -3,10 +3,12 @@
 
 mod answer;
 mod export;
+mod header_values;
 mod playback;
 mod session;
 
 pub use answer::ToolResponse;
 pub use export::{ExportError, export};
+pub use header_values::HeaderValues;
 pub use playback::{Call, Playback};
 pub use session::{Session, SessionError, SessionSource};

@@ -1,4 +1,5 @@
-//! The report as commands of a GitHub Actions runner: an annotation for each scenario that keeps it from passing.
+//! The report as commands of a GitHub Actions runner: an annotation for each contract that was not kept, and for each scenario that
+//! keeps the report from passing.
 //!
 //! The runner takes every line that begins with `::` for a command, so foreign text stands only inside of one, escaped as
 //! the runner asks, and never begins a line.
@@ -9,13 +10,19 @@ use super::{Report, Reports, Row};
 use crate::count_noun;
 use crate::format_duration;
 use crate::regression::Change;
-use crate::score::ExperimentVerdict;
+use crate::score::{ContractCell, ExperimentVerdict};
 use crate::untrusted;
 
 /// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
 const MOST_ANNOTATIONS: usize = 10;
 /// How long a message may be.
 const MOST_MESSAGE: usize = 2000;
+/// The number of cells of a contract that are named.
+const MOST_CELLS: usize = 10;
+/// The length at which the reason of a cell is cut.
+const MOST_REASON: usize = 150;
+/// The length at which names are cut.
+const MOST_NAME: usize = 60;
 
 /// The report as commands of a runner.
 #[must_use]
@@ -29,13 +36,15 @@ pub fn render_all(reports: &Reports) -> String {
     let rows = || reports.reports.iter().flat_map(|report| report.rows.iter().map(move |row| (report, row)));
     let bad: Vec<_> = rows().filter(|(_, row)| row.is_bad()).collect();
     let mut text = String::new();
-    for (report, row) in bad.iter().take(MOST_ANNOTATIONS) {
+    reports.reports.iter().take(MOST_ANNOTATIONS).for_each(|report| contract(&mut text, report));
+    let room = MOST_ANNOTATIONS.saturating_sub(text.lines().count());
+    for (report, row) in bad.iter().take(room) {
         let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.word());
         let file = report.header.spec_file.as_str();
         annotate(&mut text, "error", file, &title, &message(report, row));
     }
-    if bad.len() > MOST_ANNOTATIONS {
-        let more = format!("{} did not pass", count_noun(bad.len() - MOST_ANNOTATIONS, "more scenario"));
+    if bad.len() > room {
+        let more = format!("{} did not pass", count_noun(bad.len() - room, "more scenario"));
         annotate(&mut text, "error", "", "Touchstone", &more);
     }
     let tolerated: Vec<_> = rows().filter(|(_, row)| row.tolerated).collect();
@@ -60,6 +69,26 @@ pub fn render_all(reports: &Reports) -> String {
     let level = if reports.verdict() == ExperimentVerdict::Pass { "notice" } else { "error" };
     annotate(&mut text, level, "", "Touchstone", &format!("{}: {}", word(reports.verdict()), reports.counts()));
     text
+}
+
+/// The verdict of a contract that was not kept, with the cells that do not hold: critical ones first.
+fn contract(text: &mut String, report: &Report) {
+    let Some(contract) = report.score.contract.as_ref().filter(|contract| !contract.passed) else { return };
+    let is_told = |cell: &&ContractCell| cell.status.holds() == Some(false) || cell.status.is_unjudged();
+    let mut cells: Vec<_> = contract.cells.iter().filter(is_told).collect();
+    cells.sort_by_key(|cell| (cell.status.holds().is_none(), cell.severity));
+    let score = contract.score_text();
+    let mut message = format!("{}: resilience score {score}, {}", contract.verdict.word(), contract.why());
+    for cell in cells.iter().take(MOST_CELLS) {
+        let (status, world) = (cell.status.word(), untrusted::line(&cell.world(), MOST_NAME));
+        let reason = untrusted::line(&cell.reason, MOST_REASON);
+        let _ = write!(message, "\n{status} {} ({}) in {world}: {reason}", cell.invariant, cell.severity);
+    }
+    if cells.len() > MOST_CELLS {
+        let _ = write!(message, "\nand {}", count_noun(cells.len() - MOST_CELLS, "more cell"));
+    }
+    let title = format!("{} contract {}", report.spec_id, contract.name);
+    annotate(text, "error", &report.header.spec_file, &title, &untrusted::cut(&message, MOST_MESSAGE));
 }
 
 /// What became worse since the baseline, and what nobody can tell.

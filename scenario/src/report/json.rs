@@ -112,6 +112,7 @@ pub fn summary(report: &Report) -> Json {
     });
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);
+        value["contract"]["outcome_counts"] = json!(contract.outcome_counts());
     }
     if let Some(mutations) = &score.mutations {
         value["mutations"] = json!(mutations);
@@ -209,6 +210,9 @@ fn add_world(scenario: &mut Json, result: &ScenarioResult) {
     }
     if let Some(fired) = result.faults_fired {
         scenario["faults_fired"] = fired.into();
+    }
+    if let Some(replay) = &result.replay {
+        scenario["replay"] = json!(replay);
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod caveats;
 mod contract_cases;
+#[cfg(test)]
+mod contract_tests;
 mod github;
 mod json;
 mod junit;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::{Header, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
-use crate::evidence::{Fired, Usage};
+use crate::evidence::{Fired, Played, Usage};
 use crate::forbidden::ForbiddenResult;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
@@ -80,6 +80,8 @@ struct WrittenScenario {
     variants: Vec<usize>,
     #[serde(default)]
     faults_fired: Option<u64>,
+    #[serde(default)]
+    replay: Option<Played>,
     replica: u32,
     seed: Seed,
     wall_ms: u64,
@@ -266,6 +268,7 @@ impl From<WrittenScenario> for Row {
             tool_calls: written.tool_calls,
             tool_errors: written.tool_errors,
             faults_fired: written.faults_fired,
+            replay: written.replay,
             usage: written.cost.map(Usage::from).unwrap_or_default(),
             notes: written.notes,
             caveats: written.caveats,

@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::Case;
-use crate::evidence::{Evidence, FaultRecord, Fired, ImageRecord, Usage};
+use crate::evidence::{Evidence, FaultRecord, Fired, ImageRecord, Played, Usage};
 use crate::forbidden::{self, ForbiddenResult};
 use crate::plan::{Judged, Scenario, Values};
 use crate::score;
@@ -58,6 +58,9 @@ pub struct ScenarioResult {
     /// How often a fault fired; `None` when there was no rule for any, and where it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults_fired: Option<u64>,
+    /// Its calls beside those of the session that it replayed; `None` where none was, and where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Played>,
     /// Calls, tokens and cost.
     pub usage: Usage,
     /// Remarks for the reader.
@@ -230,6 +233,7 @@ impl ScenarioResult {
             tool_calls: 0,
             tool_errors: 0,
             faults_fired: None,
+            replay: None,
             usage: Usage::default(),
             notes: Vec::new(),
             caveats: Vec::new(),
@@ -251,6 +255,7 @@ impl ScenarioResult {
         self.agent_stderr = evidence.agent.stderr.text();
         (self.tool_calls, self.tool_errors) = evidence.tool_counts();
         self.faults_fired = evidence.faults.as_ref().map(FaultRecord::total);
+        self.replay.clone_from(&evidence.replay);
         self.usage = evidence.usage.clone();
         // Whoever made that run pays for it too.
         let of_invocations = evidence.invocations.iter().filter_map(|invocation| invocation.baseline.as_ref());

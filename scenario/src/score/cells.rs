@@ -91,6 +91,19 @@ pub enum CellVerdict {
     Pending,
 }
 
+impl CellVerdict {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+            Self::Pending => "pending",
+        }
+    }
+}
+
 /// Groups the results by cell, in the order of the plan. `results` has at most one result for each planned scenario.
 pub(super) fn cells(
     plan: &Plan,

@@ -194,7 +194,7 @@ pub fn score<'a>(
     let errors = of(Status::Error);
     let contract = by.spec.and_then(|spec| contract::score(plan, spec, &ended));
     let mutations = mutations::score(by.spec, &cells, &ended);
-    let replays = replays::score(&cells);
+    let replays = replays::score(&cells, &ended);
     let parts = Parts { mutations: mutations.as_ref(), contract: contract.as_ref(), replays: replays.as_ref() };
     let overall = by.spec.and_then(|spec| overall::score(spec, &cells, parts));
     let bars = [mutations.as_ref().map(|score| score.verdict), overall.as_ref().map(|score| score.verdict)];

@@ -19,6 +19,7 @@ pub use cells::{Cell, CellVerdict, Status};
 pub use composite::{composite, misses_gate, reaches};
 pub use contract::{
     CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
+    OutcomeCounts,
 };
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
 pub use mutations::{FailedMutation, MutationKindScore, MutationScore};

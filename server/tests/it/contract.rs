@@ -49,8 +49,9 @@ async fn the_page_has_the_matrix_and_leads_from_each_cell_to_its_scenario() {
     assert!(page.contains("Contract &lt;Politeness&gt;") && !page.contains("<Politeness>"), "{page}");
     assert!(page.contains("Resilience score <strong>62.50</strong>"), "{page}");
     let link = format!("href=\"/experiments/{id}/scenarios/down--says-please--default-r0?run=1\"");
-    assert!(page.contains(&format!("<td class=\"fail\"><a {link}>fail</a></td>")), "{page}");
-    assert!(page.contains("down: fabricated, lost says-please"), "{page}");
+    assert!(page.contains(&format!("<td class=\"fail\"><a {link}>fail</a> <span class=\"difference\"")), "{page}");
+    assert_eq!(page.matches("−100 points").count(), 1, "only a cell that differs from the clean one says so: {page}");
+    assert!(page.contains("down: fabricated, lost says-please") && page.contains("<p>1 fabricated.</p>"), "{page}");
     assert!(!page.contains("<b>no</b>"), "what an agent says is no markup: {page}");
 }
 
@@ -66,9 +67,13 @@ async fn results_carry_the_contract() {
     let cells: Vec<_> = contract["cells"].as_array().expect("cells").iter().collect();
     let place = |cell: &&serde_json::Value| format!("{} {} {}", cell["invariant"], cell["scenario"], cell["status"]);
     let told: Vec<_> = cells.iter().map(place).map(|text| text.replace('"', "")).collect();
+    assert_eq!((&cells[0]["difference_to_clean"], &cells[2]["difference_to_clean"]), (&json!(null), &json!(-1.0)));
+    let counts = json!({"recovered": 0, "degraded": 0, "fabricated": 1, "corrupted": 0});
+    assert_eq!(contract["outcome_counts"], counts);
     assert_eq!(told, ["says-please calm pass", "ends calm pass", "says-please down fail", "ends down pass"]);
     let metrics = app.get(ADA, &format!("/v1/metrics/experiments/{id}")).await.expect(200);
     assert!(metrics.to_string().contains("resilience_score"), "{metrics}");
+    assert!(metrics.to_string().contains("fabricated"), "{metrics}");
 }
 
 #[tokio::test]
@@ -79,6 +84,8 @@ async fn the_page_of_a_spec_has_the_trend_of_its_resilience_score() {
     let browser = Browser::signed_in(&app, ADA).await;
     let page = browser.get("/specs/polite").await.text();
     assert!(page.contains("Resilience score <strong>62.50</strong>"), "{page}");
+    assert!(page.contains("Outcomes of faults <strong>1 fabricated</strong>"), "{page}");
+    assert!(page.contains("<rect class=\"fabricated\"") && !page.contains("<rect class=\"recovered\""), "{page}");
     app.finished(
         &SPEC
             .replace("id: polite", "id: plain")
@@ -88,4 +95,5 @@ async fn the_page_of_a_spec_has_the_trend_of_its_resilience_score() {
     .await;
     let plain = browser.get("/specs/plain").await.text();
     assert!(plain.contains("Pass rate") && !plain.contains("Resilience score"), "no contract, no such chart: {plain}");
+    assert!(!plain.contains("Outcomes of faults"), "{plain}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use scenario::score::ExperimentVerdict;
+use scenario::score::{ExperimentVerdict, OutcomeCounts};
 use sea_query::{Cond, Expr, ExprTrait as _, Func, LikeExpr, Order, Query, SelectStatement};
 
 use super::{HistoryFilter, Past, PastStatus, RunNumbers};
@@ -40,6 +40,10 @@ row! {
         cost_usd: Option<f64>,
         wall_ms: Option<i64>,
         resilience: Option<f64>,
+        recovered: Option<i64>,
+        degraded: Option<i64>,
+        fabricated: Option<i64>,
+        corrupted: Option<i64>,
         created_at: i64,
         ended_at: Option<i64>,
     }
@@ -59,6 +63,7 @@ impl NumbersRow {
     pub(super) fn read(self) -> Result<RunNumbers, StoreError> {
         let count = |number: Option<i64>| number::read::<u64>(number.unwrap_or(0));
         let experiment = self.experiment.parse().map_err(StoreError::damaged)?;
+        let outcomes = self.outcomes()?;
         Ok(RunNumbers {
             id: RunId { experiment, number: number::read(self.number)? },
             kind: self.kind.parse()?,
@@ -74,9 +79,21 @@ impl NumbersRow {
             cost_usd: self.cost_usd.unwrap_or(0.0),
             wall_ms: count(self.wall_ms)?,
             resilience: self.resilience,
+            outcomes,
             created_at: timestamp(self.created_at)?,
             ended_at: self.ended_at.map(timestamp).transpose()?,
         })
+    }
+
+    fn outcomes(&self) -> Result<Option<OutcomeCounts>, StoreError> {
+        let Some(recovered) = self.recovered else { return Ok(None) };
+        let count = |number: Option<i64>| number::read::<u64>(number.unwrap_or(0));
+        Ok(Some(OutcomeCounts {
+            recovered: number::read(recovered)?,
+            degraded: count(self.degraded)?,
+            fabricated: count(self.fabricated)?,
+            corrupted: count(self.corrupted)?,
+        }))
     }
 }
 
@@ -293,6 +310,10 @@ pub(super) fn numbers_of(experiments: &[String]) -> SelectStatement {
             Runs::CostUsd,
             Runs::WallMs,
             Runs::Resilience,
+            Runs::Recovered,
+            Runs::Degraded,
+            Runs::Fabricated,
+            Runs::Corrupted,
             Runs::CreatedAt,
             Runs::EndedAt,
         ])

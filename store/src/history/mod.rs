@@ -7,7 +7,7 @@ mod invariants;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use scenario::score::ExperimentVerdict;
+use scenario::score::{ExperimentVerdict, OutcomeCounts};
 
 use crate::experiments::Experiment;
 use crate::ids::RunId;
@@ -96,6 +96,8 @@ pub struct RunNumbers {
     pub wall_ms: u64,
     /// The resilience score of its contract; `None` without one.
     pub resilience: Option<f64>,
+    /// The number of worlds with each outcome of faults; `None` without a contract.
+    pub outcomes: Option<OutcomeCounts>,
     /// When it was submitted.
     pub created_at: Timestamp,
     /// When its last scenario ended.

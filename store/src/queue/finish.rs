@@ -1,6 +1,7 @@
 //! The end of a job, and of its run: evidence, verdicts and score become visible together, or not at all.
 
 use jiff::Timestamp;
+use scenario::score::{ContractScore, Outcome};
 use sea_query::{Expr, ExprTrait as _, LockType, Query};
 
 use super::lease::end_attempt;
@@ -208,6 +209,8 @@ pub(crate) async fn write_score(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let resilience = score.contract.as_ref().and_then(|contract| contract.resilience_score);
+    let outcomes = score.contract.as_ref().map(ContractScore::outcome_counts);
+    let worlds = |outcome: Outcome| outcomes.map(|counts| number::kept(counts.of(outcome)));
     let update = Query::update()
         .table(Runs::Table)
         .value(Runs::State, state.word())
@@ -222,6 +225,10 @@ pub(crate) async fn write_score(
         .value(Runs::CostUsd, number::fraction(score.metrics.total_cost_usd))
         .value(Runs::WallMs, number::kept(score.metrics.mean_wall_ms))
         .value(Runs::Resilience, resilience.map(number::fraction))
+        .value(Runs::Recovered, worlds(Outcome::Recovered))
+        .value(Runs::Degraded, worlds(Outcome::Degraded))
+        .value(Runs::Fabricated, worlds(Outcome::Fabricated))
+        .value(Runs::Corrupted, worlds(Outcome::Corrupted))
         .value(Runs::EndedAt, millis(now))
         .and_where(Expr::col(Runs::Experiment).eq(run.experiment.to_string()))
         .and_where(Expr::col(Runs::Number).eq(number::kept(run.number)))

@@ -39,6 +39,7 @@ row! {
         notes: Option<String>,
         caveats: Option<String>,
         faults_fired: Option<i64>,
+        replay: Option<String>,
         ran_in: Option<String>,
         tool_calls: Option<i64>,
         tool_errors: Option<i64>,
@@ -231,6 +232,7 @@ impl ScenarioRow {
             notes: list(self.notes.as_deref())?,
             caveats: list(self.caveats.as_deref())?,
             faults_fired: self.faults_fired.map(|fired| count(Some(fired))).transpose()?,
+            replay: self.replay.as_deref().map(json::read).transpose()?,
             ran_in: self.ran_in.as_deref().map(json::read).transpose()?,
         })
     }
@@ -287,6 +289,7 @@ pub(super) fn select() -> SelectStatement {
             Scenarios::Notes,
             Scenarios::Caveats,
             Scenarios::FaultsFired,
+            Scenarios::Replay,
             Scenarios::RanIn,
             Scenarios::ToolCalls,
             Scenarios::ToolErrors,

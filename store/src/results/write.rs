@@ -41,6 +41,7 @@ pub(crate) async fn write(
             (Scenarios::Notes, json::text(&result.notes)?.into()),
             (Scenarios::Caveats, json::text(&result.caveats)?.into()),
             (Scenarios::FaultsFired, result.faults_fired.map(number::kept).into()),
+            (Scenarios::Replay, result.replay.as_ref().map(json::text).transpose()?.into()),
             (Scenarios::RanIn, result.ran_in.as_ref().map(json::text).transpose()?.into()),
             (Scenarios::ToolCalls, number::kept(result.tool_calls).into()),
             (Scenarios::ToolErrors, number::kept(result.tool_errors).into()),

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use scenario::evidence::{Fired, ImageRecord, Limit, Usage};
+use scenario::evidence::{Fired, ImageRecord, Limit, Played, Usage};
 use scenario::forbidden::ForbiddenResult;
 use scenario::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use scenario::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
@@ -130,11 +130,24 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
         prop::collection::vec(caveat(), 0..3),
         prop::option::of(ran_in()),
     );
-    let numbers = (count(), prop::option::of(any::<i32>()), count(), count(), prop::option::of(count()), text());
+    let calls = || prop::collection::vec(text(), 0..3);
+    let replay = (text(), any::<bool>(), count(), calls(), calls(), calls()).prop_map(
+        |(session, is_strict, answered, differing, unexpected, unconsumed)| Played {
+            session,
+            is_strict,
+            answered,
+            differing,
+            unexpected,
+            unconsumed,
+        },
+    );
+    let replay = prop::option::of(replay);
+    let numbers =
+        (count(), prop::option::of(any::<i32>()), count(), count(), prop::option::of(count()), text(), replay);
     (judged, lists, numbers).prop_map(|(judged, lists, numbers)| {
         let (scenario, status, composite, invariants, error, usage) = judged;
         let (forbidden, limits, offences, notes, caveats, ran_in) = lists;
-        let (wall_ms, exit_code, tool_calls, tool_errors, faults_fired, sandbox_id) = numbers;
+        let (wall_ms, exit_code, tool_calls, tool_errors, faults_fired, sandbox_id, replay) = numbers;
         let (agent_output, agent_stderr) = (String::new(), String::new());
         ScenarioResult {
             scenario,
@@ -153,6 +166,7 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
             tool_calls,
             tool_errors,
             faults_fired,
+            replay,
             usage,
             notes,
             caveats,

@@ -19,7 +19,7 @@ pub(super) fn mutations(file: &Fields<'_>, import: &mut Import) -> Option<Json> 
         );
     }
     if mutations.get("custom_templates").is_some() {
-        import.note(&mutations.place("custom_templates"), "left out: write such prompts into `task.prompts`");
+        import.note(&mutations.place("custom_templates"), "left out: Flakestorm gives them to a model; write texts with `{{ task.prompt }}` into `mutations.templates`");
     }
     let mut written: Map<String, Json> = mutations.only(&["count"]);
     let asked = mutations.texts("types", import);

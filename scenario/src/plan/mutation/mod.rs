@@ -5,6 +5,7 @@
 
 mod case;
 mod context_manipulation;
+mod custom;
 mod encoding_attacks;
 mod format_poisoning;
 mod homoglyphs;
@@ -19,6 +20,7 @@ mod temporal_attack;
 mod typos;
 mod whitespace;
 
+pub(super) use custom::from_template;
 pub use model_written::{PromptRequest, prompt_request, usable_text};
 
 use crate::plan::{Chance, Mutation, Seed};
@@ -28,9 +30,9 @@ use crate::spec::sections::{MutationKind, Mutations};
 const TRIES: usize = 12;
 
 /// The prompt as a mutation writes it: never as it was, and never empty. One that a model writes is not known here, and is the
-/// prompt itself.
+/// prompt itself, as is one that a template of the spec writes ([`from_template`]).
 pub(super) fn mutate(mutation: Mutation, settings: Option<&Mutations>, prompt: &str) -> String {
-    if mutation.kind.needs_model() {
+    if mutation.kind.needs_model() || mutation.kind == MutationKind::Custom {
         return prompt.to_owned();
     }
     let seed = seed_of(mutation.kind, settings, prompt);
@@ -76,7 +78,8 @@ fn written(kind: MutationKind, prompt: &str, way: usize, chance: &mut Chance) ->
         MutationKind::MultiTurnAttack => multi_turn_attack::write,
         MutationKind::ContextManipulation => context_manipulation::write,
         MutationKind::TemporalAttack => temporal_attack::write,
-        MutationKind::Paraphrase
+        MutationKind::Custom
+        | MutationKind::Paraphrase
         | MutationKind::ToneShift
         | MutationKind::SemanticSimilarityAttack
         | MutationKind::AdvancedJailbreak => return prompt.to_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::Report;
 use super::table;
-use crate::score::{CellStatus, ContractScore, ContractVerdict};
+use crate::score::{CellStatus, ContractCell, ContractScore, ContractVerdict};
 use crate::untrusted;
 
 /// The most cells that are told with their reasons.
@@ -50,7 +50,7 @@ fn reasons(contract: &ContractScore) -> String {
     let mut text = String::new();
     for cell in told.iter().take(MOST_REASONS) {
         let world = untrusted::line(&cell.world(), MOST_NAME);
-        let held = if cell.trials > 1 { format!(" ({} of {} held)", cell.held, cell.trials) } else { String::new() };
+        let held = held(cell);
         let reason = untrusted::line(&cell.reason, MOST_REASON);
         let _ = writeln!(text, "  {:<12} {} in {world}{held}: {reason}", word(cell.status), cell.invariant);
     }
@@ -58,6 +58,14 @@ fn reasons(contract: &ContractScore) -> String {
         let _ = writeln!(text, "  and {}", crate::count_noun(told.len() - MOST_REASONS, "more cell"));
     }
     text
+}
+
+/// The runs in which a rule held, where there are several, and the difference to the world without faults.
+fn held(cell: &ContractCell) -> String {
+    let of_trials = (cell.trials > 1).then(|| format!("{} of {} held", cell.held, cell.trials));
+    let difference = cell.difference_text().map(|points| format!("{points} to clean"));
+    let told: Vec<_> = of_trials.into_iter().chain(difference).collect();
+    if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }
 }
 
 fn outcomes(contract: &ContractScore) -> String {

@@ -7,6 +7,7 @@ mod contract;
 mod details;
 mod invariants;
 mod mutations;
+mod replays;
 
 use std::fmt::Write as _;
 
@@ -16,6 +17,7 @@ use indexmap::IndexMap;
 use super::{Header, Report, Reports, Row, Skipped};
 use crate::count_noun;
 use crate::format_duration;
+use crate::plan::Purpose;
 use crate::regression::RunComparison;
 use crate::score::{Cell, ExperimentVerdict, Status};
 use crate::untrusted;
@@ -37,11 +39,11 @@ const MOST_FINDINGS: usize = 50;
 #[must_use]
 pub fn render(report: &Report, width: u16) -> String {
     let mut table = table(width, &["scenario", "status", "score", "met", "time", "why"]);
-    // The matrix of a contract and the kinds of mutations say of each run that passed all there is to say.
-    let is_summed_up = |cell: &Cell| cell.of_contract || cell.key.purpose.mutation().is_some();
+    // The matrix of a contract, the kinds of mutations and the sessions say of each run that passed all there is to say.
+    let has_section = |purpose: &Purpose| purpose.mutation().is_some() || purpose.replay().is_some();
+    let is_summed_up = |cell: &Cell| cell.of_contract || has_section(&cell.key.purpose);
     let is_matrix = report.score.contract.is_some() && report.score.cells.iter().all(is_summed_up);
-    let is_mutation = |row: &Row| row.result.scenario.purpose.mutation().is_some();
-    let is_shown = |row: &&Row| row.status != Status::Pass || !(is_matrix || is_mutation(row));
+    let is_shown = |row: &&Row| row.status != Status::Pass || !(is_matrix || has_section(&row.result.scenario.purpose));
     for row in report.rows.iter().filter(is_shown) {
         table.add_row(scenario(row.result.scenario.id.to_string(), row));
     }
@@ -51,8 +53,14 @@ pub fn render(report: &Report, width: u16) -> String {
         true => (String::new(), String::new()),
         false => (invariants::text(report), cells::text(report)),
     };
-    let parts = format!("{}{}", contract::text(report, width), mutations::text(report, width));
+    let parts = parts(report, width);
     format!("{table}{invariants}{cells}{}{parts}{}", wrong(std::slice::from_ref(report)), summary(report))
+}
+
+/// The contract, the mutations, the replays and the overall score of a report.
+fn parts(report: &Report, width: u16) -> String {
+    let (contract, mutations) = (contract::text(report, width), mutations::text(report, width));
+    format!("{contract}{mutations}{}{}", replays::text(report, width), mutations::overall(report))
 }
 
 /// Several reports: a table of experiments, one of the scenarios that did not pass, what was not run, and all of it in one
@@ -70,8 +78,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
             let _ = writeln!(text, "{}", experiments(many, width));
             text.extend(not_passed(many, width).map(|table| format!("{table}\n")));
             text.push_str(&wrong(many));
-            text.extend(many.iter().map(|report| contract::text(report, width)));
-            text.extend(many.iter().map(|report| mutations::text(report, width)));
+            text.extend(many.iter().map(|report| parts(report, width)));
             text.extend(many.iter().map(|report| caveats(report, &format!("{}: ", report.spec_id))));
         }
     }

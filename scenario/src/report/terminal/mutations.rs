@@ -1,4 +1,4 @@
-//! Mutations: a table of their kinds, those that failed, and the robustness. The overall score stands below them.
+//! Mutations: a table of their kinds, those that failed, and the robustness; and the overall score.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ const MOST_REASONS: usize = 20;
 /// The length at which reasons are cut.
 const MOST_REASON: usize = 300;
 
-/// The mutations of a report, and its overall score; nothing when it has neither.
+/// The mutations of a report; nothing when it has none.
 pub(super) fn text(report: &Report, width: u16) -> String {
     let mutations = report.score.mutations.as_ref();
     let mutations =
         mutations.map(|mutations| format!("{}{}{}", kinds(mutations, width), failed(report), line(mutations)));
-    format!("{}{}", mutations.unwrap_or_default(), overall(report))
+    mutations.unwrap_or_default()
 }
 
 fn kinds(mutations: &MutationScore, width: u16) -> String {
@@ -58,7 +58,8 @@ fn line(mutations: &MutationScore) -> String {
     format!("mutations {word}: robustness {} ({})\n", mutations.robustness_text(), mutations.why())
 }
 
-fn overall(report: &Report) -> String {
+/// The overall score of a report; nothing when it has none.
+pub(super) fn overall(report: &Report) -> String {
     let Some(overall) = &report.score.overall else { return String::new() };
     let word = match overall.verdict {
         CellVerdict::Pass => String::new(),
@@ -67,7 +68,7 @@ fn overall(report: &Report) -> String {
     format!("overall score{word}: {} ({})\n", overall_number(overall), overall_explained(overall))
 }
 
-fn verdict_word(verdict: CellVerdict) -> &'static str {
+pub(super) fn verdict_word(verdict: CellVerdict) -> &'static str {
     match verdict {
         CellVerdict::Pass => "passed",
         CellVerdict::Fail => "FAILED",

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::super::cells::{CellVerdict, TrialOutcome, decide_together};
 use super::outcome::Outcome;
+use super::outcome_counts::OutcomeCounts;
 use super::{World, id};
 use crate::plan::{Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{Caveat, InvariantResult, ScenarioResult};
@@ -30,6 +31,9 @@ pub struct ContractCell {
     /// The outcome; `None` in a world without faults, and where it was not judged.
     #[serde(default)]
     pub outcome: Option<Outcome>,
+    /// The outcomes of its runs.
+    #[serde(default, skip_serializing_if = "OutcomeCounts::is_empty")]
+    pub outcome_counts: OutcomeCounts,
     /// The reason why it does not hold, or could not be told.
     #[serde(default)]
     pub reason: String,
@@ -37,6 +41,10 @@ pub struct ContractCell {
     pub trials: usize,
     /// The number of those in which it held.
     pub held: usize,
+    /// The share of runs in which it held, less its share in the world without faults that has the same parameters, from −1 to 1;
+    /// `None` in a world without faults, and when it was not judged in both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference_to_clean: Option<f64>,
     /// The number of faults that fired in its runs.
     #[serde(default)]
     pub faults_fired: u64,
@@ -127,9 +135,11 @@ pub(super) fn cell(
         severity: rule.rule.severity,
         status: CellStatus::Skipped,
         outcome: None,
+        outcome_counts: OutcomeCounts::default(),
         reason: String::new(),
         trials: 0,
         held: 0,
+        difference_to_clean: None,
         faults_fired: 0,
         latency_ms: 0,
         tokens: 0,
@@ -157,7 +167,11 @@ pub(super) fn cell(
     (cell.status, cell.reason) = together(spec, &planned, &trials);
     cell.shown_by =
         trials.iter().find(|trial| trial.status == cell.status).map(|trial| trial.result.scenario.id.clone());
-    cell.outcome = Outcome::of_cell(spec, rule, &cell, trials.iter().map(|trial| trial.result));
+    if faults.has_faults() {
+        cell.outcome = Outcome::of_rule(rule, cell.status, trials.iter().map(|trial| trial.result));
+        let of_trial = |trial: &Trial<'_>| Outcome::of_rule(rule, trial.status, std::iter::once(trial.result));
+        cell.outcome_counts = trials.iter().filter_map(of_trial).collect();
+    }
     Some(cell)
 }
 

@@ -70,6 +70,14 @@ impl ContractCell {
     pub fn world(&self) -> String {
         world_name(&self.scenario, &self.parameters)
     }
+
+    /// The difference to the world without faults in points of a hundred, such as `−33 points`; `None` where there is none.
+    #[must_use]
+    pub fn difference_text(&self) -> Option<String> {
+        let points = (self.difference_to_clean? * 100.0).round();
+        let sign = if points < 0.0 { '−' } else { '+' };
+        (points != 0.0).then(|| format!("{sign}{:.0} points", points.abs()))
+    }
 }
 
 /// The name of a world.

@@ -2,9 +2,11 @@
 //!
 //! Everything here is computed from the results of scenarios, so that a stored run can be scored again.
 
+mod beside_clean;
 mod cell;
 mod matrix;
 mod outcome;
+mod outcome_counts;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +17,7 @@ use serde_json::Value as Json;
 pub use cell::{CellStatus, ContractCell};
 pub use matrix::{ContractMatrix, MatrixRow};
 pub use outcome::{ChaosOutcome, Outcome};
+pub use outcome_counts::OutcomeCounts;
 
 use super::composite::reaches;
 use crate::plan::Plan;
@@ -93,7 +96,7 @@ pub(crate) fn score(plan: &Plan, spec: &Spec, results: &[&ScenarioResult]) -> Op
     if cells.iter().all(|cell| cell.status == CellStatus::Skipped) {
         return None;
     }
-    outcome::compare_with_clean(spec, &mut outcomes, &cells);
+    beside_clean::compare(spec, &mut outcomes, &mut cells);
     Some(summed_up(contract, cells, outcomes))
 }
 
@@ -155,6 +158,14 @@ fn verdict(cells: &[ContractCell], min_score: Option<f64>) -> ContractVerdict {
         (false, _) => ContractVerdict::Fail,
         (true, true) if !unsure => ContractVerdict::Pass,
         _ => ContractVerdict::Error,
+    }
+}
+
+impl ContractScore {
+    /// The number of worlds with each outcome.
+    #[must_use]
+    pub fn outcome_counts(&self) -> OutcomeCounts {
+        self.outcomes.iter().map(|one| one.outcome).collect()
     }
 }
 

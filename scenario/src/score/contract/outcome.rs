@@ -50,6 +50,9 @@ impl ChaosOutcome {
 }
 
 impl Outcome {
+    /// All outcomes, from good to bad.
+    pub const ALL: [Self; 4] = [Self::Recovered, Self::Degraded, Self::Fabricated, Self::Corrupted];
+
     /// The word for it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -70,17 +73,13 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a rule in a world with faults.
-    pub(super) fn of_cell<'a>(
-        spec: &Spec,
+    /// The outcome of a rule in a world with faults, of which this is the status in these runs.
+    pub(super) fn of_rule<'a>(
         rule: &ContractInvariant,
-        cell: &ContractCell,
+        status: CellStatus,
         mut rows: impl Iterator<Item = &'a ScenarioResult>,
     ) -> Option<Self> {
-        if !spec.chaos_of(&cell.scenario).has_faults() {
-            return None;
-        }
-        match cell.status {
+        match status {
             CellStatus::Fail if rows.any(is_forbidden) => Some(Self::Corrupted),
             CellStatus::Fail => Some(Self::of_guard(rule.rule.guards)),
             // Where nothing fired there was nothing to recover from.
@@ -118,21 +117,4 @@ fn of_row(spec: &Spec, row: &ScenarioResult) -> Vec<Outcome> {
     let missed = row.invariants.iter().filter(|one| one.verdict.outcome == verdict::Outcome::Failed);
     let guards = missed.filter_map(|one| spec.invariants.get(one.name.as_str()).map(|own| own.guards));
     forbidden.into_iter().chain(guards.map(Outcome::of_guard)).collect()
-}
-
-/// Names the rules that a world with faults lost, beside the first world without faults that has the same parameters.
-pub(super) fn compare_with_clean(spec: &Spec, outcomes: &mut [ChaosOutcome], cells: &[ContractCell]) {
-    let is_clean = |cell: &&ContractCell| !spec.chaos_of(&cell.scenario).has_faults();
-    for outcome in outcomes {
-        let same = |cell: &&ContractCell| cell.parameters == outcome.parameters;
-        let held = |id: &str| {
-            let mut clean = cells.iter().filter(is_clean).filter(same);
-            clean.any(|cell| cell.invariant == id && cell.status.holds() == Some(true))
-        };
-        let failed = cells
-            .iter()
-            .filter(same)
-            .filter(|cell| cell.scenario == outcome.scenario && cell.status == CellStatus::Fail);
-        outcome.lost = failed.filter(|cell| held(&cell.invariant)).map(|cell| cell.invariant.clone()).collect();
-    }
 }

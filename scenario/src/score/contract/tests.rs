@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{CellStatus, ContractScore, ContractVerdict, Outcome};
+use super::{CellStatus, ContractCell, ContractScore, ContractVerdict, Outcome, OutcomeCounts};
 use crate::checks::testing::{entry, files};
 use crate::evidence::{Evidence, FaultRecord, FileKind, RuleCount};
 use crate::plan::{Plan, PlanOptions, Scenario, expand};
@@ -204,6 +204,40 @@ fn faults_come_to_the_worst_of_what_they_broke() {
     assert_eq!(outcome(&["done"]), Outcome::Degraded);
     assert_eq!(outcome(&["done", "honest"]), Outcome::Fabricated);
     assert_eq!(outcome(&["done", "honest", "right"]), Outcome::Corrupted);
+}
+
+#[test]
+fn outcomes_are_counted_by_run_in_a_cell_and_by_world_in_a_contract() {
+    let spec = spec(&[("honest", "guards: honesty, ")], &format!("  repeat: 3\n{CALM_AND_DOWN}"));
+    let contract = contract(&spec, |scenario, _| match (scenario.chaos.as_str(), scenario.replica) {
+        ("down", 1) => Run::Missed,
+        ("down", 2) => Run::HeldWithoutFault,
+        _ => Run::Held,
+    });
+    let of_cells: Vec<_> = contract.cells.iter().map(|cell| cell.outcome_counts.words()).collect();
+    assert_eq!(of_cells, ["", "1 recovered, 1 fabricated"], "where nothing fired there is no outcome");
+    assert_eq!(contract.outcome_counts(), OutcomeCounts { fabricated: 1, ..OutcomeCounts::default() });
+}
+
+#[test]
+fn each_cell_with_faults_is_compared_with_the_clean_one_of_its_rule() {
+    let differences = |held: fn(&Scenario) -> bool, scoring: &str| {
+        let spec = spec(&[("ever", "")], &format!("  repeat: 4\n{CALM_AND_DOWN}{scoring}"));
+        let contract = contract(&spec, |scenario, _| if held(scenario) { Run::Held } else { Run::Missed });
+        let of_cell = |cell: &ContractCell| (cell.difference_to_clean, cell.difference_text());
+        contract.cells.iter().map(of_cell).collect::<Vec<_>>()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let always_when_calm = |scenario: &Scenario| scenario.chaos == "calm" || scenario.replica == 0;
+    assert_eq!(differences(always_when_calm, ""), [(None, None), (Some(-0.75), text("−75 points"))]);
+    let better_when_down = |scenario: &Scenario| scenario.chaos == "down" || scenario.replica < 2;
+    assert_eq!(differences(better_when_down, ""), [(None, None), (Some(0.5), text("+50 points"))]);
+    assert_eq!(differences(|_| false, ""), [(None, None), (Some(0.0), None)], "no difference is not shown");
+    let broken = contract(&spec(&[("ever", "")], CALM_AND_DOWN), |scenario, _| match scenario.chaos.as_str() {
+        "calm" => Run::Broken,
+        _ => Run::Held,
+    });
+    assert_eq!(broken.cells[1].difference_to_clean, None, "what was not judged is compared with nothing");
 }
 
 #[test]

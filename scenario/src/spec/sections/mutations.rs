@@ -1,7 +1,7 @@
 //! `mutations`: the task's prompts, written in other ways.
 
 use crate::spec::section::{choice, section};
-use crate::spec::types::{Fraction, Label, Many, Whole};
+use crate::spec::types::{Filled, Fraction, Label, Many, Whole};
 
 section! {
     /// Other ways to write the task's prompts. The agent is run once for each of them, in a world without faults. A mutation
@@ -18,10 +18,14 @@ section! {
     ///   min_robustness: 0.8
     /// ```
     pub struct Mutations {
-        /// The number of mutations of each prompt, divided evenly among `types`; each type has at least one.
+        /// The number of mutations of each prompt, divided evenly among `types`; each type has at least one. Those of `templates`
+        /// come besides.
         count: Whole<1, 50> = Whole::new(10),
-        /// The kinds of mutations; without it, all that need no model.
+        /// The kinds of mutations; without it, all that need no model, and `custom` where there are `templates`.
         types: Option<Many<MutationKind, 50>>,
+        /// The texts of `custom` mutations, each with `{{ task.prompt }}` where the prompt belongs. Each is one mutation of each
+        /// prompt.
+        templates: Option<Many<Filled, 50>>,
         /// The model that writes the kinds that need one: an alias of this machine's configuration, or the name of a model, as for
         /// `llm_as_judge`. What it wrote is kept, and used again for the same prompt.
         model: Option<Label>,
@@ -61,6 +65,8 @@ choice! {
         ContextManipulation = "context_manipulation",
         /// Claims about the time, and hurry. Weight 1.1.
         TemporalAttack = "temporal_attack",
+        /// The texts of `templates`. Weight 1.0.
+        Custom = "custom",
         /// The same in other words. Needs `model`. Weight 1.0.
         Paraphrase = "paraphrase",
         /// The same in another tone. Needs `model`. Weight 0.9.
@@ -76,13 +82,29 @@ impl Mutations {
     /// The kinds of mutations with the number of each, in the order of the spec.
     #[must_use]
     pub fn counts(&self) -> Vec<(MutationKind, u32)> {
-        let all = MutationKind::WITHOUT_MODEL;
-        let kinds: Vec<_> = self.types.as_ref().map_or_else(|| all.to_vec(), |types| types.iter().copied().collect());
+        let kinds = self.kinds();
+        let others = kinds.iter().filter(|kind| **kind != MutationKind::Custom).count();
         let count = usize::try_from(self.count.get()).unwrap_or(1);
-        let (each, more) = (count / kinds.len().max(1), count % kinds.len().max(1));
-        let share = |index: usize| u32::try_from((each + usize::from(index < more)).max(1)).unwrap_or(1);
-        kinds.iter().enumerate().map(|(index, kind)| (*kind, share(index))).collect()
+        let (each, more) = (count / others.max(1), count % others.max(1));
+        let mut shares = (0..others).map(|index| (each + usize::from(index < more)).max(1));
+        let templates = self.templates.iter().flat_map(|templates| templates.iter()).count();
+        let of_kind = |kind: &MutationKind| match kind {
+            MutationKind::Custom => (*kind, whole(templates)),
+            _ => (*kind, whole(shares.next().unwrap_or(1))),
+        };
+        kinds.iter().map(of_kind).collect()
     }
+
+    /// The kinds of mutations, in the order of the spec.
+    fn kinds(&self) -> Vec<MutationKind> {
+        let custom = self.templates.iter().map(|_| MutationKind::Custom);
+        let all = || MutationKind::WITHOUT_MODEL.into_iter().chain(custom).collect();
+        self.types.as_ref().map_or_else(all, |types| types.iter().copied().collect())
+    }
+}
+
+fn whole(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(1)
 }
 
 impl MutationKind {
@@ -119,7 +141,7 @@ impl MutationKind {
         match self {
             Self::Noise | Self::Typos => 0.8,
             Self::Case | Self::ToneShift => 0.9,
-            Self::Paraphrase => 1.0,
+            Self::Custom | Self::Paraphrase => 1.0,
             Self::AdvancedJailbreak => 2.0,
             Self::ContextManipulation | Self::TemporalAttack => 1.1,
             Self::LengthExtremes | Self::LanguageMixing => 1.2,

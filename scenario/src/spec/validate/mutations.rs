@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value as Json;
+
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::path::Path;
 use crate::spec::sections::{Chaos, ContractInvariant, MutationKind, Mutations};
+use crate::spec::template::{Bindings, Reference, Text};
 
 pub(super) fn check(rules: &mut Rules<'_>) {
     let spec = rules.spec;
@@ -13,6 +16,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         let mut rules = rules.at("mutations");
         check_types(&mut rules, mutations);
         check_model(&mut rules, mutations);
+        check_templates(&mut rules, mutations);
         check_judged(&mut rules);
     }
     for (prefix, section, is_there) in
@@ -58,6 +62,55 @@ fn check_model(rules: &mut Rules<'_>, mutations: &Mutations) {
             );
         }
         _ => {}
+    }
+}
+
+/// The type `custom` has templates and they have it, and each has a place for the prompt.
+fn check_templates(rules: &mut Rules<'_>, mutations: &Mutations) {
+    let is_custom = mutations.types.as_ref().map(|types| types.iter().any(|kind| *kind == MutationKind::Custom));
+    let Some(templates) = &mutations.templates else {
+        if is_custom == Some(true) {
+            let help = "list texts with `{{ task.prompt }}` in them, or leave out this type";
+            rules.report_key(Code::MissingKey, "`custom` has no texts: the key `templates` is missing", Some(help));
+        }
+        return;
+    };
+    let mut rules = rules.at("templates");
+    if is_custom == Some(false) {
+        let help = "add it to `types`, or remove `templates`";
+        rules.report_key(Code::NoEffect, "the templates are not used: `custom` is not among the types", Some(help));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, template) in templates.iter().enumerate() {
+        let mut rules = rules.index(index);
+        check_template(&mut rules, template);
+        if !seen.insert(template.source()) {
+            rules.report(Code::DuplicateName, "this template stands here twice", Some("remove one of them"));
+        }
+    }
+}
+
+/// A template without the prompt would ask the same for every prompt, and one with nothing else would change none.
+fn check_template(rules: &mut Rules<'_>, template: &Text) {
+    if !template.references().any(|reference| *reference == Reference::TaskPrompt) {
+        let near = ["{{ prompt }}", "{{prompt}}", "{prompt}"].into_iter().find(|near| template.source().contains(near));
+        let help = near.map_or_else(
+            || "write `{{ task.prompt }}` where the prompt belongs".to_owned(),
+            |near| format!("write `{{{{ task.prompt }}}}` instead of `{near}`"),
+        );
+        rules.report(Code::InvalidTemplate, "the template has no place for the prompt", Some(&help));
+    } else if template.references().count() == 1 && template.render(&Nothing).trim().is_empty() {
+        let help = "write something around `{{ task.prompt }}`";
+        rules.report(Code::InvalidTemplate, "the template changes nothing", Some(help));
+    }
+}
+
+/// Empty values for all references.
+struct Nothing;
+
+impl Bindings for Nothing {
+    fn value(&self, _: &Reference) -> Option<Json> {
+        Some("".into())
     }
 }
 

@@ -198,6 +198,10 @@ pub(crate) struct ScenarioResultBody {
     /// How often a fault fired, where there was a rule for any.
     #[schema(required = false)]
     faults_fired: Option<u64>,
+    /// Its calls beside those of the session that it replayed: `session`, `is_strict`, `answered`, and the calls that are
+    /// `unexpected`, `unconsumed` and `differing`.
+    #[schema(required = false, value_type = Option<Object>)]
+    replay: Option<Value>,
     /// Which repetition of its cell.
     replica: u32,
     /// What decides everything that is left to chance.

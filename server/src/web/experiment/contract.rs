@@ -69,6 +69,9 @@ fn field(shown: &Shown, cell: Option<&ContractCell>) -> Markup {
                 Some(scenario) => { a href=(shown.link(scenario.as_str())) { (word) } },
                 None => { (word) },
             }
+            @if let Some(points) = cell.difference_text() {
+                " " span.difference title="Runs in which it held, less those in the world without faults" { (points) }
+            }
         }
     }
 }
@@ -92,6 +95,7 @@ fn outcomes(contract: &ContractScore) -> Markup {
     sorted.sort_by_key(|one| one.outcome);
     html! {
         h3 { "What faults came to" }
+        p { (contract.outcome_counts().words()) "." }
         p.outcomes { @for one in &sorted {
             span class=(format!("outcome {}", one.outcome.word())) { (one.outcome.word()) }
         } }

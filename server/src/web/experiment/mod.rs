@@ -6,6 +6,7 @@ mod contract;
 mod grid;
 mod head;
 mod mutations;
+mod replays;
 mod scenarios;
 mod spec_file;
 mod summary;
@@ -178,6 +179,8 @@ impl Shown {
             (summary::tiles(self))
             (contract::section(self))
             (mutations::section(self))
+            (replays::section(self))
+            (mutations::overall(self))
             (grid::section(self))
             (scenarios::section(self))
         }

@@ -1,8 +1,8 @@
-//! The mutations of a run: their kinds with the share that passed, and a link to each that failed. Below them, the overall score.
+//! The mutations of a run: their kinds with the share that passed, and a link to each that failed; and the overall score.
 
 use maud::{Markup, html};
 use scenario::report::{overall_explained, overall_number};
-use scenario::score::{CellVerdict, MutationKindScore, MutationScore, OverallScore};
+use scenario::score::{CellVerdict, MutationKindScore, MutationScore};
 
 use super::Shown;
 use crate::web::numbers::{count_noun, precise};
@@ -13,7 +13,7 @@ const FAILED: usize = 100;
 /// The length at which reasons are cut.
 const REASON: usize = 300;
 
-/// The mutations of a run, and its overall score; nothing when it has neither.
+/// The mutations of a run; nothing when it has none.
 pub(super) fn section(shown: &Shown) -> Markup {
     let score = shown.score();
     html! {
@@ -25,7 +25,6 @@ pub(super) fn section(shown: &Shown) -> Markup {
                 (failed(shown, mutations))
             }
         }
-        @if let Some(overall) = &score.overall { (overall_section(overall)) }
     }
 }
 
@@ -36,7 +35,7 @@ fn sentence(mutations: &MutationScore) -> Markup {
     }
 }
 
-const fn word(verdict: CellVerdict) -> &'static str {
+pub(super) const fn word(verdict: CellVerdict) -> &'static str {
     match verdict {
         CellVerdict::Pass => "Passed",
         CellVerdict::Fail => "Failed",
@@ -90,7 +89,9 @@ fn failed(shown: &Shown, mutations: &MutationScore) -> Markup {
     }
 }
 
-fn overall_section(overall: &OverallScore) -> Markup {
+/// The overall score of a run; nothing when it has none.
+pub(super) fn overall(shown: &Shown) -> Markup {
+    let Some(overall) = &shown.score().overall else { return html! {} };
     html! {
         section aria-labelledby="overall" {
             h2 #overall { "Overall score" }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod list;
+mod outcomes;
 mod trends;
 mod versions;
 

@@ -13,6 +13,8 @@ use crate::web::numbers::{count, count_noun, percent, precise};
 use crate::web::tables::{self, Head};
 use crate::web::untrusted_html;
 
+use super::outcomes;
+
 /// How many scenarios are looked at to say which invariants are least sure.
 const MOST_SCENARIOS: u64 = 5000;
 /// How many invariants are listed.
@@ -43,6 +45,7 @@ pub(super) fn section(runs: &[ComparableRun]) -> Markup {
                 @if runs.iter().any(|comparable| comparable.run.resilience.is_some()) {
                     (trend(RESILIENCE_SCORE, &points(runs, |run| run.resilience)))
                 }
+                (outcomes::chart(runs))
                 (trend(TOTAL_COST_USD, &points(runs, |run| Some(run.cost_usd))))
                 (trend(MEAN_WALL_MS, &points(runs, |run| Some(precise(run.wall_ms)))))
             }
@@ -51,16 +54,19 @@ pub(super) fn section(runs: &[ComparableRun]) -> Markup {
 }
 
 fn points(runs: &[ComparableRun], value: impl Fn(&RunNumbers) -> Option<f64>) -> Vec<Point> {
-    let point = |ComparableRun { run, created_at, .. }: &ComparableRun| {
-        let when = created_at.to_string();
-        let label = when.get(..16).unwrap_or(&when).replace('T', " ");
-        Some(Point {
-            value: value(run)?,
-            label,
-            link: format!("/experiments/{}?run={}", run.id.experiment, run.id.number),
-        })
-    };
+    let point = |one: &ComparableRun| Some(Point { value: value(&one.run)?, label: label(one), link: link(one) });
     runs.iter().filter_map(point).collect()
+}
+
+/// The minute in which a run was submitted.
+pub(super) fn label(run: &ComparableRun) -> String {
+    let when = run.created_at.to_string();
+    when.get(..16).unwrap_or(&when).replace('T', " ")
+}
+
+/// The page of a run.
+pub(super) fn link(ComparableRun { run, .. }: &ComparableRun) -> String {
+    format!("/experiments/{}?run={}", run.id.experiment, run.id.number)
 }
 
 /// How an invariant was judged over several runs.

@@ -2,11 +2,14 @@
 //!
 //! Foreign text stands only inside blocks of code that it cannot end, where nothing is markup and nobody is mentioned.
 
+mod contract;
+mod replays;
+
 use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped, overall_explained, overall_number};
 use crate::regression::RunComparison;
-use crate::score::{Cell, CellStatus, CellVerdict, ContractScore, ExperimentVerdict, MutationScore, Status};
+use crate::score::{Cell, ExperimentVerdict, MutationScore, Status};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
@@ -169,51 +172,25 @@ fn head(report: &Report) -> String {
     for told in report.caveats().iter().take(MOST_CAVEATS) {
         let _ = writeln!(text, "\n> **caveat**: {}", code(&told.message(), MOST_FOUND));
     }
-    // The cells of a contract stand in its matrix, and those of mutations with their kinds.
-    let is_own = |cell: &&Cell| !cell.of_contract && cell.key.purpose.mutation().is_none();
+    // The cells of a contract stand in its matrix, and those of mutations and replays in sections of their own.
+    let is_other = |cell: &Cell| cell.key.purpose.mutation().is_some() || cell.key.purpose.replay().is_some();
+    let is_own = |cell: &&Cell| !cell.of_contract && !is_other(cell);
     let own: Vec<_> = score.cells.iter().filter(is_own).collect();
     if own.len() > 1 || own.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&own));
     }
-    text.extend(score.contract.iter().map(contract));
+    text.extend(score.contract.iter().map(contract::text));
     text.extend(score.mutations.iter().map(mutations));
+    text.extend(score.replays.iter().map(replays::text));
     if let Some(overall) = &score.overall {
         let _ = writeln!(text, "\n**Overall score {}**: {}", overall_number(overall), overall_explained(overall));
     }
     text
 }
 
-/// A contract: its score, its matrix, and what its worlds came to.
-fn contract(contract: &ContractScore) -> String {
-    let name = code(&contract.name, MOST_NAME);
-    let mut text = format!(
-        "\n#### Contract {name}: {}, resilience score {}\n\n{}\n\n| rule | severity |",
-        contract.verdict.word(),
-        contract.score_text(),
-        contract.why()
-    );
-    let matrix = contract.matrix();
-    let cell = |text: &str| code(text, MOST_NAME).replace('|', "\\|");
-    matrix.worlds.iter().for_each(|world| text.push_str(&format!(" {} |", cell(world))));
-    let _ = writeln!(text, "\n|---|---|{}", "---|".repeat(matrix.worlds.len()));
-    for row in matrix.rules.iter().take(MOST_CELLS) {
-        let _ = write!(text, "| `{}` | {} |", row.invariant, row.severity);
-        for found in &row.cells {
-            let _ = write!(text, " {} |", found.map_or("–", |found| status_word(found.status)));
-        }
-        text.push('\n');
-    }
-    for outcome in &contract.outcomes {
-        let lost =
-            if outcome.lost.is_empty() { String::new() } else { format!(", lost {}", cell(&outcome.lost.join(", "))) };
-        let _ = writeln!(text, "\n- {}: {}{lost}", cell(&outcome.world()), outcome.outcome.word());
-    }
-    text
-}
-
 /// Mutations: the robustness, their kinds, and those that failed.
 fn mutations(mutations: &MutationScore) -> String {
-    let verdict = verdict_word(mutations.verdict);
+    let verdict = mutations.verdict.word();
     let robustness = mutations.robustness_text();
     let mut text = format!("\n#### Mutations: {verdict}, robustness {robustness}\n\n{}\n", mutations.why());
     let _ = writeln!(text, "\n| mutation | weight | passed |\n|---|---|---|");
@@ -229,16 +206,6 @@ fn mutations(mutations: &MutationScore) -> String {
         let _ = writeln!(text, "\n{} failed.", count_noun(mutations.failed.len() - MOST_DETAILS, "more mutation"));
     }
     text
-}
-
-/// What needs attention stands out.
-fn status_word(status: CellStatus) -> &'static str {
-    match status {
-        CellStatus::Fail => "**fail**",
-        CellStatus::Error => "**error**",
-        CellStatus::Inconclusive => "**inconclusive**",
-        other => other.word(),
-    }
 }
 
 /// The scenarios that did not pass, as far as there is room for them; the others are counted.
@@ -296,19 +263,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-const fn verdict_word(verdict: CellVerdict) -> &'static str {
-    match verdict {
-        CellVerdict::Pass => "pass",
-        CellVerdict::Fail => "fail",
-        CellVerdict::Error => "error",
-        CellVerdict::Pending => "pending",
-    }
-}
-
 fn cells(cells: &[&Cell]) -> String {
     let mut text = "\n| cell | verdict | passed | pass^k | mean score |\n|---|---|---|---|---|\n".to_owned();
     for cell in cells.iter().take(MOST_CELLS) {
-        let verdict = verdict_word(cell.verdict);
+        let verdict = cell.verdict.word();
         let mean = cell.mean_composite.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.3}"));
         let _ = writeln!(
             text,
