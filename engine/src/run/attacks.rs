@@ -95,9 +95,9 @@ fn effects(canary: &Canary, seen: &[Leak], evidence: &Evidence) -> Vec<AttackEff
         *places.entry(leak.place.clone()).or_default() += leak.count;
     }
     let key = evidence.marker_key.as_deref().unwrap_or_default();
-    for usage in evidence.call_trace.uses() {
-        if mentions_secret(&usage.proposal.arguments_text(), &canary.name, key) {
-            *places.entry(format!("tool {}", usage.proposal.tool)).or_default() += 1;
+    for call in evidence.call_trace.calls() {
+        if mentions_secret(&call.seen.arguments_text(), &canary.name, key) {
+            *places.entry(format!("tool {}", call.seen.tool)).or_default() += 1;
         }
     }
     places.into_iter().map(|(place, count)| AttackEffect { place, count }).collect()

@@ -14,7 +14,7 @@ use gateways::model::{ModelGateway, ModelSettings, Source};
 use gateways::public_network::{LookupError, NotPublic, PublicUrl};
 use gateways::redact::Redactor;
 use jiff::Timestamp;
-use scenario::cassette::Cassette;
+use scenario::cassette::{Cassette, Recording as _};
 use scenario::evidence::TokenCount;
 use scenario::spec::sections::{Model, ModelMode, Provider};
 

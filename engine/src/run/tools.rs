@@ -11,7 +11,7 @@ use gateways::tools::{
     DeclaredWith, McpServer, RecordedTools, ServerLink, ServerPipe, ServicePlace, ToolGateway, ToolGatewaySettings,
     URL, client_configuration,
 };
-use scenario::cassette::ToolCassette;
+use scenario::cassette::{Recording as _, ToolCassette};
 use scenario::evidence::Evidence;
 use scenario::spec::Spec;
 use scenario::spec::sections::{DeclaredTool, ServerUrl, ToolServer};

@@ -22,6 +22,29 @@ use crate::evidence::{Body, Dialect, Evidence, ModelCall};
 /// The version of the file's form.
 const VERSION: u32 = 1;
 
+/// A recording: a file that a run writes beside its spec, and that a later run answers from.
+pub trait Recording: Sized + Default {
+    /// What was recorded in one scenario.
+    ///
+    /// # Errors
+    ///
+    /// A call was not kept whole.
+    fn from_evidence(scenario: &str, evidence: &Evidence) -> Result<Self, CassetteError>;
+
+    /// Reads a recording.
+    ///
+    /// # Errors
+    ///
+    /// It is none, or one of another version.
+    fn parse(text: &str) -> Result<Self, CassetteError>;
+
+    /// Takes the scenarios of another recording; where both have one, that of the other counts.
+    fn merge(&mut self, other: Self);
+
+    /// The file: the same calls give the same bytes.
+    fn text(&self) -> String;
+}
+
 /// Exchanges with a model, by the ids of the scenarios in which they were recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,6 +106,15 @@ impl Default for Cassette {
 }
 
 impl Cassette {
+    /// What was recorded in a scenario. A cassette with one scenario serves any.
+    #[must_use]
+    pub fn scenario(&self, id: &str) -> Option<&[Recorded]> {
+        let only = || self.scenarios.values().next().filter(|_| self.scenarios.len() == 1);
+        self.scenarios.get(id).or_else(only).map(Vec::as_slice)
+    }
+}
+
+impl Recording for Cassette {
     /// What was recorded in one scenario: the calls that the upstream answered whole, with its own answers where faults changed
     /// them. Those that a client tries again
     /// (429 and 5xx) are left out, because in a replay the first try is answered.
@@ -90,7 +122,7 @@ impl Cassette {
     /// # Errors
     ///
     /// A call was not kept whole.
-    pub fn from_evidence(scenario: &str, evidence: &Evidence) -> Result<Self, CassetteError> {
+    fn from_evidence(scenario: &str, evidence: &Evidence) -> Result<Self, CassetteError> {
         let mut recorded = Vec::new();
         if let Some(model) = &evidence.model {
             if model.only_counted > 0 {
@@ -107,7 +139,7 @@ impl Cassette {
     /// # Errors
     ///
     /// It is no cassette, or one of another version.
-    pub fn parse(text: &str) -> Result<Self, CassetteError> {
+    fn parse(text: &str) -> Result<Self, CassetteError> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
@@ -120,20 +152,12 @@ impl Cassette {
     }
 
     /// Takes the scenarios of another cassette; where both have one, that of the other counts.
-    pub fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.scenarios.extend(other.scenarios);
     }
 
-    /// What was recorded in a scenario. A cassette with one scenario serves any.
-    #[must_use]
-    pub fn scenario(&self, id: &str) -> Option<&[Recorded]> {
-        let only = || self.scenarios.values().next().filter(|_| self.scenarios.len() == 1);
-        self.scenarios.get(id).or_else(only).map(Vec::as_slice)
-    }
-
     /// The file: the same exchanges give the same bytes.
-    #[must_use]
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -180,7 +204,7 @@ fn text(body: &Body) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Cassette;
+    use super::{Cassette, Recording as _};
     use crate::evidence::{Blob, Body, Evidence, ModelCall, ModelRecord};
 
     fn call(request: &str, status: u16, response: &str) -> ModelCall {

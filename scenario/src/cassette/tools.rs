@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{CassetteError, difference, without_keys};
+use super::{CassetteError, Recording, difference, without_keys};
 use crate::evidence::{CallTrace, Evidence, ToolCall, ToolCallSource, ToolExecution};
 use crate::untrusted;
 
@@ -55,12 +55,21 @@ impl Default for ToolCassette {
 }
 
 impl ToolCassette {
+    /// What was recorded in a scenario. A cassette with one scenario serves any.
+    #[must_use]
+    pub fn scenario(&self, id: &str) -> Option<&ToolTape> {
+        let only = || self.tools.values().next().filter(|_| self.tools.len() == 1);
+        self.tools.get(id).or_else(only)
+    }
+}
+
+impl Recording for ToolCassette {
     /// What was recorded in one scenario. Calls that faults or the gateway itself answered are left out.
     ///
     /// # Errors
     ///
     /// A call was not kept whole.
-    pub fn from_evidence(scenario: &str, evidence: &Evidence) -> Result<Self, CassetteError> {
+    fn from_evidence(scenario: &str, evidence: &Evidence) -> Result<Self, CassetteError> {
         let mut tape = ToolTape::default();
         if let Some(record) = &evidence.tools {
             if record.only_counted > 0 {
@@ -77,26 +86,18 @@ impl ToolCassette {
     /// # Errors
     ///
     /// It is no cassette, or one of another version.
-    pub fn parse(text: &str) -> Result<Self, CassetteError> {
+    fn parse(text: &str) -> Result<Self, CassetteError> {
         let cassette: Self = serde_json::from_str(text).map_err(CassetteError::Unreadable)?;
         if cassette.version == VERSION { Ok(cassette) } else { Err(CassetteError::Version(cassette.version)) }
     }
 
     /// Takes the scenarios of another cassette; where both have one, that of the other counts.
-    pub fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.tools.extend(other.tools);
     }
 
-    /// What was recorded in a scenario. A cassette with one scenario serves any.
-    #[must_use]
-    pub fn scenario(&self, id: &str) -> Option<&ToolTape> {
-        let only = || self.tools.values().next().filter(|_| self.tools.len() == 1);
-        self.tools.get(id).or_else(only)
-    }
-
     /// The file: the same calls give the same bytes.
-    #[must_use]
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -159,6 +160,7 @@ mod tests {
     use serde_json::json;
 
     use super::{RecordedCall, ToolCassette, ToolTape};
+    use crate::cassette::Recording as _;
     use crate::evidence::{
         CallTrace, CallTraceRecorder, Evidence, ExecutedCall, ToolExecution, ToolRecord, ToolRefusal,
     };
@@ -208,8 +210,8 @@ mod tests {
             error: json!(null),
         };
         let tape = ToolTape { definitions: Vec::new(), calls: vec![call("7"), call("8")] };
-        insta::assert_snapshot!(tape.missed("read", &json!({"id": "8", "page": 2}), &[false, false]), @"");
-        insta::assert_snapshot!(tape.missed("read", &json!({}), &[true, true]), @"");
-        insta::assert_snapshot!(tape.missed("write", &json!({}), &[true, true]), @"");
+        insta::assert_snapshot!(tape.missed("read", &json!({"id": "8", "page": 2}), &[false, false]), @r#"the recording has no answer to `read` with {"id":"8","page":2}; the nearest one left has {"id":"8","page":1}: at `$.page` it has 1, and the call 2"#);
+        insta::assert_snapshot!(tape.missed("read", &json!({}), &[true, true]), @"the recording has no answer to `read` with {}; every recorded call of it was answered");
+        insta::assert_snapshot!(tape.missed("write", &json!({}), &[true, true]), @"the recording has no answer to `write` with {}; it was never called there");
     }
 }

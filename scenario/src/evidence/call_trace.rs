@@ -1,7 +1,5 @@
 //! The call trace: every use of a tool, in the order in which it was seen.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -16,50 +14,11 @@ const VALUES: usize = 200_000;
 #[serde(transparent)]
 pub struct CallTrace(pub Vec<ToolCall>);
 
-/// A tool that the model called: the proposal, and what the agent reported of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToolUse<'a> {
-    /// The proposal.
-    pub proposal: &'a ToolCall,
-    /// The report; `None` when the agent sent nothing back.
-    pub report: Option<&'a ToolCall>,
-}
-
 impl CallTrace {
     /// Returns whether nothing was seen.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// The tools that the model called, each with its report, in the order of the proposals.
-    #[must_use]
-    pub fn uses(&self) -> Vec<ToolUse<'_>> {
-        let of_source = |source| self.0.iter().filter(move |call| call.source == source);
-        let reports = of_source(ToolCallSource::Reported).filter_map(|report| Some((report.proposal?, report)));
-        let reports: HashMap<u64, &ToolCall> = reports.collect();
-        let report = |proposal: &ToolCall| reports.get(&proposal.seq).copied();
-        of_source(ToolCallSource::Proposed).map(|proposal| ToolUse { proposal, report: report(proposal) }).collect()
-    }
-}
-
-impl<'a> ToolUse<'a> {
-    /// The text that the agent sent back; `None` when it sent nothing.
-    #[must_use]
-    pub fn result(&self) -> Option<&'a str> {
-        self.report.and_then(|report| report.result.as_deref())
-    }
-
-    /// Returns whether the agent marked the result as an error.
-    #[must_use]
-    pub fn is_error(&self) -> bool {
-        self.report.is_some_and(|report| report.is_error)
-    }
-
-    /// The time from the answer that proposed it to the request that brought the result; 0 when none did.
-    #[must_use]
-    pub fn took_ms(&self) -> u64 {
-        self.report.map_or(0, |report| report.at_ms.saturating_sub(self.proposal.at_ms))
     }
 }
 
@@ -197,8 +156,8 @@ mod tests {
         recorder.add_report(second, report);
         assert_eq!((first, second, recorder.proposals()), (0, 1, 2));
         let trace = recorder.finish();
-        let uses: Vec<_> = trace.uses().iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
-        assert_eq!(uses, [(None, false, 0), (Some("no"), true, 20)]);
+        let calls: Vec<_> = trace.calls().iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
+        assert_eq!(calls, [(None, false, 0), (Some("no"), true, 20)]);
         let stored = serde_json::to_value(&trace).expect("JSON");
         let expected = json!([
             {"seq": 0, "at_ms": 10, "id": "x", "tool": "read", "source": "proposed", "arguments": {"a": 1}, "written": "{\"a\": 1}", "model_call": 0},

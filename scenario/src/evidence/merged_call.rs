@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::call_trace::CallTrace;
 use super::tool_call::{ToolCall, ToolCallSource};
+use super::tool_execution::ToolExecution;
 
 /// A call of a tool: its proposal, its execution and its report as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,48 @@ impl CallTrace {
         self.0.iter().filter(is_executed).for_each(|call| merger.add_execution(call));
         merger.calls.sort_by_key(|call| call.seen.seq);
         merger.calls
+    }
+}
+
+impl<'a> MergedCall<'a> {
+    /// The text of the result: the one that the tool gateway gave, else what the agent sent back; `None` when there is none.
+    #[must_use]
+    pub fn result(&self) -> Option<&'a str> {
+        let of = |call: Option<&'a ToolCall>| call.and_then(|call| call.result.as_deref());
+        of(self.execution).or_else(|| of(self.report))
+    }
+
+    /// True when the result is marked as an error, by the tool gateway or by the agent.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.execution.or(self.report).is_some_and(|call| call.is_error)
+    }
+
+    /// The beginning: the end of the answer that proposed it, or the request of a call that the agent made by itself.
+    #[must_use]
+    pub fn at_ms(&self) -> u64 {
+        self.proposal.unwrap_or(self.seen).at_ms
+    }
+
+    /// The time until its result was there: for a call that was carried out, that of the tool gateway; else the time until the
+    /// request that brought the result, and 0 when none did.
+    #[must_use]
+    pub fn took_ms(&self) -> u64 {
+        let of_gateway = self.execution.and_then(|call| call.execution.as_ref()).map(|execution| execution.duration_ms);
+        let of_agent = || self.report.map_or(0, |report| report.at_ms.saturating_sub(self.at_ms()));
+        of_gateway.unwrap_or_else(of_agent)
+    }
+
+    /// What only the tool gateway knows; `None` for a call that it did not get.
+    #[must_use]
+    pub fn at_gateway(&self) -> Option<&'a ToolExecution> {
+        self.execution.and_then(|call| call.execution.as_deref())
+    }
+
+    /// The model's id of the call.
+    #[must_use]
+    pub fn id(&self) -> Option<&'a str> {
+        self.proposal.and_then(|call| call.id.as_deref()).or(self.seen.id.as_deref())
     }
 }
 

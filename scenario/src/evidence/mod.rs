@@ -35,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use audit::{AuditEvent, Audited};
 pub use blob::{Blob, stored_len};
-pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport, ToolUse};
+pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport};
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
@@ -151,13 +151,13 @@ impl<'de> Deserialize<'de> for Evidence {
 }
 
 impl Evidence {
-    /// Counts the tools that the model called, and those of them whose results the agent marked as errors.
+    /// Counts the calls of tools, and those of them whose results are marked as errors.
     #[must_use]
     pub fn tool_counts(&self) -> (u64, u64) {
-        let uses = self.call_trace.uses();
+        let calls = self.call_trace.calls();
         let only_counted = self.model.as_ref().map_or(0, |model| model.tools_only_counted);
-        let failed = uses.iter().filter(|used| used.is_error()).count();
-        ((uses.len() as u64).saturating_add(only_counted), failed as u64)
+        let failed = calls.iter().filter(|call| call.is_error()).count();
+        ((calls.len() as u64).saturating_add(only_counted), failed as u64)
     }
 }
 

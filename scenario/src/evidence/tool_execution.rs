@@ -1,5 +1,7 @@
 //! Calls that the tool gateway carried out, and their place in the call trace.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -47,6 +49,18 @@ pub enum ToolRefusal {
     DefinitionChanged,
     /// A limit fired.
     Limit,
+}
+
+impl fmt::Display for ToolRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Unknown => "there is no such tool",
+            Self::Hidden => "it is not offered",
+            Self::InvalidArguments => "the arguments do not meet the schema",
+            Self::DefinitionChanged => "its definition changed",
+            Self::Limit => "a limit fired",
+        })
+    }
 }
 
 /// A call that the tool gateway carried out, before it has its place in the call trace.

@@ -7,6 +7,7 @@ mod model;
 mod provider;
 mod reasons;
 mod shortfall;
+mod tools;
 
 use std::fmt;
 
@@ -161,8 +162,10 @@ impl ScenarioResult {
         let composite = score::composite(&invariants, spec.scoring.gate, violated);
         let error = first_error(&invariants).or_else(|| missing_record(spec, evidence));
         let scripted = model::judge(spec, evidence);
+        let replayed = tools::judge(evidence);
         let limited = evidence.limits.iter().any(|fired| !provider::excuses(evidence, fired.limit));
         let offended = violated || limited || !evidence.offences.is_empty() || !scripted.offences.is_empty();
+        let offended = offended || !replayed.offences.is_empty();
         // An unmet gate fails outright, also where the threshold is 0.
         let reached = !score::misses_gate(&invariants, spec.scoring.gate)
             && score::reaches(composite, spec.scoring.pass_threshold.get());
@@ -183,8 +186,8 @@ impl ScenarioResult {
         };
         let mut result = Self::unjudged(scenario, None);
         result.observe(evidence);
-        result.offences.extend(scripted.offences);
-        result.notes.extend(scripted.notes);
+        result.offences.extend(scripted.offences.into_iter().chain(replayed.offences));
+        result.notes.extend(scripted.notes.into_iter().chain(replayed.notes));
         invariants.extend(judge_invariants(&beside, spec, scenario, evidence));
         let caveats = Caveat::of(&invariants, evidence);
         let error = error.filter(|_| status == RowStatus::Error);

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::moment;
-use crate::evidence::{AuditEvent, Audited, Evidence, ModelCall, ToolUse};
+use crate::evidence::{AuditEvent, Audited, Evidence, MergedCall, ModelCall};
 
 /// One line for each doing of the agent.
 ///
@@ -12,7 +12,7 @@ use crate::evidence::{AuditEvent, Audited, Evidence, ModelCall, ToolUse};
 #[must_use]
 pub fn audit_lines(evidence: &Evidence) -> Vec<Json> {
     let calls = evidence.model.iter().flat_map(|model| &model.calls).map(of_call);
-    let tools = evidence.call_trace.uses().into_iter().map(of_tool);
+    let tools = evidence.call_trace.calls().into_iter().map(of_tool);
     let mut events: Vec<_> = evidence.audit.iter().flatten().cloned().chain(calls).chain(tools).collect();
     events.sort_by_key(|audited| audited.at_ms.unwrap_or(u64::MAX));
     events.iter().map(|audited| line(evidence, audited)).collect()
@@ -41,14 +41,14 @@ fn of_call(call: &ModelCall) -> Audited {
     Audited { at_ms: Some(call.at_ms), event }
 }
 
-fn of_tool(used: ToolUse<'_>) -> Audited {
+fn of_tool(call: MergedCall<'_>) -> Audited {
     let event = AuditEvent::ToolCall {
-        id: used.proposal.id.clone().unwrap_or_default(),
-        name: used.proposal.tool.clone(),
-        arguments: used.proposal.arguments_text().into_owned(),
-        result: used.result().map(ToOwned::to_owned),
+        id: call.id().unwrap_or_default().to_owned(),
+        name: call.seen.tool.clone(),
+        arguments: call.seen.arguments_text().into_owned(),
+        result: call.result().map(ToOwned::to_owned),
     };
-    Audited { at_ms: Some(used.proposal.at_ms), event }
+    Audited { at_ms: Some(call.at_ms()), event }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
 
-use crate::evidence::{Body, Dialect, Evidence, ModelCall, ToolUse};
+use crate::evidence::{Body, Dialect, Evidence, MergedCall, ModelCall};
 pub use audit::audit_lines;
 pub use lookup::lookup;
 pub use metrics::metrics;
@@ -23,26 +23,26 @@ pub use timeline::{Kind, Moment, Source, TimedEvent, TimelineLine, agent_started
 
 /// The trace of what was observed.
 ///
-/// It has one event for each call of the model, each followed by one for each tool that its answer called, and then what the
-/// agent said about itself, marked with `"self_reported": true`.
+/// It has one event for each call of the model, each followed by one for each tool that its answer called, then one for each
+/// call of a tool that the agent made by itself, and then what the agent said about itself, marked with
+/// `"self_reported": true`.
 #[must_use]
 pub fn lines(evidence: &Evidence) -> Vec<Json> {
     let started = evidence.agent.started_at.unwrap_or_default();
+    let spans = Spans::new(&evidence.world.sandbox, started);
     let mut lines = Vec::new();
-    if let Some(record) = &evidence.model {
-        let spans = Spans::new(&evidence.world.sandbox, started);
-        let mut tools: BTreeMap<usize, Vec<_>> = BTreeMap::new();
-        for (number, used) in evidence.call_trace.uses().into_iter().enumerate() {
-            if let Some(call) = used.proposal.model_call {
-                tools.entry(call).or_default().push((number, used));
-            }
-        }
-        for (index, call) in record.calls.iter().enumerate() {
-            lines.push(call_line(&spans, started, index, call));
-            let tools = tools.remove(&index).unwrap_or_default().into_iter();
-            lines.extend(tools.map(|(number, used)| tool_line(&spans, started, (index, number), used)));
-        }
+    let mut tools: BTreeMap<Option<usize>, Vec<_>> = BTreeMap::new();
+    for (number, call) in evidence.call_trace.calls().into_iter().enumerate() {
+        let answer = call.proposal.and_then(|proposal| proposal.model_call);
+        tools.entry(answer).or_default().push((number, call));
     }
+    for (index, call) in evidence.model.iter().flat_map(|record| record.calls.iter().enumerate()) {
+        lines.push(call_line(&spans, started, index, call));
+        let tools = tools.remove(&Some(index)).unwrap_or_default().into_iter();
+        lines.extend(tools.map(|(number, tool)| tool_line(&spans, started, number, tool)));
+    }
+    let own = tools.remove(&None).unwrap_or_default().into_iter();
+    lines.extend(own.map(|(number, tool)| tool_line(&spans, started, number, tool)));
     lines.extend(evidence.self_reported.iter().map(self_reported));
     lines
 }
@@ -116,36 +116,53 @@ fn call_metadata(call: &ModelCall) -> Json {
     metadata.into()
 }
 
-/// A tool stands between the end of the call that proposed it and the call that brought its result.
-fn tool_line(spans: &Spans, started: Timestamp, (call, number): (usize, usize), used: ToolUse<'_>) -> Json {
-    let (proposal, failed, result) = (used.proposal, used.is_error(), used.result());
-    let arguments = proposal.arguments_text();
-    let mut metadata = json!({
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": proposal.tool,
-        "gen_ai.tool.call.id": proposal.id.as_deref().unwrap_or_default(),
-        "gen_ai.tool.call.arguments": arguments,
-    });
-    if let Some(result) = result {
-        metadata["gen_ai.tool.call.result"] = result.into();
-    }
+/// A tool stands below the call of the model that proposed it; one that the agent called by itself, below the agent.
+fn tool_line(spans: &Spans, started: Timestamp, number: usize, call: MergedCall<'_>) -> Json {
+    let (failed, result) = (call.is_error(), call.result());
+    let arguments = call.seen.arguments_text();
+    let parent = call
+        .proposal
+        .and_then(|proposal| proposal.model_call)
+        .map_or_else(|| spans.root().to_owned(), |model| spans.call(model));
     json!({
-        "ts": moment(started, proposal.at_ms),
+        "ts": moment(started, call.at_ms()),
         "event_type": "tool_use",
-        "tool": proposal.tool,
+        "tool": call.seen.tool,
         "phase": "invoked",
-        "duration_ms": used.took_ms(),
+        "duration_ms": call.took_ms(),
         "status": if failed { "error" } else { "ok" },
         "error_type": if failed { "tool_error" } else { "" },
         "span_id": spans.tool(number),
-        "parent_span_id": spans.call(call),
+        "parent_span_id": parent,
         "root_span_id": spans.root(),
         "input": arguments,
         "output": result.unwrap_or_default(),
         "input_bytes": arguments.len(),
         "output_bytes": result.map_or(0, str::len),
-        "metadata": metadata,
+        "metadata": tool_metadata(call),
     })
+}
+
+fn tool_metadata(call: MergedCall<'_>) -> Json {
+    let mut metadata = json!({
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.seen.tool,
+        "gen_ai.tool.call.id": call.id().unwrap_or_default(),
+        "gen_ai.tool.call.arguments": call.seen.arguments_text(),
+    });
+    if let Some(result) = call.result() {
+        metadata["gen_ai.tool.call.result"] = result.into();
+    }
+    if let Some(known) = call.at_gateway() {
+        metadata["touchstone.executed"] = true.into();
+        if let Some(refused) = known.refused {
+            metadata["touchstone.refused"] = json!(refused);
+        }
+        if let Some(fault) = &known.fault {
+            metadata["touchstone.fault"] = json!(fault);
+        }
+    }
+    metadata
 }
 
 fn self_reported(event: &Json) -> Json {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scenario::cassette::Cassette;
+use scenario::cassette::{Cassette, Recording as _};
 use scenario::evidence::Evidence;
 use scenario::plan::Seed;
 use scenario::spec::load;

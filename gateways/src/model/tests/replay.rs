@@ -1,6 +1,6 @@
 //! Recordings: made by a proxy, replayed without it.
 
-use scenario::cassette::Cassette;
+use scenario::cassette::{Cassette, Recording as _};
 use scenario::evidence::Evidence;
 use serde_json::json;
 

@@ -18,8 +18,9 @@ impl Moment<'_> {
                 let exchanges = evidence.journals.get(service).map_or(&[][..], |journal| &journal.exchanges);
                 exchanges.get(index).is_some_and(|exchange| exchange.fault.is_some())
             }
+            Source::Tool(call) => call.at_gateway().is_some_and(|known| known.fault.is_some()),
             Source::Fault(_) => true,
-            Source::Event(_) | Source::Tool(_) | Source::Audit(_) | Source::Probe(_) => false,
+            Source::Event(_) | Source::Audit(_) | Source::Probe(_) => false,
         }
     }
 }
@@ -38,7 +39,9 @@ pub(super) fn of_faults<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
 fn marks(evidence: &Evidence) -> impl Iterator<Item = &FaultMark> {
     let exchanges = evidence.journals.values().flat_map(|journal| &journal.exchanges);
     let calls = evidence.model.iter().flat_map(|model| &model.calls);
-    exchanges.filter_map(|exchange| exchange.fault.as_ref()).chain(calls.filter_map(|call| call.fault.as_ref()))
+    let tools = evidence.call_trace.0.iter().filter_map(|call| call.execution.as_ref()?.fault.as_ref());
+    let exchanges = exchanges.filter_map(|exchange| exchange.fault.as_ref());
+    exchanges.chain(calls.filter_map(|call| call.fault.as_ref())).chain(tools)
 }
 
 /// The kind of the call that a fault hit.

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::event::Event;
-use crate::evidence::{AuditEvent, Evidence, ToolUse};
+use crate::evidence::{AuditEvent, Evidence, MergedCall};
 pub use words::{TimelineLine, timeline_lines};
 
 /// Something that workers told, and when.
@@ -106,7 +106,7 @@ pub enum Source<'a> {
     /// The call of the model with this index.
     Model(usize),
     /// A tool that the model called.
-    Tool(ToolUse<'a>),
+    Tool(MergedCall<'a>),
     /// The request to this mock, with this index.
     Exchange(&'a str, usize),
     /// What was written down, with this index.
@@ -192,10 +192,11 @@ fn of_model<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
     }
 }
 
-/// A tool is used from the end of the answer that called it until its result is sent.
+/// A tool is used from the request to the tool gateway until its answer; elsewhere, from the end of the answer that called it
+/// until its result is sent.
 fn of_tools<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
-    for used in evidence.call_trace.uses() {
-        all.push(moment(used.proposal.at_ms, used.took_ms(), Kind::Tool, Source::Tool(used)));
+    for call in evidence.call_trace.calls() {
+        all.push(moment(call.seen.at_ms, call.took_ms(), Kind::Tool, Source::Tool(call)));
     }
 }
 

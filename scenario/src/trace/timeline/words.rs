@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Kind, Moment, Source, TimedEvent, timeline};
 use crate::event::Event;
-use crate::evidence::{AuditEvent, Evidence, Exchange, FaultMark, Firing, ModelCall, ToolUse};
+use crate::evidence::{AuditEvent, Evidence, Exchange, FaultMark, Firing, MergedCall, ModelCall};
 use crate::result::RowStatus;
 use crate::trace::lookup;
 use crate::{count_noun, format_duration, untrusted};
@@ -58,7 +58,7 @@ fn of_evidence(evidence: &Evidence, source: Source<'_>) -> Option<(String, bool)
     Some(match source {
         Source::Event(_) => return None,
         Source::Model(index) => call(model?.calls.get(index)?),
-        Source::Tool(used) => tool(used),
+        Source::Tool(call) => tool(call),
         Source::Exchange(service, index) => exchange(service, evidence.journals.get(service)?.exchanges.get(index)?),
         Source::Audit(index) => written_down(&evidence.audit.as_ref()?.get(index)?.event),
         Source::Probe(name) => (name.to_owned(), false),
@@ -109,8 +109,11 @@ fn call(call: &ModelCall) -> (String, bool) {
     (what, call.problem.is_some() || !(200..400).contains(&call.status))
 }
 
-fn tool(used: ToolUse<'_>) -> (String, bool) {
-    (format!("{} {}", used.proposal.tool, used.proposal.arguments_text()), used.is_error())
+fn tool(call: MergedCall<'_>) -> (String, bool) {
+    let known = call.at_gateway();
+    let fault = faulted(known.and_then(|known| known.fault.as_ref()));
+    let refused = known.and_then(|known| known.refused).map_or_else(String::new, |why| format!(" [refused: {why}]"));
+    (format!("{} {}{refused}{fault}", call.seen.tool, call.seen.arguments_text()), call.is_error())
 }
 
 fn exchange(service: &str, exchange: &Exchange) -> (String, bool) {

@@ -1,7 +1,7 @@
 //! Each moment in words: in one line, and all that is known of it.
 
 use maud::{Markup, html};
-use scenario::evidence::{AuditEvent, Evidence, FaultMark, Firing, ToolUse};
+use scenario::evidence::{AuditEvent, Evidence, FaultMark, Firing, MergedCall};
 use scenario::trace::{Moment, Source, lookup};
 use scenario::untrusted;
 
@@ -46,7 +46,7 @@ fn of_evidence(
 ) -> Option<(Markup, Markup)> {
     match source {
         Source::Event(_) | Source::Model(_) => None,
-        Source::Tool(used) => Some(tool(used, marks)),
+        Source::Tool(call) => Some(tool(call, marks)),
         Source::Exchange(service, index) => exchange(evidence, service, index, &beside.answers, marks),
         Source::Audit(index) => Some(audit(&evidence.audit.as_ref()?.get(index)?.event, marks)),
         Source::Probe(name) => Some(probe(name, evidence, marks)),
@@ -54,21 +54,49 @@ fn of_evidence(
     }
 }
 
-fn tool(used: ToolUse<'_>, marks: Marks<'_>) -> (Markup, Markup) {
-    let arguments = used.proposal.arguments_text();
+fn tool(call: MergedCall<'_>, marks: Marks<'_>) -> (Markup, Markup) {
+    let arguments = call.seen.arguments_text();
+    let known = call.at_gateway();
     let label = html! {
-        strong { (untrusted::line(&used.proposal.tool, 60)) } " " span.quiet { (untrusted::line(&arguments, 100)) }
-        @if used.is_error() { " " span.bad { "error" } }
+        strong { (untrusted::line(&call.seen.tool, 60)) } " " span.quiet { (untrusted::line(&arguments, 100)) }
+        @if call.is_error() { " " span.bad { "error" } }
+        @if let Some(why) = known.and_then(|known| known.refused) { " " span.bad { "refused: " (why) } }
+        (fault(known.and_then(|known| known.fault.as_ref())))
     };
     let details = html! {
         p.part { "Arguments" } (json::document(&arguments, marks))
         p.part { "Result" }
-        @match used.result() {
+        @match call.result() {
             Some(result) => (json::document(result, marks)),
+            None if call.execution.is_some() => p.quiet { "The agent got no result." },
             None => p.quiet { "The agent sent nothing back." },
         }
+        @if let Some(reported) = told_differently(call) {
+            p.part { "What the agent told the model" } (json::document(reported, marks))
+        }
+        p.quiet { (carried_out(call)) }
     };
     (label, details)
+}
+
+/// What the agent told the model, where that is not the result word for word.
+fn told_differently<'a>(call: MergedCall<'a>) -> Option<&'a str> {
+    let (sent, reported) = (call.execution?.result.as_deref(), call.report?.result.as_deref()?);
+    (sent != Some(reported)).then_some(reported)
+}
+
+/// Who carried a call out, in a sentence.
+fn carried_out(call: MergedCall<'_>) -> String {
+    let Some(known) = call.at_gateway() else { return "The agent carried it out by itself.".to_owned() };
+    let by = known
+        .server
+        .as_ref()
+        .map_or_else(|| "the tool gateway".to_owned(), |server| format!("the MCP server {server}"));
+    let whose = if call.proposal.is_some() { "The model proposed it" } else { "The agent called it by itself" };
+    match known.refused {
+        Some(_) => format!("{whose}; the tool gateway refused it."),
+        None => format!("{whose}; {by} carried it out in {} ms.", known.duration_ms),
+    }
 }
 
 /// The status of an answer.

@@ -55,9 +55,9 @@ impl<'a> Search<'a> {
                 let call = model?.calls.get(index)?;
                 self.is_in(&call.request_model) || self.in_body(&call.request) || self.in_body(&call.response)
             }
-            Source::Tool(used) => {
-                let (tool, arguments) = (used.proposal.tool.as_str(), used.proposal.arguments_text());
-                [tool, &arguments, used.result().unwrap_or_default()].into_iter().any(|text| self.is_in(text))
+            Source::Tool(call) => {
+                let (tool, arguments) = (call.seen.tool.as_str(), call.seen.arguments_text());
+                [tool, &arguments, call.result().unwrap_or_default()].into_iter().any(|text| self.is_in(text))
             }
             Source::Exchange(service, index) => {
                 let exchange = evidence.journals.get(service)?.exchanges.get(index)?;
