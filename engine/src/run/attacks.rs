@@ -121,6 +121,7 @@ mod tests {
             file: Some("NOTES.md".to_owned()),
         };
         let call = |seq, text: String| ToolCall {
+            execution: None,
             seq,
             at_ms: 1,
             id: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::answer::ToolResponse;
 use super::session::{Session, SessionSource, VERSION};
-use crate::cassette::{Cassette, CassetteError, without_keys};
+use crate::cassette::{Cassette, CassetteError, Recording as _, without_keys};
 use crate::evidence::Evidence;
 use crate::plan::Scenario;
 use crate::spec::Spec;
