@@ -13,7 +13,7 @@ use super::tool_call::{ToolCall, ToolCallSource};
 pub struct MergedCall<'a> {
     /// The entry that counts: the execution, or the proposal of a call that no gateway carried out.
     pub seen: &'a ToolCall,
-    /// The proposal; `None` for a call that the agent made by itself.
+    /// The proposal, in the last of several answers to the same request; `None` for a call that the agent made by itself.
     pub proposal: Option<&'a ToolCall>,
     /// The execution; `None` when no gateway carried it out.
     pub execution: Option<&'a ToolCall>,
@@ -84,8 +84,12 @@ impl<'a> Merger<'a> {
         let answer = call.model_call.and_then(|answer| Some((answer, *self.requests.get(answer)?)));
         let repeated = answer.and_then(|(answer, request)| self.find_repeated(call, answer, request));
         let place = repeated.unwrap_or(self.calls.len());
-        if repeated.is_none() {
-            self.calls.push(MergedCall { seen: call, proposal: Some(call), execution: None, report: None });
+        let merged = MergedCall { seen: call, proposal: Some(call), execution: None, report: None };
+        if repeated.is_some() {
+            // The agent goes on from the last answer.
+            self.calls[place] = merged;
+        } else {
+            self.calls.push(merged);
             if let Some((answer, request)) = answer {
                 self.proposed.entry(request).or_default().push((place, answer));
             }
@@ -191,15 +195,15 @@ mod tests {
         let executed = |proposal: u64| ("executed pay", json!({"proposal": proposal}));
         let repeated = |entries: &[(&str, serde_json::Value)]| calls_of(&["a", "a", "b", "a"], entries);
         let twice = [proposal(0, 1), proposal(1, 1), report(1)];
-        assert_eq!(repeated(&twice), "pay 0 - 2");
+        assert_eq!(repeated(&twice), "pay 1 - 2");
         assert_eq!(calls(&twice), "pay 0 - -, pay 1 - 2", "another request is another call");
         assert_eq!(repeated(&[proposal(0, 1), proposal(1, 2)]), "pay 0 - -, pay 1 - -");
         let two_each = [proposal(0, 1), proposal(0, 1), proposal(1, 1), proposal(1, 1)];
-        assert_eq!(repeated(&two_each), "pay 0 - -, pay 1 - -", "an answer that proposes twice means it");
+        assert_eq!(repeated(&two_each), "pay 2 - -, pay 3 - -", "an answer that proposes twice means it");
         assert_eq!(repeated(&[proposal(0, 1), report(0), proposal(3, 1)]), "pay 0 - 1, pay 2 - -");
         let executed_twice = [proposal(0, 1), executed(0), proposal(1, 1), executed(2)];
-        assert_eq!(repeated(&executed_twice), "pay 0 1 -, pay - 3 -");
-        assert_eq!(repeated(&[proposal(0, 1), proposal(1, 1), executed(1)]), "pay 0 2 -");
+        assert_eq!(repeated(&executed_twice), "pay 2 1 -, pay - 3 -");
+        assert_eq!(repeated(&[proposal(0, 1), proposal(1, 1), executed(1)]), "pay 1 2 -");
     }
 
     #[test]
