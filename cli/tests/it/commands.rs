@@ -119,12 +119,13 @@ fn spec_around(block: &str) -> String {
     // Mutations are judged by what the agent says.
     let check = if block.starts_with("mutations:") { "type: output_not_empty" } else { "type: file_exists, path: x" };
     let invariants = format!("invariants: {{x: {{description: x, check: {{{check}}}}}}}\n");
+    let is_about_model = ["llm_faults", "type: tool_calls", "type: trace"].iter().any(|word| block.contains(word));
+    let model = if is_about_model { "model: {mode: scripted, turns: [{content: x}]}\n" } else { "" };
     if block.starts_with("check:") {
         let check: String = block.lines().map(|line| format!("    {line}\n")).collect();
-        return format!("{head}{agent}invariants:\n  x:\n    description: x\n{check}");
+        return format!("{head}{agent}{model}invariants:\n  x:\n    description: x\n{check}");
     }
     let invariants = if block.starts_with("invariants:") { "" } else { invariants.as_str() };
-    let model = if block.contains("llm_faults") { "model: {mode: scripted, turns: [{content: x}]}\n" } else { "" };
     format!("{head}{agent}{model}{invariants}{block}")
 }
 

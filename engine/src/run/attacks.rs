@@ -95,7 +95,7 @@ fn effects(canary: &Canary, seen: &[Leak], evidence: &Evidence) -> Vec<AttackEff
         *places.entry(leak.place.clone()).or_default() += leak.count;
     }
     let key = evidence.marker_key.as_deref().unwrap_or_default();
-    for call in evidence.call_trace.calls() {
+    for call in evidence.calls() {
         if mentions_secret(&call.seen.arguments_text(), &canary.name, key) {
             *places.entry(format!("tool {}", call.seen.tool)).or_default() += 1;
         }

@@ -156,7 +156,8 @@ mod tests {
         recorder.add_report(second, report);
         assert_eq!((first, second, recorder.proposals()), (0, 1, 2));
         let trace = recorder.finish();
-        let calls: Vec<_> = trace.calls().iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
+        let calls: Vec<_> =
+            trace.calls(&[]).iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
         assert_eq!(calls, [(None, false, 0), (Some("no"), true, 20)]);
         let stored = serde_json::to_value(&trace).expect("JSON");
         let expected = json!([

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::Evidence;
 use super::call_trace::CallTrace;
+use super::journal::Body;
+use super::model::ModelCall;
 use super::tool_call::{ToolCall, ToolCallSource};
 use super::tool_execution::ToolExecution;
 
@@ -11,7 +14,7 @@ use super::tool_execution::ToolExecution;
 pub struct MergedCall<'a> {
     /// The entry that counts: the execution, or the proposal of a call that no gateway carried out.
     pub seen: &'a ToolCall,
-    /// The proposal; `None` for a call that the agent made by itself.
+    /// The proposal, in the last of several answers to the same request; `None` for a call that the agent made by itself.
     pub proposal: Option<&'a ToolCall>,
     /// The execution; `None` when no gateway carried it out.
     pub execution: Option<&'a ToolCall>,
@@ -19,17 +22,25 @@ pub struct MergedCall<'a> {
     pub report: Option<&'a ToolCall>,
 }
 
-impl CallTrace {
+impl Evidence {
     /// Every call once, in the order of the executions, and of the proposals that nobody executed.
     ///
     /// - An execution belongs to the proposal that it names. A second execution of the same proposal is a call of its own, because
     ///   it took effect a second time, and so is one that names no proposal.
-    /// - The same proposal in two answers (the same id, tool and arguments, with no result reported in between) is one call: a
+    /// - The same proposal in two answers to the same request, byte for byte, with no result reported in between, is one call: a
     ///   client that repeats its request gets the same answer again.
     /// - A report of a call that was neither proposed nor executed is none: an agent can tell anything.
     #[must_use]
     pub fn calls(&self) -> Vec<MergedCall<'_>> {
-        let mut merger = Merger::default();
+        let models = self.model.as_ref().map_or(&[][..], |model| &model.calls);
+        self.call_trace.calls(models)
+    }
+}
+
+impl CallTrace {
+    /// Every call once; `models` are the calls of the model, whose requests tell a repeated answer from another one.
+    pub fn calls(&self, models: &[ModelCall]) -> Vec<MergedCall<'_>> {
+        let mut merger = Merger { requests: first_requests(models), ..Merger::default() };
         self.0.iter().for_each(|call| merger.add_told(call));
         let is_executed = |call: &&ToolCall| call.source == ToolCallSource::Executed;
         self.0.iter().filter(is_executed).for_each(|call| merger.add_execution(call));
@@ -80,14 +91,26 @@ impl<'a> MergedCall<'a> {
     }
 }
 
+/// For each call of the model, the first one with the same request. A request that was not kept is like no other.
+fn first_requests(models: &[ModelCall]) -> Vec<usize> {
+    let mut first = HashMap::new();
+    let known = models.iter().enumerate().map(|(index, call)| match &call.request {
+        Body::Kept(request) if !request.0.is_empty() => *first.entry((call.dialect, &request.0)).or_insert(index),
+        _ => index,
+    });
+    known.collect()
+}
+
 /// Puts the entries of a trace together.
 #[derive(Default)]
 struct Merger<'a> {
     calls: Vec<MergedCall<'a>>,
     /// The place in `calls` of every proposal, by its `seq`.
     places: HashMap<u64, usize>,
-    /// The place of the last proposal with this id of which no result was reported.
-    unreported: HashMap<&'a str, usize>,
+    /// For each call of the model, the first one with the same request.
+    requests: Vec<usize>,
+    /// The places of proposals by the first call of the model with their request, each with the last answer that it was in.
+    proposed: HashMap<usize, Vec<(usize, usize)>>,
 }
 
 impl<'a> Merger<'a> {
@@ -101,29 +124,39 @@ impl<'a> Merger<'a> {
     }
 
     fn add_proposal(&mut self, call: &'a ToolCall) {
-        let place = self.repeated(call).unwrap_or(self.calls.len());
-        if place == self.calls.len() {
-            self.calls.push(MergedCall { seen: call, proposal: Some(call), execution: None, report: None });
+        let answer = call.model_call.and_then(|answer| Some((answer, *self.requests.get(answer)?)));
+        let repeated = answer.and_then(|(answer, request)| self.find_repeated(call, answer, request));
+        let place = repeated.unwrap_or(self.calls.len());
+        let merged = MergedCall { seen: call, proposal: Some(call), execution: None, report: None };
+        if repeated.is_some() {
+            // The agent goes on from the last answer.
+            self.calls[place] = merged;
+        } else {
+            self.calls.push(merged);
+            if let Some((answer, request)) = answer {
+                self.proposed.entry(request).or_default().push((place, answer));
+            }
         }
         self.places.insert(call.seq, place);
-        if let Some(id) = &call.id {
-            self.unreported.insert(id, place);
-        }
     }
 
-    /// The place of an earlier proposal that this one repeats.
-    fn repeated(&self, call: &ToolCall) -> Option<usize> {
-        let place = *self.unreported.get(call.id.as_deref()?)?;
-        let earlier = self.calls.get(place)?.proposal?;
-        let is_same = earlier.tool == call.tool && earlier.arguments == call.arguments;
-        (is_same && earlier.model_call != call.model_call).then_some(place)
+    /// The place of a proposal in an earlier answer to the same request that this one repeats.
+    fn find_repeated(&mut self, call: &ToolCall, answer: usize, request: usize) -> Option<usize> {
+        let calls = &self.calls;
+        let is_same = |place: usize| {
+            let earlier = &calls[place];
+            earlier.report.is_none() && earlier.seen.tool == call.tool && earlier.seen.arguments == call.arguments
+        };
+        let proposed = self.proposed.get_mut(&request)?;
+        let (place, last) = proposed.iter_mut().find(|(place, last)| *last != answer && is_same(*place))?;
+        *last = answer;
+        Some(*place)
     }
 
     fn add_report(&mut self, call: &'a ToolCall) {
         let place = call.proposal.and_then(|proposal| self.places.get(&proposal));
         if let Some(merged) = place.and_then(|place| self.calls.get_mut(*place)) {
             merged.report.get_or_insert(call);
-            merged.proposal.and_then(|proposal| self.unreported.remove(proposal.id.as_deref()?));
         }
     }
 
@@ -141,7 +174,7 @@ impl<'a> Merger<'a> {
 mod tests {
     use serde_json::json;
 
-    use crate::evidence::{CallTrace, ToolCall};
+    use crate::evidence::{Blob, Body, CallTrace, Evidence, ModelCall, ModelRecord, ToolCall};
 
     /// A trace of these entries, each as `source tool` with more keys.
     fn trace(entries: &[(&str, serde_json::Value)]) -> CallTrace {
@@ -156,7 +189,14 @@ mod tests {
 
     /// The calls in words: the tool, and the places of its proposal, its execution and its report.
     fn calls(entries: &[(&str, serde_json::Value)]) -> String {
-        let trace = trace(entries);
+        calls_of(&["a", "b", "c", "d"], entries)
+    }
+
+    /// The same with the requests to the model.
+    fn calls_of(requests: &[&str], entries: &[(&str, serde_json::Value)]) -> String {
+        let request = |text: &&str| ModelCall { request: Body::Kept(Blob::from(*text)), ..ModelCall::default() };
+        let model = ModelRecord { calls: requests.iter().map(request).collect(), ..ModelRecord::default() };
+        let trace = Evidence { call_trace: trace(entries), model: Some(model), ..Evidence::default() };
         let place = |call: Option<&ToolCall>| call.map_or_else(|| "-".to_owned(), |call| call.seq.to_string());
         let words = trace.calls().into_iter().map(|call| {
             let places = [call.proposal, call.execution, call.report].map(place).join(" ");
@@ -192,25 +232,21 @@ mod tests {
 
     #[test]
     fn an_answer_that_a_client_asks_for_twice_proposes_once() {
-        let proposal = |call: usize, amount: u64| json!({"id": "a", "model_call": call, "arguments": {"x": amount}});
-        let report = |proposal: u64| ("reported pay", json!({"id": "a", "proposal": proposal, "model_call": 2}));
-        let twice = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 1)), report(1)];
-        assert_eq!(calls(&twice), "pay 0 - 2");
-        assert_eq!(
-            calls(&[("proposed pay", proposal(0, 1)), ("proposed pay", proposal(1, 2))]),
-            "pay 0 - -, pay 1 - -"
-        );
-        let one_answer = [("proposed pay", proposal(0, 1)), ("proposed pay", proposal(0, 1))];
-        assert_eq!(calls(&one_answer), "pay 0 - -, pay 1 - -", "an answer that proposes twice means it");
-        let after_result = [("proposed pay", proposal(0, 1)), report(0), ("proposed pay", proposal(2, 1))];
-        assert_eq!(calls(&after_result), "pay 0 - 1, pay 2 - -", "models count from the same id again");
-        let executed_twice = [
-            ("proposed pay", proposal(0, 1)),
-            ("executed pay", json!({"proposal": 0})),
-            ("proposed pay", proposal(1, 1)),
-            ("executed pay", json!({"proposal": 2})),
-        ];
-        assert_eq!(calls(&executed_twice), "pay 0 1 -, pay - 3 -");
+        let proposal =
+            |call: usize, amount: u64| ("proposed pay", json!({"model_call": call, "arguments": {"x": amount}}));
+        let report = |proposal: u64| ("reported pay", json!({"proposal": proposal, "model_call": 2}));
+        let executed = |proposal: u64| ("executed pay", json!({"proposal": proposal}));
+        let repeated = |entries: &[(&str, serde_json::Value)]| calls_of(&["a", "a", "b", "a"], entries);
+        let twice = [proposal(0, 1), proposal(1, 1), report(1)];
+        assert_eq!(repeated(&twice), "pay 1 - 2");
+        assert_eq!(calls(&twice), "pay 0 - -, pay 1 - 2", "another request is another call");
+        assert_eq!(repeated(&[proposal(0, 1), proposal(1, 2)]), "pay 0 - -, pay 1 - -");
+        let two_each = [proposal(0, 1), proposal(0, 1), proposal(1, 1), proposal(1, 1)];
+        assert_eq!(repeated(&two_each), "pay 2 - -, pay 3 - -", "an answer that proposes twice means it");
+        assert_eq!(repeated(&[proposal(0, 1), report(0), proposal(3, 1)]), "pay 0 - 1, pay 2 - -");
+        let executed_twice = [proposal(0, 1), executed(0), proposal(1, 1), executed(2)];
+        assert_eq!(repeated(&executed_twice), "pay 2 1 -, pay - 3 -");
+        assert_eq!(repeated(&[proposal(0, 1), proposal(1, 1), executed(1)]), "pay 1 2 -");
     }
 
     #[test]

@@ -117,7 +117,7 @@ pub enum ProviderFailureKind {
 }
 
 /// The shape of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// OpenAI's chat completions.

@@ -151,7 +151,7 @@ async fn openais_package_talks_to_a_scripted_model() {
         (responses, false),
     ];
     assert_eq!(asked(record), order);
-    let uses = evidence.call_trace.calls();
+    let uses = evidence.calls();
     let tools: Vec<_> = uses.iter().map(|used| used.seen.tool.as_str()).collect();
     assert_eq!(tools, ["read_file"; 3]);
     assert_eq!((uses[0].result(), uses[0].is_error()), (Some("the notes"), false));
@@ -182,6 +182,6 @@ async fn anthropics_package_talks_to_a_scripted_model() {
     let messages = Dialect::Messages;
     let order = [(messages, false), (messages, true), (messages, false), (messages, true), (messages, true)];
     assert_eq!(asked(record), order);
-    let used = evidence.call_trace.calls()[0];
+    let used = evidence.calls()[0];
     assert_eq!((used.result(), used.is_error()), (Some("the notes"), false));
 }

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{CallSource, Expected, Problem, shown};
 use crate::checks::compare::Mismatch;
-use crate::evidence::{CallTrace, Datum, ToolCall, decoded_json};
+use crate::evidence::{Datum, Evidence, ToolCall, decoded_json};
 use crate::json_path;
 use crate::spec::template::Bindings;
 use crate::spec::types::{JsonPath, Table};
@@ -27,9 +27,9 @@ pub(super) enum Reading {
     Unreadable,
 }
 
-/// The calls of a trace, in the order in which these sightings of them were made.
-pub(super) fn calls(trace: &CallTrace, source: Option<CallSource>) -> Vec<FoundCall<'_>> {
-    let sighted = trace.calls().into_iter().filter_map(|call| match source {
+/// The calls of a run, in the order in which these sightings of them were made.
+pub(super) fn calls(evidence: &Evidence, source: Option<CallSource>) -> Vec<FoundCall<'_>> {
+    let sighted = evidence.calls().into_iter().filter_map(|call| match source {
         None => Some((call.seen, call.proposal)),
         Some(CallSource::Proposed) => Some((call.proposal?, None)),
         Some(CallSource::Executed) => Some((call.execution?, call.proposal)),

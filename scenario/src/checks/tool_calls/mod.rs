@@ -35,7 +35,8 @@ section! {
     ///
     /// A call counts once, however often it was sighted: proposed by the model, executed at a gateway, and reported back. Calls
     /// stand in the order of their executions, and those that no gateway executed in the order of their proposals. Two executions of
-    /// one proposal are two calls. A result that the agent reports for a call that nobody saw is no call.
+    /// one proposal are two calls. The same proposal in two answers to the same request is one: a client that repeats its request gets
+    /// the same answer again. A result that the agent reports for a call that nobody saw is no call.
     ///
     /// A reference trajectory is a file beside the spec, in YAML or JSON (`.yaml`, `.yml`, `.json`, at most 256 KiB): a list of at
     /// most 200 calls, each with `tool` and, where they matter, `arguments` as here.
@@ -140,7 +141,7 @@ impl From<Mismatch> for Problem {
 
 impl ToolCalls {
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
-        let calls = found::calls(&case.evidence.call_trace, self.source);
+        let calls = found::calls(case.evidence, self.source);
         let names: Vec<Json> = calls.iter().take(MOST_LISTED).map(|call| call.shown().into()).collect();
         let verdict = match self.look_at(&calls, case) {
             Ok(()) => Verdict::passed(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Step;
-use crate::evidence::{CallTrace, Dialect, Evidence, Exchange, MergedCall, ModelCall};
+use crate::evidence::{Dialect, Evidence, Exchange, MergedCall, ModelCall};
 use crate::untrusted;
 
 /// How many characters of a step a message shows.
@@ -35,7 +35,7 @@ impl<'a> SeenSteps<'a> {
     /// Those of the evidence.
     pub(super) fn of(evidence: &'a Evidence) -> Self {
         let models = evidence.model.as_ref().map_or(&[][..], |model| &model.calls);
-        let talk = models_and_tools(models, &evidence.call_trace);
+        let talk = models_and_tools(models, &evidence.calls());
         let journals = evidence.journals.iter();
         let requests = journals.flat_map(|(service, journal)| {
             journal.reached().map(|exchange| (exchange.at_ms, SeenStep::Http(service, exchange)))
@@ -80,8 +80,7 @@ impl fmt::Display for SeenStep<'_> {
 
 /// Calls of the model and of tools. Each call of a tool knows the answer that proposed it and the request that reported it, so that
 /// their order does not hang on the clock.
-fn models_and_tools<'a>(models: &'a [ModelCall], trace: &'a CallTrace) -> Vec<Timed<'a>> {
-    let calls = trace.calls();
+fn models_and_tools<'a>(models: &[ModelCall], calls: &[MergedCall<'a>]) -> Vec<Timed<'a>> {
     let mut tools: Vec<_> = calls.iter().map(|call| (answers_before(call, models), call)).collect();
     tools.sort_by_key(|(before, _)| *before);
     let mut tools = tools.into_iter().peekable();
