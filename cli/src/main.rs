@@ -51,7 +51,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use commands::{
     artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images,
     import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit,
-    sweep, trace, try_one, validate, watch, worker as worker_command,
+    sweep, tools, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -79,6 +79,7 @@ enum Command {
     Explain(explain::Explain),
     Init(init::Init),
     Import(import::Import),
+    Tools(tools::Tools),
     Try(try_one::Try),
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
@@ -136,6 +137,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Explain(command) => command.run(output),
         Command::Init(command) => command.run(output),
         Command::Import(command) => command.run(output),
+        Command::Tools(command) => command.run(output),
         Command::Try(command) => command.run(output),
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),

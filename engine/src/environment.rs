@@ -6,7 +6,7 @@ use scenario::plan::Values;
 use scenario::spec::sections::{Database, SecretScope, Service, ServiceKind};
 
 use crate::attempt::Attempt;
-use crate::backend::{Image, WORKSPACE};
+use crate::backend::{Image, TOOL_FOLDER, WORKSPACE};
 use crate::run::network;
 use crate::uploaded;
 use crate::users::User;
@@ -38,6 +38,7 @@ pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, mor
     environment.extend(more);
     let own = attempt.spec.setup.env.iter().map(|(name, text)| (name.to_string(), text.render(&values)));
     environment.extend(own);
+    add_tool_program(&mut environment, attempt);
     environment
 }
 
@@ -75,7 +76,22 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
     if let Some(agent) = &attempt.spec.agent {
         environment.extend(agent.common.env.iter().map(|(name, text)| (name.to_string(), text.render(&values))));
     }
+    // The spec may have another PATH for the agent.
+    add_tool_program(&mut environment, attempt);
     environment
+}
+
+/// Lets the program that calls tools be found, behind all others.
+fn add_tool_program(environment: &mut Environment, attempt: &Attempt<'_>) {
+    if attempt.spec.tools.is_empty() {
+        return;
+    }
+    let path = environment.entry("PATH".to_owned()).or_default();
+    if path.is_empty() {
+        TOOL_FOLDER.clone_into(path);
+    } else if !path.split(':').any(|folder| folder == TOOL_FOLDER) {
+        path.push_str(&format!(":{TOOL_FOLDER}"));
+    }
 }
 
 /// What a person has who looks into a sandbox that is kept: what the agent had, without the gateways, which have gone, and
@@ -186,11 +202,15 @@ mod tests {
     use crate::users::User;
 
     fn environment(prompt: &str) -> BTreeMap<String, String> {
+        environment_with(prompt, "")
+    }
+
+    fn environment_with(prompt: &str, more: &str) -> BTreeMap<String, String> {
         let text = format!(
             "version: 1\nid: t\nbase: x\ntask: {{prompt: {prompt}}}\nsecrets: [{{name: KEY, from: 'static://s'}}, {{name: B, from: 'static://s'}}]\n\
              agent: {{type: cli, command: x, env: {{B: agent, C: agent}}}}\nsetup: {{env: {{B: setup, C: setup, D: setup}}}}\n\
              services: [{{name: my-db, image: postgres}}, {{name: mail, type: http_mock}}, {{name: api, type: http_mock, ports: [8080]}}]\n\
-             invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
+             {more}invariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"
         );
         let spec = load(&text, None).spec.expect("a spec");
         let scenario = expand(&spec, PlanOptions::default()).expect("a plan").scenarios.remove(0);
@@ -236,6 +256,13 @@ mod tests {
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn the_program_that_calls_tools_is_found_behind_all_others() {
+        let tools = "tools: [{name: read_note, mock: {unknown: empty}}]\n";
+        assert_eq!(environment_with("do it", tools)["PATH"], "/own:/.touchstone/bin");
+        assert_eq!(environment("do it")["PATH"], "/own");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod sandbox;
 mod start;
 mod staying;
 mod terminals;
+mod tool;
 mod walking;
 mod walls;
 mod writing;

@@ -31,6 +31,9 @@ pub const WORKSPACE: &str = "/workspace";
 
 /// Where the doorkeeper's program is mounted.
 const DOORKEEPER: &str = "/.touchstone/doorkeeper";
+/// Where the doorkeeper's program is mounted once more, as a program for agents, and the folder that it is in.
+const TOOL_PROGRAM: &str = "/.touchstone/bin/touchstone-tool";
+pub(crate) const TOOL_FOLDER: &str = "/.touchstone/bin";
 /// Where the folder with the doorkeeper's socket is mounted.
 const DOOR: &str = "/.touchstone/door";
 /// Where the workspace of another sandbox is mounted while it is copied.
@@ -38,7 +41,7 @@ const SOURCE: &str = "/.touchstone/source";
 /// Where volumes of a service are mounted that must stay while it is started again.
 const KEPT: &str = "/.touchstone/kept";
 /// The places where something of ours is mounted.
-const MOUNTED: [&str; 4] = ["/.touchstone", DOORKEEPER, DOOR, SOURCE];
+const MOUNTED: [&str; 6] = ["/.touchstone", DOORKEEPER, TOOL_FOLDER, TOOL_PROGRAM, DOOR, SOURCE];
 
 /// Memory of a service, its data included.
 pub(crate) const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
@@ -265,6 +268,8 @@ pub struct SandboxRequest {
     pub name_server: Option<Ipv4Addr>,
     /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
     pub read_only: bool,
+    /// Whether the agent has tools, and so the program `touchstone-tool` that calls them.
+    pub has_tools: bool,
 }
 
 /// What a sandbox may use.

@@ -81,6 +81,7 @@ pub(crate) async fn sandbox(
         hosts: Addresses::in_cell(attempt.spec, &attempt.scenario.chaos).hosts(attempt.spec),
         name_server: Some(DNS),
         read_only: attempt.spec.agent.as_ref().is_some_and(|agent| agent.common.read_only),
+        has_tools: !attempt.spec.tools.is_empty(),
     };
     let sandbox = backend.create(request).await?;
     events.tell(Event::SandboxCreated { name: sandbox.name().to_owned() });

@@ -195,8 +195,15 @@ impl Harness {
         let image = self.backend.image(image, &Events::nowhere()).await.expect("the image");
         let identity =
             Identity { experiment: "test".to_owned(), scenario: "test".to_owned(), job: entropy::uuid(), attempt: 1 };
-        let request =
-            SandboxRequest { identity, image, limits, hosts: Vec::new(), name_server: None, read_only: false };
+        let request = SandboxRequest {
+            identity,
+            image,
+            limits,
+            hosts: Vec::new(),
+            name_server: None,
+            read_only: false,
+            has_tools: false,
+        };
         self.backend.create(request).await.expect("a sandbox")
     }
 

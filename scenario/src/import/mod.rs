@@ -1,3 +1,4 @@
 //! Files of other tools as specs.
 
 pub mod flakestorm;
+pub mod openapi;

@@ -10,7 +10,9 @@ use bollard::models::{
 
 use super::seccomp;
 use crate::backend::names::{HOSTNAME, NAME_FILES};
-use crate::backend::{DOOR, DOORKEEPER, Image, KEPT, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, WORKSPACE};
+use crate::backend::{
+    DOOR, DOORKEEPER, Image, KEPT, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, TOOL_PROGRAM, WORKSPACE,
+};
 
 /// What the doorkeeper may do besides what any process may: become other users, end their processes, read their files.
 const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVERRIDE"];
@@ -47,6 +49,8 @@ pub(super) struct DoorkeeperBox<'a> {
     pub(super) source: Option<&'a str>,
     /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
     pub(super) read_only: bool,
+    /// Whether the doorkeeper's program is there once more, as `touchstone-tool`.
+    pub(super) has_tools: bool,
     /// What starts it.
     pub(super) runtime: &'a str,
 }
@@ -86,6 +90,9 @@ impl DoorkeeperBox<'_> {
 
     fn mounts(&self) -> Vec<Mount> {
         let mut mounts = vec![bind(self.doorkeeper, DOORKEEPER), bind(self.door, DOOR)];
+        if self.has_tools {
+            mounts.push(bind(self.doorkeeper, TOOL_PROGRAM));
+        }
         let beside = |name: &str| self.door.with_file_name(name);
         mounts.extend(NAME_FILES.map(|name| bind(&beside(name), &format!("/etc/{name}"))));
         if let Some((name, labels)) = &self.workspace {
@@ -303,6 +310,7 @@ mod tests {
             kept_volumes: (&[], Default::default()),
             source: None,
             read_only: false,
+            has_tools: true,
             runtime: "runc",
         }
         .body();

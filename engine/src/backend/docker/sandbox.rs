@@ -124,6 +124,7 @@ impl DockerBackend {
             kept_volumes: (plan.kept_volumes, self.labels("volume", request)),
             source: plan.source.as_deref(),
             read_only: plan.read_only,
+            has_tools: plan.workspace && request.has_tools,
             runtime: &self.0.runtime,
         };
         if plan.workspace {

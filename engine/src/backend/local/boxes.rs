@@ -18,7 +18,7 @@ use super::cgroups::Group;
 use super::process::{BoxError, Watcher, give};
 use super::userland::Userland;
 use crate::backend::names::{HOSTNAME, NAME_FILES, write_name_files};
-use crate::backend::{DOOR, DOORKEEPER, Limits, WORKSPACE};
+use crate::backend::{DOOR, DOORKEEPER, Limits, TOOL_PROGRAM, WORKSPACE};
 use crate::door::{Door, DoorListener};
 use crate::error::EngineError;
 
@@ -170,6 +170,12 @@ impl LocalBackend {
     async fn make(&self, plan: &Plan) -> Result<Watcher, BoxError> {
         let child = Watcher::start(&self.0.doorkeeper, plan).await?;
         Watcher::hear(child, plan).await
+    }
+
+    /// Puts the doorkeeper's program into a box once more, as `touchstone-tool`.
+    pub(super) fn tool_program(&self) -> Step {
+        let source = self.0.doorkeeper.display().to_string();
+        Step::Bind { target: TOOL_PROGRAM.to_owned(), source, writable: false }
     }
 
     fn plan(&self, folder: &Path, wanted: &BoxRequest, group: &Group) -> Plan {

@@ -84,7 +84,8 @@ impl LocalSandbox {
     ) -> Result<Self, EngineError> {
         let (name_server, read_only) = (request.name_server, request.read_only);
         let userland = Some(backend.userland_of(&request.image)?);
-        let wanted = BoxRequest { name_server, read_only, source, userland, ..BoxRequest::of(request.limits) };
+        let steps = if request.has_tools { vec![backend.tool_program()] } else { Vec::new() };
+        let wanted = BoxRequest { name_server, read_only, source, userland, steps, ..BoxRequest::of(request.limits) };
         let made = backend.open(&name, &wanted).await?;
         let (backend, door, family) = (backend.clone(), made.door.clone(), Arc::default());
         Ok(Self { backend, request, name, door, made, fresh: AtomicU32::new(0), family })

@@ -164,8 +164,15 @@ async fn what_a_gone_owner_left_is_swept_by_another(harness: &mut Harness) {
     let gone = connect(&harness.data_dir).await;
     let image = gone.image(DEBIAN, &Events::nowhere()).await.expect("the image");
     let identity = Identity { experiment: "e".to_owned(), scenario: "s".to_owned(), job: entropy::uuid(), attempt: 1 };
-    let request =
-        SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), name_server: None, read_only: false };
+    let request = SandboxRequest {
+        identity,
+        image,
+        limits: small(),
+        hosts: Vec::new(),
+        name_server: None,
+        read_only: false,
+        has_tools: false,
+    };
     let dropped = gone.create(request).await.expect("a sandbox");
     let name = dropped.name().to_owned();
     let nothing = harness.backend.sweep(Reach::Gone).await.expect("swept");
@@ -283,8 +290,15 @@ async fn live_until_killed(folder: PathBuf) {
     let backend = connect(&data_dir).await;
     let image = backend.image(DEBIAN, &Events::nowhere()).await.expect("the image");
     let identity = Identity { experiment: "e".to_owned(), scenario: "s".to_owned(), job: entropy::uuid(), attempt: 1 };
-    let request =
-        SandboxRequest { identity, image, limits: small(), hosts: Vec::new(), name_server: None, read_only: false };
+    let request = SandboxRequest {
+        identity,
+        image,
+        limits: small(),
+        hosts: Vec::new(),
+        name_server: None,
+        read_only: false,
+        has_tools: false,
+    };
     let sandbox = backend.create(request).await.expect("a sandbox");
     let redis = backend.image(REDIS, &Events::nowhere()).await.expect("the image");
     for (name, own_network) in [("one", false), ("two", true)] {

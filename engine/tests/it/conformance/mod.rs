@@ -12,6 +12,7 @@ mod room;
 mod service_faults;
 mod services;
 mod task_file;
+mod tool_program;
 mod world_faults;
 
 use std::collections::BTreeMap;
