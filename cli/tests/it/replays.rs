@@ -138,9 +138,11 @@ fn a_scenario_of_a_server_is_exported_and_run_here() {
         crate::read(command.output().expect("a run"))
     };
     let (spec, session) = (folder.display().to_string(), folder.join("sessions/found.yaml").display().to_string());
-    let (code, id, stderr) = there(&["submit", &spec, "--watch"]);
-    assert_eq!(code, 1, "{id}{stderr}");
-    let id = id.lines().next().expect("an id").trim();
+    let (code, id, stderr) = there(&["submit", &spec]);
+    assert_eq!(code, 0, "{id}{stderr}");
+    let id = id.trim();
+    let (code, _, stderr) = there(&["watch", id]);
+    assert_eq!(code, 1, "{stderr}");
     let (code, _, stderr) = there(&["replay", "export", &format!("{id}/default-r0"), "-o", &session]);
     assert!(code == 0 && stderr.contains("run it again with"), "{stderr}");
     let text = fs::read_to_string(&session).expect("a session");

@@ -111,6 +111,20 @@ fn usage() -> impl Strategy<Value = Usage> {
     )
 }
 
+fn played() -> impl Strategy<Value = Played> {
+    let calls = || prop::collection::vec(text(), 0..3);
+    (text(), any::<bool>(), count(), calls(), calls(), calls()).prop_map(
+        |(session, is_strict, answered, differing, unexpected, unconsumed)| Played {
+            session,
+            is_strict,
+            answered,
+            differing,
+            unexpected,
+            unconsumed,
+        },
+    )
+}
+
 fn result() -> impl Strategy<Value = ScenarioResult> {
     let status = prop_oneof![Just(RowStatus::Pass), Just(RowStatus::Fail), Just(RowStatus::Error)];
     let error = prop::option::of((kind(), text()).prop_map(|(kind, message)| ScenarioError { kind, message }));
@@ -130,18 +144,7 @@ fn result() -> impl Strategy<Value = ScenarioResult> {
         prop::collection::vec(caveat(), 0..3),
         prop::option::of(ran_in()),
     );
-    let calls = || prop::collection::vec(text(), 0..3);
-    let replay = (text(), any::<bool>(), count(), calls(), calls(), calls()).prop_map(
-        |(session, is_strict, answered, differing, unexpected, unconsumed)| Played {
-            session,
-            is_strict,
-            answered,
-            differing,
-            unexpected,
-            unconsumed,
-        },
-    );
-    let replay = prop::option::of(replay);
+    let replay = prop::option::of(played());
     let numbers =
         (count(), prop::option::of(any::<i32>()), count(), count(), prop::option::of(count()), text(), replay);
     (judged, lists, numbers).prop_map(|(judged, lists, numbers)| {

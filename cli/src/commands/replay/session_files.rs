@@ -7,6 +7,7 @@ use scenario::replay::Session;
 use scenario::spec::sections::session_name;
 
 use crate::output::CommandError;
+use crate::search::SPEC_FILE;
 
 /// The endings of files that can be sessions.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -67,6 +68,8 @@ fn read_one(file: &Path, spec: Option<&Path>) -> Result<SessionFile, CommandErro
         .or(named)
         .ok_or_else(|| wrong(file, &"the session does not say which spec it belongs to: name it with --spec SPEC"))?;
     let name = session_name(&file.to_string_lossy());
+    // A folder stands for the spec in it, as everywhere.
+    let spec = if spec.is_dir() { spec.join(SPEC_FILE) } else { spec };
     let spec = spec.canonicalize().map_err(|error| {
         wrong(file, &format!("its spec `{}` cannot be read: {error}; name another with --spec SPEC", spec.display()))
     })?;

@@ -17,7 +17,7 @@ pub(in crate::plan) fn from_template(
         return None;
     }
     let templates = settings?.templates.as_ref()?;
-    let template = templates.iter().nth(usize::try_from(mutation.index).ok()?)?;
+    let template = templates.get(usize::try_from(mutation.index).ok()?)?;
     Some(template.render(&WithPrompt { prompt, bindings }))
 }
 

@@ -67,7 +67,7 @@ fn check_model(rules: &mut Rules<'_>, mutations: &Mutations) {
 
 /// The type `custom` has templates and they have it, and each has a place for the prompt.
 fn check_templates(rules: &mut Rules<'_>, mutations: &Mutations) {
-    let is_custom = mutations.types.as_ref().map(|types| types.iter().any(|kind| *kind == MutationKind::Custom));
+    let is_custom = mutations.types.as_ref().map(|types| types.contains(&MutationKind::Custom));
     let Some(templates) = &mutations.templates else {
         if is_custom == Some(true) {
             let help = "list texts with `{{ task.prompt }}` in them, or leave out this type";
