@@ -6,8 +6,6 @@
 mod http_link;
 mod pending;
 mod stdio_link;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::io;
