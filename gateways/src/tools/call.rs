@@ -22,6 +22,9 @@ use crate::http_mock::Answer;
 /// Keys of `_meta` under which clients say which call of the model they carry out.
 const CALL_IDS: [&str; 3] = ["tool_call_id", "claudecode/toolUseId", "toolCallId"];
 
+/// How many notifications of progress wait to be passed on; more are left out.
+pub(super) const WAITING_PROGRESS: usize = 64;
+
 /// A call as it came.
 #[derive(Debug)]
 pub(super) struct ToolCall {
@@ -209,32 +212,48 @@ impl Inner {
     async fn reached(&self, tool: &OfferedTool, call: &ToolCall, decision: &Decision<ToolMode>) -> Ended {
         if let Some(problem) = tool.arguments.as_ref().and_then(|schema| schema.problem_of(&json!(call.arguments))) {
             let message = format!("the arguments of `{}` do not meet its schema: {problem}", call.tool);
-            return Ended::refused(ToolRefusal::InvalidArguments, Ok(ToolResult::error(message)));
+            if let Some(fault) = &decision.fault {
+                self.take_back(fault);
+            }
+            let refused = Ended::refused(ToolRefusal::InvalidArguments, Ok(ToolResult::error(message)));
+            return Ended { fault: decision.slowed.clone(), ..refused };
         }
         let outcome = self.carried_out(tool, call, decision).await;
-        let outcome = outcome.map(|result| self.attacked(&call.tool, result));
         if let (Some(_), None, Ok(result)) = (&self.faults, &decision.fault, &outcome) {
             self.faulted.remember(&call.tool, result);
         }
-        let mut ended =
-            Ended { fault: decision.slowed.clone(), server: server_of(tool), ..Ended::with(ToolResult::empty()) };
-        let (Some(fault), Ok(result)) = (&decision.fault, &outcome) else { return ended.with_outcome(outcome) };
-        match self.faulted.applied(fault, &call.tool, result) {
-            faulted::Applied::Result(result) => ended = ended.with_outcome(Ok(result)),
+        let ended = Ended { fault: decision.slowed.clone(), server: server_of(tool), ..Ended::with(ToolResult::empty()) };
+        let ended = self.faulted(ended.with_outcome(outcome), &call.tool, decision.fault.as_ref());
+        self.attacked(ended, &call.tool)
+    }
+
+    /// Carries a fault out on what came of a call.
+    fn faulted(&self, mut ended: Ended, tool: &str, fault: Option<&Fault<ToolMode>>) -> Ended {
+        let Some(fault) = fault else { return ended };
+        let applied = match &ended.outcome {
+            _ if faulted::is_on_wire(&fault.mode) => faulted::Applied::OnWire,
+            Ok(result) => self.faulted.applied(fault, tool, result),
+            Err(_) => faulted::Applied::WithoutEffect,
+        };
+        match applied {
+            faulted::Applied::Result(result) => ended.outcome = Ok(result),
             faulted::Applied::OnWire => {
                 ended.lost = matches!(fault.mode, ToolMode::LostResponse(_));
                 ended.on_wire = Some(fault.clone());
-                ended = ended.with_outcome(outcome);
             }
             faulted::Applied::WithoutEffect => {
-                if let Some(faults) = &self.faults {
-                    faults.take_back(fault);
-                }
-                return ended.with_outcome(outcome);
+                self.take_back(fault);
+                return ended;
             }
         }
         ended.fault = Some(fault.mark.clone());
         ended
+    }
+
+    fn take_back<Mode>(&self, fault: &Fault<Mode>) {
+        if let Some(faults) = &self.faults {
+            faults.take_back(fault);
+        }
     }
 
     /// Carries the call out within its time, unless the client cancels it or the agent ends.
@@ -283,21 +302,13 @@ impl Inner {
         call: &ToolCall,
     ) -> Result<ToolResult, RpcError> {
         let params = json!({"name": own_name, "arguments": call.arguments});
-        let (told, relay) = match &call.progress {
+        let answer = match &call.progress {
             Some(to) => {
-                let (told, heard) = mpsc::channel(64);
-                (Some(told), Some(relay(heard, to.clone())))
+                let (told, heard) = mpsc::channel(WAITING_PROGRESS);
+                // The question drops its end with the answer, so that all progress before it is passed on.
+                tokio::join!(server.request("tools/call", params, Some(told)), relay(heard, to)).0
             }
-            None => (None, None),
-        };
-        let asking = server.request("tools/call", params, told);
-        let answer = match relay {
-            Some(relay) => tokio::select! {
-                biased;
-                answer = asking => answer,
-                () = relay => unreachable!("progress is relayed until the answer comes"),
-            },
-            None => asking.await,
+            None => server.request("tools/call", params, None).await,
         };
         match answer {
             Ok(result) if result.is_object() => Ok(ToolResult::of_server(result)),
@@ -310,14 +321,20 @@ impl Inner {
         }
     }
 
-    /// The result with the text of an attack in it, where one is due.
-    fn attacked(&self, tool: &str, result: ToolResult) -> ToolResult {
-        let Some(faults) = &self.faults else { return result };
-        let Some(attack) = faults.tool_attack(tool) else { return result };
-        faulted::attacked(&attack, &result).unwrap_or_else(|| {
-            faults.take_back(&attack);
-            result
-        })
+    /// The result with the text of an attack in it, where one is due and the agent gets it.
+    fn attacked(&self, ended: Ended, tool: &str) -> Ended {
+        let (Some(faults), Ok(result), false) = (&self.faults, &ended.outcome, ended.lost) else { return ended };
+        let Some(attack) = faults.tool_attack(tool) else { return ended };
+        match faulted::attacked(&attack, result) {
+            Some(attacked) => {
+                let fault = ended.fault.clone().or_else(|| Some(attack.mark.clone()));
+                Ended { fault, ..ended }.with_outcome(Ok(attacked))
+            }
+            None => {
+                faults.take_back(&attack);
+                ended
+            }
+        }
     }
 }
 
@@ -332,10 +349,9 @@ fn server_of(tool: &OfferedTool) -> Option<String> {
     }
 }
 
-/// Passes progress on, with the client's token. It never ends.
-async fn relay(mut heard: mpsc::Receiver<Json>, to: ProgressTo) {
+/// Passes progress on, with the client's token, until there is no more.
+async fn relay(mut heard: mpsc::Receiver<Json>, to: &ProgressTo) {
     while let Some(progress) = heard.recv().await {
         to.tell(progress);
     }
-    std::future::pending().await
 }

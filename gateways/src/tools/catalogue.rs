@@ -14,9 +14,8 @@ use sha2::{Digest as _, Sha256};
 use super::mock::MockedTool;
 use super::operation::Operation;
 use super::server::{McpServer, ServerFailure};
+use crate::clock::Clock;
 
-/// How long a server may take to list its tools. After that, those that it had before are offered.
-const LIST_WAIT: Duration = Duration::from_secs(10);
 /// How large a definition may be for it to be kept as evidence: 64 KiB.
 const KEPT_DEFINITION_BYTES: usize = 64 * 1024;
 /// How many changes of definitions are kept.
@@ -109,10 +108,11 @@ impl Catalogue {
         catalogue
     }
 
-    /// The tools that are offered now: declared ones first, then those of servers in their order.
+    /// The tools that are offered now: declared ones first, then those of servers in their order. Of two with one name, the first.
     pub(super) fn offered(&self) -> Vec<Arc<OfferedTool>> {
         let of_servers = self.servers.iter().flat_map(|server| server.read().offered.clone());
-        self.declared.iter().cloned().chain(of_servers).collect()
+        let mut names = BTreeSet::new();
+        self.declared.iter().cloned().chain(of_servers).filter(|tool| names.insert(tool.name.clone())).collect()
     }
 
     /// Asks the servers for their tools again. A server that does not answer in time keeps those that it had; one that has ended
@@ -122,9 +122,12 @@ impl Catalogue {
         self.note(at_ms);
     }
 
-    /// True when a server said that its list changed.
-    pub(super) fn has_news(&self) -> bool {
-        self.servers.iter().any(|server| server.server.has_news().load(std::sync::atomic::Ordering::Acquire))
+    /// Waits until a server says that its list changed, and asks it for its tools again.
+    pub(super) async fn follow(&self, server: &Arc<McpServer>, clock: &Clock) {
+        server.news().await;
+        let known = self.servers.iter().filter(|one| Arc::ptr_eq(&one.server, server));
+        join_all(known.map(ServerTools::refresh)).await;
+        self.note(clock.elapsed_ms());
     }
 
     /// The tool of this name.
@@ -133,16 +136,13 @@ impl Catalogue {
             return Found::Offered(Arc::clone(tool));
         }
         for server in &self.servers {
-            let now = server.read();
-            if let Some(tool) = now.offered.iter().find(|tool| tool.name == name) {
+            if let Some(tool) = server.read().offered.iter().find(|tool| tool.name == name) {
                 let is_changed = server.server.declared.pin && !self.is_first(tool);
                 return if is_changed { Found::Changed } else { Found::Offered(Arc::clone(tool)) };
             }
-            if now.hidden.contains(name) {
-                return Found::Hidden;
-            }
         }
-        Found::Unknown
+        let is_hidden = self.servers.iter().any(|server| server.read().hidden.contains(name));
+        if is_hidden { Found::Hidden } else { Found::Unknown }
     }
 
     /// The servers.
@@ -226,7 +226,7 @@ impl ServerTools {
     }
 
     async fn refresh(&self) {
-        let tools: Result<_, ServerFailure> = self.server.list_within("tools", LIST_WAIT).await;
+        let tools: Result<_, ServerFailure> = self.server.list_within("tools/list", "tools").await;
         match tools {
             Ok(tools) => *self.now.write().unwrap_or_else(PoisonError::into_inner) = listed(&self.server, tools),
             Err(failure) => tracing::debug!(%failure, "the tools of a server are not known anew"),

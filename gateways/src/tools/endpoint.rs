@@ -10,17 +10,19 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Frame, Incoming as HttpBody};
+use scenario::spec::sections::ToolMode;
 use serde_json::{Value as Json, json};
 use tokio::sync::{broadcast, mpsc};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Inner;
-use super::call::{Called, ProgressTo, ToolCall};
+use super::call::{Called, ProgressTo, ToolCall, WAITING_PROGRESS};
 use super::faulted::{json_answer, on_wire};
 use super::limits::{HEAD_BYTES, KEEP_ALIVE, MESSAGE_BYTES, WAIT};
 use super::methods::complete;
-use super::protocol::{Era, Incoming, RpcError, RpcRequest, Session, error_response, notification, response};
+use super::protocol::{Era, Incoming, RpcError, RpcRequest, Session, Version, error_response, notification, response};
 use crate::http_mock::Answer;
 use crate::listener::{Broken, Connection, HalfClose, HttpSettings, Reset};
 use crate::memory_budget::Share;
@@ -29,6 +31,11 @@ use crate::memory_budget::Share;
 pub(super) const PATH: &str = "/mcp";
 /// The header with the id of a session.
 const SESSION: &str = "mcp-session-id";
+
+/// The header with the version of the protocol.
+const VERSION: &str = "mcp-protocol-version";
+/// The key of `_meta` under which a client that has no session tells its name.
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
 /// The body of an answer.
 type Body = UnsyncBoxBody<Bytes, Broken>;
@@ -48,13 +55,23 @@ struct Asked {
     session: Option<(String, Arc<Session>)>,
 }
 
+/// A call under way, with all that decides about its answer.
+struct UnderWay {
+    calling: JoinHandle<Called>,
+    era: Era,
+    id: Json,
+    session: Option<(String, Arc<Session>)>,
+    /// Cancels the call when nobody waits for its answer any more.
+    _hang_up: Option<DropGuard>,
+}
+
 impl Inner {
     /// Serves one connection until it ends.
     pub(super) async fn connection(self: Arc<Self>, connection: Connection) {
         let settings = HttpSettings {
             head_bytes: HEAD_BYTES,
             head_wait: WAIT,
-            half_close: HalfClose::Answer,
+            half_close: HalfClose::Leave,
             closes_when_crowded: false,
             http2: None,
         };
@@ -82,6 +99,7 @@ impl Inner {
         match reply {
             Reply::Stream(response) => Ok(response),
             Reply::Whole(answer) => {
+                let answer = if share.grow(answer.body.len()) { answer } else { crate::http_mock::no_room() };
                 let delivered = answer.deliver(&parts.method, parts.version, share, reset).await?;
                 Ok(delivered.map(|body| body.boxed_unsync()))
             }
@@ -126,13 +144,18 @@ impl Inner {
         let refused = |problem: RpcError| json_answer(problem.status(), &error_response(&request.id, &problem));
         let era = Era::of(&request).map_err(refused)?;
         let named = request.params["name"].as_str().or_else(|| request.params["uri"].as_str());
-        for (header, value) in [("mcp-method", Some(request.method.as_str())), ("mcp-name", named)] {
+        let version = era.alone().map(Version::name);
+        let known = [("mcp-method", Some(request.method.as_str())), ("mcp-name", named), (VERSION, version)];
+        for (header, value) in known {
             let given = parts.headers.get(header).and_then(|given| given.to_str().ok());
             let is_other =
                 given.is_some_and(|given| value.is_some_and(|value| given != value) && !given.starts_with("=?base64?"));
             if era.is_alone() && is_other {
                 return Err(refused(RpcError::header(header)));
             }
+        }
+        if let Some(version) = era.alone() {
+            self.note_client(&request.params["_meta"][CLIENT_INFO], version);
         }
         let session = match (era, text(&parts.headers, SESSION)) {
             (Era::Session, Some(id)) if request.method != "initialize" => {
@@ -179,37 +202,57 @@ impl Inner {
     }
 
     /// Calls a tool. The call goes on when the client hangs up: what it did is written down all the same.
+    ///
+    /// An answer that comes before any progress is a whole one, with a status of its own; else it ends a stream.
     async fn called(self: Arc<Self>, headers: &HeaderMap, asked: Asked) -> Reply {
         let Asked { request, era, session } = asked;
-        let cancelled =
-            session.as_ref().map_or_else(CancellationToken::new, |(_, session)| session.call_begins(&request.id));
         let token = request.params["_meta"]["progressToken"].clone();
         let streams = !token.is_null() && accepts(headers, "text/event-stream");
-        let (sender, events) = mpsc::channel(64);
-        let progress = streams.then(|| ProgressTo { token, stream: sender });
+        let (sender, mut events) = mpsc::channel(WAITING_PROGRESS);
+        let progress = streams.then_some(ProgressTo { token, stream: sender });
+        let cancelled = CancellationToken::new();
         let call = match ToolCall::read(&request.params, progress, cancelled.clone()) {
             Ok(call) => call,
             Err(problem) => return Reply::Whole(answer_of(era, &request.id, Err(problem))),
         };
         // Without a session, a client that hangs up wants the call to be cancelled.
-        let hang_up = era.is_alone().then(|| cancelled.drop_guard());
-        let calling = self.tasks.spawn(Arc::clone(&self).call(call));
-        let id = request.id.clone();
-        let finish = async move {
-            let called = calling.await;
-            if let Some((_, session)) = &session {
+        let hang_up = era.is_alone().then(|| cancelled.clone().drop_guard());
+        let calling = self.start_call(call, session.as_ref(), &request.id, cancelled);
+        let under_way = UnderWay { calling, era, id: request.id, session, _hang_up: hang_up };
+        match events.recv().await {
+            Some(first) => Reply::Stream(event_stream(self.events_until(first, events, under_way))),
+            None => Reply::Whole(self.whole(under_way).await),
+        }
+    }
+
+    /// Starts a call, which its session can cancel until it has ended.
+    fn start_call(
+        self: &Arc<Self>,
+        call: ToolCall,
+        session: Option<&(String, Arc<Session>)>,
+        id: &Json,
+        cancelled: CancellationToken,
+    ) -> JoinHandle<Called> {
+        let session = session.map(|(_, session)| Arc::clone(session));
+        if let Some(session) = &session {
+            session.call_begins(id, cancelled);
+        }
+        let (inner, id) = (Arc::clone(self), id.clone());
+        self.tasks.spawn(async move {
+            let called = inner.call(call).await;
+            if let Some(session) = session {
                 session.call_ended(&id);
             }
-            drop(hang_up);
-            (called, session)
-        };
-        if streams {
-            return Reply::Stream(event_stream(events_until(events, finish, era, request.id)));
-        }
-        let (called, session) = finish.await;
-        match called {
-            Ok(called) => Reply::Whole(self.delivered(called, era, &request.id, session.map(|(id, _)| id))),
-            Err(_) => Reply::Whole(answer_of(era, &request.id, Err(RpcError::internal("the call broke off")))),
+            called
+        })
+    }
+
+    /// The whole answer to a call.
+    async fn whole(&self, under_way: UnderWay) -> Answer {
+        let UnderWay { calling, era, id, session, _hang_up } = under_way;
+        match calling.await {
+            Ok(called) => self.delivered(called, era, &id, session.map(|(id, _)| id)),
+            Err(_) => answer_of(era, &id, Err(RpcError::internal("the call broke off"))),
         }
     }
 
@@ -235,6 +278,36 @@ impl Inner {
         answer.delayed(called.delay)
     }
 
+    /// Progress of a call, and then its answer.
+    fn events_until(
+        self: Arc<Self>,
+        first: Json,
+        events: mpsc::Receiver<Json>,
+        under_way: UnderWay,
+    ) -> impl futures::Stream<Item = Result<Option<Json>, Broken>> + Send {
+        let more = stream::unfold(events, |mut events| async move { Some((Ok(Some(events.recv().await?)), events)) });
+        let last = stream::once(async move { self.last_event(under_way).await });
+        stream::iter([Ok(Some(first))]).chain(more).chain(last)
+    }
+
+    /// The answer to a call whose stream has begun. A fault of HTTP comes too late for a status: the stream breaks off.
+    async fn last_event(&self, under_way: UnderWay) -> Result<Option<Json>, Broken> {
+        let UnderWay { calling, era, id, session, _hang_up } = under_way;
+        let called = calling.await.map_err(|_| Broken)?;
+        sleep(called.delay).await;
+        if let Some((session, _)) = session.filter(|_| called.loses_session) {
+            self.sessions.end(&session);
+        }
+        let is_cut = called.on_wire.is_some_and(|fault| !matches!(fault.mode, ToolMode::Dribble(_)));
+        if called.instead.is_some() || called.loses_session || is_cut {
+            return Err(Broken);
+        }
+        Ok(Some(match called.outcome {
+            Ok(result) => response(&id, complete(era, "tools/call", result)),
+            Err(problem) => error_response(&id, &problem),
+        }))
+    }
+
     /// A stream of notifications for a session.
     fn streamed(&self, headers: &HeaderMap) -> Reply {
         let gone = text(headers, SESSION).is_some_and(|id| self.sessions.get(id).is_none());
@@ -254,30 +327,6 @@ impl Inner {
         let news = news(self.sessions.listen(), self.ended.clone(), Some(meta));
         Reply::Stream(event_stream(stream::iter([Some(first)]).chain(news).map(Ok)))
     }
-}
-
-/// Progress of a call, and then its answer.
-fn events_until(
-    events: mpsc::Receiver<Json>,
-    finish: impl Future<Output = (Result<Called, tokio::task::JoinError>, Option<(String, Arc<Session>)>)> + Send,
-    era: Era,
-    id: Json,
-) -> impl futures::Stream<Item = Result<Option<Json>, Broken>> + Send {
-    let progress = stream::unfold(events, |mut events| async move { Some((Ok(Some(events.recv().await?)), events)) });
-    let last = stream::once(async move {
-        let (called, _) = finish.await;
-        let called = called.map_err(|_| Broken)?;
-        tokio::time::sleep(called.delay).await;
-        // A fault of HTTP comes too late for a stream that has begun: the stream breaks off.
-        if called.instead.is_some() || called.on_wire.is_some() || called.loses_session {
-            return Err(Broken);
-        }
-        Ok(Some(match called.outcome {
-            Ok(result) => response(&id, complete(era, "tools/call", result)),
-            Err(problem) => error_response(&id, &problem),
-        }))
-    });
-    progress.chain(last)
 }
 
 /// Notifications, with signs of life in between.

@@ -92,7 +92,6 @@ impl Faulted {
     /// Carries a fault out on the result of a call.
     pub(super) fn applied(&self, fault: &Fault<ToolMode>, tool: &str, result: &ToolResult) -> Applied {
         let changed = match &fault.mode {
-            ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_) => return Applied::OnWire,
             // It was carried out while the tool was called.
             ToolMode::SlowProgress(_) => Some(result.clone()),
             ToolMode::Empty(_) => (*result != ToolResult::empty()).then(ToolResult::empty),
@@ -125,6 +124,11 @@ impl Faulted {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         http_mock::apply(&Decision::none(), &answer, &key, None, &mut memory);
     }
+}
+
+/// Tells if a fault leaves the result as it is, and hits its answer on the way.
+pub(super) fn is_on_wire(mode: &ToolMode) -> bool {
+    matches!(mode, ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_))
 }
 
 /// What a fault gives in place of the tool.

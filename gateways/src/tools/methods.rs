@@ -35,7 +35,7 @@ impl Inner {
     pub(super) async fn answer(&self, era: Era, method: &str, params: &Json) -> Result<Json, RpcError> {
         let result = match method {
             "ping" if !era.is_alone() => json!({}),
-            "server/discover" => self.discover(params, era),
+            "server/discover" => self.discover(),
             "tools/list" => self.list_tools(params)?,
             "logging/setLevel" => json!({}),
             "resources/list" => self.list_of_servers("resources", "resources").await,
@@ -49,10 +49,7 @@ impl Inner {
         Ok(complete(era, method, result))
     }
 
-    fn discover(&self, params: &Json, era: Era) -> Json {
-        if let Era::Alone(version) = era {
-            self.note_client(&params["_meta"]["io.modelcontextprotocol/clientInfo"], version);
-        }
+    fn discover(&self) -> Json {
         json!({
             "supportedVersions": Version::names(),
             "capabilities": self.capabilities(),
@@ -82,9 +79,10 @@ impl Inner {
         };
         let shown = self.shown();
         let page: Vec<_> = shown.iter().skip(from).take(PAGE).cloned().collect();
+        let next = from.saturating_add(PAGE);
         let mut result = json!({"tools": page});
-        if from + PAGE < shown.len() {
-            result["nextCursor"] = (from + PAGE).to_string().into();
+        if next < shown.len() {
+            result["nextCursor"] = next.to_string().into();
         }
         Ok(result)
     }
@@ -132,7 +130,7 @@ impl Inner {
         let capability = what.split('/').next().unwrap_or(what);
         let method = format!("{what}/list");
         let able = self.able(capability);
-        let lists = join_all(able.iter().map(|server| server.list_as(&method, key))).await;
+        let lists = join_all(able.iter().map(|server| server.list_within(&method, key))).await;
         let items: Vec<Json> = lists.into_iter().flatten().flatten().collect();
         json!({ key: items })
     }
@@ -145,7 +143,7 @@ impl Inner {
         }
         let mut problem = RpcError::no_method(method);
         for server in self.able(capability) {
-            match server.request(method, plain.clone(), None).await {
+            match server.request_within(method, plain.clone()).await {
                 Ok(result) => return Ok(result),
                 Err(failure) => problem = failure.to_rpc(),
             }

@@ -43,8 +43,8 @@ use async_trait::async_trait;
 use scenario::evidence::{Evidence, Fired, McpClient, ToolRecord};
 use scenario::spec::sections::{DeclaredTool, Tools};
 use serde_json::{Value as Json, json};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::Gateway;
@@ -69,7 +69,7 @@ pub use service_client::ServicePlace;
 pub const URL: &str = "http://tools.services.internal/mcp";
 /// How many clients are kept.
 const KEPT_CLIENTS: usize = 20;
-/// How often the gateway looks whether a server said that its list changed.
+/// How long clients are told nothing more of a server's list after they were told that it changed.
 const NEWS_PAUSE: Duration = Duration::from_millis(100);
 /// How long calls under way may go on when the agent has ended.
 const LAST_CALLS: Duration = Duration::from_secs(1);
@@ -107,6 +107,8 @@ pub struct DeclaredWith {
 pub struct ToolGateway {
     inner: Arc<Inner>,
     listener: Listener,
+    /// Ends all that goes on for the gateway.
+    _ended: DropGuard,
 }
 
 /// What all calls share.
@@ -118,6 +120,7 @@ struct Inner {
     clients: Mutex<Vec<McpClient>>,
     lists: AtomicU64,
     clock: Arc<Clock>,
+    redactor: Redactor,
     faults: Option<Arc<FaultEngine>>,
     faulted: Faulted,
     recording: Option<RecordedTools>,
@@ -140,10 +143,11 @@ impl ToolGateway {
             catalogue: Catalogue::new(declared, servers),
             sessions: Sessions::default(),
             limits: CallLimit::new(&tools.limits),
-            log: CallLog::new(redactor, records_answers),
+            log: CallLog::new(redactor.clone(), records_answers),
             clients: Mutex::default(),
             lists: AtomicU64::new(0),
             clock,
+            redactor,
             faults,
             faulted: Faulted::default(),
             recording: recorded,
@@ -153,7 +157,8 @@ impl ToolGateway {
         };
         let idle = IdleTimeout::Requests(IDLE_WAIT);
         let limits = ListenerLimits { connections: CONNECTIONS, idle, drain: DRAIN };
-        Self { inner: Arc::new(inner), listener: Listener::new("the tool gateway", limits) }
+        let ended = inner.ended.clone().drop_guard();
+        Self { inner: Arc::new(inner), _ended: ended, listener: Listener::new("the tool gateway", limits) }
     }
 
     /// Serves a listener. It must be called within a Tokio runtime.
@@ -164,8 +169,9 @@ impl ToolGateway {
     pub fn serve(&self, listener: TcpListener) -> io::Result<()> {
         let inner = Arc::clone(&self.inner);
         self.listener.serve(listener, None, move |connection| Arc::clone(&inner).connection(connection))?;
-        if self.inner.catalogue.servers().next().is_some() {
-            self.inner.tasks.spawn(Arc::clone(&self.inner).watch_servers());
+        for server in self.inner.catalogue.servers() {
+            let watching = Arc::clone(&self.inner).watch(Arc::clone(server));
+            tokio::spawn(self.inner.ended.clone().run_until_cancelled_owned(watching));
         }
         Ok(())
     }
@@ -203,18 +209,31 @@ fn offered(declared: DeclaredWith) -> OfferedTool {
 }
 
 impl Inner {
-    /// Tells clients when a server says that its tools changed.
-    async fn watch_servers(self: Arc<Self>) {
+    /// Tells clients when a server says that its tools changed, for ever.
+    async fn watch(self: Arc<Self>, server: Arc<McpServer>) {
         loop {
-            tokio::select! {
-                () = self.ended.cancelled() => return,
-                () = tokio::time::sleep(NEWS_PAUSE) => {}
-            }
-            if self.catalogue.has_news() {
-                self.catalogue.refresh(self.clock.elapsed_ms()).await;
-                self.sessions.notify(notification("notifications/tools/list_changed", json!({})));
-            }
+            self.catalogue.follow(&server, &self.clock).await;
+            self.sessions.notify(notification("notifications/tools/list_changed", json!({})));
+            sleep(NEWS_PAUSE).await;
         }
+    }
+
+    /// What was offered, without secrets.
+    fn tool_record(&self, only_counted: u64) -> ToolRecord {
+        let (definitions, changes) = self.catalogue.definitions();
+        let mut record = ToolRecord {
+            definitions,
+            changes,
+            servers: self.catalogue.server_records(),
+            clients: self.clients.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            lists: self.lists.load(Ordering::Acquire),
+            calls: self.limits.calls(),
+            only_counted,
+            misses: self.recording.as_ref().map(RecordedTools::misses).unwrap_or_default(),
+            unused: self.recording.as_ref().map_or(0, RecordedTools::unused),
+        };
+        redact(&mut record, &self.redactor);
+        record
     }
 
     fn count_list(&self) {
@@ -223,13 +242,34 @@ impl Inner {
 
     /// Writes down who connected.
     fn note_client(&self, info: &Json, version: Version) {
-        let line = |key: &str| scenario::untrusted::line(info[key].as_str().unwrap_or_default(), 100);
+        if !info.is_object() {
+            return;
+        }
+        let text = |key: &str| self.redactor.text(info[key].as_str().unwrap_or_default());
+        let line = |key: &str| scenario::untrusted::line(&text(key), 100);
         let client = McpClient { name: line("name"), version: line("version"), protocol: version.name().to_owned() };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() < KEPT_CLIENTS && !clients.contains(&client) {
             clients.push(client);
         }
     }
+}
+
+/// Takes secrets out of what servers and agents said about themselves.
+fn redact(record: &mut ToolRecord, redactor: &Redactor) {
+    if redactor.is_empty() {
+        return;
+    }
+    for tool in &mut record.definitions {
+        redactor.redact(&mut tool.name);
+        tool.definition = serde_json::from_str(&redactor.text(&tool.definition.to_string())).unwrap_or_default();
+    }
+    record.changes.iter_mut().for_each(|change| redactor.redact(&mut change.tool));
+    for server in &mut record.servers {
+        let texts = server.program.iter_mut().chain(&mut server.ended).chain(&mut server.hidden);
+        texts.for_each(|text| redactor.redact(text));
+    }
+    record.misses.iter_mut().for_each(|missed| redactor.redact(missed));
 }
 
 #[async_trait]
@@ -246,9 +286,7 @@ impl Gateway for ToolGateway {
     async fn seal(&self) {
         self.listener.seal().await;
         self.inner.tasks.close();
-        if self.inner.catalogue.servers().next().is_none() {
-            let _ = timeout(LAST_CALLS, self.inner.tasks.wait()).await;
-        }
+        let _ = timeout(LAST_CALLS, self.inner.tasks.wait()).await;
         self.inner.ended.cancel();
         let _ = timeout(LAST_CALLS, self.inner.tasks.wait()).await;
         self.inner.log.close();
@@ -256,7 +294,6 @@ impl Gateway for ToolGateway {
 
     fn record(&self, evidence: &mut Evidence) {
         let (calls, only_counted) = self.inner.log.calls();
-        let (definitions, changes) = self.inner.catalogue.definitions();
         evidence.call_trace = std::mem::take(&mut evidence.call_trace).with_executions(calls);
         for (report, _) in evidence.call_trace.tampered() {
             let tool = scenario::untrusted::line(&report.tool, 100);
@@ -264,22 +301,13 @@ impl Gateway for ToolGateway {
                 "the agent told the model another result of `{tool}` than the tool gave (result_tampered)"
             ));
         }
-        for change in changes.iter().filter(|change| !change.injected) {
+        let tools = self.inner.tool_record(only_counted);
+        for change in tools.changes.iter().filter(|change| !change.injected) {
             let what = if change.sha256.is_some() { "changed its definition" } else { "vanished" };
             let tool = scenario::untrusted::line(&change.tool, 100);
             evidence.notes.push(format!("the tool `{tool}` {what} while the agent acted (tool_schema_changed)"));
         }
-        evidence.tools = Some(ToolRecord {
-            definitions,
-            changes,
-            servers: self.inner.catalogue.server_records(),
-            clients: self.inner.clients.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            lists: self.inner.lists.load(Ordering::Acquire),
-            calls: self.inner.limits.calls(),
-            only_counted,
-            misses: self.inner.recording.as_ref().map(RecordedTools::misses).unwrap_or_default(),
-            unused: self.inner.recording.as_ref().map_or(0, RecordedTools::unused),
-        });
+        evidence.tools = Some(tools);
         // A limit that fired with the agent's last call ended nobody, and counts all the same.
         if let Some(fired) = self.fired().filter(|fired| evidence.limits.iter().all(|one| one.limit != fired.limit)) {
             evidence.limits.push(fired);

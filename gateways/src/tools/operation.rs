@@ -13,8 +13,6 @@ use super::service_client::{ServiceAnswer, ServiceClient, ServiceFailure};
 
 /// The characters that stand for themselves in a piece of a path.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// How much of a body that is no JSON a message shows.
-const SHOWN: usize = 4_000;
 
 /// An HTTP operation that is ready to be called.
 #[derive(Debug)]
@@ -32,6 +30,8 @@ enum NoRequest {
     Missing(String),
     #[error("the argument `{0}` is empty, and the path needs it")]
     Empty(String),
+    #[error("the arguments make a path that leads up")]
+    LeadsUp,
     #[error("the arguments make no request that can be sent")]
     Unsendable(#[from] http::Error),
 }
@@ -40,7 +40,7 @@ impl Operation {
     /// An operation with its headers, of the service that the client reaches. Headers that HTTP does not have are left out.
     pub(super) fn new(operation: HttpTool, headers: &[(String, String)], client: ServiceClient) -> Self {
         let header = |(name, value): &(String, String)| {
-            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value.as_bytes()).ok()?))
         };
         Self { operation, headers: headers.iter().filter_map(header).collect(), client }
     }
@@ -63,16 +63,17 @@ impl Operation {
 
     fn request(&self, arguments: &Map<String, Json>) -> Result<Request<Full<Bytes>>, NoRequest> {
         let method = Method::from_bytes(self.operation.method.as_bytes()).map_err(http::Error::from)?;
-        let mut request = Request::builder().method(method).uri(self.uri(arguments)?);
-        request = request.header(HOST, self.client.host()).header(ACCEPT, "application/json, */*");
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
+        let request = Request::builder().method(method).uri(self.uri(arguments)?);
+        let mut request = request.header(HOST, self.client.host()).header(ACCEPT, "application/json, */*");
         let body = self.body(arguments);
         if body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        Ok(request.body(Full::new(body.unwrap_or_default()))?)
+        let mut request = request.body(Full::new(body.unwrap_or_default()))?;
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        Ok(request)
     }
 
     fn uri(&self, arguments: &Map<String, Json>) -> Result<String, NoRequest> {
@@ -83,13 +84,16 @@ impl Operation {
                 PathPiece::Argument(name) => {
                     let value = arguments.get(name).ok_or_else(|| NoRequest::Missing(name.clone()))?;
                     let text = plain(value);
-                    // An empty piece would name another resource; so would one that leads up.
-                    if text.is_empty() || text == "." || text == ".." {
+                    // An empty piece would name another resource.
+                    if text.is_empty() {
                         return Err(NoRequest::Empty(name.clone()));
                     }
                     uri.extend(utf8_percent_encode(&text, PATH));
                 }
             }
+        }
+        if uri.split('/').any(|step| step == "." || step == "..") {
+            return Err(NoRequest::LeadsUp);
         }
         let mut query = form_urlencoded::Serializer::new(String::new());
         for (name, value) in self.placed(arguments, ArgumentPlace::Query) {
@@ -131,7 +135,7 @@ fn plain(value: &Json) -> String {
 fn result_of(answer: &ServiceAnswer) -> ToolResult {
     let result = match serde_json::from_slice::<Json>(&answer.body) {
         Ok(value) => ToolResult::value(&value),
-        Err(_) => ToolResult::text(scenario::untrusted::cut(&String::from_utf8_lossy(&answer.body), SHOWN)),
+        Err(_) => ToolResult::text(String::from_utf8_lossy(&answer.body)),
     };
     if answer.status.is_client_error() || answer.status.is_server_error() {
         return with_status(answer.status, &result);

@@ -110,7 +110,8 @@ impl ServiceClient {
         idle.pop()
     }
 
-    fn keep(&self, sender: SendRequest<Full<Bytes>>) {
+    /// Keeps a connection whose answer was read to its end for later requests.
+    pub(super) fn keep(&self, sender: SendRequest<Full<Bytes>>) {
         let mut idle = self.idle();
         if idle.len() < IDLE && !sender.is_closed() {
             idle.push(sender);

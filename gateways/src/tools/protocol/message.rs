@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::bounded_json;
 
 /// How many values a message may have.
-const MOST_VALUES: usize = 200_000;
+pub(in crate::tools) const MOST_VALUES: usize = 200_000;
 
 /// A message of a client.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub(in crate::tools) struct RpcError {
     pub(in crate::tools) message: String,
     /// Details; `null` without any.
     pub(in crate::tools) data: Json,
+    /// True when the request lacks what one that stands alone must say, which has a number that others have too.
+    lacks_meta: bool,
 }
 
 impl RpcError {
@@ -58,12 +60,10 @@ impl RpcError {
     /// A header contradicts the body.
     const HEADER_MISMATCH: i64 = -32020;
     /// The version is not known.
-    pub(in crate::tools) const UNSUPPORTED_VERSION: i64 = -32022;
-    /// `_meta` lacks what a request that stands alone must say. It has the number of invalid parameters.
-    pub(in crate::tools) const MISSING_META: i64 = Self::INVALID_PARAMS;
+    const UNSUPPORTED_VERSION: i64 = -32022;
 
     fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: Json::Null }
+        Self { code, message: message.into(), data: Json::Null, lacks_meta: false }
     }
 
     /// There is no such method.
@@ -74,6 +74,17 @@ impl RpcError {
     /// The parameters cannot be used.
     pub(in crate::tools) fn params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// `_meta` lacks what a request that stands alone must say.
+    pub(in crate::tools) fn no_meta(key: &str) -> Self {
+        Self { lacks_meta: true, ..Self::params(format!("the request's `_meta` needs `{key}`")) }
+    }
+
+    /// The version is not known.
+    pub(in crate::tools) fn unsupported_version(requested: &str, supported: &[&str]) -> Self {
+        let data = json!({"supported": supported, "requested": requested});
+        Self { data, ..Self::new(Self::UNSUPPORTED_VERSION, "unsupported protocol version") }
     }
 
     /// The session has ended, or never was. The client must begin another.
@@ -102,7 +113,7 @@ impl RpcError {
             Self::UNSUPPORTED_VERSION | Self::HEADER_MISMATCH | Self::PARSE | Self::INVALID_REQUEST => {
                 http::StatusCode::BAD_REQUEST
             }
-            Self::MISSING_META if self.message.contains("_meta") => http::StatusCode::BAD_REQUEST,
+            _ if self.lacks_meta => http::StatusCode::BAD_REQUEST,
             Self::METHOD_NOT_FOUND => http::StatusCode::NOT_FOUND,
             _ => http::StatusCode::OK,
         }
@@ -123,6 +134,7 @@ impl RpcError {
             code: error["code"].as_i64().unwrap_or(Self::INTERNAL),
             message: error["message"].as_str().unwrap_or("the server answered with an error").to_owned(),
             data: error.get("data").cloned().unwrap_or(Json::Null),
+            lacks_meta: false,
         }
     }
 }

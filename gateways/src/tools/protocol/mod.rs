@@ -8,6 +8,6 @@ mod message;
 mod session;
 mod version;
 
-pub(super) use message::{Incoming, RpcError, RpcRequest, error_response, notification, response};
+pub(super) use message::{Incoming, MOST_VALUES, RpcError, RpcRequest, error_response, notification, response};
 pub(super) use session::{Session, Sessions};
 pub(super) use version::{Era, Version};

@@ -103,13 +103,11 @@ impl Table {
 
 impl Session {
     /// Notes that a request is under way; its token is cancelled when the client cancels it.
-    pub(in crate::tools) fn call_begins(&self, id: &Json) -> CancellationToken {
-        let token = CancellationToken::new();
+    pub(in crate::tools) fn call_begins(&self, id: &Json, token: CancellationToken) {
         let mut calls = self.calls();
         if calls.len() < MOST_CALLS {
-            calls.insert(id.to_string(), token.clone());
+            calls.insert(id.to_string(), token);
         }
-        token
     }
 
     /// Notes that a request was answered.

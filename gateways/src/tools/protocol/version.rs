@@ -1,6 +1,6 @@
 //! Versions of the protocol.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::message::{RpcError, RpcRequest};
 
@@ -65,31 +65,31 @@ impl Era {
         let meta = &request.params["_meta"];
         let Some(wanted) = meta.get(VERSION_KEY) else {
             return match request.method.as_str() {
-                "server/discover" | "subscriptions/listen" => Err(missing(VERSION_KEY)),
+                "server/discover" | "subscriptions/listen" => Err(RpcError::no_meta(VERSION_KEY)),
                 _ => Ok(Self::Session),
             };
         };
-        let wanted = wanted.as_str().ok_or_else(|| missing(VERSION_KEY))?;
+        let wanted = wanted.as_str().ok_or_else(|| RpcError::no_meta(VERSION_KEY))?;
         match Version::named(wanted) {
             Some(version) if version >= Version::July2026 => {
                 let has_capabilities = meta.get(CAPABILITIES_KEY).is_some_and(Json::is_object);
-                has_capabilities.then_some(Self::Alone(version)).ok_or_else(|| missing(CAPABILITIES_KEY))
+                has_capabilities.then_some(Self::Alone(version)).ok_or_else(|| RpcError::no_meta(CAPABILITIES_KEY))
             }
             Some(_) => Ok(Self::Session),
-            None => Err(RpcError {
-                code: RpcError::UNSUPPORTED_VERSION,
-                message: "unsupported protocol version".to_owned(),
-                data: json!({"supported": Version::names(), "requested": wanted}),
-            }),
+            None => Err(RpcError::unsupported_version(wanted, &Version::names())),
         }
     }
 
     /// True for a request that stands alone.
     pub(in crate::tools) fn is_alone(self) -> bool {
-        matches!(self, Self::Alone(_))
+        self.alone().is_some()
     }
-}
 
-fn missing(key: &str) -> RpcError {
-    RpcError { code: RpcError::MISSING_META, message: format!("the request's `_meta` needs `{key}`"), data: Json::Null }
+    /// The version of a request that stands alone.
+    pub(in crate::tools) fn alone(self) -> Option<Version> {
+        match self {
+            Self::Alone(version) => Some(version),
+            Self::Session => None,
+        }
+    }
 }

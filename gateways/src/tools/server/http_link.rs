@@ -2,17 +2,22 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use eventsource_stream::Eventsource as _;
 use futures::StreamExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, BodyStream, Full, Limited};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use serde_json::Value as Json;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::pending::Pending;
+use super::pending::{Pending, Question, Reaction};
 use super::{Progress, ServerFailure};
 use crate::tools::service_client::{ServiceClient, ServicePlace, header};
 
@@ -22,9 +27,14 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 /// How large an answer may be: 16 MiB.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+/// How long a server may take to accept a message that wants no answer.
+const ACCEPT_WAIT: Duration = Duration::from_secs(10);
 
 /// The link to a server that is a service.
-pub(super) struct HttpLink {
+#[derive(Debug, Clone)]
+pub(super) struct HttpLink(Arc<Inner>);
+
+struct Inner {
     client: ServiceClient,
     path: String,
     pending: Arc<Pending>,
@@ -32,24 +42,33 @@ pub(super) struct HttpLink {
     version: Mutex<Option<String>>,
 }
 
-/// A question that is taken back unless it was answered.
-struct Asked<'a>(&'a Pending, u64);
+/// A question that is cancelled when this is dropped while somebody waits for its answer.
+struct Asked<'a> {
+    link: &'a HttpLink,
+    id: u64,
+    is_over: bool,
+}
+
+/// The head of an answer, with the connection that it comes on.
+type Begun = (SendRequest<Full<Bytes>>, Response<Incoming>);
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.0.forget(self.1);
+        if self.link.0.pending.forget(self.id) && !self.is_over {
+            self.link.tell_aside(Pending::cancelling(self.id));
+        }
     }
 }
 
 impl HttpLink {
     pub(super) fn new(place: ServicePlace, path: String, pending: Arc<Pending>) -> Self {
         let client = ServiceClient::new(place);
-        Self { client, path, pending, session: Mutex::default(), version: Mutex::default() }
+        Self(Arc::new(Inner { client, path, pending, session: Mutex::default(), version: Mutex::default() }))
     }
 
     /// The version that was agreed upon; later requests name it.
     pub(super) fn agreed(&self, version: &str) {
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.to_owned());
+        *self.0.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version.to_owned());
     }
 
     pub(super) async fn request(
@@ -58,27 +77,70 @@ impl HttpLink {
         params: Json,
         progress: Option<Progress>,
     ) -> Result<Json, ServerFailure> {
-        let (mut question, message) = self.pending.ask(method, params, progress);
-        let _asked = Asked(&self.pending, question.id);
-        // The connection is used until the answer was read.
-        let (_sender, response) = self.post(&message).await?;
+        let (question, message) = self.0.pending.ask(method, params, progress);
+        let mut asked = Asked { link: self, id: question.id, is_over: false };
+        let outcome = self.answered(method, &message, question).await;
+        asked.is_over = true;
+        outcome
+    }
+
+    async fn answered(&self, method: &str, message: &Json, mut question: Question) -> Result<Json, ServerFailure> {
+        let (sender, response) = self.0.post(message).await?;
         let status = response.status();
         if let Some(session) = header(response.headers(), SESSION) {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
+            *self.0.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
         }
         let is_stream =
             header(response.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
+        // The connection lives until the answer was read.
         if is_stream && status.is_success() {
             self.read_events(response.into_body(), &mut question.answer).await?;
+            drop(sender);
         } else {
-            self.read_whole(status, response.into_body()).await?;
+            self.0.read_whole(status, response.into_body()).await?;
+            self.0.client.keep(sender);
         }
-        let unanswered = || self.pending.broken(format!("ended its answer to `{method}` without a result"));
+        let unanswered = || self.0.pending.broken(format!("ended its answer to `{method}` without a result"));
         question.answer.try_recv().map_err(|_| unanswered())?
     }
 
     /// Sends a message that wants no answer.
     pub(super) async fn notify(&self, message: &Json) -> Result<(), ServerFailure> {
+        self.0.notify(message).await
+    }
+
+    /// Sends a message that wants no answer, without waiting. A server that takes none learns nothing.
+    fn tell_aside(&self, message: Json) {
+        let inner = Arc::clone(&self.0);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { timeout(ACCEPT_WAIT, inner.notify(&message)).await });
+        }
+    }
+
+    /// Reads a stream of events until the question was answered, or the stream ends.
+    async fn read_events<Answer>(
+        &self,
+        body: Incoming,
+        answer: &mut oneshot::Receiver<Answer>,
+    ) -> Result<(), ServerFailure> {
+        let parts = BodyStream::new(Limited::new(body, ANSWER_BYTES));
+        let parts = parts.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default()));
+        let mut events = std::pin::pin!(parts.eventsource());
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|problem| self.0.pending.gone(&problem.to_string()))?;
+            if let Some(Reaction::Reply(reply)) = self.0.pending.read(event.data.as_bytes()) {
+                self.tell_aside(reply);
+            }
+            if !answer.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    async fn notify(&self, message: &Json) -> Result<(), ServerFailure> {
         let (_sender, response) = self.post(message).await?;
         match response.status() {
             status if status.is_success() => Ok(()),
@@ -86,10 +148,7 @@ impl HttpLink {
         }
     }
 
-    async fn post(
-        &self,
-        message: &Json,
-    ) -> Result<(hyper::client::conn::http1::SendRequest<Full<Bytes>>, http::Response<Incoming>), ServerFailure> {
+    async fn post(&self, message: &Json) -> Result<Begun, ServerFailure> {
         let mut request = Request::builder().method(Method::POST).uri(&self.path).header(HOST, self.client.host());
         request =
             request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json, text/event-stream");
@@ -108,39 +167,15 @@ impl HttpLink {
     async fn read_whole(&self, status: StatusCode, body: Incoming) -> Result<(), ServerFailure> {
         let body = Limited::new(body, ANSWER_BYTES).collect().await;
         let body = body.map_err(|problem| self.pending.gone(&problem.to_string()))?.to_bytes();
-        match serde_json::from_slice::<Json>(&body) {
-            Ok(message) if message.is_object() => {
-                self.pending.take(message);
-                Ok(())
-            }
-            _ if status.is_success() => Err(self.pending.broken("answered with something that is no JSON")),
-            _ => Err(self.pending.broken(format!("answered with {status}"))),
+        match self.pending.read(&body) {
+            Some(_) => Ok(()),
+            None if status.is_success() => Err(self.pending.broken("answered with something that is no JSON")),
+            None => Err(self.pending.broken(format!("answered with {status}"))),
         }
-    }
-
-    /// Reads a stream of events until the question was answered, or the stream ends.
-    async fn read_events<Answer>(
-        &self,
-        body: Incoming,
-        answer: &mut tokio::sync::oneshot::Receiver<Answer>,
-    ) -> Result<(), ServerFailure> {
-        let parts = BodyStream::new(Limited::new(body, ANSWER_BYTES));
-        let parts = parts.map(|frame| frame.map(|frame| frame.into_data().unwrap_or_default()));
-        let mut events = std::pin::pin!(parts.eventsource());
-        while let Some(event) = events.next().await {
-            let event = event.map_err(|problem| self.pending.gone(&problem.to_string()))?;
-            if let Ok(message) = serde_json::from_str::<Json>(&event.data) {
-                self.pending.take(message);
-            }
-            if !answer.is_empty() {
-                break;
-            }
-        }
-        Ok(())
     }
 }
 
-impl fmt::Debug for HttpLink {
+impl fmt::Debug for Inner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("HttpLink")

@@ -6,18 +6,16 @@
 mod http_link;
 mod pending;
 mod stdio_link;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use scenario::evidence::ToolServerRecord;
 use scenario::spec::sections::ToolServer;
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::protocol::{RpcError, notification};
@@ -33,6 +31,10 @@ const VERSION: &str = "2025-11-25";
 const MOST_PAGES: usize = 100;
 /// How many tools of one server are read.
 const MOST_TOOLS: usize = 5_000;
+/// How large the items of one list may be together: 16 MiB.
+const LIST_BYTES: u64 = 16 * 1024 * 1024;
+/// How long a server may take to list what it has while the agent acts. After that, the tools that it had before are offered.
+const LIST_WAIT: Duration = Duration::from_secs(10);
 
 /// The way to an MCP server.
 pub enum ServerLink {
@@ -62,8 +64,9 @@ pub struct McpServer {
     program: Option<String>,
     protocol: Option<String>,
     ready_ms: u64,
-    /// Set when it says that its list changed, until the list was read again.
-    has_news: Arc<AtomicBool>,
+    list_wait: Duration,
+    /// Told when it says that its list changed.
+    news: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -87,12 +90,12 @@ pub enum ServerFailure {
         why: String,
     },
     /// It took too long.
-    #[error("the MCP server `{server}` did not answer within {seconds} s")]
+    #[error("the MCP server `{server}` did not answer within {} s", .wait.as_secs_f64())]
     TimedOut {
         /// The server.
         server: String,
         /// How long it was waited for.
-        seconds: u64,
+        wait: Duration,
     },
     /// It broke the protocol.
     #[error("the MCP server `{server}` {problem}")]
@@ -138,20 +141,20 @@ impl McpServer {
     pub async fn open(declared: ToolServer, link: ServerLink) -> Result<(Self, Vec<Json>), ServerFailure> {
         let wait = declared.start_timeout.get();
         let name = declared.server.to_string();
-        let too_late = || ServerFailure::TimedOut { server: name.clone(), seconds: wait.as_secs() };
+        let too_late = || ServerFailure::TimedOut { server: name.clone(), wait };
         timeout(wait, Self::greet(declared.clone(), link)).await.map_err(|_| too_late())?
     }
 
     async fn greet(declared: ToolServer, link: ServerLink) -> Result<(Self, Vec<Json>), ServerFailure> {
         let began = Instant::now();
-        let has_news = Arc::new(AtomicBool::new(false));
-        let pending = Arc::new(Pending::new(declared.server.to_string(), Arc::clone(&has_news)));
+        let news = Arc::new(Notify::new());
+        let pending = Arc::new(Pending::new(declared.server.to_string(), Arc::clone(&news)));
         let link = match link {
             ServerLink::Stdio(pipe) => Link::Stdio(StdioLink::open(pipe, pending)),
             ServerLink::Http(place, path) => Link::Http(HttpLink::new(place, path, pending)),
         };
         let mut server =
-            Self { declared, link, capabilities: Json::Null, program: None, protocol: None, ready_ms: 0, has_news };
+            Self::unknown(declared, link, news);
         let client = json!({"name": "touchstone", "version": env!("CARGO_PKG_VERSION")});
         let greeting = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
         let welcome = server.request("initialize", greeting, None).await?;
@@ -162,9 +165,21 @@ impl McpServer {
             link.agreed(server.protocol.as_deref().unwrap_or(VERSION));
         }
         server.notify("notifications/initialized", json!({})).await?;
-        let tools = server.list("tools").await?;
+        let tools = server.list("tools/list", "tools").await?;
         server.ready_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok((server, tools))
+    }
+
+    /// A server of which nothing is known yet.
+    fn unknown(declared: ToolServer, link: Link, news: Arc<Notify>) -> Self {
+        let (capabilities, program, protocol, ready_ms, list_wait) = (Json::Null, None, None, 0, LIST_WAIT);
+        Self { declared, link, capabilities, program, protocol, ready_ms, list_wait, news }
+    }
+
+    /// The same with another bound for its lists.
+    #[cfg(test)]
+    pub(super) fn listing_within(self, list_wait: Duration) -> Self {
+        Self { list_wait, ..self }
     }
 
     /// Asks, and waits for the answer. Dropping this cancels the request.
@@ -188,21 +203,27 @@ impl McpServer {
         }
     }
 
-    /// Reads a whole list: `tools`, `resources`, `prompts`.
-    pub(super) async fn list(&self, what: &str) -> Result<Vec<Json>, ServerFailure> {
-        self.list_as(&format!("{what}/list"), what).await
+    /// Asks, and waits for the answer as long as a call of a tool may take.
+    pub(super) async fn request_within(&self, method: &str, params: Json) -> Result<Json, ServerFailure> {
+        let wait = self.declared.timeout.get();
+        timeout(wait, self.request(method, params, None)).await.map_err(|_| self.too_late(wait))?
     }
 
     /// Reads a whole list, by the method that gives it and the key that it stands under.
-    pub(super) async fn list_as(&self, method: &str, key: &str) -> Result<Vec<Json>, ServerFailure> {
-        self.has_news.store(false, Ordering::Release);
-        let mut items = Vec::new();
+    async fn list(&self, method: &str, key: &str) -> Result<Vec<Json>, ServerFailure> {
+        let (mut items, mut bytes) = (Vec::new(), 0);
         let mut params = json!({});
         for _ in 0..MOST_PAGES {
             let mut page = self.request(method, params, None).await?;
             match page.get_mut(key).map(Json::take) {
-                Some(Json::Array(more)) => items.extend(more),
+                Some(Json::Array(more)) => {
+                    bytes += size(&more);
+                    items.extend(more);
+                }
                 _ => return Err(self.broken(&format!("answered `{method}` without `{key}`"))),
+            }
+            if bytes > LIST_BYTES {
+                return Err(self.broken(&format!("lists more than {LIST_BYTES} bytes")));
             }
             match page["nextCursor"].as_str() {
                 Some(cursor) if items.len() < MOST_TOOLS => params = json!({"cursor": cursor}),
@@ -214,19 +235,21 @@ impl McpServer {
     }
 
     /// The same within a time.
-    pub(super) async fn list_within(&self, what: &str, wait: Duration) -> Result<Vec<Json>, ServerFailure> {
-        let server = self.declared.server.to_string();
-        let too_late = || ServerFailure::TimedOut { server, seconds: wait.as_secs() };
-        timeout(wait, self.list(what)).await.map_err(|_| too_late())?
+    pub(super) async fn list_within(&self, method: &str, key: &str) -> Result<Vec<Json>, ServerFailure> {
+        timeout(self.list_wait, self.list(method, key)).await.map_err(|_| self.too_late(self.list_wait))?
+    }
+
+    fn too_late(&self, wait: Duration) -> ServerFailure {
+        ServerFailure::TimedOut { server: self.declared.server.to_string(), wait }
     }
 
     fn broken(&self, problem: &str) -> ServerFailure {
         ServerFailure::Broken { server: self.declared.server.to_string(), problem: problem.to_owned() }
     }
 
-    /// True when it said that its list changed.
-    pub(super) fn has_news(&self) -> &Arc<AtomicBool> {
-        &self.has_news
+    /// Waits until it says that its list changed.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
     }
 
     /// Why it answers no more; `None` while it does.
@@ -249,6 +272,29 @@ impl McpServer {
             stderr: String::new(),
         }
     }
+}
+
+/// Counts bytes, and keeps none.
+#[derive(Default)]
+struct Counted(u64);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How long a list is as JSON.
+fn size(items: &[Json]) -> u64 {
+    let mut counted = Counted::default();
+    // Counting does not fail.
+    let _ = serde_json::to_writer(&mut counted, items);
+    counted.0
 }
 
 /// Name and version of a program, in one line.

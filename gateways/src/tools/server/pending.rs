@@ -1,14 +1,15 @@
 //! Questions to a server that wait for their answers.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value as Json, json};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{Progress, Refusal, ServerFailure};
-use crate::tools::protocol::RpcError;
+use crate::bounded_json;
+use crate::tools::protocol::{MOST_VALUES, RpcError, notification};
 
 /// The questions of one server.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Pending {
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
     ended: Mutex<Option<String>>,
-    has_news: Arc<AtomicBool>,
+    news: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -45,8 +46,8 @@ pub(super) enum Reaction {
 }
 
 impl Pending {
-    pub(super) fn new(server: String, has_news: Arc<AtomicBool>) -> Self {
-        Self { server, next: AtomicU64::new(1), waiting: Mutex::default(), ended: Mutex::default(), has_news }
+    pub(super) fn new(server: String, news: Arc<Notify>) -> Self {
+        Self { server, next: AtomicU64::new(1), waiting: Mutex::default(), ended: Mutex::default(), news }
     }
 
     /// Registers a question, and gives its message.
@@ -65,8 +66,19 @@ impl Pending {
         self.waiting().remove(&id).is_some()
     }
 
+    /// Reads a message of the server; nothing when it is none. Servers print other things too, though they should not.
+    pub(super) fn read(&self, bytes: &[u8]) -> Option<Reaction> {
+        let message = bounded_json::parse(bytes, MOST_VALUES).ok().filter(Json::is_object)?;
+        Some(self.take(message))
+    }
+
+    /// The message that takes a question back.
+    pub(super) fn cancelling(id: u64) -> Json {
+        notification("notifications/cancelled", json!({"requestId": id, "reason": "the client cancelled"}))
+    }
+
     /// Takes a message of the server.
-    pub(super) fn take(&self, mut message: Json) -> Reaction {
+    fn take(&self, mut message: Json) -> Reaction {
         match (message["method"].as_str().map(str::to_owned), message.get("id").cloned()) {
             (None, Some(id)) => self.answered(&id, &mut message),
             (Some(method), None) => self.told(&method, &mut message["params"]),
@@ -79,7 +91,7 @@ impl Pending {
     fn answered(&self, id: &Json, message: &mut Json) {
         let waiting = id.as_u64().and_then(|id| self.waiting().remove(&id));
         let Some(waiting) = waiting else { return };
-        let answer = match message.get("error") {
+        let answer = match message.get("error").filter(|error| !error.is_null()) {
             Some(error) => {
                 let error = RpcError::from_json(error);
                 Err(ServerFailure::Refused(Refusal { message: error.message.clone(), error }))
@@ -92,7 +104,7 @@ impl Pending {
 
     fn told(&self, method: &str, params: &mut Json) {
         match method {
-            "notifications/tools/list_changed" => self.has_news.store(true, Ordering::Release),
+            "notifications/tools/list_changed" => self.news.notify_one(),
             "notifications/progress" => {
                 let asked = params["progressToken"].as_u64();
                 let progress =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
@@ -75,10 +75,8 @@ impl StdioLink {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         if self.link.pending.forget(self.id) && self.link.pending.ended().is_none() {
-            let params = json!({"requestId": self.id, "reason": "the client cancelled"});
-            let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
             // A server that reads nothing learns nothing.
-            let _ = self.link.to_server.try_send(line(&message));
+            let _ = self.link.to_server.try_send(line(&Pending::cancelling(self.id)));
         }
     }
 }
@@ -103,9 +101,7 @@ async fn read(output: impl AsyncRead + Unpin, pending: Arc<Pending>, to_server: 
             Ok(_) => {}
             Err(problem) => break format!("its output cannot be read: {problem}"),
         }
-        // Servers print other things too, though they should not.
-        let Ok(message) = serde_json::from_slice::<Json>(&line) else { continue };
-        if let Reaction::Reply(reply) = pending.take(message) {
+        if let Some(Reaction::Reply(reply)) = pending.read(&line) {
             // A server that asks without reading the answers is not waited for.
             let _ = to_server.try_send(self::line(&reply));
         }

@@ -1,0 +1,8 @@
+//! Tests of the gateway of tools, through HTTP.
+
+mod calls;
+mod faults;
+mod http_tools;
+mod protocol;
+mod recording;
+mod servers;
