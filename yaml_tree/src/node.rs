@@ -1,7 +1,7 @@
 //! The tree that a YAML text becomes: values with the place where they stand.
 
 use crate::number::Number;
-use crate::spec::path::{Path, Segment};
+use crate::path::{Path, Segment};
 
 /// A stretch of the source, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,7 +141,8 @@ fn place_of(value: &Node, key_span: Span) -> Span {
 }
 
 /// A quoted excerpt that fits in a message.
-pub(crate) fn shorten(text: &str) -> String {
+#[must_use]
+pub fn shorten(text: &str) -> String {
     const MOST: usize = 40;
     let line: String =
         text.chars().take(MOST).map(|character| if character.is_control() { ' ' } else { character }).collect();

@@ -7,9 +7,8 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
 use super::node::{Entry, Kind, Node, Span};
 use super::tabs::at_the_tab;
 use crate::number::Number;
-use crate::spec::code::Code;
-use crate::spec::diagnostic::Diagnostic;
-use crate::spec::path::{Path, Segment};
+use crate::path::{Path, Segment};
+use crate::problem::{Problem, ProblemKind};
 use crate::untrusted;
 
 /// How much of a template is shown.
@@ -34,12 +33,13 @@ impl Default for Limits {
     }
 }
 
-/// Reads one document; every finding that can be made without knowing the language is in the list.
+/// Reads one document; every problem that can be found without knowing the language is in the list.
+/// `noun` is the word for the document in messages, such as `spec`.
 #[must_use]
-pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
+pub fn parse(text: &str, noun: &str, limits: Limits) -> (Option<Node>, Vec<Problem>) {
     if text.len() > limits.bytes {
-        let message = format!("the spec is {} bytes long; at most {} are read", text.len(), limits.bytes);
-        return (None, vec![finding(Code::YamlTooLarge, Span { line: 1, column: 1, ..Span::default() }, message)]);
+        let message = format!("the {noun} is {} bytes long; at most {} are read", text.len(), limits.bytes);
+        return (None, vec![finding(ProblemKind::TooLarge, Span { line: 1, column: 1, ..Span::default() }, message)]);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut builder = Builder {
@@ -51,7 +51,7 @@ pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
         unquoted: Vec::new(),
         path: Path::default(),
     };
-    let root = builder.document(&mut Parser::new_from_str(text));
+    let root = builder.document(&mut Parser::new_from_str(text), noun);
     let mut findings = builder.findings;
     match root {
         Ok(root) => (Some(root), findings),
@@ -68,7 +68,7 @@ pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
 type Events<'input> = Parser<'input, StrInput<'input>>;
 
 /// A finding after which nothing more can be read.
-type Step<T> = Result<T, Diagnostic>;
+type Step<T> = Result<T, Problem>;
 
 struct Builder {
     limits: Limits,
@@ -76,7 +76,7 @@ struct Builder {
     keys: usize,
     /// Values by anchor id, each with how many values and keys it holds and how deep it is.
     anchors: HashMap<usize, (Node, Size)>,
-    findings: Vec<Diagnostic>,
+    findings: Vec<Problem>,
     /// The lines on which templates stand without quotes.
     unquoted: Vec<usize>,
     /// Where the value that is being read stands.
@@ -92,7 +92,7 @@ struct Size {
 }
 
 impl Builder {
-    fn document(&mut self, parser: &mut Events<'_>) -> Step<Node> {
+    fn document(&mut self, parser: &mut Events<'_>, noun: &str) -> Step<Node> {
         let mut root = None;
         loop {
             let (event, span) = next(parser)?;
@@ -100,9 +100,9 @@ impl Builder {
                 Event::StreamEnd => break,
                 Event::DocumentStart(_) if root.is_some() => {
                     return Err(finding(
-                        Code::YamlDocuments,
+                        ProblemKind::Documents,
                         span,
-                        "a second YAML document starts here; one file is one spec",
+                        format!("a second YAML document starts here; one file is one {noun}"),
                     ));
                 }
                 Event::DocumentStart(_) | Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
@@ -110,8 +110,9 @@ impl Builder {
             }
         }
         let nothing = Span { line: 1, column: 1, ..Span::default() };
-        root.filter(|node| node.kind != Kind::Null)
-            .ok_or_else(|| finding(Code::YamlDocuments, nothing, "there is no spec here: the document is empty"))
+        root.filter(|node| node.kind != Kind::Null).ok_or_else(|| {
+            finding(ProblemKind::Documents, nothing, format!("there is no {noun} here: the document is empty"))
+        })
     }
 
     fn value(&mut self, parser: &mut Events<'_>, event: Event<'_>, span: Span, depth: usize) -> Step<Node> {
@@ -127,11 +128,11 @@ impl Builder {
             }
             Event::SequenceStart(anchor, tag) => (self.list(parser, span, depth)?, anchor, tag),
             Event::MappingStart(anchor, tag) => (self.map(parser, span, depth)?, anchor, tag),
-            _ => return Err(finding(Code::YamlSyntax, span, "a value was expected here")),
+            _ => return Err(finding(ProblemKind::Syntax, span, "a value was expected here")),
         };
         if let Some(tag) = tag {
             let message = format!("the tag `{}{}` is not understood", tag.handle, tag.suffix);
-            self.note(Code::YamlTag, span, message, Some("put a text that begins with `!` in quotes"), None);
+            self.note(ProblemKind::Tag, span, message, Some("put a text that begins with `!` in quotes"), None);
         }
         if anchor > 0 {
             let size = Size { values: 1 + self.values - before.0, keys: self.keys - before.1, depth: depth_of(&node) };
@@ -144,7 +145,7 @@ impl Builder {
 
     fn alias(&mut self, id: usize, span: Span, depth: usize) -> Step<Node> {
         let Some((node, size)) = self.anchors.get(&id).cloned() else {
-            return Err(finding(Code::YamlSyntax, span, "this alias stands inside the value that it names"));
+            return Err(finding(ProblemKind::Syntax, span, "this alias stands inside the value that it names"));
         };
         self.charge(span, Size { depth: depth + size.depth, ..size })?;
         Ok(node)
@@ -191,7 +192,7 @@ impl Builder {
                 None => {
                     let message = format!("a key must be a word, and this is {}", key.describe());
                     let help = "put texts that begin with `{`, `[` or `?` in quotes";
-                    self.note(Code::YamlKey, at, message, Some(help), None);
+                    self.note(ProblemKind::Key, at, message, Some(help), None);
                 }
             }
         }
@@ -201,7 +202,7 @@ impl Builder {
         self.unquoted.push(span.line);
         let help = format!("put all of it in quotes: \"{}\"", untrusted::line(text, MOST_SHOWN));
         let message = "a text that begins with `{{` must be in quotes".to_owned();
-        self.note(Code::YamlKey, span, message, Some(&help), None);
+        self.note(ProblemKind::Key, span, message, Some(&help), None);
     }
 
     /// The entries that `<<: value` brings.
@@ -212,7 +213,7 @@ impl Builder {
             _ => {
                 let message = format!("`<<` takes the map of an alias, and this is {}", value.describe());
                 self.note(
-                    Code::YamlKey,
+                    ProblemKind::Key,
                     at,
                     message,
                     Some("write `<<: *NAME` for a map with the anchor `&NAME`"),
@@ -231,7 +232,7 @@ impl Builder {
             if let Some(first) = lines.get(&entry.key) {
                 let message =
                     format!("the key `{}` stands here a second time; the first is on line {first}", entry.key);
-                self.note(Code::DuplicateKey, entry.key_span, message, None, Some(&entry.key));
+                self.note(ProblemKind::DuplicateKey, entry.key_span, message, None, Some(&entry.key));
             } else {
                 lines.insert(entry.key.clone(), entry.key_span.line);
                 kept.push(entry);
@@ -241,24 +242,28 @@ impl Builder {
         kept
     }
 
-    fn note(&mut self, code: Code, span: Span, message: String, help: Option<&str>, key: Option<&str>) {
+    fn note(&mut self, kind: ProblemKind, span: Span, message: String, help: Option<&str>, key: Option<&str>) {
         let path = key.map_or_else(|| self.path.clone(), |key| self.path.key(key));
-        self.findings.push(Diagnostic { path, help: help.map(ToOwned::to_owned), ..finding(code, span, message) });
+        self.findings.push(Problem { path, help: help.map(ToOwned::to_owned), ..finding(kind, span, message) });
     }
 
     fn charge(&mut self, span: Span, size: Size) -> Step<()> {
         self.values += size.values;
         self.keys += size.keys;
         if size.depth > self.limits.depth {
-            return Err(finding(Code::YamlTooDeep, span, format!("values nest more than {} deep", self.limits.depth)));
+            return Err(finding(
+                ProblemKind::TooDeep,
+                span,
+                format!("values nest more than {} deep", self.limits.depth),
+            ));
         }
         if self.values > self.limits.values {
             let message = format!("there are more than {} values, aliases expanded", self.limits.values);
-            return Err(finding(Code::YamlTooMany, span, message));
+            return Err(finding(ProblemKind::TooMany, span, message));
         }
         if self.keys > self.limits.keys {
             return Err(finding(
-                Code::YamlTooMany,
+                ProblemKind::TooMany,
                 span,
                 format!("there are more than {} keys, aliases expanded", self.limits.keys),
             ));
@@ -276,9 +281,9 @@ fn next<'input>(parser: &mut Events<'input>) -> Step<(Event<'input>, Span)> {
 }
 
 /// What the scanner says, and what its author most likely did.
-fn syntax(info: &str, span: Span) -> Diagnostic {
+fn syntax(info: &str, span: Span) -> Problem {
     if info.contains("recursion limit") {
-        return finding(Code::YamlTooDeep, span, "values nest too deep");
+        return finding(ProblemKind::TooDeep, span, "values nest too deep");
     }
     let hints = [
         ("unknown anchor", "put a text that begins with `*` in quotes"),
@@ -291,7 +296,7 @@ fn syntax(info: &str, span: Span) -> Diagnostic {
         ("end of stream", "look for a quote or bracket that was not closed"),
     ];
     let help = hints.into_iter().find(|(words, _)| info.contains(words)).map(|(_, hint)| hint.to_owned());
-    Diagnostic { help, ..finding(Code::YamlSyntax, span, info) }
+    Problem { help, ..finding(ProblemKind::Syntax, span, info) }
 }
 
 /// What was meant by a map whose only key is a map with only one word: a template that is not in quotes.
@@ -317,8 +322,8 @@ fn up_to(start: Span, end: Span) -> Span {
     Span { end: end.start.max(start.end), ..start }
 }
 
-fn finding(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-    Diagnostic { code, message: message.into(), help: None, path: Path::default(), span }
+fn finding(kind: ProblemKind, span: Span, message: impl Into<String>) -> Problem {
+    Problem { kind, message: message.into(), help: None, path: Path::default(), span }
 }
 
 fn is_string_tag(tag: &Tag) -> bool {

@@ -44,7 +44,8 @@ pub fn cut(text: &str, most: usize) -> String {
 }
 
 /// Control characters, characters that change direction or are invisible, and code points that no text may hold.
-pub(crate) fn is_unsafe(character: char) -> bool {
+#[must_use]
+pub fn is_unsafe(character: char) -> bool {
     let never_a_character = u32::from(character) & 0xfffe == 0xfffe || matches!(character, '\u{fdd0}'..='\u{fdef}');
     let invisible = matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}' | '\u{8e2}'

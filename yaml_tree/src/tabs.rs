@@ -1,15 +1,14 @@
 //! Where the tab is that YAML does not allow.
 
 use super::node::Span;
-use crate::spec::code::Code;
-use crate::spec::diagnostic::Diagnostic;
+use crate::problem::{Problem, ProblemKind};
 
 /// The finding at the tab itself, when it is about one: the scanner often names the text before it.
-pub(super) fn at_the_tab(finding: Diagnostic, text: &str) -> Diagnostic {
-    let is_about_a_tab = finding.code == Code::YamlSyntax
+pub(super) fn at_the_tab(finding: Problem, text: &str) -> Problem {
+    let is_about_a_tab = finding.kind == ProblemKind::Syntax
         && (finding.message.contains("found a tab") || finding.message.contains("tabs disallowed"));
     match first_tab(text, finding.span.line).filter(|_| is_about_a_tab) {
-        Some(span) => Diagnostic { message: "a tab stands where a line is indented".to_owned(), span, ..finding },
+        Some(span) => Problem { message: "a tab stands where a line is indented".to_owned(), span, ..finding },
         None => finding,
     }
 }

@@ -2,17 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::{Kind, Limits, Node, parse};
-use crate::spec::code::Code;
+use super::{Kind, Limits, Node, ProblemKind, parse};
 
 fn tree(text: &str) -> Node {
-    let (node, findings) = parse(text, Limits::default());
+    let (node, findings) = parse(text, "spec", Limits::default());
     assert!(findings.is_empty(), "{findings:?}");
     node.expect("a document")
 }
 
-fn codes(text: &str) -> Vec<Code> {
-    parse(text, Limits::default()).1.into_iter().map(|finding| finding.code).collect()
+fn kinds(text: &str) -> Vec<ProblemKind> {
+    parse(text, "spec", Limits::default()).1.into_iter().map(|finding| finding.kind).collect()
 }
 
 #[test]
@@ -52,19 +51,19 @@ fn merge_keys_bring_what_the_map_does_not_have() {
 
 #[test]
 fn every_duplicate_is_found() {
-    assert_eq!(codes("a: 1\na: 2\nb: {c: 1, c: 2, c: 3}\n"), [Code::DuplicateKey; 3]);
+    assert_eq!(kinds("a: 1\na: 2\nb: {c: 1, c: 2, c: 3}\n"), [ProblemKind::DuplicateKey; 3]);
 }
 
 #[test]
 fn structural_trouble_has_its_own_code() {
-    assert_eq!(codes("a: [1\n"), [Code::YamlSyntax]);
-    assert_eq!(codes("a: 1\n---\nb: 2\n"), [Code::YamlDocuments]);
-    assert_eq!(codes(""), [Code::YamlDocuments]);
-    assert_eq!(codes("# nothing\n"), [Code::YamlDocuments]);
-    assert_eq!(codes("a: !include x\n"), [Code::YamlTag]);
-    assert_eq!(codes("{[1]: 2}\n"), [Code::YamlKey]);
-    assert_eq!(codes("<<: 3\n"), [Code::YamlKey]);
-    assert_eq!(codes("a: &a [*a]\n"), [Code::YamlSyntax]);
+    assert_eq!(kinds("a: [1\n"), [ProblemKind::Syntax]);
+    assert_eq!(kinds("a: 1\n---\nb: 2\n"), [ProblemKind::Documents]);
+    assert_eq!(kinds(""), [ProblemKind::Documents]);
+    assert_eq!(kinds("# nothing\n"), [ProblemKind::Documents]);
+    assert_eq!(kinds("a: !include x\n"), [ProblemKind::Tag]);
+    assert_eq!(kinds("{[1]: 2}\n"), [ProblemKind::Key]);
+    assert_eq!(kinds("<<: 3\n"), [ProblemKind::Key]);
+    assert_eq!(kinds("a: &a [*a]\n"), [ProblemKind::Syntax]);
 }
 
 #[test]
@@ -75,8 +74,8 @@ fn a_tab_is_told_where_it_is() {
         ("a:\n  - x\n  \t- y\n", 3, 3),
         ("ü:\n  b: 'tab\tinside'\n  c: x\n\td: y\n", 4, 1),
     ] {
-        let findings = parse(text, Limits::default()).1;
-        assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::YamlSyntax], "{text:?}");
+        let findings = parse(text, "spec", Limits::default()).1;
+        assert_eq!(findings.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [ProblemKind::Syntax], "{text:?}");
         assert_eq!((findings[0].span.line, findings[0].span.column), (line, column), "{text:?}: {findings:?}");
     }
 }
@@ -84,33 +83,33 @@ fn a_tab_is_told_where_it_is() {
 #[test]
 fn a_template_without_quotes_is_one_finding_and_is_read_as_what_was_meant() {
     for text in ["a: {{ params.x }}\n", "a: {{params.x}}\n", "[{a: {{ params.x }}}, b]\n", "{{ params.x }}: b\n"] {
-        assert_eq!(codes(text), [Code::YamlKey], "{text:?}");
+        assert_eq!(kinds(text), [ProblemKind::Key], "{text:?}");
     }
-    assert_eq!(codes("a: {{ params.x }} and more\nb: 1\n"), [Code::YamlKey], "what follows is not another one");
-    let (root, findings) = parse("a: {{ params.x | upper }}\n", Limits::default());
+    assert_eq!(kinds("a: {{ params.x }} and more\nb: 1\n"), [ProblemKind::Key], "what follows is not another one");
+    let (root, findings) = parse("a: {{ params.x | upper }}\n", "spec", Limits::default());
     assert_eq!(findings[0].help.as_deref(), Some("put all of it in quotes: \"{{ params.x | upper }}\""));
     let meant = root.expect("a tree").get("a").expect("a").canonical();
     assert_eq!(meant, serde_json::json!("{{ params.x | upper }}"));
-    assert_eq!(codes("a: {{b: 1}: 2}\n"), [Code::YamlKey]);
-    assert_eq!(codes("a: { {b}: 2}\n"), [Code::YamlKey]);
+    assert_eq!(kinds("a: {{b: 1}: 2}\n"), [ProblemKind::Key]);
+    assert_eq!(kinds("a: { {b}: 2}\n"), [ProblemKind::Key]);
 }
 
 #[test]
 fn hostile_texts_are_refused_in_bounded_time() {
-    assert_eq!(codes(&"[".repeat(100)), [Code::YamlTooDeep]);
+    assert_eq!(kinds(&"[".repeat(100)), [ProblemKind::TooDeep]);
     // The scanner has a bound of its own, far above ours.
-    assert_eq!(codes(&"[".repeat(100_000)).len(), 1);
+    assert_eq!(kinds(&"[".repeat(100_000)).len(), 1);
     let nested_anchors: String = (0..60).map(|level| format!("&a{level} [")).chain(["x, ".repeat(200_000)]).collect();
-    assert_eq!(codes(&nested_anchors).len(), 1);
+    assert_eq!(kinds(&nested_anchors).len(), 1);
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
         let previous = format!("*a{}", level - 1);
         laughs.push_str(&format!("a{level}: &a{level} [{}]\n", vec![previous; 9].join(", ")));
     }
-    assert_eq!(codes(&laughs), [Code::YamlTooMany]);
-    assert_eq!(codes(&"a".repeat(1024 * 1024 + 1)), [Code::YamlTooLarge]);
+    assert_eq!(kinds(&laughs), [ProblemKind::TooMany]);
+    assert_eq!(kinds(&"a".repeat(1024 * 1024 + 1)), [ProblemKind::TooLarge]);
     let keys: String = (0..100_001).map(|key| format!("{key}:\n")).collect();
-    assert_eq!(codes(&keys), [Code::YamlTooMany]);
+    assert_eq!(kinds(&keys), [ProblemKind::TooMany]);
 }
 
 /// JSON values whose scalars are read alike by everybody.
@@ -139,11 +138,11 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in "[\\PC\\n\\t ]{0,200}") {
-        let _ = parse(&text, Limits::default());
+        let _ = parse(&text, "spec", Limits::default());
     }
 
     #[test]
     fn no_yaml_like_text_panics(text in "([ \\n]|- |: |[a-c]|[&*]a|[\\[\\]{},|>'\"#!?~%]|<<){0,60}") {
-        let _ = parse(&text, Limits::default());
+        let _ = parse(&text, "spec", Limits::default());
     }
 }

@@ -1,8 +1,8 @@
-//! Where in a spec something stands: `invariants.email_sent.check.assertions[1].field`.
+//! The place of a value in a document: `invariants.email_sent.check.assertions[1].field`.
 
 use std::fmt;
 
-/// A way from the root of a spec to one of its values.
+/// A way from the root of a document to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<Segment>);
 
@@ -47,11 +47,13 @@ impl Path {
         }
     }
 
-    pub(crate) fn push(&mut self, segment: Segment) {
+    /// Goes one step further.
+    pub fn push(&mut self, segment: Segment) {
         self.0.push(segment);
     }
 
-    pub(crate) fn pop(&mut self) {
+    /// Takes the last step back.
+    pub fn pop(&mut self) {
         self.0.pop();
     }
 }
