@@ -5,6 +5,7 @@
 //! read from it. Beside it stands what every reader needs to speak about such a text: [`number`]s as they were written,
 //! [`path`]s, the [`nearest`] known word, and untrusted text made safe to show ([`untrusted`]).
 
+pub mod hex;
 pub mod nearest;
 mod node;
 pub mod number;

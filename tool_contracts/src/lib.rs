@@ -1,0 +1,44 @@
+//! Rules over an agent's tool calls, pure: no clock, no I/O, no chance, and one mutation.
+//!
+//! [`compile`] reads the files of a set, or returns everything that is wrong with them. [`precheck`], [`narrow`] and
+//! [`decide`] look at a [`SessionState`] and change nothing; [`apply`] is the only thing that does, one [`Event`] after
+//! the other. The same functions judge a recorded trace afterwards and govern a live session.
+//!
+//! Two principles settle almost every question. Inside a batch restrictions accumulate and permissions do not. And a
+//! call that may or may not have happened counts against later calls, never for them.
+
+mod apply;
+mod call;
+pub mod canonical;
+pub mod code;
+mod compile;
+mod correlate;
+mod decide;
+mod diagnostic;
+mod finding;
+pub mod golden;
+mod invariant;
+pub mod json_path;
+mod narrow;
+pub mod options;
+mod precheck;
+mod provider;
+mod read;
+mod state;
+mod step;
+pub mod value;
+
+pub use apply::{Event, StepCall, apply};
+pub use call::{Batch, Call, Exchange, Outcome, Provenance};
+pub use code::{Class, Code};
+pub use compile::workflow::{CompiledWorkflow, compile_workflow};
+pub use compile::{CompileError, Compiled, RawFile, RawSet, compile};
+pub use correlate::{Correlator, Pairing};
+pub use decide::per_tool::response_format::response_codes;
+pub use decide::{Decision, HoldSpec, Layer, Reason, Verdict, decide, decide_without_approval};
+pub use diagnostic::{Diagnostic, Place};
+pub use finding::Finding;
+pub use narrow::{Removed, narrow};
+pub use precheck::{ModelRequest, Precheck, precheck};
+pub use state::{SessionState, Status};
+pub use step::{judge_step, release_step};
