@@ -52,7 +52,9 @@ impl Correlator {
     pub fn execute(&mut self, tool: &str, arguments: &Json, id: Option<&str>) -> Pairing {
         let arguments = canonical(arguments);
         let open = |wanted: &dyn Fn(&Proposal) -> bool| {
-            self.proposals.iter().position(|one| !one.is_executed && !one.is_reported && one.tool == tool && wanted(one))
+            self.proposals
+                .iter()
+                .position(|one| !one.is_executed && !one.is_reported && one.tool == tool && wanted(one))
         };
         let found = id
             .and_then(|id| open(&|one| one.id == id))

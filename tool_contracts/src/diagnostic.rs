@@ -50,7 +50,15 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { file, span, .. } = &self.place;
-        write!(formatter, "{file}:{}:{}: {} {}: {}", span.line, span.column, self.class().name(), self.code, self.message)?;
+        write!(
+            formatter,
+            "{file}:{}:{}: {} {}: {}",
+            span.line,
+            span.column,
+            self.class().name(),
+            self.code,
+            self.message
+        )?;
         self.help.iter().try_for_each(|help| write!(formatter, "; {help}"))
     }
 }

@@ -95,7 +95,11 @@ pub fn classify(set: &Compiled, tool: &str, fixture: &Json) -> GoldenClass {
     let keeps_output = contract.is_none_or(|contract| {
         contract.output_invariants.iter().all(|invariant| invariant.holds(response, &set.run.env))
     });
-    if keeps_output && arguments.iter().flatten().all(is_right) { GoldenClass::Ok } else { GoldenClass::SchemaViolation }
+    if keeps_output && arguments.iter().flatten().all(is_right) {
+        GoldenClass::Ok
+    } else {
+        GoldenClass::SchemaViolation
+    }
 }
 
 fn keeps(set: &Compiled, tool: &Tool, arguments: &Json) -> bool {

@@ -176,7 +176,9 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused() {
-        for text in ["x.y", "", "$x", "$.", "$..a", "$.a[", "$[1:2]", "$[?(@.a)]", "$['a", "$[-1]", "$[01]", "$.a-b", "$.*"] {
+        for text in
+            ["x.y", "", "$x", "$.", "$..a", "$.a[", "$[1:2]", "$[?(@.a)]", "$['a", "$[-1]", "$[01]", "$.a-b", "$.*"]
+        {
             assert!(JsonPath::parse(text).is_err(), "{text}");
         }
     }

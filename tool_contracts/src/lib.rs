@@ -24,9 +24,12 @@ pub mod options;
 mod precheck;
 mod provider;
 mod read;
+mod retries;
 mod state;
 mod step;
 pub mod value;
+mod vectors;
+mod workflow;
 
 pub use apply::{Event, StepCall, apply};
 pub use call::{Batch, Call, Exchange, Outcome, Provenance};
@@ -39,6 +42,13 @@ pub use decide::{Decision, HoldSpec, Layer, Reason, Verdict, decide, decide_with
 pub use diagnostic::{Diagnostic, Place};
 pub use finding::Finding;
 pub use narrow::{Removed, narrow};
+pub use options::CompileOptions;
 pub use precheck::{ModelRequest, Precheck, precheck};
+pub use retries::{TimedCall, retry_findings};
 pub use state::{SessionState, Status};
 pub use step::{judge_step, release_step};
+pub use vectors::{VectorError, VectorResult, run_vectors};
+pub use workflow::{
+    Interval, KillActor, KillScope, WorkflowCall, WorkflowDecision, WorkflowEvent, WorkflowState, inherit_labels,
+    overlaps, wf_apply, wf_decide,
+};

@@ -157,10 +157,14 @@ mod tests {
     fn terms_match_values_fields_and_models() {
         let body = json!({"model": "gpt-4o-mini", "parallel_tool_calls": false, "thinking": {"type": "enabled"},
             "tool_choice": {"type": "any"}, "stream": false, "tools": []});
-        for pattern in ["tool_choice.type=any + thinking", "parallel_tool_calls=false + gpt-4o-mini", "gpt-4*", "gpt-4o-m?ni"] {
+        for pattern in
+            ["tool_choice.type=any + thinking", "parallel_tool_calls=false + gpt-4o-mini", "gpt-4*", "gpt-4o-m?ni"]
+        {
             assert!(matches(pattern, &body), "{pattern}");
         }
-        for pattern in ["stream", "tools", "gpt-4o", "tool_choice.type=auto", "tool_choice.kind=any", "gpt-4o-mini + stream"] {
+        for pattern in
+            ["stream", "tools", "gpt-4o", "tool_choice.type=auto", "tool_choice.kind=any", "gpt-4o-mini + stream"]
+        {
             assert!(!matches(pattern, &body), "{pattern}");
         }
         assert!(!matches("thinking", &json!({"thinking": {"type": "disabled"}})));

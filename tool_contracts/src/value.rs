@@ -84,7 +84,8 @@ impl Num {
     /// Whether this is at most `other`, or above it by no more than rounding explains.
     #[must_use]
     pub fn at_most_nearly(self, other: Self) -> bool {
-        self.at_most(other) || !(self.is_int() && other.is_int()) && self.as_f64() <= other.as_f64() + slack(other.as_f64())
+        self.at_most(other)
+            || !(self.is_int() && other.is_int()) && self.as_f64() <= other.as_f64() + slack(other.as_f64())
     }
 
     /// The number with the other sign.
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn rounding_is_forgiven_for_floats_and_never_for_integers() {
-        let at_most = |left, right| Num::of(&left).expect("a number").at_most_nearly(Num::of(&right).expect("a number"));
+        let at_most =
+            |left, right| Num::of(&left).expect("a number").at_most_nearly(Num::of(&right).expect("a number"));
         assert!(at_most(json!(0.1 + 0.2), json!(0.3)));
         assert!(!at_most(json!(3_000_000_001_i64), json!(3_000_000_000_i64)));
         assert!(!at_most(json!(0.301), json!(0.3)));

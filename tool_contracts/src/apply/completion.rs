@@ -138,7 +138,13 @@ fn advance_phase(set: &Compiled, state: &mut SessionState, tool: &Tool) {
 }
 
 /// Counts an error, unless the contract expects it.
-fn count_error(set: &Compiled, state: &mut SessionState, id: &str, open: &OpenCall, outcome: &Outcome) -> Option<Finding> {
+fn count_error(
+    set: &Compiled,
+    state: &mut SessionState,
+    id: &str,
+    open: &OpenCall,
+    outcome: &Outcome,
+) -> Option<Finding> {
     let Outcome::Error(error) = outcome else { return None };
     let allowed = set.tools.get(&open.tool).map_or(&[][..], |tool| tool.allowed_errors.as_slice());
     if allowed.iter().any(|one| one.covers(error)) {

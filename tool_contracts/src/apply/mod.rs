@@ -129,7 +129,12 @@ fn pin_schema(set: &Compiled, state: &mut SessionState, tool: &str, schema: &Jso
     let seen = hash(schema);
     match state.schemas.get(tool) {
         Some(pinned) if pinned.hash == seen => Vec::new(),
-        Some(_) => vec![Finding::of_call(Code::ToolSchemaChanged, tool, "", "the schema differs from the first one that was seen")],
+        Some(_) => vec![Finding::of_call(
+            Code::ToolSchemaChanged,
+            tool,
+            "",
+            "the schema differs from the first one that was seen",
+        )],
         None => {
             let contract = set.tools.get(tool);
             let derived = contract.map(|tool| schema::derive(tool, &set.session, schema)).unwrap_or_default();

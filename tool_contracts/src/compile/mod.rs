@@ -110,8 +110,7 @@ pub(crate) fn compile_sources(
     };
     let needed = needed::needed_values(&tools);
     let hash = hash(&normalise::normalise(sources));
-    let compiled =
-        Compiled { hash, run: options.run.clone(), principal, tools, session, binders, derived, needed };
+    let compiled = Compiled { hash, run: options.run.clone(), principal, tools, session, binders, derived, needed };
     graph::check(&compiled, &mut reader);
     finish(compiled, reader)
 }
@@ -147,8 +146,7 @@ fn stem(name: &str) -> &str {
 fn parse(file: &RawFile, reader: &mut Reader) -> Option<Source> {
     let (root, problems) = yaml_tree::parse(&file.text, "contract", Limits::default());
     for problem in problems {
-        let code =
-            if problem.kind == ProblemKind::DuplicateKey { Code::DuplicateKey } else { Code::InvalidYaml };
+        let code = if problem.kind == ProblemKind::DuplicateKey { Code::DuplicateKey } else { Code::InvalidYaml };
         let place = Place { file: file.name.clone(), path: problem.path, span: problem.span };
         reader.diagnostics.report(code, &place, problem.message).help(problem.help);
     }

@@ -65,7 +65,11 @@ impl Reason {
     /// The reason in one sentence, with the rule that it comes from.
     #[must_use]
     pub fn explain(&self) -> String {
-        let author = if self.message == self.sentence { String::new() } else { format!(" ({})", untrusted::line(&self.message, 200)) };
+        let author = if self.message == self.sentence {
+            String::new()
+        } else {
+            format!(" ({})", untrusted::line(&self.message, 200))
+        };
         format!("{}{author} [{}]", self.sentence, self.rule)
     }
 }

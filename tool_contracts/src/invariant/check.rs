@@ -122,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_missing_path_fails_everything_but_its_absence() {
-        for invariant in ["equals: 1", "type: string", "contains: a", "one_of: [1]", "gte: 1", "length_lte: 9", "exists: true"] {
+        for invariant in
+            ["equals: 1", "type: string", "contains: a", "one_of: [1]", "gte: 1", "length_lte: 9", "exists: true"]
+        {
             assert!(!holds(&format!("{{path: $.a, {invariant}}}"), &json!({})), "{invariant}");
         }
         assert!(holds("{path: $.a, exists: false}", &json!({})));
@@ -151,6 +153,8 @@ mod tests {
         assert!(holds("{path: $, length_gte: 2, length_lte: 2}", &json!("éé")));
         assert!(holds("{path: $, length_gte: 1}", &json!({"a": 1})) && !holds("{path: $, length_gte: 0}", &json!(1)));
         assert!(holds("{path: $, contains: {a: 1}}", &json!([{"a": 1.0}])));
-        assert!(holds("{path: $, equals_env: REGION}", &json!("eu")) && !holds("{path: $, equals_env: NONE}", &json!("eu")));
+        assert!(
+            holds("{path: $, equals_env: REGION}", &json!("eu")) && !holds("{path: $, equals_env: NONE}", &json!("eu"))
+        );
     }
 }

@@ -5,7 +5,7 @@
 mod check;
 mod read;
 
-pub(crate) use check::{Checked, Failure};
+pub(crate) use check::Failure;
 pub(crate) use read::Context;
 use regex::Regex;
 use serde_json::Value as Json;

@@ -194,9 +194,17 @@ fn check_ranges(at: &At<'_>, operators: &[Operator], reader: &mut Reader) {
     let least = number(|operator| if let Operator::AtLeast(number) = operator { Some(*number) } else { None });
     let most = number(|operator| if let Operator::AtMost(number) = operator { Some(*number) } else { None });
     let shortest =
-        number(|operator| if let Operator::LengthAtLeast(length) = operator { Some(Num::Int((*length).into())) } else { None });
+        number(
+            |operator| {
+                if let Operator::LengthAtLeast(length) = operator { Some(Num::Int((*length).into())) } else { None }
+            },
+        );
     let longest =
-        number(|operator| if let Operator::LengthAtMost(length) = operator { Some(Num::Int((*length).into())) } else { None });
+        number(
+            |operator| {
+                if let Operator::LengthAtMost(length) = operator { Some(Num::Int((*length).into())) } else { None }
+            },
+        );
     for (low, high) in [(least, most), (shortest, longest)] {
         if let (Some(low), Some(high)) = (low, high)
             && !low.at_most(high)

@@ -80,7 +80,16 @@ impl Checkpoint {
         let context = reader.items(at, "context", read_context);
         let when = read_when(at, is_all, reader)?;
         let name = rule.clone();
-        Some(Self { name, tool, when, side_effect, timeout_seconds: timeout_seconds?, allows_on_timeout, context, rule })
+        Some(Self {
+            name,
+            tool,
+            when,
+            side_effect,
+            timeout_seconds: timeout_seconds?,
+            allows_on_timeout,
+            context,
+            rule,
+        })
     }
 }
 

@@ -216,7 +216,13 @@ impl Reader {
     /// A path into JSON.
     pub(crate) fn path(&mut self, at: &At<'_>) -> Option<JsonPath> {
         let parsed = JsonPath::parse(at.node.scalar().unwrap_or_default());
-        parsed.inspect_err(|problem| drop(self.report(Code::InvalidPath, at, problem.to_string()))).ok()
+        match parsed {
+            Ok(path) => Some(path),
+            Err(problem) => {
+                self.report(Code::InvalidPath, at, problem.to_string());
+                None
+            }
+        }
     }
 
     /// The path under a required key.

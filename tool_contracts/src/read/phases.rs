@@ -127,7 +127,9 @@ impl Phases {
         for (from, targets) in at.entries() {
             self.check_name(&from, reader);
             let targets: Vec<_> = reader.list(&targets).iter().filter_map(|target| reader.named(target)).collect();
-            targets.iter().for_each(|target| drop(self.check_name(target, reader)));
+            for target in &targets {
+                self.check_name(target, reader);
+            }
             self.transitions.insert(from.name, targets);
         }
     }

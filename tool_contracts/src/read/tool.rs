@@ -296,7 +296,8 @@ fn check_lints(tool: &Tool, at: &At<'_>, reader: &mut Reader) {
         let help = "use `local_transaction` (its result can be seen) or `unverifiable`".to_owned();
         reader.report(Code::AckOnlyOnHighRisk, &class_at, message).help(Some(help)).about(&tool.name);
     }
-    if tool.evidence_class == EvidenceClass::Unverifiable && tool.commit_requirement == CommitRequirement::Acknowledged {
+    if tool.evidence_class == EvidenceClass::Unverifiable && tool.commit_requirement == CommitRequirement::Acknowledged
+    {
         let message = "an unverifiable tool cannot acknowledge; its calls commit at dispatch";
         reader.report(Code::UnverifiableAcknowledged, &class_at, message).about(&tool.name);
     }

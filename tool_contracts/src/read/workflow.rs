@@ -233,11 +233,7 @@ fn read_close(at: &At<'_>, reader: &mut Reader) -> ClosePolicy {
 }
 
 /// Reports shared resources that no role's session declares.
-pub(crate) fn check_aliases(
-    workflow: &Workflow,
-    declared: &BTreeMap<String, impl Sized>,
-    reader: &mut Reader,
-) {
+pub(crate) fn check_aliases(workflow: &Workflow, declared: &BTreeMap<String, impl Sized>, reader: &mut Reader) {
     for (alias, _) in workflow.shared_resources.iter().filter(|(alias, _)| !declared.contains_key(&alias.name)) {
         let help = yaml_tree::nearest::did_you_mean(&alias.name, declared.keys().map(String::as_str));
         let message = format!("no role's session declares a resource `{}`", alias.name);

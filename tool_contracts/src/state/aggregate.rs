@@ -133,9 +133,8 @@ impl Bounds {
 
 /// The bounds that apply: the first conditional ones that hold replace what they name.
 pub(crate) fn bounds(aggregate: &Aggregate, bindings: &BTreeMap<String, (Json, String)>) -> Bounds {
-    let first = aggregate.when.iter().find(|when| {
-        bindings.get(&when.binding.name).is_some_and(|(value, _)| when.holds(value))
-    });
+    let first =
+        aggregate.when.iter().find(|when| bindings.get(&when.binding.name).is_some_and(|(value, _)| when.holds(value)));
     match first {
         Some(when) => {
             Bounds { gte: when.then.gte.or(aggregate.bounds.gte), lte: when.then.lte.or(aggregate.bounds.lte) }

@@ -27,8 +27,7 @@ fn need(graph: &Graph<'_>, name: &str) -> Option<String> {
     if let Some(other) = reader {
         return Some(format!("`{}` reads what it binds", other.name));
     }
-    let envelope = set.session.envelopes.iter().find(|envelope| {
-        envelope.references().any(|(_, stage)| stage.tool.name == name)
-    });
+    let envelope =
+        set.session.envelopes.iter().find(|envelope| envelope.references().any(|(_, stage)| stage.tool.name == name));
     envelope.map(|envelope| format!("the envelope `{}` needs its value", envelope.name.name))
 }

@@ -16,7 +16,8 @@ pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {
 
 fn is_performed(graph: &Graph<'_>, from: &str, to: &str) -> bool {
     graph.set.tools.values().filter_map(|tool| tool.transitions.as_ref()).any(|transitions| {
-        let is_valid = transitions.valid_in_phases.as_ref().is_none_or(|valid| valid.iter().any(|one| one.name == from));
+        let is_valid =
+            transitions.valid_in_phases.as_ref().is_none_or(|valid| valid.iter().any(|one| one.name == from));
         is_valid && transitions.advances_to.as_ref().is_some_and(|target| target.name == to)
     })
 }

@@ -10,7 +10,6 @@ pub(crate) fn judge(context: &Context<'_>) -> Option<Reason> {
     if arguments.is_object() {
         return None;
     }
-    let sentence =
-        format!("the arguments of {} are not a JSON object: {}", name(&context.call.tool), shown(arguments));
+    let sentence = format!("the arguments of {} are not a JSON object: {}", name(&context.call.tool), shown(arguments));
     Some(Reason::new(Code::MalformedArguments, "arguments", sentence))
 }

@@ -19,7 +19,8 @@ pub(crate) fn denied(set: &Compiled, tool: &str) -> Option<Reason> {
         let sentence = format!("{words} {}", name(tool));
         Some(Reason::new(Code::PolicyDenied, rule, sentence))
     };
-    let matches = |rule: &PrincipalRule| rule.principal.holds(set.principal.as_ref().unwrap_or(&Json::Null), &set.run.env);
+    let matches =
+        |rule: &PrincipalRule| rule.principal.holds(set.principal.as_ref().unwrap_or(&Json::Null), &set.run.env);
     let policy = &set.session.policy;
     let of_tool = set.tools.get(tool).map(|tool| &tool.policy);
     let deny = |rule: &&PrincipalRule| matches(rule);

@@ -25,7 +25,8 @@ fn problem(context: &Context<'_>, invariant: &Invariant, reference: &Reference) 
     let slot = &reference.slot;
     let Some((bound, by)) = context.state.bindings.get(slot) else {
         let binder = context.set.binders.get(slot).map_or("", String::as_str);
-        let sentence = format!("`{}` must be the value of `{slot}`, which no call of `{binder}` has bound yet", invariant.path);
+        let sentence =
+            format!("`{}` must be the value of `{slot}`, which no call of `{binder}` has bound yet", invariant.path);
         return Some(Reason::new(Code::RefUnbound, invariant.rule.clone(), sentence).at(invariant.path.text()));
     };
     let wrong = nodes.iter().find(|node| !is_equal(node, bound, reference.tolerance)).copied();

@@ -24,7 +24,8 @@ pub struct HoldSpec {
 /// The hold of a call, when some checkpoint asks for one.
 pub(crate) fn triggered(context: &Context<'_>) -> Option<(HoldSpec, Vec<Reason>)> {
     let own = context.tool.and_then(|tool| tool.checkpoint.as_ref());
-    let of_session = context.set.session.checkpoints.iter().filter(|checkpoint| checkpoint.is_about(&context.call.tool));
+    let of_session =
+        context.set.session.checkpoints.iter().filter(|checkpoint| checkpoint.is_about(&context.call.tool));
     let held: Vec<&Checkpoint> = own.into_iter().chain(of_session).filter(|one| is_met(one, context)).collect();
     let timeout_seconds = held.iter().map(|checkpoint| checkpoint.timeout_seconds).min()?;
     let arguments = &context.call.arguments;

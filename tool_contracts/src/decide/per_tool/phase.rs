@@ -15,15 +15,21 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     let (Some(current), Some(transitions)) = (&context.state.phase, &tool.transitions) else { return };
     let Some(target) = transitions.advances_to.as_ref().filter(|target| target.name != *current) else { return };
     if !context.set.session.phases.leads(current, &target.name) {
-        let sentence = format!("`{}` would go from `{current}` to `{}`, and there is no such transition", tool.name, target.name);
-        reasons.push(Reason::new(Code::IllegalTransition, "transitions/advances_to", sentence).found("phase", current.as_str()));
+        let sentence =
+            format!("`{}` would go from `{current}` to `{}`, and there is no such transition", tool.name, target.name);
+        reasons.push(
+            Reason::new(Code::IllegalTransition, "transitions/advances_to", sentence).found("phase", current.as_str()),
+        );
         return;
     }
     let is_other = |to: &&str| *to != current && *to != target.name;
     let advances = context.batch.accepted.iter().filter_map(|call| advance(context, &call.tool));
     if let Some(other) = advances.clone().find(is_other) {
         let sentence = format!("`{}` would go to `{}`, and a call before it goes to `{other}`", tool.name, target.name);
-        reasons.push(Reason::new(Code::AmbiguousPhaseTransition, "transitions/advances_to", sentence).found("phase", current.as_str()));
+        reasons.push(
+            Reason::new(Code::AmbiguousPhaseTransition, "transitions/advances_to", sentence)
+                .found("phase", current.as_str()),
+        );
     }
 }
 

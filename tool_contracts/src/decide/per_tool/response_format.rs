@@ -23,7 +23,10 @@ fn problem(format: &ResponseFormat, response: &Json) -> Option<String> {
     if let Some(wanted) = &format.finish_reason
         && finish.and_then(Json::as_str).map(normalise) != Some(wanted.as_str())
     {
-        return Some(format!("the response must finish with `{wanted}`, and finished with {}", shown_or_missing(finish)));
+        return Some(format!(
+            "the response must finish with `{wanted}`, and finished with {}",
+            shown_or_missing(finish)
+        ));
     }
     let text = response.get("content").map(text_of).unwrap_or_default();
     if format.content_empty && !text.trim().is_empty() {

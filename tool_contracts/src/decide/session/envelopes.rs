@@ -39,7 +39,8 @@ fn problem(context: &Context<'_>, envelope: &Envelope, state: &EnvelopeState, st
     let numbers: Vec<_> = values.iter().filter_map(|value| Num::of(value)).collect();
     if values.is_empty() || numbers.len() < values.len() {
         let found = values.into_iter().find(|value| Num::of(value).is_none());
-        let sentence = format!("{} must give the number `{}`, and it is {}", name(tool), stage.path, shown_or_missing(found));
+        let sentence =
+            format!("{} must give the number `{}`, and it is {}", name(tool), stage.path, shown_or_missing(found));
         return reason(Code::EnvelopeInputInvalid, sentence);
     }
     let in_batch = context.batch.accepted.iter().filter_map(|call| last_value(envelope, &call.tool, &call.arguments));
