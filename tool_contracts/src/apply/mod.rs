@@ -50,6 +50,13 @@ pub enum Event {
         /// Who says so.
         provenance: Provenance,
     },
+    /// A call was executed with other arguments than those proposed; they are the truth.
+    ArgumentsExecuted {
+        /// Its id.
+        call: String,
+        /// The executed arguments.
+        arguments: Json,
+    },
     /// A call passed without being judged, because our own evaluation failed.
     CallUnguarded,
     /// A model's answer was paid for, in millionths of a dollar.
@@ -91,6 +98,7 @@ pub fn apply(set: &Compiled, state: &mut SessionState, event: &Event) -> Vec<Fin
         Event::CallCompleted { call, outcome, provenance } => {
             return completion::apply(set, state, call, outcome, *provenance);
         }
+        Event::ArgumentsExecuted { call, arguments } => step::replace_arguments(set, state, call, arguments),
         Event::CallUnguarded => count_unguarded(set, state),
         Event::CostAdded(micros) => state.cost_micros = state.cost_micros.saturating_add(*micros),
         Event::LabelAdded { label, origin } => {

@@ -1,5 +1,7 @@
 //! A step: attempts, budgets, reservations and the breaker for blocks.
 
+use serde_json::Value as Json;
+
 use super::StepCall;
 use crate::compile::Compiled;
 use crate::decide::Verdict;
@@ -42,15 +44,28 @@ fn remember_attempts(set: &Compiled, state: &mut SessionState, calls: &[StepCall
     }
 }
 
+/// Replaces the arguments of a call in flight, and what it reserves.
+pub(super) fn replace_arguments(set: &Compiled, state: &mut SessionState, id: &str, arguments: &Json) {
+    let Some(open) = state.open.get_mut(id) else { return };
+    open.arguments = arguments.clone();
+    let tool = open.tool.clone();
+    reserve(set, state, id, &tool, arguments);
+}
+
+fn reserve(set: &Compiled, state: &mut SessionState, id: &str, tool: &str, arguments: &Json) {
+    for (aggregate, kept) in set.session.aggregates.iter().zip(&mut state.aggregates) {
+        kept.release(id);
+        if let Ok(Some(contribution)) = Contribution::of(aggregate, tool, arguments) {
+            kept.reserve(id, contribution);
+        }
+    }
+}
+
 fn release(set: &Compiled, state: &mut SessionState, released: &StepCall) {
     let call = &released.call;
     state.released_calls += 1;
     *state.per_tool.entry(call.tool.clone()).or_default() += 1;
-    for (aggregate, kept) in set.session.aggregates.iter().zip(&mut state.aggregates) {
-        if let Ok(Some(contribution)) = Contribution::of(aggregate, &call.tool, &call.arguments) {
-            kept.reserve(&call.id, contribution);
-        }
-    }
+    reserve(set, state, &call.id, &call.tool, &call.arguments);
     let open = OpenCall { tool: call.tool.clone(), arguments: call.arguments.clone(), step: state.attempt_steps };
     state.open.insert(call.id.clone(), open);
 }
