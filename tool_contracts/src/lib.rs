@@ -26,6 +26,8 @@ mod picture;
 mod precheck;
 mod provider;
 mod read;
+pub mod record;
+pub mod redaction;
 mod retries;
 mod state;
 mod step;
