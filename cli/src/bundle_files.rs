@@ -39,6 +39,7 @@ pub(crate) enum BundleFilesError {
 /// The names and sizes of the files in a spec's folder.
 pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
     let mut files = Vec::new();
+    let mut texts = Vec::new();
     for entry in entries(folder) {
         let entry = entry.map_err(BundleFilesError::Folder)?;
         let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
@@ -55,7 +56,13 @@ pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
         }
         if kind.is_file() {
             match entry.metadata() {
-                Ok(metadata) => files.push((name, metadata.len())),
+                Ok(metadata) => {
+                    if Bundle::may_be_read(&name, metadata.len()) {
+                        // What cannot be read as text is no contract; the file itself is in the bundle all the same.
+                        texts.extend(fs::read_to_string(path).ok().map(|text| (name.clone(), text)));
+                    }
+                    files.push((name, metadata.len()));
+                }
                 Err(cause) => return Err(BundleFilesError::File { name, cause }),
             }
         }
@@ -63,7 +70,7 @@ pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
             break;
         }
     }
-    Ok(Bundle::new(files)?)
+    Ok(Bundle::new(files)?.with_texts(texts))
 }
 
 /// All files in a spec's folder, with their contents. Links were refused when the spec was read.

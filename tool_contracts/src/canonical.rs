@@ -87,7 +87,7 @@ fn shortest(float: f64) -> String {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let at = |place: i32| usize::try_from(place).unwrap_or(0);
     let body = match point {
-        _ if point > 21 || point < -5 => {
+        _ if !(-5..=21).contains(&point) => {
             let (first, rest) = digits.split_at(1);
             let dot = if rest.is_empty() { "" } else { "." };
             format!("{first}{dot}{rest}e{}{}", if point > 0 { "+" } else { "-" }, (point - 1).abs())

@@ -30,6 +30,7 @@ mod similarity;
 mod sql;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tool_contract;
 mod valid_json;
 mod verify;
 
@@ -52,6 +53,7 @@ pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
 pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
+pub use tool_contract::{ContractFolder, FindingSeverity, ToolContract, Unmatched, ViolationScore};
 pub use valid_json::{JsonSchema, ValidJson};
 pub use verify::{FreshWith, Verify};
 
@@ -105,6 +107,8 @@ tagged! {
         OutputNotEmpty(OutputNotEmpty) = "output_not_empty",
         /// Does the agent say about the same as in a calm world?
         BehaviorUnchanged(BehaviorUnchanged) = "behavior_unchanged",
+        /// Did the agent's tool calls keep the rules?
+        ToolContract(ToolContract) = "tool_contract",
     }
 }
 
@@ -167,6 +171,7 @@ impl Check {
             Self::RefusalCheck(check) => check.validate(rules),
             Self::OutputNotEmpty(check) => check.validate(rules),
             Self::BehaviorUnchanged(check) => check.validate(rules),
+            Self::ToolContract(check) => check.validate(rules),
             Self::Latency(_) | Self::Completes(_) => {}
         }
     }
@@ -181,6 +186,7 @@ impl Check {
             | Self::FileContent(_)
             | Self::Sql(_)
             | Self::HttpMockAssertions(_)
+            | Self::ToolContract(_)
             | Self::Custom(_) => false,
             Self::LlmAsJudge(_)
             | Self::Contains(_)
@@ -226,6 +232,7 @@ impl Check {
             | Self::FileContent(_)
             | Self::Sql(_)
             | Self::HttpMockAssertions(_)
+            | Self::ToolContract(_)
             | Self::Custom(_) => return false,
         };
         *input_from == InputFrom::AgentOutput
@@ -274,7 +281,7 @@ impl Check {
             Self::RefusalCheck(check) => check.probes(),
             Self::OutputNotEmpty(check) => check.probes(),
             Self::BehaviorUnchanged(check) => check.probes(),
-            Self::Latency(_) | Self::Completes(_) => Vec::new(),
+            Self::Latency(_) | Self::Completes(_) | Self::ToolContract(_) => Vec::new(),
         }
     }
 
@@ -305,6 +312,7 @@ impl Check {
             Self::OutputNotEmpty(check) => check.judge(case),
             Self::BehaviorUnchanged(check) => check.judge(case),
             Self::Completes(_) => Completes::judge(case),
+            Self::ToolContract(check) => check.judge(case),
         }
     }
 }

@@ -7,6 +7,9 @@ pub const MAX_BUNDLE_FILES: usize = 1000;
 /// How large a spec's folder may be.
 pub const MAX_BUNDLE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// How large a file may be whose text is read with the spec.
+const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+
 /// The reason why files are no bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
@@ -32,6 +35,8 @@ impl From<BundleError> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bundle {
     files: BTreeMap<String, u64>,
+    /// The texts of YAML files, for what is read with the spec.
+    texts: BTreeMap<String, String>,
 }
 
 impl Bundle {
@@ -45,7 +50,24 @@ impl Bundle {
         if bytes > MAX_BUNDLE_BYTES {
             return Err(BundleError::TooLarge { bytes });
         }
-        Ok(Self { files })
+        Ok(Self { files, texts: BTreeMap::new() })
+    }
+
+    /// The same bundle with the texts of some files, which checks may read with the spec.
+    #[must_use]
+    pub fn with_texts(self, texts: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { texts: texts.into_iter().collect(), ..self }
+    }
+
+    /// Whether the text of a file may be read with the spec: a YAML file that is not too large.
+    #[must_use]
+    pub fn may_be_read(path: &str, bytes: u64) -> bool {
+        (path.ends_with(".yaml") || path.ends_with(".yml")) && bytes <= MAX_TEXT_BYTES
+    }
+
+    /// The texts that came with the bundle.
+    pub(crate) fn texts(&self) -> &BTreeMap<String, String> {
+        &self.texts
     }
 
     /// Whether there is a file at `path`, or a folder with files in it.

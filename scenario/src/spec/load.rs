@@ -59,7 +59,7 @@ pub fn load(text: &str, bundle: Option<&Bundle>) -> Loaded {
 
 fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnostic>) -> Option<Spec> {
     take_reserved(&mut root, diagnostics);
-    let mut reader = Reader::default();
+    let mut reader = Reader::with_files(bundle);
     let sections = Sections::read(&root, &mut reader);
     let (findings, references) = reader.finish();
     let spec = match sections {
@@ -80,7 +80,7 @@ fn read(mut root: Node, bundle: Option<&Bundle>, diagnostics: &mut Vec<Diagnosti
 /// What the rules find in the parts of a spec that could be read.
 fn read_the_rest(root: &Node, findings: &[Diagnostic], bundle: Option<&Bundle>) -> Vec<Diagnostic> {
     let (rest, holes) = salvage(root, findings);
-    let mut reader = Reader::default();
+    let mut reader = Reader::with_files(bundle);
     let sections = Sections::read(&rest, &mut reader);
     let (_, references) = reader.finish();
     sections.map_or_else(Vec::new, |sections| {

@@ -3,6 +3,9 @@
 //! A type of the language implements [`Readable`]; most do so through the macros of `section.rs`. To add a type
 //! by hand: return `None` only after a finding was reported, and describe in `shape` what `read` accepts.
 
+use std::collections::BTreeMap;
+
+use super::bundle::Bundle;
 use super::code::Code;
 use super::diagnostic::{Diagnostic, MOST_KEPT, alternatives, closest};
 use super::path::{Path, Segment};
@@ -35,6 +38,8 @@ pub struct Reader {
     findings: Vec<Diagnostic>,
     references: Vec<(Path, Reference)>,
     patterns: usize,
+    /// The texts of files beside the spec.
+    texts: BTreeMap<String, String>,
 }
 
 impl Reader {
@@ -42,6 +47,18 @@ impl Reader {
     #[must_use]
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<(Path, Reference)>) {
         (self.findings, self.references)
+    }
+
+    /// A reader that knows the files beside the spec.
+    #[must_use]
+    pub fn with_files(bundle: Option<&Bundle>) -> Self {
+        Self { texts: bundle.map(|bundle| bundle.texts().clone()).unwrap_or_default(), ..Self::default() }
+    }
+
+    /// The texts of files below a folder beside the spec, by their paths in it.
+    pub(crate) fn texts_below<'a>(&'a self, folder: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let folder = if folder == "." { String::new() } else { format!("{folder}/") };
+        self.texts.iter().filter_map(move |(path, text)| Some((path.strip_prefix(&folder)?, text.as_str())))
     }
 
     /// Reports a finding at the current place.

@@ -56,8 +56,7 @@ pub(crate) async fn unpack_aside(bytes: Bytes) -> Result<Upload, ApiError> {
 
 /// The names of the files of a spec that is kept; `None` when it stands alone.
 pub(crate) fn bundle_of(content: &SpecContent) -> Option<Bundle> {
-    let sizes = content.files.iter().map(|file| (file.path.clone(), file.content.len() as u64));
-    if content.files.is_empty() { None } else { Bundle::new(sizes).ok() }
+    if content.files.is_empty() { None } else { store::bundle_of(&content.files).ok() }
 }
 
 /// Reads what was uploaded: a tar archive, one that was packed with gzip, or the text of a spec.
@@ -164,10 +163,9 @@ fn upload(files: BTreeMap<String, SpecFile>) -> Result<Upload, ApiError> {
             return Err(ApiError::invalid(format!("`{parent}` in the archive is a file and a folder")));
         }
     }
-    let sizes = files.values().map(|file| (file.path.clone(), file.content.len() as u64));
-    let bundle = Bundle::new(sizes).map_err(|error| ApiError::invalid(error.to_string()))?;
     let spec = files.get(SPEC_FILE).map(|file| file.content.clone()).unwrap_or_default();
     let content = SpecContent { text: text(spec)?, files: files.into_values().collect() };
+    let bundle = store::bundle_of(&content.files).map_err(|error| ApiError::invalid(error.to_string()))?;
     Ok(Upload { content, bundle: Some(bundle) })
 }
 

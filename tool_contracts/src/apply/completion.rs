@@ -13,13 +13,13 @@ use crate::state::{OpenCall, Prior, SessionState};
 
 /// What a call comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Commit {
+enum Effect {
     /// It happened: everything applies.
-    Commit,
+    Committed,
     /// It may have happened: what restricts applies, and what permits does not.
     Uncertain,
     /// It did not happen.
-    Reject,
+    Rejected,
 }
 
 /// Applies the end of a call.
@@ -37,22 +37,22 @@ pub(super) fn apply(
     let tool = set.tools.get(&open.tool);
     let mut findings = Vec::new();
     match commit_of(set, tool, outcome, provenance) {
-        Commit::Commit => {
+        Effect::Committed => {
             state.consecutive_errors = 0;
             restrict(set, state, id, &open);
             permit(set, state, id, &open, outcome, &mut findings);
         }
-        Commit::Uncertain => {
+        Effect::Uncertain => {
             restrict(set, state, id, &open);
             let message = format!("it cannot be told whether the call of `{}` happened", open.tool);
             findings.push(Finding::of_call(Code::CommitUncertain, &open.tool, id, message));
         }
-        Commit::Reject => findings.extend(count_error(set, state, id, &open, outcome)),
+        Effect::Rejected => findings.extend(count_error(set, state, id, &open, outcome)),
     }
     findings
 }
 
-fn commit_of(set: &Compiled, tool: Option<&Tool>, outcome: &Outcome, provenance: Provenance) -> Commit {
+fn commit_of(set: &Compiled, tool: Option<&Tool>, outcome: &Outcome, provenance: Provenance) -> Effect {
     let requirement = tool.map_or(CommitRequirement::Acknowledged, |tool| tool.commit_requirement);
     let evidence = tool.map_or(EvidenceClass::LocalTransaction, |tool| tool.evidence_class);
     let needs_nothing = requirement == CommitRequirement::None || evidence == EvidenceClass::Unverifiable;
@@ -61,12 +61,12 @@ fn commit_of(set: &Compiled, tool: Option<&Tool>, outcome: &Outcome, provenance:
         && !set.run.trust_self_reported
         && tool.is_some_and(|tool| tool.side_effect.is_high_risk());
     match outcome {
-        Outcome::Error(_) => Commit::Reject,
-        _ if is_hearsay => Commit::Uncertain,
-        Outcome::Ok(_) => Commit::Commit,
-        Outcome::OkEmpty if needs_nothing || evidence == EvidenceClass::AckOnly => Commit::Commit,
-        Outcome::Lost if needs_nothing => Commit::Commit,
-        Outcome::OkEmpty | Outcome::Lost => Commit::Uncertain,
+        Outcome::Error(_) => Effect::Rejected,
+        _ if is_hearsay => Effect::Uncertain,
+        Outcome::Ok(_) => Effect::Committed,
+        Outcome::OkEmpty if needs_nothing || evidence == EvidenceClass::AckOnly => Effect::Committed,
+        Outcome::Lost if needs_nothing => Effect::Committed,
+        Outcome::OkEmpty | Outcome::Lost => Effect::Uncertain,
     }
 }
 

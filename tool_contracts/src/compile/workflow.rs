@@ -103,6 +103,13 @@ fn siblings(set: &RawSet, path: &str) -> RawSet {
 }
 
 impl CompiledWorkflow {
+    /// The set of the first role, which the root session has.
+    #[must_use]
+    pub fn into_root(mut self) -> Option<Compiled> {
+        let root = self.workflow.roles.first()?;
+        self.roles.remove(&root.name.name)
+    }
+
     /// The instance of a resource that a call is about, as canonical text; `None` when it is about none.
     pub(crate) fn instance(&self, alias: &str, arguments: &Json) -> Option<String> {
         let value = self.resources.get(alias)?.first(arguments)?;

@@ -43,8 +43,9 @@ fn problem(context: &Context<'_>, envelope: &Envelope, state: &EnvelopeState, st
             format!("{} must give the number `{}`, and it is {}", name(tool), stage.path, shown_or_missing(found));
         return reason(Code::EnvelopeInputInvalid, sentence);
     }
-    let in_batch = context.batch.accepted.iter().filter_map(|call| last_value(envelope, &call.tool, &call.arguments));
-    let last = in_batch.last().filter(|_| envelope.is_monotonic()).or(state.last);
+    let mut in_batch =
+        context.batch.accepted.iter().filter_map(|call| last_value(envelope, &call.tool, &call.arguments));
+    let last = in_batch.next_back().filter(|_| envelope.is_monotonic()).or(state.last);
     for value in numbers {
         let (holds, reference) = state.judge(envelope, value, last);
         if !holds {
