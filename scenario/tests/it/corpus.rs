@@ -68,7 +68,11 @@ fn bundle(folder: &Path) -> Case {
     let mut files = Vec::new();
     collect(folder, folder, &mut files);
     let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
-    Case { name, text: fs::read_to_string(folder.join("spec.yaml")).expect("a text"), bundle: Some(Bundle::new(files)) }
+    let readable = files.iter().filter(|(path, bytes)| Bundle::may_be_read(path, *bytes));
+    let read = |(path, _): &(String, u64)| Some((path.clone(), fs::read_to_string(folder.join(path)).ok()?));
+    let texts: Vec<_> = readable.filter_map(read).collect();
+    let bundle = Bundle::new(files).map(|bundle| bundle.with_texts(texts));
+    Case { name, text: fs::read_to_string(folder.join("spec.yaml")).expect("a text"), bundle: Some(bundle) }
 }
 
 fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, u64)>) {
