@@ -51,7 +51,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use commands::{
     artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images,
     import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit,
-    sweep, tools, trace, try_one, validate, watch, worker as worker_command,
+    sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -84,6 +84,7 @@ enum Command {
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
     Contract(contract::Contract),
+    ToolContracts(tool_contracts::ToolContracts),
     Replay(replay::Replay),
     Rerun(Box<rerun::Rerun>),
     List(list::List),
@@ -142,6 +143,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),
         Command::Contract(command) => command.run(output),
+        Command::ToolContracts(command) => command.run(output),
         Command::Replay(command) => command.run(output),
         Command::Rerun(command) => command.run(output),
         Command::List(command) => command.run(output),

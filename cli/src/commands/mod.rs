@@ -31,6 +31,7 @@ pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod submit;
 pub(crate) mod sweep;
+pub(crate) mod tool_contracts;
 pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod try_one;

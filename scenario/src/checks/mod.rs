@@ -32,6 +32,7 @@ mod sql;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tool_calls;
+mod tool_contract;
 mod trace;
 mod valid_json;
 mod verify;
@@ -57,6 +58,7 @@ pub use regex::RegexMatch;
 pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
 pub use tool_calls::{CallSource, ExpectedCall, MatchMode, ToolCalls, Trajectory};
+pub use tool_contract::{ContractFolder, FindingSeverity, ToolContract, Unmatched, ViolationScore};
 pub use trace::{RunStatus, Step, TraceCheck};
 pub use valid_json::ValidJson;
 pub use verify::{FreshWith, Verify};
@@ -115,6 +117,8 @@ tagged! {
         ToolCalls(ToolCalls) = "tool_calls",
         /// Did the run take the right path, and end as expected?
         Trace(TraceCheck) = "trace",
+        /// Did the agent's tool calls keep the rules?
+        ToolContract(ToolContract) = "tool_contract",
     }
 }
 
@@ -179,6 +183,7 @@ impl Check {
             Self::BehaviorUnchanged(check) => check.validate(rules),
             Self::ToolCalls(check) => check.validate(rules),
             Self::Trace(check) => check.validate(rules),
+            Self::ToolContract(check) => check.validate(rules),
             Self::Latency(_) | Self::Completes(_) => {}
         }
     }
@@ -195,6 +200,7 @@ impl Check {
             | Self::HttpMockAssertions(_)
             | Self::Custom(_)
             | Self::ToolCalls(_)
+            | Self::ToolContract(_)
             | Self::Trace(_) => false,
             Self::LlmAsJudge(_)
             | Self::Contains(_)
@@ -242,6 +248,7 @@ impl Check {
             | Self::HttpMockAssertions(_)
             | Self::Custom(_)
             | Self::ToolCalls(_)
+            | Self::ToolContract(_)
             | Self::Trace(_) => return false,
         };
         *input_from == InputFrom::AgentOutput
@@ -290,7 +297,7 @@ impl Check {
             Self::RefusalCheck(check) => check.probes(),
             Self::OutputNotEmpty(check) => check.probes(),
             Self::BehaviorUnchanged(check) => check.probes(),
-            Self::Latency(_) | Self::Completes(_) => Vec::new(),
+            Self::Latency(_) | Self::Completes(_) | Self::ToolContract(_) => Vec::new(),
         }
     }
 
@@ -323,6 +330,7 @@ impl Check {
             Self::ToolCalls(check) => check.judge(case),
             Self::Trace(check) => check.judge(case),
             Self::Completes(_) => Completes::judge(case),
+            Self::ToolContract(check) => check.judge(case),
         }
     }
 }

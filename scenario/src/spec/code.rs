@@ -76,6 +76,9 @@ codes! {
     InvalidRegex = "invalid-regex", Error;
     /// A path that cannot be looked at: it leaves the workspace, is absolute outside `/workspace`, or is no valid glob.
     InvalidPath = "invalid-path", Error;
+    /// The tool contracts of a check do not compile. The message names the file, the line and the code of each mistake;
+    /// `touchstone tool-contracts check` shows them too, and `touchstone tool-contracts explain` tells what the codes mean.
+    InvalidToolContracts = "invalid-tool-contracts", Error;
     /// The agent's output is not a file. Use `input_from: agent_output` in a judge, or let the agent write a file.
     StdoutFile = "stdout-file", Error;
     /// A `{{ … }}` that names a parameter, secret or service that does not exist, or that nearly names a namespace.

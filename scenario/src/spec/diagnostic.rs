@@ -7,6 +7,8 @@ use serde::Serialize;
 use super::code::Code;
 use super::path::Path;
 use super::yaml::Span;
+pub(crate) use yaml_tree::nearest::alternatives;
+pub use yaml_tree::nearest::{closest, did_you_mean};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -53,34 +55,5 @@ impl Diagnostic {
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()
-    }
-}
-
-/// The closest of `known` to what was written, as a sentence: did you mean …?
-#[must_use]
-pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    closest(written, known).map(|name| format!("did you mean `{name}`?"))
-}
-
-/// The closest of `known` to what was written, when it is close enough to be a slip.
-#[must_use]
-pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const CLOSE_ENOUGH: f64 = 0.8;
-    let lower = written.to_lowercase();
-    known
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&lower, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= CLOSE_ENOUGH)
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, name)| name)
-}
-
-/// `a`, `a or b`, `a, b or c`, each in backticks.
-pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
     }
 }

@@ -10,7 +10,6 @@ pub mod code;
 pub mod diagnostic;
 mod load;
 mod network_matcher;
-pub mod path;
 pub(crate) mod reader;
 pub mod reference;
 pub mod render;
@@ -25,6 +24,8 @@ mod tool_matcher;
 pub mod types;
 pub(crate) mod validate;
 pub mod yaml;
+
+pub use yaml_tree::path;
 
 use std::ops::Deref;
 

@@ -56,6 +56,12 @@ impl Reader {
         (self.findings, self.references)
     }
 
+    /// The texts of files below a folder beside the spec, by their paths in it.
+    pub(crate) fn texts_below<'a>(&'a self, folder: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let folder = if folder == "." { String::new() } else { format!("{folder}/") };
+        self.texts.iter().filter_map(move |(path, text)| Some((path.strip_prefix(&folder)?, text.as_str())))
+    }
+
     /// Reports a finding at the current place.
     pub fn report(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
         if self.is_full() {

@@ -105,6 +105,12 @@ word! {
 }
 
 word! {
+    /// The code of a finding of tool contracts.
+    FindingCode, "code of a finding", "^[a-z][a-z_]{0,59}$", "checkpoint_required",
+    "use a code that `touchstone tool-contracts explain` lists"
+}
+
+word! {
     /// The name of a replay.
     ReplayName, "replay name", "^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$", "refund-timeout",
     "use at most 60 letters, digits, `-` and `_`"

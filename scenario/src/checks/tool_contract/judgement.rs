@@ -1,0 +1,145 @@
+//! The verdict on a call trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use tool_contracts::{Class, Code, Compiled, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
+
+use super::{FindingSeverity, ToolContract, ViolationScore};
+use crate::count_noun;
+use crate::evidence::{CallTrace, ToolCall, ToolCallSource};
+use crate::untrusted;
+use crate::verdict::{Outcome, Verdict};
+
+/// How many findings the details keep.
+const MOST_KEPT: usize = 200;
+
+/// A finding with its weight.
+struct Weighed<'a> {
+    found: &'a TraceFinding,
+    severity: FindingSeverity,
+}
+
+/// Judges a trace by a compiled set.
+pub(super) fn judge(check: &ToolContract, set: &Compiled, trace: &CallTrace) -> Verdict {
+    let report = judge_trace(set, &trace.0.iter().map(entry).collect::<Vec<_>>());
+    let findings: Vec<_> =
+        report.findings.iter().map(|found| Weighed { found, severity: severity(check, found.finding.code) }).collect();
+    let violations: Vec<_> = findings.iter().filter(|one| one.severity == FindingSeverity::Fail).collect();
+    let details = details(set, &report, &findings, trace);
+    let most = usize::try_from(check.max_violations.get()).unwrap_or(usize::MAX);
+    let passes = violations.len() <= most;
+    let score = match check.score {
+        ViolationScore::Binary => f64::from(u8::from(passes)),
+        ViolationScore::Ratio => share_without(&violations, report.calls.len()),
+    };
+    let verdict = match violations.first() {
+        Some(first) if !passes => Verdict::failed(message(first, &violations, check)),
+        _ => Verdict::passed(),
+    };
+    let outcome = if passes { Outcome::Passed } else { Outcome::Failed };
+    Verdict { outcome, score, details, ..verdict }
+}
+
+fn message(first: &Weighed<'_>, violations: &[&Weighed<'_>], check: &ToolContract) -> String {
+    let found = &first.found.finding;
+    let at =
+        first.found.seq.map_or_else(|| "the end of the session".to_owned(), |seq| format!("call {seq} of the trace"));
+    let tool = if found.tool.is_empty() { String::new() } else { format!(" (`{}`)", untrusted::line(&found.tool, 60)) };
+    let more = match violations.len() - 1 {
+        0 => String::new(),
+        more => format!("; {}, perhaps as a consequence", count_noun(more, "more violation")),
+    };
+    let allowed = match check.max_violations.get() {
+        0 => "no violation".to_owned(),
+        most => format!("at most {}", count_noun(most, "violation")),
+    };
+    let sentence = untrusted::line(&found.message, 400);
+    format!("expected {allowed} of the tool contracts, found `{}` at {at}{tool}: {sentence}{more}", found.code)
+}
+
+fn severity(check: &ToolContract, code: Code) -> FindingSeverity {
+    if code == Code::SessionNotTerminal && !check.require_terminal_phase {
+        return FindingSeverity::Ignore;
+    }
+    let usual = match code.class() {
+        Class::Fail | Class::Error | Class::Fault => FindingSeverity::Fail,
+        Class::Warn | Class::Warning => FindingSeverity::Warn,
+        Class::Info => FindingSeverity::Info,
+    };
+    check.severity.get(code.name()).copied().unwrap_or(usual)
+}
+
+/// The share of calls that have no violation.
+#[expect(clippy::cast_precision_loss, reason = "a trace has far fewer calls than a float counts")]
+fn share_without(violations: &[&Weighed<'_>], calls: usize) -> f64 {
+    let violating: BTreeSet<_> =
+        violations.iter().map(|one| (one.found.finding.call.as_str(), one.found.seq.is_some())).collect();
+    (1.0 - violating.len() as f64 / calls.max(1) as f64).max(0.0)
+}
+
+fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace: &CallTrace) -> Json {
+    let of = |severity| findings.iter().filter(move |one| one.severity == severity);
+    let mut by_code: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in findings.iter().filter(|one| one.severity != FindingSeverity::Ignore) {
+        *by_code.entry(one.found.finding.code.name()).or_default() += 1;
+    }
+    let first = findings.iter().position(|one| one.severity == FindingSeverity::Fail);
+    let seqs: BTreeSet<u64> = of(FindingSeverity::Fail).filter_map(|one| one.found.seq).collect();
+    let is_done = |seq: &u64| {
+        trace
+            .0
+            .iter()
+            .any(|call| call.proposal == Some(*seq) || call.seq == *seq && call.source == ToolCallSource::Executed)
+    };
+    let executed = seqs.iter().filter(|seq| is_done(seq)).count();
+    let shown = findings.iter().enumerate().filter(|(_, one)| one.severity != FindingSeverity::Ignore).take(MOST_KEPT);
+    json!({
+        "calls": report.calls.len(),
+        "violations": of(FindingSeverity::Fail).count(),
+        "warnings": of(FindingSeverity::Warn).count(),
+        "by_code": by_code,
+        "first_violation_seq": first.and_then(|place| findings[place].found.seq),
+        "final_phase": report.final_phase,
+        "attempted_violations": seqs.len() - executed,
+        "executed_violations": executed,
+        "contract": set.hash,
+        "findings": shown.map(|(place, one)| written(one, first == Some(place))).collect::<Vec<_>>(),
+    })
+}
+
+fn written(one: &Weighed<'_>, is_first: bool) -> Json {
+    let finding = &one.found.finding;
+    let mut written = json!({
+        "seq": one.found.seq,
+        "severity": one.severity,
+        "code": finding.code,
+        "tool": untrusted::line(&finding.tool, 100),
+        "rule": finding.rule,
+        "path": finding.path,
+        "message": untrusted::line(&finding.message, 400),
+        "fingerprint": finding.fingerprint(),
+    });
+    if is_first {
+        written["first"] = true.into();
+    }
+    written
+}
+
+fn entry(call: &ToolCall) -> TraceEntry {
+    TraceEntry {
+        seq: call.seq,
+        id: call.id.clone(),
+        tool: call.tool.clone(),
+        source: match call.source {
+            ToolCallSource::Proposed => Sighting::Proposed,
+            ToolCallSource::Executed => Sighting::Executed,
+            ToolCallSource::Reported => Sighting::Reported,
+        },
+        arguments: call.arguments.clone(),
+        model_call: call.model_call.map(|call| call as u64),
+        proposal: call.proposal,
+        result: call.result.clone(),
+        is_error: call.is_error,
+    }
+}

@@ -1,0 +1,54 @@
+//! The normal form of a set, which its hash is made of.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{SESSION, Source};
+
+/// A set as one value: notes left out, and defaults of tool files filled in.
+pub(super) fn normalise(sources: &[Source]) -> Json {
+    let mut tools = Map::new();
+    let mut session = json!({});
+    for source in sources {
+        let value = without_notes(source.root.to_json());
+        if source.stem == SESSION {
+            session = value;
+        } else {
+            tools.insert(source.stem.clone(), with_defaults(value));
+        }
+    }
+    json!({ "session": session, "tools": tools })
+}
+
+fn without_notes(value: Json) -> Json {
+    match value {
+        Json::Object(map) => {
+            let kept = map.into_iter().filter(|(key, _)| !key.starts_with("x-"));
+            Json::Object(kept.map(|(key, value)| (key, without_notes(value))).collect())
+        }
+        Json::Array(items) => items.into_iter().map(without_notes).collect(),
+        other => other,
+    }
+}
+
+fn with_defaults(value: Json) -> Json {
+    let Json::Object(mut map) = value else { return value };
+    let Json::Object(base) = base() else { return Json::Object(map) };
+    for (key, default) in base {
+        map.entry(key).or_insert(default);
+    }
+    Json::Object(map)
+}
+
+/// What a tool file says where it says nothing.
+pub(crate) fn base() -> Json {
+    json!({
+        "evidence_class": "local_transaction",
+        "commit_requirement": "acknowledged",
+        "timeouts": {"total_ms": 30_000},
+        "retries": {"max_attempts": 1, "retry_on": []},
+        "rate_limits": {"on_429": {"respect_retry_after": true, "max_sleep_seconds": 60}},
+        "assertions": {"input_invariants": [], "output_invariants": []},
+        "golden_cases": [],
+        "allowed_errors": [],
+    })
+}

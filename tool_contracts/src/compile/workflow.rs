@@ -1,0 +1,118 @@
+//! Compiling a workflow: its own file, and the sets of its roles.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::{CompileError, Compiled, RawSet, Source, WORKFLOW, compile, parse, sort, stem};
+use crate::code::Code;
+use crate::diagnostic::Diagnostic;
+use crate::json_path::JsonPath;
+use crate::options::CompileOptions;
+use crate::read::workflow::{Workflow, check_aliases};
+use crate::read::{At, Reader};
+
+/// A workflow that was checked.
+#[derive(Debug, Clone)]
+pub struct CompiledWorkflow {
+    pub(crate) workflow: Workflow,
+    /// The compiled set of each role; empty when only the workflow file was compiled.
+    pub roles: BTreeMap<String, Compiled>,
+    /// Where the instance of each shared resource stands in arguments.
+    pub(crate) resources: BTreeMap<String, JsonPath>,
+}
+
+/// Compiles `workflow.yaml` and the directory of each role's session file.
+///
+/// # Errors
+/// When the workflow or a role has an error; all of them are in the result.
+pub fn compile_workflow(
+    set: &RawSet,
+    options: &CompileOptions,
+) -> Result<(CompiledWorkflow, Vec<Diagnostic>), CompileError> {
+    let mut reader = Reader::default();
+    let file = set.files.iter().find(|file| stem(&file.name) == WORKFLOW);
+    let source = file.and_then(|file| parse(file, &mut reader));
+    let Some(source) = source else {
+        let diagnostics = reader.diagnostics.0;
+        return Err(CompileError { diagnostics });
+    };
+    let Some(workflow) = Workflow::read(&At::root(&source.root, &source.file), &mut reader) else {
+        return Err(CompileError { diagnostics: reader.diagnostics.0 });
+    };
+    let mut roles = BTreeMap::new();
+    let mut resources = BTreeMap::new();
+    for role in &workflow.roles {
+        let path = joined(&source.file, &role.session_contract.name);
+        if !set.files.iter().any(|file| file.name == path) {
+            let message = format!("there is no file `{path}`");
+            reader.diagnostics.report(Code::MissingField, &role.session_contract.place, message);
+            continue;
+        }
+        let (compiled, found) = match compile(&siblings(set, &path), options) {
+            Ok((compiled, warnings)) => (Some(compiled), warnings),
+            Err(error) => (None, error.diagnostics),
+        };
+        reader.diagnostics.0.extend(found);
+        resources.extend(compiled.iter().flat_map(|compiled| compiled.session.resources.clone()));
+        roles.extend(compiled.map(|compiled| (role.name.name.clone(), compiled)));
+    }
+    finish(workflow, roles, resources, reader)
+}
+
+/// Compiles a parsed workflow with the resources of its roles' sessions, and without their sets.
+pub(crate) fn compile_alone(
+    source: &Source,
+    resources: BTreeMap<String, JsonPath>,
+) -> Result<(CompiledWorkflow, Vec<Diagnostic>), CompileError> {
+    let mut reader = Reader::default();
+    match Workflow::read(&At::root(&source.root, &source.file), &mut reader) {
+        Some(workflow) => finish(workflow, BTreeMap::new(), resources, reader),
+        None => Err(CompileError { diagnostics: reader.diagnostics.0 }),
+    }
+}
+
+fn finish(
+    workflow: Workflow,
+    roles: BTreeMap<String, Compiled>,
+    resources: BTreeMap<String, JsonPath>,
+    mut reader: Reader,
+) -> Result<(CompiledWorkflow, Vec<Diagnostic>), CompileError> {
+    check_aliases(&workflow, &resources, &mut reader);
+    let mut diagnostics = reader.diagnostics.0;
+    sort(&mut diagnostics);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(CompileError { diagnostics });
+    }
+    Ok((CompiledWorkflow { workflow, roles, resources }, diagnostics))
+}
+
+/// A path beside a file.
+fn joined(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{path}"),
+        None => path.to_owned(),
+    }
+}
+
+/// The files in the folder of a file.
+fn siblings(set: &RawSet, path: &str) -> RawSet {
+    let folder = |name: &str| name.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    let wanted = folder(path);
+    RawSet { files: set.files.iter().filter(|file| folder(&file.name) == wanted).cloned().collect() }
+}
+
+impl CompiledWorkflow {
+    /// The set of the first role, which the root session has.
+    #[must_use]
+    pub fn into_root(mut self) -> Option<Compiled> {
+        let root = self.workflow.roles.first()?;
+        self.roles.remove(&root.name.name)
+    }
+
+    /// The instance of a resource that a call is about, as canonical text; `None` when it is about none.
+    pub(crate) fn instance(&self, alias: &str, arguments: &Json) -> Option<String> {
+        let value = self.resources.get(alias)?.first(arguments)?;
+        Some(format!("{alias}={}", crate::canonical::canonical(value)))
+    }
+}

@@ -1,0 +1,3 @@
+//! L2: values that other tools bound.
+
+pub(crate) mod reference;

@@ -1,0 +1,143 @@
+//! Workflows: several sessions with roles, handoffs, shared budgets and shared resources.
+//!
+//! [`wf_decide`] looks, [`wf_apply`] is the only thing that changes. An operation that is refused changes nothing and
+//! gives a finding with the code.
+
+mod decide;
+mod handoff;
+mod kill;
+mod overlap;
+mod state;
+
+pub use decide::{WorkflowCall, WorkflowDecision, wf_decide};
+pub use kill::{KillActor, KillScope};
+pub use overlap::{Interval, overlaps};
+pub use state::WorkflowState;
+
+use crate::code::Code;
+use crate::compile::workflow::CompiledWorkflow;
+use crate::finding::Finding;
+use crate::state::{SessionState, Status};
+
+/// Something that happens in a workflow.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkflowEvent {
+    /// The root session opens with a role.
+    RootOpened {
+        /// The session.
+        session: String,
+        /// Its role.
+        role: String,
+    },
+    /// A session offers work to a role.
+    HandoffOffered {
+        /// The handoff.
+        handoff: String,
+        /// The session that offers it.
+        session: String,
+        /// The role that may claim it.
+        to: String,
+        /// The names of the attached artifacts.
+        artifacts: Vec<String>,
+    },
+    /// A new session claims a handoff.
+    HandoffClaimed {
+        /// The handoff.
+        handoff: String,
+        /// The new session.
+        session: String,
+        /// Its role.
+        role: String,
+    },
+    /// A session asks for a step, or for one that was paid for.
+    StepTaken {
+        /// The session.
+        session: String,
+    },
+    /// A model's answer was paid for, in millionths of a dollar.
+    CostAdded(u64),
+    /// A call went out.
+    CallDispatched(WorkflowCall),
+    /// A call that went out is over.
+    CallCompleted(WorkflowCall),
+    /// A session closed.
+    SessionClosed {
+        /// The session.
+        session: String,
+    },
+    /// Somebody kills sessions.
+    KillRequested {
+        /// Which ones.
+        scope: KillScope,
+        /// On whose behalf.
+        actor: KillActor,
+    },
+    /// The time is over that a session had to answer after it was asked to end.
+    GraceExpired {
+        /// The session.
+        session: String,
+    },
+}
+
+/// Applies an event; an operation that is refused changes nothing, and its code is in the finding.
+pub fn wf_apply(workflow: &CompiledWorkflow, state: &mut WorkflowState, event: &WorkflowEvent) -> Vec<Finding> {
+    match try_apply(workflow, state, event) {
+        Ok(()) => Vec::new(),
+        Err(code) => vec![Finding::of_session(code, "workflow", code.explanation())],
+    }
+}
+
+fn try_apply(workflow: &CompiledWorkflow, state: &mut WorkflowState, event: &WorkflowEvent) -> Result<(), Code> {
+    match event {
+        WorkflowEvent::RootOpened { session, role } => handoff::open_root(workflow, state, session, role),
+        WorkflowEvent::HandoffOffered { handoff, session, to, artifacts } => {
+            handoff::offer(workflow, state, &handoff::Offer { handoff, session, to, artifacts })
+        }
+        WorkflowEvent::HandoffClaimed { handoff, session, role } => {
+            handoff::claim(workflow, state, handoff, session, role)
+        }
+        WorkflowEvent::StepTaken { session } => take_step(workflow, state, session),
+        WorkflowEvent::CostAdded(micros) => {
+            state.cost_micros = state.cost_micros.saturating_add(*micros);
+            Ok(())
+        }
+        WorkflowEvent::CallDispatched(call) => {
+            state.dispatch(workflow, call);
+            Ok(())
+        }
+        WorkflowEvent::CallCompleted(call) => {
+            state.complete(workflow, call);
+            Ok(())
+        }
+        WorkflowEvent::SessionClosed { session } => {
+            state.end(session, Status::Closed);
+            Ok(())
+        }
+        WorkflowEvent::KillRequested { scope, actor } => kill::kill(workflow, state, scope, actor),
+        WorkflowEvent::GraceExpired { session } => {
+            if state.status(session) == Some(&Status::CancelRequested) {
+                state.end(session, Status::Killed("cancel_grace".to_owned()));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn take_step(workflow: &CompiledWorkflow, state: &mut WorkflowState, session: &str) -> Result<(), Code> {
+    decide::usable(state, session)?;
+    let limits = &workflow.workflow.limits;
+    let is_over = limits.max_total_steps.is_some_and(|most| state.total_steps >= most)
+        || limits.max_total_cost_micros.is_some_and(|most| state.cost_micros >= most);
+    if is_over {
+        return Err(Code::WorkflowLimitExceeded);
+    }
+    state.total_steps += 1;
+    Ok(())
+}
+
+/// Gives a child the labels that its parent has when it claims: a handoff must not launder them.
+pub fn inherit_labels(parent: &SessionState, child: &mut SessionState) {
+    for (label, origin) in &parent.labels {
+        child.labels.entry(label.clone()).or_insert_with(|| origin.clone());
+    }
+}
