@@ -9,13 +9,15 @@ section! {
     /// Answers that are written down. The first rule that matches the arguments answers.
     ///
     /// ```yaml
-    /// mock:
-    ///   rules:
-    ///     - match: { id: "7" }
-    ///       return: { text: Call Ada back }
-    ///     - match: { id: "8" }
-    ///       error: the note is locked
-    ///   unknown: error
+    /// tools:
+    ///   - name: read_note
+    ///     mock:
+    ///       rules:
+    ///         - match: { id: "7" }
+    ///           return: { text: Call Ada back }
+    ///         - match: { id: "8" }
+    ///           error: the note is locked
+    ///       unknown: error
     /// ```
     pub struct ToolMock {
         /// The rules.
