@@ -41,16 +41,17 @@ fn the_first_rule_that_fires_decides_and_delays_add_up() {
     assert_eq!(record.firings.len(), 6);
 }
 
-/// An engine for a Postgres `db` and a Redis `cache`.
 #[test]
 fn faults_of_tools_pass_services_and_hosts_over() {
-    let faults = "tool_faults: [{tool: '*', mode: tool_error}, {tool: 'shop*', mode: vanish}, {tool: '*', mode: error}]";
+    let faults =
+        "tool_faults: [{tool: '*', mode: tool_error}, {tool: 'shop*', mode: vanish}, {tool: '*', mode: error}]";
     let engine = engine(faults, 1);
     assert_eq!(call(&engine, "GET", "/orders").1, Some("error"));
     let counts: Vec<_> = engine.record().rules.iter().map(|rule| rule.matched).collect();
     assert_eq!(counts, [0, 0, 1]);
 }
 
+/// An engine for a Postgres `db` and a Redis `cache`.
 fn engine_of_services(faults: &str) -> FaultEngine {
     let text = format!(
         "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\
