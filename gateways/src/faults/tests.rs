@@ -41,7 +41,6 @@ fn the_first_rule_that_fires_decides_and_delays_add_up() {
     assert_eq!(record.firings.len(), 6);
 }
 
-/// An engine for a Postgres `db` and a Redis `cache`.
 #[test]
 fn faults_of_tools_pass_services_and_hosts_over() {
     let faults =
@@ -52,6 +51,7 @@ fn faults_of_tools_pass_services_and_hosts_over() {
     assert_eq!(counts, [0, 0, 1]);
 }
 
+/// An engine for a Postgres `db` and a Redis `cache`.
 fn engine_of_services(faults: &str) -> FaultEngine {
     let text = format!(
         "version: 1\nid: t\nbase: debian\ntask: {{prompt: x}}\nagent: {{type: noop}}\n\

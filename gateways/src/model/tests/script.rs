@@ -118,7 +118,7 @@ async fn anthropic_tools_may_fail() {
     running.post("/v1/messages", ask(json!([{"role": "user", "content": result}]))).await;
     let record = running.record();
     let trace = running.gateway.call_trace();
-    assert_eq!((trace.calls(&[]).len(), trace.calls()[0].is_error()), (1, true));
+    assert_eq!((trace.calls(&[]).len(), trace.calls(&[])[0].is_error()), (1, true));
     assert_eq!(record.calls[0].finish_reasons, ["tool_use"]);
     assert!(record.calls[0].stream && text(&record.calls[0].response) == streamed.text);
 }

@@ -1,6 +1,6 @@
 //! Recordings, from the calls to their answers.
 
-use scenario::cassette::ToolCassette;
+use scenario::cassette::{Recording as _, ToolCassette};
 use scenario::spec::sections::Matching;
 use serde_json::json;
 

@@ -72,7 +72,7 @@ impl Object {
     /// The fields that a schema describes, with those of all parts of `allOf`; `None` when it describes something else too.
     fn of(schema: &Json) -> Option<Self> {
         let fields = schema.as_object()?;
-        let is_object = fields.get("type").map_or(true, |kind| kind == "object");
+        let is_object = fields.get("type").is_none_or(|kind| kind == "object");
         if !is_object || ["oneOf", "anyOf", "not", "if"].iter().any(|key| fields.contains_key(*key)) {
             return None;
         }

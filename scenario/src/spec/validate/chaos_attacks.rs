@@ -1,7 +1,8 @@
 //! `context_attacks`: every attack has a text, and a place to stand at.
 
-use super::chaos::{check_target, check_trigger};
+use super::chaos::check_trigger;
 use super::rules::Rules;
+use super::tool_targets::check_target;
 use crate::spec::code::Code;
 use crate::spec::path::Segment;
 use crate::spec::sections::chaos::{AttackKind, AttackPlace, ContextAttack, ContextAttacks, OverflowIn, PlantedIn};

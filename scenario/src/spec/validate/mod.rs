@@ -27,6 +27,7 @@ mod services;
 mod tasks;
 mod templates;
 mod tool_names;
+mod tool_targets;
 mod tools;
 mod world_faults;
 

@@ -1,7 +1,8 @@
 //! `file_faults` and `clock_faults`: every fault can begin, and changes something.
 
-use super::chaos::{check_trigger, routes_of};
+use super::chaos::check_trigger;
 use super::rules::Rules;
+use super::tool_targets::routes_of;
 use crate::spec::code::Code;
 use crate::spec::sections::chaos::FaultStart;
 use crate::spec::sections::{Chaos, ClockFaultMode, FileFaultMode, Service, ToolTarget};
