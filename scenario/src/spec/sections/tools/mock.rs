@@ -17,10 +17,7 @@ section! {
     ///           return: { text: Call Ada back }
     ///         - match: { id: "8" }
     ///           error: the note is locked
-<<<<<<< HEAD
-=======
     ///       unknown: error
->>>>>>> wt-lang
     /// ```
     pub struct ToolMock {
         /// The rules.
