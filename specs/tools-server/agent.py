@@ -1,9 +1,11 @@
 """An agent that speaks MCP with nothing but Python's own library."""
 import json
 import os
+import urllib.error
 import urllib.request
 
 URL = os.environ["TOUCHSTONE_MCP_URL"]
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "note-agent", "version": "1.0"}}
 session = None
 number = 0
 
@@ -16,22 +18,34 @@ def ask(method, params):
     if session:
         headers["Mcp-Session-Id"] = session
     request = urllib.request.Request(URL, json.dumps(message).encode(), headers)
-    with urllib.request.urlopen(request) as response:
+    with urllib.request.urlopen(request, timeout=20) as response:
         session = response.headers.get("Mcp-Session-Id") or session
         return json.load(response)
 
 
+def begin():
+    global session
+    session = None
+    ask("initialize", CLIENT)
+
+
 def call(tool, **arguments):
-    answer = ask("tools/call", {"name": tool, "arguments": arguments})
-    if "error" in answer:
-        return answer["error"]["message"], True
-    result = answer["result"]
-    return result["content"][0]["text"], result.get("isError", False)
+    """Calls a tool until it does not fail, in another session where the first one is gone."""
+    for _ in range(3):
+        try:
+            answer = ask("tools/call", {"name": tool, "arguments": arguments})
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            begin()
+            continue
+        if not answer["result"].get("isError"):
+            return answer["result"]["content"][0]["text"]
+        print(f"{tool} failed: {answer['result']['content'][0]['text']}")
+    raise SystemExit(f"{tool} failed three times")
 
 
-client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "note-agent", "version": "1.0"}}
-ask("initialize", client)
+begin()
 print("tools:", ", ".join(tool["name"] for tool in ask("tools/list", {})["result"]["tools"]))
 call("write_note", name="tuesday.txt", text="Call Ada back\n")
-print(call("read_note", name="tuesday.txt")[0], end="")
-print(call("delete_all"))
+print(call("read_note", name="tuesday.txt"), end="")

@@ -84,6 +84,14 @@ impl<'a> MergedCall<'a> {
         self.execution.and_then(|call| call.execution.as_deref())
     }
 
+    /// True when the tool gateway carried it out: it refused it for no reason, and no fault stood in the way.
+    #[must_use]
+    pub fn was_carried_out(&self) -> bool {
+        let is_prevented = |known: &ToolExecution| known.fault.as_ref().is_some_and(|fault| !fault.reached);
+        self.execution.is_some()
+            && self.at_gateway().is_none_or(|known| known.refused.is_none() && !is_prevented(known))
+    }
+
     /// The model's id of the call.
     #[must_use]
     pub fn id(&self) -> Option<&'a str> {

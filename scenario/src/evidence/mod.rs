@@ -151,6 +151,13 @@ impl<'de> Deserialize<'de> for Evidence {
 }
 
 impl Evidence {
+    /// Calls of tools of which only the number is known.
+    #[must_use]
+    pub fn uncounted_tool_calls(&self) -> u64 {
+        let proposed = self.model.as_ref().map_or(0, |model| model.tools_only_counted);
+        proposed.saturating_add(self.tools.as_ref().map_or(0, |tools| tools.only_counted))
+    }
+
     /// Counts the calls of tools, and those of them whose results are marked as errors.
     #[must_use]
     pub fn tool_counts(&self) -> (u64, u64) {

@@ -14,7 +14,6 @@ pub const MAX_BUNDLE_FILES: usize = 1000;
 /// How large a spec's folder may be.
 pub const MAX_BUNDLE_BYTES: u64 = 64 * 1024 * 1024;
 
-
 /// The reason why files are no bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {

@@ -32,7 +32,7 @@ pub(super) fn calls(evidence: &Evidence, source: Option<CallSource>) -> Vec<Foun
     let sighted = evidence.calls().into_iter().filter_map(|call| match source {
         None => Some((call.seen, call.proposal)),
         Some(CallSource::Proposed) => Some((call.proposal?, None)),
-        Some(CallSource::Executed) => Some((call.execution?, call.proposal)),
+        Some(CallSource::Executed) => Some((call.execution.filter(|_| call.was_carried_out())?, call.proposal)),
     });
     let mut sighted: Vec<_> = sighted.collect();
     sighted.sort_by_key(|(sighting, _)| sighting.seq);

@@ -154,7 +154,7 @@ impl ToolCalls {
     }
 
     fn look_at(&self, calls: &[FoundCall<'_>], case: &Case<'_>) -> Result<(), Problem> {
-        let unseen = case.evidence.model.as_ref().map_or(0, |model| model.tools_only_counted);
+        let unseen = case.evidence.uncounted_tool_calls();
         self.look_for_forbidden(calls)?;
         let is_open = match (&self.tool, &self.order, &self.trajectory) {
             (Some(tool), ..) => self.count_calls(tool, calls, unseen, case)?,

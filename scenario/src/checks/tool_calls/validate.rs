@@ -1,7 +1,7 @@
 //! The rules of `tool_calls`: keys that belong together, keys that exclude each other, and conditions that can be met.
 
 use super::trajectory::validate_arguments;
-use super::{MatchMode, ToolCalls, count};
+use super::{CallSource, MatchMode, ToolCalls, count};
 use crate::spec::code::Code;
 use crate::spec::types::CalledTool;
 use crate::spec::validate::Rules;
@@ -31,9 +31,21 @@ impl ToolCalls {
             trajectory.validate(&mut rules.at("trajectory"));
         }
         self.validate_forbidden(rules);
-        let model = "calls of tools are seen where the agent talks to its model; add `model` to the spec";
-        if rules.spec.model.is_none() && !rules.holes.has_section("model") {
-            rules.report(Code::NotRecorded, "no call of a tool is seen here", Some(model));
+        self.validate_source(rules);
+    }
+
+    /// The calls are seen somewhere: at the model, or at the tool gateway.
+    fn validate_source(&self, rules: &mut Rules<'_>) {
+        let may_have = |section: &str, is_there: bool| is_there || rules.holes.has_section(section);
+        let has_model = may_have("model", rules.spec.model.is_some());
+        let has_tools = may_have("tools", !rules.spec.tools.is_empty());
+        let (is_seen, help) = match self.source {
+            None => (has_model || has_tools, "add `tools`, or `model`, whose answers propose calls"),
+            Some(CallSource::Proposed) => (has_model, "add `model`, whose answers propose calls"),
+            Some(CallSource::Executed) => (has_tools, "add `tools`, whose gateway carries calls out"),
+        };
+        if !is_seen {
+            rules.report(Code::NotRecorded, "no call of a tool is seen here", Some(help));
         }
     }
 

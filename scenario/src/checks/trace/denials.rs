@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::evidence::{AuditEvent, Evidence, ModelCall};
+use crate::evidence::{AuditEvent, Evidence, MergedCall, ModelCall};
 use crate::untrusted;
 
 /// How many characters of a denial are shown.
@@ -18,7 +18,13 @@ pub(super) fn of(evidence: &Evidence) -> Vec<String> {
         let reason = call.problem.as_deref().unwrap_or_default();
         format!("call of the model ({}): {reason}", call.status)
     });
-    hosts.chain(calls).map(|denial| untrusted::line(&denial, MOST_SHOWN)).collect()
+    hosts.chain(calls).chain(tools(evidence)).map(|denial| untrusted::line(&denial, MOST_SHOWN)).collect()
+}
+
+/// The calls of tools that the tool gateway refused.
+fn tools(evidence: &Evidence) -> impl Iterator<Item = String> {
+    let refused = |call: MergedCall<'_>| Some(format!("call of `{}`: {}", call.seen.tool, call.at_gateway()?.refused?));
+    evidence.calls().into_iter().filter_map(refused)
 }
 
 fn named(host: &str) -> &str {

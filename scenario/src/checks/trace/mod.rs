@@ -45,6 +45,8 @@ section! {
     ///   often it was tried. Names without a dot, reverse names of addresses, and names that a fault hides do not count.
     /// - A call of the model that was refused with a status from 400 to 499: beyond a limit, without the key of the sandbox, for a
     ///   model without price, or of a form that the gateway does not take. Each call counts; answers of faults and of providers do not.
+    /// - A call of a tool that the tool gateway refused: an unknown or hidden tool, arguments that do not meet the schema, a definition
+    ///   that changed, or one call too many. Each call counts.
     ///
     /// What a `forbidden` rule finds is no denial by itself: it happened.
     ///

@@ -134,8 +134,8 @@ fn comes_later(talk: &[Timed<'_>], place: usize, at_ms: u64) -> bool {
 
 /// What the evidence does not hold of the steps.
 fn missing(evidence: &Evidence) -> Option<String> {
-    let (models, tools) =
-        evidence.model.as_ref().map_or((0, 0), |model| (model.only_counted, model.tools_only_counted));
+    let models = evidence.model.as_ref().map_or(0, |model| model.only_counted);
+    let tools = evidence.uncounted_tool_calls();
     let overflows = evidence.journals.values().filter_map(|journal| journal.overflow.as_ref());
     let requests = overflows.map(|overflow| overflow.total()).fold(0, u64::saturating_add);
     let parts = [(models, "calls of the model"), (tools, "calls of tools"), (requests, "requests")];

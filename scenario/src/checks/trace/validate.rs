@@ -76,13 +76,15 @@ impl TraceCheck {
 }
 
 /// What to do about a spec without a model.
-const ADD_MODEL: &str =
-    "calls of models and tools are seen where the agent talks to its model; add `model` to the spec";
+const ADD_MODEL: &str = "calls of models are seen where the agent talks to its model, and calls of tools there and at `tools`; add one of them";
 
 fn validate_step(step: &Step, is_silent: bool, rules: &mut Rules<'_>) {
     match step {
         Step::Http(service, ..) => rules.recording_mock(service),
-        Step::Llm | Step::Tool(_) if is_silent => {
+        Step::Llm if is_silent => {
+            rules.report(Code::NotRecorded, format!("the step `{step}` is never seen here"), Some(ADD_MODEL));
+        }
+        Step::Tool(_) if is_silent && rules.spec.tools.is_empty() && !rules.holes.has_section("tools") => {
             rules.report(Code::NotRecorded, format!("the step `{step}` is never seen here"), Some(ADD_MODEL));
         }
         Step::Llm | Step::Tool(_) => {}
