@@ -208,8 +208,8 @@ mod tests {
             error: json!(null),
         };
         let tape = ToolTape { definitions: Vec::new(), calls: vec![call("7"), call("8")] };
-        insta::assert_snapshot!(tape.missed("read", &json!({"id": "8", "page": 2}), &[false, false]), @"");
-        insta::assert_snapshot!(tape.missed("read", &json!({}), &[true, true]), @"");
-        insta::assert_snapshot!(tape.missed("write", &json!({}), &[true, true]), @"");
+        insta::assert_snapshot!(tape.missed("read", &json!({"id": "8", "page": 2}), &[false, false]), @r#"the recording has no answer to `read` with {"id":"8","page":2}; the nearest one left has {"id":"8","page":1}: at `$.page` it has 1, and the call 2"#);
+        insta::assert_snapshot!(tape.missed("read", &json!({}), &[true, true]), @"the recording has no answer to `read` with {}; every recorded call of it was answered");
+        insta::assert_snapshot!(tape.missed("write", &json!({}), &[true, true]), @"the recording has no answer to `write` with {}; it was never called there");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scenario::evidence::ToolRefusal;
 use serde_json::{Value as Json, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -32,7 +33,8 @@ async fn a_hidden_tool_is_neither_listed_nor_callable_whatever_a_header_says() {
     assert_eq!(fake.heard_of("tools/call"), 1);
     assert_eq!(fake.last("tools/call")["params"]["name"], "read", "the server knows its own name");
     let refused: Vec<_> = running.calls().into_iter().map(|call| call.execution.expect("an execution").refused).collect();
-    insta::assert_debug_snapshot!(refused, @"");
+    let (hidden, unknown) = (Some(ToolRefusal::Hidden), Some(ToolRefusal::Unknown));
+    assert_eq!(refused, [None, hidden, unknown, unknown]);
     assert_eq!(running.evidence().tools.expect("a record").servers[0].hidden, ["n_delete"]);
 }
 
