@@ -222,7 +222,8 @@ impl Inner {
         if let (Some(_), None, Ok(result)) = (&self.faults, &decision.fault, &outcome) {
             self.faulted.remember(&call.tool, result);
         }
-        let ended = Ended { fault: decision.slowed.clone(), server: server_of(tool), ..Ended::with(ToolResult::empty()) };
+        let ended =
+            Ended { fault: decision.slowed.clone(), server: server_of(tool), ..Ended::with(ToolResult::empty()) };
         let ended = self.faulted(ended.with_outcome(outcome), &call.tool, decision.fault.as_ref());
         self.attacked(ended, &call.tool)
     }

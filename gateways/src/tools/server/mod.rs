@@ -153,8 +153,7 @@ impl McpServer {
             ServerLink::Stdio(pipe) => Link::Stdio(StdioLink::open(pipe, pending)),
             ServerLink::Http(place, path) => Link::Http(HttpLink::new(place, path, pending)),
         };
-        let mut server =
-            Self::unknown(declared, link, news);
+        let mut server = Self::unknown(declared, link, news);
         let client = json!({"name": "touchstone", "version": env!("CARGO_PKG_VERSION")});
         let greeting = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
         let welcome = server.request("initialize", greeting, None).await?;

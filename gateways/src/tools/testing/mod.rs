@@ -163,7 +163,11 @@ impl Running {
     }
 
     /// Sends a message; the head of the answer.
-    pub(super) async fn send(&self, headers: &[(&str, &str)], body: impl Into<String>) -> reqwest::Result<reqwest::Response> {
+    pub(super) async fn send(
+        &self,
+        headers: &[(&str, &str)],
+        body: impl Into<String>,
+    ) -> reqwest::Result<reqwest::Response> {
         let mut request = self.client.post(self.url()).header("accept", "application/json, text/event-stream");
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -203,7 +207,8 @@ impl Running {
 
     /// A stream of notifications.
     pub(super) async fn stream(&self, session: &str) -> reqwest::Response {
-        let request = self.client.get(self.url()).header("mcp-session-id", session).header("accept", "text/event-stream");
+        let request =
+            self.client.get(self.url()).header("mcp-session-id", session).header("accept", "text/event-stream");
         deadline(request.send()).await.expect("a stream")
     }
 
@@ -276,11 +281,9 @@ pub(super) fn request(method: &str, params: Json) -> String {
 /// A request that stands alone.
 pub(super) fn alone(method: &str, mut params: Json) -> String {
     let client = json!({"name": "alone", "version": "2"});
-    for (key, value) in [
-        ("protocolVersion", json!("2026-07-28")),
-        ("clientCapabilities", json!({})),
-        ("clientInfo", client),
-    ] {
+    for (key, value) in
+        [("protocolVersion", json!("2026-07-28")), ("clientCapabilities", json!({})), ("clientInfo", client)]
+    {
         params["_meta"][format!("io.modelcontextprotocol/{key}")] = value;
     }
     request(method, params)

@@ -107,7 +107,9 @@ impl Fake {
             "tools/list" => vec![answer(id, json!({"tools": state.tools}))],
             "tools/call" => state.called(id, &message["params"]),
             "resources/list" => vec![answer(id, json!({"resources": [{"uri": "memo:1", "name": "one"}]}))],
-            "resources/read" => vec![answer(id, json!({"contents": [{"uri": message["params"]["uri"], "text": "hi"}]}))],
+            "resources/read" => {
+                vec![answer(id, json!({"contents": [{"uri": message["params"]["uri"], "text": "hi"}]}))]
+            }
             "prompts/list" => vec![answer(id, json!({"prompts": [{"name": "greet"}]}))],
             _ => vec![json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "not here"}})],
         }
@@ -125,7 +127,11 @@ impl Fake {
 
     /// Changes the description of a tool.
     pub(in crate::tools) fn describe(&self, name: &str, description: &str) {
-        self.state().tools.iter_mut().filter(|tool| tool["name"] == name).for_each(|one| *one = tool(name, description));
+        self.state()
+            .tools
+            .iter_mut()
+            .filter(|tool| tool["name"] == name)
+            .for_each(|one| *one = tool(name, description));
     }
 
     /// Takes a tool away.

@@ -61,7 +61,12 @@ async fn a_call_under_way_when_the_agent_has_ended_is_recorded() {
 
 #[tokio::test]
 async fn large_arguments_and_results_are_cut_in_the_record_alone() {
-    let running = with("[{name: echo, mock: {unknown: error}}, {name: big, mock: {rules: [{return: BIG}]}}]".replace("BIG", &"x".repeat(100_000)).as_str()).serve();
+    let running = with(
+        "[{name: echo, mock: {unknown: error}}, {name: big, mock: {rules: [{return: BIG}]}}]"
+            .replace("BIG", &"x".repeat(100_000))
+            .as_str(),
+    )
+    .serve();
     assert_eq!(running.call("big", json!({"text": "y".repeat(100_000)})).await.0.len(), 100_000);
     let call = running.calls().remove(0);
     assert_eq!(call.result.map(|text| text.len()), Some(64 * 1024));

@@ -108,7 +108,10 @@ async fn slow_progress_says_how_far_it_is_to_clients_that_ask() {
     let params = json!({"name": "price", "_meta": {"progressToken": "mine"}});
     let events = running.post(&[], request("tools/call", params)).await.events();
     assert_eq!(events.len(), 4, "{events:?}");
-    assert_eq!(events[2]["params"], json!({"progressToken": "mine", "progress": 60, "total": 60, "message": "still working"}));
+    assert_eq!(
+        events[2]["params"],
+        json!({"progressToken": "mine", "progress": 60, "total": 60, "message": "still working"})
+    );
     assert_eq!(events[3]["result"]["structuredContent"]["total"], 40);
 }
 
@@ -163,7 +166,11 @@ async fn a_lost_session_must_be_begun_again() {
 #[tokio::test]
 async fn a_fault_that_found_nothing_to_change_is_none() {
     let tools = "[{name: price, input_schema: {type: object, required: [id]}, mock: {rules: [{return: plain}]}}]";
-    for (mode, arguments) in [("drop_fields, paths: [note]", json!({"id": 1})), ("truncated, bytes: 3", json!({})), ("lost_response", json!({}))] {
+    for (mode, arguments) in [
+        ("drop_fields, paths: [note]", json!({"id": 1})),
+        ("truncated, bytes: 3", json!({})),
+        ("lost_response", json!({})),
+    ] {
         let running = with(tools).faults(&format!("{{tool: price, mode: {mode}}}")).serve();
         running.call("price", arguments).await;
         let evidence = running.evidence();

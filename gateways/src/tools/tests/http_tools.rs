@@ -32,7 +32,8 @@ async fn arguments_go_where_the_declaration_says() {
     assert_eq!(request.url.path(), "/refunds/a%2Fb%20%C3%BC%3F");
     assert_eq!(request.url.query(), Some("dry=true&dry=x%26y"));
     assert_eq!(serde_json::from_slice::<Json>(&request.body).expect("JSON"), json!({"amount": 5}));
-    let header = |name: &str| request.headers.get_all(name).iter().map(|value| value.to_str().expect("text").to_owned());
+    let header =
+        |name: &str| request.headers.get_all(name).iter().map(|value| value.to_str().expect("text").to_owned());
     assert_eq!(header("x-key").collect::<Vec<_>>(), ["s3cret-value"]);
     assert_eq!(header("accept").collect::<Vec<_>>(), ["text/plain"], "the declaration's own header stands alone");
     let shown = format!("{answer}{}{:?}", running.ask("tools/list", json!({})).await, running.evidence());
@@ -42,8 +43,11 @@ async fn arguments_go_where_the_declaration_says() {
 #[tokio::test]
 async fn arguments_that_make_no_request_call_nothing() {
     let shop = shop(ResponseTemplate::new(200)).await;
-    let tools = format!("[{}, {{name: file, input_schema: {{type: object, properties: {{name: {{}}}}, required: [name]}}, \
-         http: {{service: shop, path: '/files/.{{name}}'}}}}]", &REFUND[1..REFUND.len() - 1]);
+    let tools = format!(
+        "[{}, {{name: file, input_schema: {{type: object, properties: {{name: {{}}}}, required: [name]}}, \
+         http: {{service: shop, path: '/files/.{{name}}'}}}}]",
+        &REFUND[1..REFUND.len() - 1]
+    );
     let running = with(&tools).service(shop.address().port(), &[]).serve();
     for (tool, arguments) in [
         ("refund", json!({"amount": 5})),
@@ -57,7 +61,8 @@ async fn arguments_that_make_no_request_call_nothing() {
         assert!(is_error && !text.is_empty(), "{arguments}: {text}");
     }
     assert_eq!(shop.received_requests().await.expect("requests").len(), 0);
-    let refused: Vec<_> = running.calls().iter().map(|call| call.execution.as_ref().is_some_and(|one| one.refused.is_some())).collect();
+    let refused: Vec<_> =
+        running.calls().iter().map(|call| call.execution.as_ref().is_some_and(|one| one.refused.is_some())).collect();
     assert_eq!(refused, [true, false, false, false, true, false]);
 }
 
@@ -95,8 +100,9 @@ async fn a_service_that_takes_too_long_is_an_answer() {
     let shop = MockServer::start().await;
     let late = ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(60));
     Mock::given(path("/a")).respond_with(late).mount(&shop).await;
-    let running =
-        with("[{name: slow, timeout: 50ms, http: {service: shop, path: /a}}]").service(shop.address().port(), &[]).serve();
+    let running = with("[{name: slow, timeout: 50ms, http: {service: shop, path: /a}}]")
+        .service(shop.address().port(), &[])
+        .serve();
     let told = running.call("slow", json!({})).await;
     assert_eq!(told, ("the tool `slow` did not answer within 0.05 s".to_owned(), true));
 }

@@ -57,7 +57,10 @@ async fn requests_that_stand_alone_need_no_session_and_their_answers_are_complet
     assert_eq!(found["result"]["supportedVersions"][0], "2026-07-28");
     let list = running.alone("tools/list", json!({})).await.json();
     for answer in [&found["result"], &list["result"]] {
-        assert_eq!((&answer["resultType"], &answer["ttlMs"], &answer["cacheScope"]), (&json!("complete"), &json!(0), &json!("private")));
+        assert_eq!(
+            (&answer["resultType"], &answer["ttlMs"], &answer["cacheScope"]),
+            (&json!("complete"), &json!(0), &json!("private"))
+        );
     }
     let called = running.alone("tools/call", json!({"name": "read_note"})).await.json();
     assert_eq!((&called["result"]["resultType"], &called["result"]["ttlMs"]), (&json!("complete"), &json!(null)));
@@ -138,7 +141,8 @@ async fn a_long_list_comes_in_pages() {
 async fn messages_that_cannot_be_read_are_refused() {
     let running = with(NOTE).serve();
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
-    let deep = request("tools/call", json!({"name": "read_note"})).replace("\"read_note\"", &format!("\"read_note\", \"arguments\": {deep}"));
+    let deep = request("tools/call", json!({"name": "read_note"}))
+        .replace("\"read_note\"", &format!("\"read_note\", \"arguments\": {deep}"));
     for (body, status) in [
         (String::new(), 400),
         ("{".to_owned(), 400),
@@ -159,7 +163,10 @@ async fn other_paths_and_methods_say_what_is_served() {
     let elsewhere = http.post(running.url().replace("/mcp", "/sse")).body("{}").send().await.expect("an answer");
     assert_eq!(elsewhere.status(), 404);
     let put = http.put(running.url()).send().await.expect("an answer");
-    assert_eq!((put.status().as_u16(), &put.headers()["allow"]), (405, &reqwest::header::HeaderValue::from_static("GET, POST, DELETE")));
+    assert_eq!(
+        (put.status().as_u16(), &put.headers()["allow"]),
+        (405, &reqwest::header::HeaderValue::from_static("GET, POST, DELETE"))
+    );
 }
 
 #[tokio::test]

@@ -17,7 +17,8 @@ async fn answers(running: &Running) -> Vec<String> {
         ("own", json!({})),
         ("n_echo", json!({"b": 1, "a": [1.5, "é\u{1f600}", null]})),
     ] {
-        answers.push(running.post(&[], request("tools/call", json!({"name": tool, "arguments": arguments}))).await.text);
+        answers
+            .push(running.post(&[], request("tools/call", json!({"name": tool, "arguments": arguments}))).await.text);
     }
     answers
 }

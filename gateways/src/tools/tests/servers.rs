@@ -32,7 +32,8 @@ async fn a_hidden_tool_is_neither_listed_nor_callable_whatever_a_header_says() {
     }
     assert_eq!(fake.heard_of("tools/call"), 1);
     assert_eq!(fake.last("tools/call")["params"]["name"], "read", "the server knows its own name");
-    let refused: Vec<_> = running.calls().into_iter().map(|call| call.execution.expect("an execution").refused).collect();
+    let refused: Vec<_> =
+        running.calls().into_iter().map(|call| call.execution.expect("an execution").refused).collect();
     let (hidden, unknown) = (Some(ToolRefusal::Hidden), Some(ToolRefusal::Unknown));
     assert_eq!(refused, [None, hidden, unknown, unknown]);
     assert_eq!(running.evidence().tools.expect("a record").servers[0].hidden, ["n_delete"]);
@@ -79,7 +80,8 @@ async fn a_changed_definition_is_written_down_and_refused_when_it_is_pinned() {
         assert_eq!(fake.heard_of("tools/call"), usize::from(!is_refused));
         let evidence = running.evidence();
         let changes = evidence.tools.expect("a record").changes;
-        let changes: Vec<_> = changes.iter().map(|change| (change.tool.as_str(), change.sha256.is_some(), change.injected)).collect();
+        let changes: Vec<_> =
+            changes.iter().map(|change| (change.tool.as_str(), change.sha256.is_some(), change.injected)).collect();
         assert_eq!(changes, [("echo", true, false), ("gone", false, false)]);
         assert_eq!(evidence.notes.len(), 2, "{:?}", evidence.notes);
         fake.describe("echo", "first");
@@ -186,7 +188,9 @@ async fn a_call_of_a_session_goes_on_when_its_client_hangs_up() {
         () = until(|| fake.heard_of("tools/call") == 1) => {}
     }
     let id = fake.last("tools/call")["id"].clone();
-    fake.print(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "late"}]}}).to_string());
+    fake.print(
+        &json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "late"}]}}).to_string(),
+    );
     assert_eq!(running.one_call().await.result.as_deref(), Some("late"));
     assert_eq!(fake.heard_of("notifications/cancelled"), 0);
 }
@@ -216,7 +220,9 @@ async fn a_server_that_ends_is_an_answer_and_hides_no_other() {
 async fn a_server_that_prints_other_things_is_still_read() {
     let (fake, server) = Fake::open(NOTES, &["echo"]).await;
     let running = with("[]").server(server).serve();
-    for garbage in ["starting…", "", "[]", "5", "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}", "{\"id\":null}", "{\"method\":5}"] {
+    for garbage in
+        ["starting…", "", "[]", "5", "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}", "{\"id\":null}", "{\"method\":5}"]
+    {
         fake.print(garbage);
     }
     assert_eq!(running.call("echo", json!({"a": 1})).await.0, "{\"a\":1}");
@@ -230,7 +236,10 @@ async fn an_endless_line_ends_a_server() {
         fake.print_raw(&"x".repeat(1024 * 1024));
     }
     let (text, is_error) = running.call("wait", json!({})).await;
-    assert_eq!((text.as_str(), is_error), ("the MCP server `notes` has ended: it printed a line longer than 16777216 bytes", true));
+    assert_eq!(
+        (text.as_str(), is_error),
+        ("the MCP server `notes` has ended: it printed a line longer than 16777216 bytes", true)
+    );
 }
 
 #[tokio::test]
@@ -249,7 +258,8 @@ async fn a_server_that_never_answers_is_not_opened() {
     for silent in ["initialize", "tools/list"] {
         let (fake, lines) = Fake::new(&["echo"]);
         fake.silence(silent);
-        let failure = fake.opened("{server: notes, command: [x], start_timeout: 50ms}", lines).await.expect_err("too late");
+        let failure =
+            fake.opened("{server: notes, command: [x], start_timeout: 50ms}", lines).await.expect_err("too late");
         assert_eq!(failure.to_string(), "the MCP server `notes` did not answer within 0.05 s", "{silent}");
     }
 }
@@ -279,7 +289,8 @@ async fn a_server_that_asks_for_more_is_told_that_there_is_none() {
 async fn resources_and_prompts_pass_through() {
     let (_fake, server) = Fake::open(NOTES, &["echo"]).await;
     let running = with("[]").server(server).serve();
-    let capabilities = running.ask("initialize", json!({"protocolVersion": "2025-11-25"})).await["result"]["capabilities"].clone();
+    let capabilities =
+        running.ask("initialize", json!({"protocolVersion": "2025-11-25"})).await["result"]["capabilities"].clone();
     assert_eq!((&capabilities["resources"], &capabilities["prompts"]), (&json!({}), &json!({})));
     assert_eq!(running.ask("resources/list", json!({})).await["result"]["resources"][0]["uri"], "memo:1");
     let read = running.ask("resources/read", json!({"uri": "memo:1"})).await;
@@ -323,7 +334,11 @@ async fn over_http(streams: bool) -> (Fake, MockServer, (McpServer, Vec<Json>)) 
     let (fake, _lines) = Fake::new(&["echo", "steps", "wait", "refuse"]);
     let http = MockServer::start().await;
     Mock::given(method("POST")).respond_with(OverHttp { fake: fake.clone(), streams }).mount(&http).await;
-    let declared = crate::tools::testing::tools("[{server: notes, url: 'http://shop/mcp'}]").servers().next().expect("one").clone();
+    let declared = crate::tools::testing::tools("[{server: notes, url: 'http://shop/mcp'}]")
+        .servers()
+        .next()
+        .expect("one")
+        .clone();
     let link = ServerLink::Http(place("shop", http.address().port()), "/mcp".to_owned());
     let opened = McpServer::open(declared, link).await.expect("a server");
     (fake, http, opened)
@@ -362,7 +377,10 @@ async fn a_server_over_http_that_is_gone_or_talks_nonsense_is_an_answer() {
     http.reset().await;
     let (text, is_error) = running.call("echo", json!({})).await;
     assert_eq!((text.as_str(), is_error), ("the MCP server `notes` answered with 404 Not Found", true));
-    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200).set_body_string("<h1>hi</h1>")).mount(&http).await;
+    Mock::given(method("POST"))
+        .respond_with(ResponseTemplate::new(200).set_body_string("<h1>hi</h1>"))
+        .mount(&http)
+        .await;
     let (text, is_error) = running.call("echo", json!({})).await;
     assert_eq!((text.as_str(), is_error), ("the MCP server `notes` answered with something that is no JSON", true));
 }
