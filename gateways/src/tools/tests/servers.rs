@@ -217,6 +217,16 @@ async fn a_server_that_ends_is_an_answer_and_hides_no_other() {
 }
 
 #[tokio::test]
+async fn a_server_that_goes_with_the_sandbox_has_not_failed() {
+    let (fake, server) = Fake::open(NOTES, &["echo"]).await;
+    let running = with("[]").server(server).serve();
+    running.gateway.agent_ended();
+    fake.print_raw("");
+    assert!(running.call("echo", json!({})).await.1, "nobody answers any more");
+    assert_eq!(running.evidence().tools.expect("a record").servers[0].ended, None);
+}
+
+#[tokio::test]
 async fn a_server_that_prints_other_things_is_still_read() {
     let (fake, server) = Fake::open(NOTES, &["echo"]).await;
     let running = with("[]").server(server).serve();
