@@ -14,7 +14,7 @@ def told(problem):
     """The first plain exception of a group."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    return f"{type(problem).__name__}: {str(problem)[:60]}"
+    return str(problem) if type(problem).__name__ == "MCPError" else type(problem).__name__
 
 
 async def call(era, tool):
@@ -36,8 +36,9 @@ async def listed(era):
 
 
 async def see(era, modes):
+    lists = [await listed(era) for _ in range(3)]
     seen = {mode: [await call(era, mode), await call(era, mode)] for mode in modes}
-    return {**seen, "lists": [await listed(era) for _ in range(3)]}
+    return {**seen, "lists": [*lists, await listed(era)]}
 
 
 print(json.dumps(asyncio.run(see(sys.argv[1], sys.argv[2].split(",")))))
