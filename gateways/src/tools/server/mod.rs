@@ -82,7 +82,7 @@ enum Link {
 pub enum ServerFailure {
     /// It answered with an error.
     #[error("{}", .0.message)]
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// It has ended.
     #[error("the MCP server `{server}` has ended: {why}")]
     Ended {
@@ -174,7 +174,17 @@ impl McpServer {
     /// A server of which nothing is known yet.
     fn unknown(declared: ToolServer, link: Link, news: Arc<Notify>) -> Self {
         let (capabilities, program, protocol, ready_ms, list_wait) = (Json::Null, None, None, 0, LIST_WAIT);
-        Self { declared, link, capabilities, program, protocol, ready_ms, list_wait, news, ended_before: OnceLock::new() }
+        Self {
+            declared,
+            link,
+            capabilities,
+            program,
+            protocol,
+            ready_ms,
+            list_wait,
+            news,
+            ended_before: OnceLock::new(),
+        }
     }
 
     /// The same with another bound for its lists.
