@@ -83,6 +83,10 @@ pages *arguments:
 fault-clients *arguments:
     scripts/test-fault-clients "$@"
 
+# Tools as stock clients of MCP from PyPI use them; arguments go to pytest.
+tool-clients *arguments:
+    scripts/test-tools "$@"
+
 # Make the pictures of docs/images from real runs.
 pictures:
     scripts/pictures

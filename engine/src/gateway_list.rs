@@ -57,6 +57,11 @@ impl GatewayList {
         join_all(self.all.iter().map(|gateway| gateway.begin())).await;
     }
 
+    /// The agent has ended, and everything else in the sandbox is about to.
+    pub(crate) fn agent_ended(&self) {
+        self.tools.iter().for_each(|tools| tools.agent_ended());
+    }
+
     /// The agent has ended: the sandbox is as it was before its faults.
     pub(crate) async fn end_world_faults(&self) {
         if let Some(faults) = &self.faults {

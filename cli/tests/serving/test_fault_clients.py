@@ -51,6 +51,9 @@ TOOL_FAULTS = {
     "wrong_entity": {"from": "/other"},
 }
 
+# Faults that only tools of `tools` have. test_tools.py tries them.
+OF_TOOLS_ALONE = ("tool_error", "vanish", "rug_pull", "session_lost", "list_hang", "slow_progress")
+
 LLM_FAULTS = {
     "none": None,
     "timeout": {"delay_ms": 300},
@@ -158,7 +161,7 @@ def test_every_mode_of_the_language_is_tried():
     with open(os.path.join(ROOT, "docs", "spec.schema.json")) as file:
         sections = json.load(file)["$defs"]
     tried = {
-        "ToolMode": {*TOOL_FAULTS, "connection_refused"},
+        "ToolMode": {*TOOL_FAULTS, "connection_refused", *OF_TOOLS_ALONE},
         "LlmMode": {*LLM_FAULTS} - {"none"},
         "ServiceMode": {fault["mode"] for fault in SERVICE_FAULTS},
     }

@@ -265,6 +265,7 @@ async fn act(
     // What was used until now was not used by the agent. A door that is gone is noticed by who asks next.
     let _ = world.sandbox.door().used().await;
     let mut acted = agent::act(world, attempt, &images.base, overall).await?;
+    world.gateways.agent_ended();
     stop_everything(world, attempt, &mut acted).await?;
     events.tell(Event::AgentEnded { exit: acted.record.exit, after: started.elapsed() });
     end(events, Phase::Act, started);

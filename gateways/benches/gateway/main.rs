@@ -12,6 +12,7 @@ mod mock;
 mod model;
 mod series;
 mod target;
+mod tools;
 
 use std::io::{self, Write as _};
 
@@ -40,15 +41,16 @@ fn main() -> io::Result<()> {
 
 async fn measure(requests: usize) -> io::Result<()> {
     // First, because memory that was freed before would hide what is taken later.
-    memory().await?;
+    memory("mock", mock::small().await).await?;
+    memory("tool", tools::mocked().await).await?;
     latency(requests).await?;
     throughput(requests * 4).await
 }
 
-/// The memory of this process while one mock gets many requests. It keeps the first 10,000, and counts the rest.
-async fn memory() -> io::Result<()> {
-    say("\n## Memory (VmRSS, MiB)\n\n| requests | of the process |\n|---|---|")?;
-    let pair = mock::small().await;
+/// The memory of this process while one mock or tool gets many requests. A mock keeps the first 10,000 and a tool the first
+/// 20,000, and the rest are counted.
+async fn memory(what: &str, pair: Pair) -> io::Result<()> {
+    say(&format!("\n## Memory (VmRSS, MiB)\n\n| requests of a {what} | of the process |\n|---|---|"))?;
     let mut client = Client::connect(&pair.gateway).await;
     say(&format!("| 0 | {:.1} |", memory::resident_mib()?))?;
     let mut sent = 0;
@@ -67,7 +69,8 @@ async fn memory() -> io::Result<()> {
 async fn latency(requests: usize) -> io::Result<()> {
     say("\n## Latency (µs)\n\n| | plain p50 | plain p99 | gateway p50 | gateway p99 | added p50 | added p99 |")?;
     say("|---|---|---|---|---|---|---|")?;
-    for pair in mock::pairs().await.into_iter().chain(model::pairs().await).chain(egress::pairs().await) {
+    let pairs = [mock::pairs().await, tools::pairs().await, model::pairs().await, egress::pairs().await];
+    for pair in pairs.into_iter().flatten() {
         let (mut plain, mut gateway) = (Client::connect(&pair.plain).await, Client::connect(&pair.gateway).await);
         for _ in 0..WARM_UP {
             plain.ask().await;

@@ -121,7 +121,7 @@ impl Inner {
         let id = request.id.clone();
         let asked = match self.admit(parts, request) {
             Ok(asked) => asked,
-            Err(refusal) => return Reply::Whole(refusal),
+            Err(refusal) => return Reply::Whole(*refusal),
         };
         match asked.request.method.as_str() {
             "initialize" => Reply::Whole(self.began(&asked)),
@@ -140,8 +140,8 @@ impl Inner {
     }
 
     /// Finds out what a request belongs to. The body decides; a header that says otherwise is refused.
-    fn admit(&self, parts: &Parts, request: RpcRequest) -> Result<Asked, Answer> {
-        let refused = |problem: RpcError| json_answer(problem.status(), &error_response(&request.id, &problem));
+    fn admit(&self, parts: &Parts, request: RpcRequest) -> Result<Asked, Box<Answer>> {
+        let refused = |problem: RpcError| refusal(problem.status(), &request.id, &problem);
         let era = Era::of(&request).map_err(refused)?;
         let named = request.params["name"].as_str().or_else(|| request.params["uri"].as_str());
         let version = era.alone().map(Version::name);
@@ -159,7 +159,7 @@ impl Inner {
         }
         let session = match (era, text(&parts.headers, SESSION)) {
             (Era::Session, Some(id)) if request.method != "initialize" => {
-                let gone = || json_answer(StatusCode::NOT_FOUND, &error_response(&request.id, &RpcError::no_session()));
+                let gone = || refusal(StatusCode::NOT_FOUND, &request.id, &RpcError::no_session());
                 Some((id.to_owned(), self.sessions.get(id).ok_or_else(gone)?))
             }
             _ => None,
@@ -377,6 +377,11 @@ fn answer_of(era: Era, id: &Json, outcome: Result<Json, RpcError>) -> Answer {
             json_answer(status, &error_response(id, &problem))
         }
     }
+}
+
+/// The answer to a request that belongs to nothing.
+fn refusal(status: StatusCode, id: &Json, problem: &RpcError) -> Box<Answer> {
+    Box::new(json_answer(status, &error_response(id, problem)))
 }
 
 fn plain(status: StatusCode, message: &str) -> Answer {

@@ -41,9 +41,9 @@ impl Inner {
             "resources/list" => self.list_of_servers("resources", "resources").await,
             "resources/templates/list" => self.list_of_servers("resources/templates", "resourceTemplates").await,
             "prompts/list" => self.list_of_servers("prompts", "prompts").await,
-            "resources/read" => self.from_servers("resources", method, params).await?,
-            "prompts/get" => self.from_servers("prompts", method, params).await?,
-            "completion/complete" => self.from_servers("completions", method, params).await?,
+            "resources/read" => self.ask_servers("resources", method, params).await?,
+            "prompts/get" => self.ask_servers("prompts", method, params).await?,
+            "completion/complete" => self.ask_servers("completions", method, params).await?,
             _ => return Err(RpcError::no_method(method)),
         };
         Ok(complete(era, method, result))
@@ -136,7 +136,7 @@ impl Inner {
     }
 
     /// The answer of the first server that has one.
-    async fn from_servers(&self, capability: &str, method: &str, params: &Json) -> Result<Json, RpcError> {
+    async fn ask_servers(&self, capability: &str, method: &str, params: &Json) -> Result<Json, RpcError> {
         let mut plain = params.clone();
         if let Some(object) = plain.as_object_mut() {
             object.remove("_meta");

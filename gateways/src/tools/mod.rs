@@ -176,6 +176,11 @@ impl ToolGateway {
         Ok(())
     }
 
+    /// The agent has ended, and its sandbox is about to end: servers that go with it did not fail.
+    pub fn agent_ended(&self) {
+        self.inner.catalogue.servers().for_each(|server| server.agent_ended());
+    }
+
     /// The limit that fired.
     #[must_use]
     pub fn fired(&self) -> Option<Fired> {

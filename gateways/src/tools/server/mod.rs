@@ -9,7 +9,7 @@ mod stdio_link;
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use scenario::evidence::ToolServerRecord;
@@ -67,6 +67,8 @@ pub struct McpServer {
     list_wait: Duration,
     /// Told when it says that its list changed.
     news: Arc<Notify>,
+    /// Why it had ended when the agent had; what ends it later is nobody's doing.
+    ended_before: OnceLock<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,7 @@ enum Link {
 pub enum ServerFailure {
     /// It answered with an error.
     #[error("{}", .0.message)]
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// It has ended.
     #[error("the MCP server `{server}` has ended: {why}")]
     Ended {
@@ -172,7 +174,17 @@ impl McpServer {
     /// A server of which nothing is known yet.
     fn unknown(declared: ToolServer, link: Link, news: Arc<Notify>) -> Self {
         let (capabilities, program, protocol, ready_ms, list_wait) = (Json::Null, None, None, 0, LIST_WAIT);
-        Self { declared, link, capabilities, program, protocol, ready_ms, list_wait, news }
+        Self {
+            declared,
+            link,
+            capabilities,
+            program,
+            protocol,
+            ready_ms,
+            list_wait,
+            news,
+            ended_before: OnceLock::new(),
+        }
     }
 
     /// The same with another bound for its lists.
@@ -259,6 +271,11 @@ impl McpServer {
         }
     }
 
+    /// The agent has ended: whatever ends the server from now on is not written down.
+    pub(super) fn agent_ended(&self) {
+        self.ended_before.get_or_init(|| self.ended());
+    }
+
     /// What is kept about it; `hidden` are the tools that it has and that are not offered.
     pub(super) fn record(&self, hidden: Vec<String>) -> ToolServerRecord {
         ToolServerRecord {
@@ -267,7 +284,7 @@ impl McpServer {
             protocol: self.protocol.clone(),
             ready_ms: self.ready_ms,
             hidden,
-            ended: self.ended(),
+            ended: self.ended_before.get().cloned().unwrap_or_else(|| self.ended()),
             stderr: String::new(),
         }
     }

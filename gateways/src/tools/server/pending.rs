@@ -94,7 +94,7 @@ impl Pending {
         let answer = match message.get("error").filter(|error| !error.is_null()) {
             Some(error) => {
                 let error = RpcError::from_json(error);
-                Err(ServerFailure::Refused(Refusal { message: error.message.clone(), error }))
+                Err(ServerFailure::Refused(Box::new(Refusal { message: error.message.clone(), error })))
             }
             None => Ok(message["result"].take()),
         };

@@ -6,7 +6,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::tools::testing::with;
 
-const REFUND: &str = "[{name: refund, input_schema: {type: object, properties: {amount: {type: number}}}, \
+const REFUND: &str = "[{name: refund, input_schema: {type: object, properties: {id: {}, dry: {}, amount: {type: number}}, required: [id]}, \
                       http: {service: shop, method: POST, path: '/refunds/{id}', body: [amount], query: [dry]}}]";
 
 async fn shop(answer: ResponseTemplate) -> MockServer {
@@ -44,7 +44,8 @@ async fn arguments_go_where_the_declaration_says() {
 async fn arguments_that_make_no_request_call_nothing() {
     let shop = shop(ResponseTemplate::new(200)).await;
     let tools = format!(
-        "[{}, {{name: file, http: {{service: shop, path: '/files/.{{name}}'}}}}]",
+        "[{}, {{name: file, input_schema: {{type: object, properties: {{name: {{}}}}, required: [name]}}, \
+         http: {{service: shop, path: '/files/.{{name}}'}}}}]",
         &REFUND[1..REFUND.len() - 1]
     );
     let running = with(&tools).service(shop.address().port(), &[]).serve();
@@ -62,7 +63,7 @@ async fn arguments_that_make_no_request_call_nothing() {
     assert_eq!(shop.received_requests().await.expect("requests").len(), 0);
     let refused: Vec<_> =
         running.calls().iter().map(|call| call.execution.as_ref().is_some_and(|one| one.refused.is_some())).collect();
-    assert_eq!(refused, [false, false, false, false, true, false]);
+    assert_eq!(refused, [true, false, false, false, true, false]);
 }
 
 #[tokio::test]

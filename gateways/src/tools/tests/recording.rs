@@ -36,7 +36,7 @@ async fn recorded() -> (Vec<String>, ToolCassette) {
 async fn a_replay_gives_the_same_bytes() {
     let (live, cassette) = recorded().await;
     let cassette = ToolCassette::parse(&cassette.text()).expect("a recording");
-    let running = with("{list: [], replay: tools.json}").replaying(&cassette, Matching::Strict).serve();
+    let running = with("[]").replaying(&cassette, Matching::Strict).serve();
     assert_eq!(running.names().await, ["n_echo", "n_refuse", "own"]);
     assert_eq!(answers(&running).await, live);
     let record = running.evidence().tools.expect("a record");
@@ -46,13 +46,13 @@ async fn a_replay_gives_the_same_bytes() {
 #[tokio::test]
 async fn a_call_that_was_not_recorded_names_the_nearest() {
     let (_, cassette) = recorded().await;
-    let running = with("{list: [], replay: tools.json}").replaying(&cassette, Matching::Strict).serve();
+    let running = with("[]").replaying(&cassette, Matching::Strict).serve();
     let (text, is_error) = running.call("n_echo", json!({"b": 2, "a": [1.5, "é\u{1f600}", null]})).await;
     assert!(is_error);
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"the recording has no answer to `n_echo` with {"b":2,"a":[1.5,"é😀",null]}; the nearest one left has {"b":1,"a":[1.5,"é😀",null]}: at `$.b` it has 1, and the call 2"#);
     running.call("own", json!({})).await;
     let (text, _) = running.call("own", json!({})).await;
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @"the recording has no answer to `own` with {}; every recorded call of it was answered");
     let record = running.evidence().tools.expect("a record");
     assert_eq!((record.misses.len(), record.unused), (2, 3));
 }
@@ -60,7 +60,7 @@ async fn a_call_that_was_not_recorded_names_the_nearest() {
 #[tokio::test]
 async fn a_replay_in_order_answers_whatever_is_asked() {
     let (live, cassette) = recorded().await;
-    let running = with("{list: [], replay: tools.json}").replaying(&cassette, Matching::Fifo).serve();
+    let running = with("[]").replaying(&cassette, Matching::Fifo).serve();
     let answer = running.post(&[], request("tools/call", json!({"name": "n_echo", "arguments": {"other": 1}}))).await;
     assert_eq!(answer.text, live[0]);
 }

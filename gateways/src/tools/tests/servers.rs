@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scenario::evidence::ToolRefusal;
 use serde_json::{Value as Json, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -33,7 +34,8 @@ async fn a_hidden_tool_is_neither_listed_nor_callable_whatever_a_header_says() {
     assert_eq!(fake.last("tools/call")["params"]["name"], "read", "the server knows its own name");
     let refused: Vec<_> =
         running.calls().into_iter().map(|call| call.execution.expect("an execution").refused).collect();
-    insta::assert_debug_snapshot!(refused, @"");
+    let (hidden, unknown) = (Some(ToolRefusal::Hidden), Some(ToolRefusal::Unknown));
+    assert_eq!(refused, [None, hidden, unknown, unknown]);
     assert_eq!(running.evidence().tools.expect("a record").servers[0].hidden, ["n_delete"]);
 }
 
@@ -212,6 +214,16 @@ async fn a_server_that_ends_is_an_answer_and_hides_no_other() {
     assert_eq!(running.call("read", json!({"a": 1})).await.0, "{\"a\":1}");
     let servers = running.evidence().tools.expect("a record").servers;
     assert_eq!((servers[0].ended.as_deref(), servers[1].ended.as_deref()), (Some("its output ended"), None));
+}
+
+#[tokio::test]
+async fn a_server_that_goes_with_the_sandbox_has_not_failed() {
+    let (fake, server) = Fake::open(NOTES, &["echo"]).await;
+    let running = with("[]").server(server).serve();
+    running.gateway.agent_ended();
+    fake.print_raw("");
+    assert!(running.call("echo", json!({})).await.1, "nobody answers any more");
+    assert_eq!(running.evidence().tools.expect("a record").servers[0].ended, None);
 }
 
 #[tokio::test]
