@@ -59,7 +59,7 @@ pub(crate) fn bundle(folder: &Path) -> Result<Bundle, BundleFilesError> {
                 Ok(metadata) => {
                     if Bundle::may_be_read(&name, metadata.len()) {
                         // What cannot be read as text is no contract; the file itself is in the bundle all the same.
-                        texts.extend(fs::read_to_string(path).ok().map(|text| (name.clone(), text)));
+                        texts.extend(fs::read_to_string(entry.path()).ok().map(|text| (name.clone(), text)));
                     }
                     files.push((name, metadata.len()));
                 }

@@ -126,6 +126,7 @@ fn every_kind_of_check_has_an_example() {
         "completes",
         "output_not_empty",
         "behavior_unchanged",
+        "tool_contract",
     ]);
     assert_eq!(used, all);
 }
