@@ -46,6 +46,7 @@ mod serving;
 mod slips;
 mod stored_secrets;
 mod terminal;
+mod tool_contracts;
 mod try_command;
 mod validate;
 mod watching;
