@@ -33,6 +33,15 @@ pub struct Exchange {
     pub response: Json,
 }
 
+/// A request to a model as it was sent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelRequest {
+    /// The provider, such as `openai`; empty when it is not known.
+    pub provider: String,
+    /// The body.
+    pub body: Json,
+}
+
 /// The calls of one step that were judged so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {

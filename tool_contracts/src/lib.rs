@@ -17,6 +17,7 @@ mod decide;
 mod diagnostic;
 mod finding;
 pub mod golden;
+mod hold;
 mod invariant;
 pub mod json_path;
 mod narrow;
@@ -26,6 +27,7 @@ mod picture;
 mod precheck;
 mod provider;
 mod read;
+mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
@@ -36,7 +38,7 @@ mod vectors;
 mod workflow;
 
 pub use apply::{Event, StepCall, apply};
-pub use call::{Batch, Call, Exchange, Outcome, Provenance};
+pub use call::{Batch, Call, Exchange, ModelRequest, Outcome, Provenance};
 pub use code::{Class, Code};
 pub use compile::workflow::{CompiledWorkflow, compile_workflow};
 pub use compile::{CompileError, Compiled, RawFile, RawSet, compile};
@@ -45,16 +47,17 @@ pub use decide::per_tool::response_format::response_codes;
 pub use decide::{Decision, HoldSpec, Layer, Reason, Verdict, decide, decide_without_approval};
 pub use diagnostic::{Diagnostic, Place};
 pub use finding::Finding;
+pub use hold::{Resolution, resolve_hold};
 pub use narrow::{Removed, narrow};
 pub use offline::{JudgedCall, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
 pub use options::CompileOptions;
 pub use picture::{mermaid, svg};
-pub use precheck::{ModelRequest, Precheck, precheck};
+pub use precheck::{Precheck, precheck};
 pub use retries::{TimedCall, retry_findings};
 pub use state::{SessionState, Status};
 pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};
 pub use workflow::{
     Interval, KillActor, KillScope, WorkflowCall, WorkflowDecision, WorkflowEvent, WorkflowState, inherit_labels,
-    overlaps, wf_apply, wf_decide,
+    overlaps, wf_apply, wf_decide, wf_precheck,
 };

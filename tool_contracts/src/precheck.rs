@@ -2,20 +2,12 @@
 
 use serde_json::Value as Json;
 
+use crate::call::ModelRequest;
 use crate::code::Code;
 use crate::compile::Compiled;
 use crate::decide::Reason;
 use crate::provider;
 use crate::state::{SessionState, Status};
-
-/// A request to a model as it was sent.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelRequest {
-    /// The provider, such as `openai`; empty when it is not known.
-    pub provider: String,
-    /// The body.
-    pub body: Json,
-}
 
 /// The result of a pre-check.
 #[derive(Debug, Clone, PartialEq, Default)]

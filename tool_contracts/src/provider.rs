@@ -5,11 +5,11 @@
 
 use serde_json::Value as Json;
 
+use crate::call::ModelRequest;
 use crate::canonical::canonical;
 use crate::code::Code;
 use crate::compile::Compiled;
 use crate::decide::Reason;
-use crate::precheck::ModelRequest;
 
 /// The request fields of known providers that a bare word may name.
 const FIELDS: [&str; 38] = [

@@ -47,6 +47,7 @@ mod serving;
 mod slips;
 mod stored_secrets;
 mod terminal;
+mod tool_contracts;
 mod tools_command;
 mod try_command;
 mod validate;

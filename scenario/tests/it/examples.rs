@@ -128,6 +128,7 @@ fn every_kind_of_check_has_an_example() {
         "behavior_unchanged",
         "tool_calls",
         "trace",
+        "tool_contract",
     ]);
     assert_eq!(used, all);
 }

@@ -20,7 +20,7 @@ use crate::invariant::Invariant;
 use crate::options::{CompileOptions, Principal, Profile, RunOptions};
 use crate::read::session::Session;
 use crate::read::tool::{RiskGate, Tool};
-use crate::read::{At, Reader};
+use crate::reader::{At, Reader};
 pub(crate) use needed::NeededValues;
 
 /// The name of the session file.

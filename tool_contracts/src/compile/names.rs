@@ -7,7 +7,7 @@ use yaml_tree::nearest::did_you_mean;
 use crate::code::Code;
 use crate::read::session::Session;
 use crate::read::tool::Tool;
-use crate::read::{Named, Reader};
+use crate::reader::{Named, Reader};
 
 /// Reports slots that are bound twice and slots that nothing binds; returns the binder of each.
 pub(super) fn check_bindings(

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::code::Code;
-use crate::read::Reader;
 use crate::read::session::Session;
 use crate::read::tool::{Tool, ToolTransitions};
+use crate::reader::Reader;
 
 /// Reports tools whose phases or transitions are not declared.
 pub(super) fn check(tools: &BTreeMap<String, Tool>, session: &Session, reader: &mut Reader) {

@@ -9,9 +9,9 @@ use crate::diagnostic::Place;
 use crate::invariant::{Invariant, Operator};
 use crate::json_path::JsonPath;
 use crate::options::CompileOptions;
-use crate::read::Reader;
 use crate::read::session::Session;
 use crate::read::tool::Tool;
+use crate::reader::Reader;
 use crate::value::Num;
 
 /// How deep schemas are followed.

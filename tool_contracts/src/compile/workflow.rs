@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::json_path::JsonPath;
 use crate::options::CompileOptions;
 use crate::read::workflow::{Workflow, check_aliases};
-use crate::read::{At, Reader};
+use crate::reader::{At, Reader};
 
 /// A workflow that was checked.
 #[derive(Debug, Clone)]

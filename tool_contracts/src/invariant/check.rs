@@ -110,7 +110,7 @@ mod tests {
 
     use super::super::Context;
     use crate::invariant::Invariant;
-    use crate::read::{At, Reader};
+    use crate::reader::{At, Reader};
 
     fn holds(invariant: &str, value: &serde_json::Value) -> bool {
         let node = yaml_tree::parse(invariant, "invariant", Limits::default()).0.expect("YAML");

@@ -7,7 +7,7 @@ use yaml_tree::nearest::{alternatives, did_you_mean};
 
 use super::{Invariant, Operator, Reference, TypeName};
 use crate::code::Code;
-use crate::read::{At, Named, Reader};
+use crate::reader::{At, Named, Reader};
 use crate::value::Num;
 
 /// How large a compiled regular expression may be.

@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 use yaml_tree::Kind;
 
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 use crate::value::{Num, same};
 
 /// A figure over the calls of some tools.

@@ -3,10 +3,10 @@
 use yaml_tree::Kind;
 
 use super::tool::SideEffect;
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::invariant::{Context, Invariant};
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 
 /// The shortest time that a person gets.
 const LEAST_SECONDS: i128 = 30;

@@ -1,9 +1,9 @@
 //! Envelopes: values of later calls bounded by values of earlier ones.
 
 use super::tool::Source;
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 use crate::value::Num;
 
 /// Stages, and the constraint between them.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{At, Named, Reader};
 use crate::code::Code;
+use crate::reader::{At, Named, Reader};
 use crate::value::Num;
 
 /// The budgets of a session.

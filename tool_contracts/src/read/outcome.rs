@@ -4,9 +4,9 @@ use regex::Regex;
 use serde_json::Value as Json;
 use yaml_tree::Kind;
 
-use super::{At, Reader};
 use crate::canonical::canonical;
 use crate::code::Code;
+use crate::reader::{At, Reader};
 use crate::value::{Num, same};
 
 /// How often a call may be tried, and how long it may take.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_tree::Kind;
 
-use super::{At, Named, Reader};
 use crate::code::Code;
+use crate::reader::{At, Named, Reader};
 
 /// The phases of a session; none when it declares none.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,9 @@
 //! Policies: who may use which tools.
 
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::diagnostic::Place;
 use crate::invariant::{Context, Invariant};
+use crate::reader::{At, Named, Reader};
 
 /// A condition about the principal.
 #[derive(Debug, Clone)]

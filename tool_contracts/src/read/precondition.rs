@@ -1,11 +1,11 @@
 //! Preconditions: what must have happened before.
 
 use super::tool::Source;
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::diagnostic::Place;
 use crate::invariant::{Context, Invariant};
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 
 /// An earlier call, a number of steps, or both.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! `provider_constraints`: combinations of options that a provider refuses or ignores.
 
-use super::{At, Reader};
+use crate::reader::{At, Reader};
 
 /// The constraints of one provider.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! `response_format_invariants`: the form of the model's response that proposes a call.
 
-use super::{At, Reader};
 use crate::diagnostic::Place;
+use crate::reader::{At, Reader};
 
 /// The form that a response must have.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use super::phases::Phases;
 use super::policy::SessionPolicy;
 use super::provider::ProviderConstraints;
 use super::tool::{RiskGate, SideEffect};
-use super::{At, Named, Reader};
 use crate::code::{Class, Code};
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 
 /// The version of the language that is read.
 const SCHEMA_VERSION: &str = "1.0";

@@ -7,11 +7,11 @@ use super::outcome::{AllowedError, Retries};
 use super::policy::{PrincipalRule, ToolPolicy};
 use super::precondition::Precondition;
 use super::response_format::ResponseFormat;
-use super::{At, Named, Reader};
 use crate::code::Code;
 use crate::diagnostic::Place;
 use crate::invariant::{Context, Invariant};
 use crate::json_path::JsonPath;
+use crate::reader::{At, Named, Reader};
 
 /// The fields of a tool file.
 const FIELDS: [&str; 23] = [

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::limits::dollars;
 use super::session::check_version;
-use super::{At, Named, Reader};
 use crate::code::Code;
+use crate::reader::{At, Named, Reader};
 
 /// What becomes of a child when its parent ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

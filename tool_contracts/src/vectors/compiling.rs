@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::compile::{CompileError, Compiled, Source, compile_sources};
 use crate::diagnostic::Diagnostic;
 use crate::options::{CompileOptions, Fallback, Mode, Principal, Profile, ResponseGate, RunOptions};
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Checks about which vectors say nothing unless they name them.
 const OPTIONAL: [Code; 6] = [

@@ -40,6 +40,8 @@ fn snapshot(state: &SessionState) -> Json {
         "cost": state.cost_micros as f64 / 1e6,
         "cblocks": state.consecutive_blocks,
         "consecutive_blocks": state.consecutive_blocks,
+        "blocks": state.consecutive_blocks,
+        "calls": state.released_calls,
         "cerrors": state.consecutive_errors,
         "consecutive_errors": state.consecutive_errors,
         "labels": state.labels.keys().collect::<Vec<_>>(),

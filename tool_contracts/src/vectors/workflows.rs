@@ -14,7 +14,7 @@ use crate::json_path::JsonPath;
 use crate::read::limits::micros;
 use crate::workflow::{
     Interval, KillActor, KillScope, WorkflowCall, WorkflowDecision, WorkflowEvent, WorkflowState, overlaps, wf_apply,
-    wf_decide,
+    wf_decide, wf_precheck,
 };
 
 /// Compiles a vector's workflow, and runs its operations.
@@ -56,8 +56,16 @@ impl Run {
         let arguments = op.get(1).cloned().unwrap_or_else(|| json!([]));
         let wanted = op.get(2).unwrap_or(&Json::Null);
         let got = match name {
+            "status" if wanted.is_string() => {
+                let status = self.state.status(&text(&arguments, 0));
+                status.map_or_else(|| "none".to_owned(), |status| status.name().to_owned())
+            }
             "status" => return self.check_status(wanted),
             "dispatch" => self.dispatch(&call_of(&arguments)),
+            "precheck" => match wf_precheck(&self.workflow, &self.state, &text(&arguments, 0)) {
+                Ok(()) => "allow".to_owned(),
+                Err(code) => code.to_string(),
+            },
             other => self.apply(&event_of(other, &arguments, &self.state)?),
         };
         wanted.as_str().map_or(Ok(()), |wanted| same_text(name, &got, wanted))
@@ -113,7 +121,8 @@ fn event_of(name: &str, arguments: &Json, state: &WorkflowState) -> Checked<Work
         "claim" => WorkflowEvent::HandoffClaimed { handoff: text(0), session: text(1), role: text(2) },
         "close" => WorkflowEvent::SessionClosed { session: text(0) },
         "complete" => WorkflowEvent::CallCompleted(call_of(arguments)),
-        "step" | "precheck" => WorkflowEvent::StepTaken { session: text(0) },
+        "cancel" | "cancel_handoff" => WorkflowEvent::HandoffCancelled { handoff: text(0) },
+        "step" => WorkflowEvent::StepTaken { session: text(0) },
         "cost" => {
             let dollars = arguments.as_array().into_iter().flatten().find_map(Json::as_f64);
             WorkflowEvent::CostAdded(micros(dollars.unwrap_or(0.0)))

@@ -77,6 +77,13 @@ pub(super) fn claim(
     Ok(())
 }
 
+/// Takes an offer back.
+pub(super) fn cancel(state: &mut WorkflowState, handoff: &str) -> Result<(), Code> {
+    let offered = state.handoffs.get_mut(handoff).filter(|offered| offered.is_open).ok_or(Code::HandoffNotOpen)?;
+    offered.is_open = false;
+    Ok(())
+}
+
 fn add_member(state: &mut WorkflowState, session: &str, role: &str, parent: Option<String>, close_policy: ClosePolicy) {
     let member = Member { role: role.to_owned(), parent, status: Status::Active, close_policy };
     state.members.insert(session.to_owned(), member);

@@ -49,7 +49,12 @@ pub enum WorkflowEvent {
         /// Its role.
         role: String,
     },
-    /// A session asks for a step, or for one that was paid for.
+    /// An offer is taken back.
+    HandoffCancelled {
+        /// The handoff.
+        handoff: String,
+    },
+    /// A session takes a step.
     StepTaken {
         /// The session.
         session: String,
@@ -96,6 +101,7 @@ fn try_apply(workflow: &CompiledWorkflow, state: &mut WorkflowState, event: &Wor
         WorkflowEvent::HandoffClaimed { handoff, session, role } => {
             handoff::claim(workflow, state, handoff, session, role)
         }
+        WorkflowEvent::HandoffCancelled { handoff } => handoff::cancel(state, handoff),
         WorkflowEvent::StepTaken { session } => take_step(workflow, state, session),
         WorkflowEvent::CostAdded(micros) => {
             state.cost_micros = state.cost_micros.saturating_add(*micros);
@@ -124,6 +130,16 @@ fn try_apply(workflow: &CompiledWorkflow, state: &mut WorkflowState, event: &Wor
 }
 
 fn take_step(workflow: &CompiledWorkflow, state: &mut WorkflowState, session: &str) -> Result<(), Code> {
+    wf_precheck(workflow, state, session)?;
+    state.total_steps += 1;
+    Ok(())
+}
+
+/// Checks that a session may go on, and that the budgets of the whole workflow are not used up.
+///
+/// # Errors
+/// The code of the refusal.
+pub fn wf_precheck(workflow: &CompiledWorkflow, state: &WorkflowState, session: &str) -> Result<(), Code> {
     decide::usable(state, session)?;
     let limits = &workflow.workflow.limits;
     let is_over = limits.max_total_steps.is_some_and(|most| state.total_steps >= most)
@@ -131,7 +147,6 @@ fn take_step(workflow: &CompiledWorkflow, state: &mut WorkflowState, session: &s
     if is_over {
         return Err(Code::WorkflowLimitExceeded);
     }
-    state.total_steps += 1;
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::Graph;
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::read::Reader;
 use crate::read::tool::Tool;
+use crate::reader::Reader;
 
 /// The tools that can be called: those that nothing blocks, and whose prior tools can be called.
 pub(super) fn live_tools(set: &Compiled) -> BTreeSet<&str> {

@@ -2,8 +2,8 @@
 
 use super::Graph;
 use crate::code::Code;
-use crate::read::Reader;
 use crate::read::envelope::{Envelope, Role};
+use crate::reader::Reader;
 
 /// Reports reference stages whose tool is dead, or can only run after the constrained one.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

@@ -3,7 +3,7 @@
 use super::Graph;
 use super::dead_tool::priors;
 use crate::code::Code;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports blocked tools that are named as a prior tool, bind a slot that is read, or are an envelope's reference.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

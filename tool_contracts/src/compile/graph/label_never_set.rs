@@ -2,7 +2,7 @@
 
 use super::Graph;
 use crate::code::Code;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports label gates whose label comes from no tool.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

@@ -14,8 +14,8 @@ mod unrealized_transition;
 use std::collections::BTreeSet;
 
 use super::Compiled;
-use crate::read::Reader;
 use crate::read::tool::Tool;
+use crate::reader::Reader;
 
 /// What the checks know about a set.
 pub(crate) struct Graph<'a> {

@@ -6,7 +6,7 @@ use super::Graph;
 use super::dead_tool::priors;
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports every tool that requires itself, directly or through others.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

@@ -2,7 +2,7 @@
 
 use super::Graph;
 use crate::code::Code;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports references whose binder is dead, or can only run in later phases.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

@@ -2,7 +2,7 @@
 
 use super::Graph;
 use crate::code::Code;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports reachable phases, terminal ones left out, that no live tool can leave.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {

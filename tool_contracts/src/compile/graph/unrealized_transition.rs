@@ -2,7 +2,7 @@
 
 use super::Graph;
 use crate::code::Code;
-use crate::read::Reader;
+use crate::reader::Reader;
 
 /// Reports edges between phases along which no tool advances.
 pub(super) fn check(graph: &Graph<'_>, reader: &mut Reader) {
