@@ -157,7 +157,7 @@ mod tests {
         assert_eq!((first, second, recorder.proposals()), (0, 1, 2));
         let trace = recorder.finish();
         let calls: Vec<_> =
-            trace.calls(&[]).iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
+            trace.sightings().iter().map(|used| (used.result(), used.is_error(), used.took_ms())).collect();
         assert_eq!(calls, [(None, false, 0), (Some("no"), true, 20)]);
         let stored = serde_json::to_value(&trace).expect("JSON");
         let expected = json!([

@@ -38,8 +38,15 @@ impl Evidence {
 }
 
 impl CallTrace {
+    /// Every proposal and every execution without one, each with what belongs to it. A proposal that stands in two answers to the
+    /// same request stands here twice: this is what was seen, and [`Evidence::calls`] what was called.
+    #[must_use]
+    pub fn sightings(&self) -> Vec<MergedCall<'_>> {
+        self.calls(&[])
+    }
+
     /// Every call once; `models` are the calls of the model, whose requests tell a repeated answer from another one.
-    pub fn calls(&self, models: &[ModelCall]) -> Vec<MergedCall<'_>> {
+    fn calls(&self, models: &[ModelCall]) -> Vec<MergedCall<'_>> {
         let mut merger = Merger { requests: first_requests(models), ..Merger::default() };
         self.0.iter().for_each(|call| merger.add_told(call));
         let is_executed = |call: &&ToolCall| call.source == ToolCallSource::Executed;

@@ -161,7 +161,7 @@ impl Evidence {
     /// Counts the calls of tools, and those of them whose results are marked as errors.
     #[must_use]
     pub fn tool_counts(&self) -> (u64, u64) {
-        let calls = self.calls();
+        let calls = self.call_trace.sightings();
         let only_counted = self.model.as_ref().map_or(0, |model| model.tools_only_counted);
         let failed = calls.iter().filter(|call| call.is_error()).count();
         ((calls.len() as u64).saturating_add(only_counted), failed as u64)

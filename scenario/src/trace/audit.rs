@@ -12,7 +12,7 @@ use crate::evidence::{AuditEvent, Audited, Evidence, MergedCall, ModelCall};
 #[must_use]
 pub fn audit_lines(evidence: &Evidence) -> Vec<Json> {
     let calls = evidence.model.iter().flat_map(|model| &model.calls).map(of_call);
-    let tools = evidence.calls().into_iter().map(of_tool);
+    let tools = evidence.call_trace.sightings().into_iter().map(of_tool);
     let mut events: Vec<_> = evidence.audit.iter().flatten().cloned().chain(calls).chain(tools).collect();
     events.sort_by_key(|audited| audited.at_ms.unwrap_or(u64::MAX));
     events.iter().map(|audited| line(evidence, audited)).collect()

@@ -32,7 +32,7 @@ pub fn lines(evidence: &Evidence) -> Vec<Json> {
     let spans = Spans::new(&evidence.world.sandbox, started);
     let mut lines = Vec::new();
     let mut tools: BTreeMap<Option<usize>, Vec<_>> = BTreeMap::new();
-    for (number, call) in evidence.calls().into_iter().enumerate() {
+    for (number, call) in evidence.call_trace.sightings().into_iter().enumerate() {
         let answer = call.proposal.and_then(|proposal| proposal.model_call);
         tools.entry(answer).or_default().push((number, call));
     }

@@ -75,7 +75,7 @@ async fn tools_beyond_what_is_kept_are_counted() {
         running.chat("x").await;
     }
     let record = running.record();
-    assert_eq!((running.gateway.call_trace().calls(&[]).len(), record.tools_only_counted), (2, 2));
+    assert_eq!((running.gateway.call_trace().sightings().len(), record.tools_only_counted), (2, 2));
 }
 
 #[tokio::test]

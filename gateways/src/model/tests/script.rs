@@ -96,7 +96,7 @@ async fn tools_find_their_results_once() {
     conversation["messages"][1]["content"] = "another".into();
     running.post("/chat/completions", conversation).await;
     let trace = running.gateway.call_trace();
-    let uses = trace.calls(&[]);
+    let uses = trace.sightings();
     let proposal = uses[0].seen;
     assert_eq!((uses.len(), trace.0.len()), (2, 3));
     assert_eq!(
@@ -118,7 +118,7 @@ async fn anthropic_tools_may_fail() {
     running.post("/v1/messages", ask(json!([{"role": "user", "content": result}]))).await;
     let record = running.record();
     let trace = running.gateway.call_trace();
-    assert_eq!((trace.calls(&[]).len(), trace.calls(&[])[0].is_error()), (1, true));
+    assert_eq!((trace.sightings().len(), trace.sightings()[0].is_error()), (1, true));
     assert_eq!(record.calls[0].finish_reasons, ["tool_use"]);
     assert!(record.calls[0].stream && text(&record.calls[0].response) == streamed.text);
 }

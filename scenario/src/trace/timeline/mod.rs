@@ -195,7 +195,7 @@ fn of_model<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
 /// A tool is used from the request to the tool gateway until its answer; elsewhere, from the end of the answer that called it
 /// until its result is sent.
 fn of_tools<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
-    for call in evidence.calls() {
+    for call in evidence.call_trace.sightings() {
         all.push(moment(call.seen.at_ms, call.took_ms(), Kind::Tool, Source::Tool(call)));
     }
 }
