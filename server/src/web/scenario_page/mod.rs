@@ -16,6 +16,7 @@ mod search;
 mod siblings;
 mod task;
 mod timeline;
+mod tools;
 mod usage;
 mod verdicts;
 
@@ -296,6 +297,7 @@ impl Shown {
             }
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
             (faults::section(self))
+            (tools::section(self))
             @if !self.is_untouched() { (timeline::section(self)) }
             @if let Some(evidence) = &self.evidence {
                 (changes::section(self, evidence))
