@@ -287,7 +287,10 @@ impl Inner {
             ToolKind::Operation(operation) => Ok(operation.call(&call.arguments).await),
             ToolKind::Mock(mock) => {
                 let (result, delay) = mock.answer(&call.tool, &call.arguments);
-                sleep(delay).await;
+                // Sleeping for no time still waits for the next millisecond.
+                if !delay.is_zero() {
+                    sleep(delay).await;
+                }
                 Ok(result)
             }
             ToolKind::Server(server, own_name) => self.asked(server, own_name, call).await,

@@ -294,7 +294,9 @@ impl Inner {
     async fn last_event(&self, under_way: UnderWay) -> Result<Option<Json>, Broken> {
         let UnderWay { calling, era, id, session, _hang_up } = under_way;
         let called = calling.await.map_err(|_| Broken)?;
-        sleep(called.delay).await;
+        if !called.delay.is_zero() {
+            sleep(called.delay).await;
+        }
         if let Some((session, _)) = session.filter(|_| called.loses_session) {
             self.sessions.end(&session);
         }

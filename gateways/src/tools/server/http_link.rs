@@ -90,10 +90,8 @@ impl HttpLink {
         if let Some(session) = header(response.headers(), SESSION) {
             *self.0.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
         }
-        let is_stream =
-            header(response.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         // The connection lives until the answer was read.
-        if is_stream && status.is_success() {
+        if is_stream(&response) && status.is_success() {
             self.read_events(response.into_body(), &mut question.answer).await?;
             drop(sender);
         } else {
@@ -114,6 +112,16 @@ impl HttpLink {
         let inner = Arc::clone(&self.0);
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { timeout(ACCEPT_WAIT, inner.notify(&message)).await });
+        }
+    }
+
+    /// Hears what the server says without being asked, where it has a stream for that, until it ends.
+    pub(super) async fn listen(self) {
+        let Ok((_sender, response)) = self.0.send(Method::GET, "text/event-stream", Bytes::new()).await else { return };
+        if response.status().is_success() && is_stream(&response) {
+            // Nothing is asked, so that only the end of the stream ends it.
+            let (_asking, mut never) = oneshot::channel::<()>();
+            let _ = self.read_events(response.into_body(), &mut never).await;
         }
     }
 
@@ -149,16 +157,19 @@ impl Inner {
     }
 
     async fn post(&self, message: &Json) -> Result<Begun, ServerFailure> {
-        let mut request = Request::builder().method(Method::POST).uri(&self.path).header(HOST, self.client.host());
-        request =
-            request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json, text/event-stream");
+        self.send(Method::POST, "application/json, text/event-stream", message.to_string().into()).await
+    }
+
+    async fn send(&self, method: Method, accept: &str, body: Bytes) -> Result<Begun, ServerFailure> {
+        let mut request = Request::builder().method(method).uri(&self.path).header(HOST, self.client.host());
+        request = request.header(CONTENT_TYPE, "application/json").header(ACCEPT, accept);
         let known = |value: &Mutex<Option<String>>| value.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (name, value) in [(SESSION, known(&self.session)), (VERSION, known(&self.version))] {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
         }
-        let request = request.body(Full::new(Bytes::from(message.to_string())));
+        let request = request.body(Full::new(body));
         let request = request.map_err(|problem| self.pending.broken(format!("cannot be asked: {problem}")))?;
         let begun = self.client.begin(request).await;
         begun.map_err(|problem| self.pending.gone(&problem.to_string()))
@@ -173,6 +184,11 @@ impl Inner {
             None => Err(self.pending.broken(format!("answered with {status}"))),
         }
     }
+}
+
+/// True for an answer that is a stream of events.
+fn is_stream(response: &Response<Incoming>) -> bool {
+    header(response.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
 impl fmt::Debug for Inner {

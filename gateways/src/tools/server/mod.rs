@@ -17,6 +17,7 @@ use scenario::spec::sections::ToolServer;
 use serde_json::{Value as Json, json};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::protocol::{RpcError, notification};
 use super::service_client::ServicePlace;
@@ -69,6 +70,8 @@ pub struct McpServer {
     news: Arc<Notify>,
     /// Why it had ended when the agent had; what ends it later is nobody's doing.
     ended_before: OnceLock<Option<String>>,
+    /// Hears what a server over HTTP says without being asked.
+    listening: Option<AbortOnDropHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -167,6 +170,10 @@ impl McpServer {
         }
         server.notify("notifications/initialized", json!({})).await?;
         let tools = server.list("tools/list", "tools").await?;
+        server.listening = match &server.link {
+            Link::Http(link) => Some(AbortOnDropHandle::new(tokio::spawn(link.clone().listen()))),
+            Link::Stdio(_) => None,
+        };
         server.ready_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok((server, tools))
     }
@@ -184,6 +191,7 @@ impl McpServer {
             list_wait,
             news,
             ended_before: OnceLock::new(),
+            listening: None,
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::tools::testing::{Fake, alone, deadline, place, request, said, until, with};
+use crate::tools::testing::{Fake, alone, deadline, place, request, said, tools, until, with};
 use crate::tools::{McpServer, ServerLink};
 
 const NOTES: &str = "{server: notes, command: [x]}";
@@ -343,15 +343,16 @@ impl Respond for OverHttp {
 async fn over_http(streams: bool) -> (Fake, MockServer, (McpServer, Vec<Json>)) {
     let (fake, _lines) = Fake::new(&["echo", "steps", "wait", "refuse"]);
     let http = MockServer::start().await;
-    Mock::given(method("POST")).respond_with(OverHttp { fake: fake.clone(), streams }).mount(&http).await;
-    let declared = crate::tools::testing::tools("[{server: notes, url: 'http://shop/mcp'}]")
-        .servers()
-        .next()
-        .expect("one")
-        .clone();
-    let link = ServerLink::Http(place("shop", http.address().port()), "/mcp".to_owned());
-    let opened = McpServer::open(declared, link).await.expect("a server");
+    let opened = over(&fake, &http, streams).await;
     (fake, http, opened)
+}
+
+async fn over(fake: &Fake, http: &MockServer, streams: bool) -> (McpServer, Vec<Json>) {
+    let answers = OverHttp { fake: fake.clone(), streams };
+    Mock::given(method("POST")).respond_with(answers).mount(http).await;
+    let declared = tools("[{server: notes, url: 'http://shop/mcp'}]").servers().next().expect("one").clone();
+    let link = ServerLink::Http(place("shop", http.address().port()), "/mcp".to_owned());
+    McpServer::open(declared, link).await.expect("a server")
 }
 
 #[tokio::test]
@@ -367,6 +368,18 @@ async fn a_server_over_http_answers_with_json_or_with_events() {
         assert_eq!(events.len(), 3, "{events:?}");
         assert_eq!(fake.heard_of("notifications/initialized"), 1);
     }
+}
+
+#[tokio::test]
+async fn a_server_over_http_tells_that_its_list_changed() {
+    let (fake, _lines) = Fake::new(&["echo"]);
+    let http = MockServer::start().await;
+    let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let stream = ResponseTemplate::new(200).set_body_raw(format!("data: {news}\n\n"), "text/event-stream");
+    Mock::given(method("GET")).respond_with(stream).mount(&http).await;
+    let running = with("[]").server(over(&fake, &http, false).await).serve();
+    until(|| fake.heard_of("tools/list") == 2).await;
+    assert_eq!(running.names().await, ["echo"]);
 }
 
 #[tokio::test]
