@@ -30,7 +30,7 @@ pub struct Pairing {
     pub proposal: Option<String>,
     /// What is wrong with it.
     pub findings: Vec<Code>,
-    /// Whether a result is the first that is known of the call, so that only the agent says so.
+    /// True when a result is the first that is known of the call, so that only the agent says so.
     pub is_self_reported: bool,
 }
 

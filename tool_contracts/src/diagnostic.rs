@@ -34,13 +34,13 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// Whether it is an error or a warning.
+    /// Its class: an error or a warning.
     #[must_use]
     pub fn class(&self) -> Class {
         self.code.class()
     }
 
-    /// Whether the set cannot be used because of it.
+    /// True when the set cannot be used because of it.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.class() == Class::Error

@@ -27,7 +27,7 @@ pub struct GoldenCaseRef {
     pub id: String,
     /// The file of its fixture, beside the contract.
     pub input_ref: String,
-    /// Whether the response is expected to be right.
+    /// True when the response is expected to be right.
     pub expect_ok: bool,
     /// The class that is expected of a wrong one.
     pub expected_error: Option<String>,
@@ -44,7 +44,7 @@ impl GoldenClass {
         }
     }
 
-    /// Whether the case passes.
+    /// True when the case passes.
     #[must_use]
     pub fn passes(self, expect_ok: bool, expected_error: Option<&str>) -> bool {
         let is_ok = self == Self::Ok;

@@ -60,7 +60,7 @@ impl JsonPath {
         }
     }
 
-    /// Whether both lead to the same place, however they were written.
+    /// True when both lead to the same place, however they were written.
     #[must_use]
     pub fn leads_where(&self, other: &Self) -> bool {
         self.steps == other.steps

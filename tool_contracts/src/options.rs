@@ -26,7 +26,7 @@ pub enum Principal {
     Given(Json),
 }
 
-/// Whether decisions are applied.
+/// The way in which decisions take effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Decisions are computed and never applied: the state follows what happened.
@@ -48,7 +48,7 @@ pub enum ResponseGate {
     StripBlocked,
 }
 
-/// Whether something passes that no rule decides.
+/// The decision on a tool without rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
     /// It is blocked.
@@ -61,7 +61,7 @@ pub enum Fallback {
 /// The options of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Whether decisions are applied.
+    /// The way in which decisions take effect.
     pub mode: Mode,
     /// What happens to a response with blocked calls.
     pub gate: ResponseGate,
@@ -73,7 +73,7 @@ pub struct RunOptions {
     pub max_unguarded_calls: u64,
     /// The values of `equals_env`; never the environment of this process.
     pub env: BTreeMap<String, String>,
-    /// Whether reported results of high-risk tools count as proof in govern mode.
+    /// True when reported results of high-risk tools count as proof in govern mode.
     pub trust_self_reported: bool,
 }
 

@@ -95,7 +95,7 @@ fn matches_term(term: &str, body: &Json) -> bool {
     body.get("model").and_then(Json::as_str).is_some_and(|model| matches_glob(term, model))
 }
 
-/// Whether a field asks for something.
+/// True when a field asks for something.
 fn is_set(value: &Json) -> bool {
     match value {
         Json::Null | Json::Bool(false) => false,
@@ -106,7 +106,7 @@ fn is_set(value: &Json) -> bool {
     }
 }
 
-/// Whether a text is what a pattern with `*` and `?` describes.
+/// True when a text is what a pattern with `*` and `?` describes.
 fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     // The positions of the pattern that are reached after each sign; linear in both.
@@ -133,7 +133,7 @@ fn matches_glob(pattern: &str, text: &str) -> bool {
     reached.last().copied().unwrap_or(false)
 }
 
-/// Whether a model's name ends in no date and no version: `-2024-08-06`, `-20240806` or `@2`.
+/// True when a model's name ends in no date and no version: `-2024-08-06`, `-20240806` or `@2`.
 fn is_floating(model: &str) -> bool {
     let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     let after = |separator: char| model.rsplit_once(separator).map(|(_, rest)| rest);

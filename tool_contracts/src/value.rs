@@ -41,12 +41,12 @@ impl Num {
         }
     }
 
-    /// Whether it is kept as a whole number.
+    /// True when it is kept as a whole number.
     fn is_int(self) -> bool {
         matches!(self, Self::Int(_))
     }
 
-    /// Whether the number has no fraction.
+    /// True when the number has no fraction.
     #[must_use]
     pub fn is_whole(self) -> bool {
         match self {
@@ -75,13 +75,13 @@ impl Num {
         }
     }
 
-    /// Whether this is at most `other`.
+    /// True when this is at most `other`.
     #[must_use]
     pub fn at_most(self, other: Self) -> bool {
         self.compare(other) != Ordering::Greater
     }
 
-    /// Whether this is at most `other`, or above it by no more than rounding explains.
+    /// True when this is at most `other`, or above it by no more than rounding explains.
     #[must_use]
     pub fn at_most_nearly(self, other: Self) -> bool {
         self.at_most(other)
@@ -129,7 +129,7 @@ fn int_with_float(int: i128, float: f64) -> Ordering {
     }
 }
 
-/// Whether two values mean the same.
+/// True when two values mean the same.
 #[must_use]
 pub fn same(left: &Json, right: &Json) -> bool {
     match (left, right) {

@@ -24,7 +24,7 @@ const NAME_BYTES: usize = 256;
 #[derive(Debug)]
 pub(super) struct CallLog {
     redactor: Redactor,
-    /// Whether whole answers are kept, for a recording.
+    /// True when whole answers are kept, for a recording.
     keeps_answers: bool,
     state: Mutex<State>,
 }

@@ -25,7 +25,7 @@ pub struct StepCall {
     pub call: Call,
     /// The decision, after approvals.
     pub verdict: Verdict,
-    /// Whether the agent received it, or ran it.
+    /// True when the agent received it, or ran it.
     pub is_released: bool,
 }
 
@@ -36,7 +36,7 @@ pub enum Event {
     StepDecided {
         /// Its calls, in their order.
         calls: Vec<StepCall>,
-        /// Whether something of the response was released, which makes it a step.
+        /// True when something of the response was released, which makes it a step.
         is_step: bool,
     },
     /// A request was refused before it was sent.

@@ -203,7 +203,7 @@ impl Compiled {
         self.tools.keys().map(String::as_str)
     }
 
-    /// Whether the tool's gate, or that of its class, blocks it.
+    /// True when the tool's gate, or that of its class, blocks it.
     pub(crate) fn is_gated(&self, tool: &Tool) -> bool {
         let default = self.session.risk_defaults.get(&tool.side_effect).copied();
         tool.gate.or(default) == Some(RiskGate::Block)

@@ -30,7 +30,7 @@ impl Invariant {
         self.operators.iter().try_for_each(|operator| check_operator(operator, &nodes, env))
     }
 
-    /// Whether all operators hold.
+    /// True when all operators hold.
     pub(crate) fn holds(&self, root: &Json, env: &BTreeMap<String, String>) -> bool {
         self.check(root, env).is_ok()
     }
@@ -51,7 +51,7 @@ fn check_operator(operator: &Operator, nodes: &[&Json], env: &BTreeMap<String, S
     }
 }
 
-/// Whether an operator holds for one value that is there.
+/// True when an operator holds for one value that is there.
 fn holds(operator: &Operator, value: &Json, env: &BTreeMap<String, String>) -> bool {
     let number = Num::of(value);
     match operator {

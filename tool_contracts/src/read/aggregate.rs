@@ -66,7 +66,7 @@ pub(crate) struct ConditionalBounds {
 }
 
 impl ConditionalBounds {
-    /// Whether the condition holds of a binding's value.
+    /// True when the condition holds of a binding's value.
     pub(crate) fn holds(&self, value: &Json) -> bool {
         let number = Num::of(value);
         self.condition.gte.is_none_or(|bound| number.is_some_and(|number| bound.at_most(number)))
@@ -100,7 +100,7 @@ impl Aggregate {
         Some(Self { name, metric: metric?, tools: tools?, path, bounds, reason, when, is_at_end, rule })
     }
 
-    /// Whether calls of this tool count.
+    /// True when calls of this tool count.
     pub(crate) fn is_about(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|named| named.name == tool))
     }

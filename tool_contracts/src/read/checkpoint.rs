@@ -67,7 +67,7 @@ impl Checkpoint {
         Some((name?, read?))
     }
 
-    /// Whether it is about calls of this tool.
+    /// True when it is about calls of this tool.
     pub(crate) fn is_about(&self, tool: &str) -> bool {
         self.tool.name == tool || self.tool.name == "*"
     }

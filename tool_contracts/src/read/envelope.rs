@@ -121,7 +121,7 @@ impl Envelope {
         self.stages.iter().filter(move |stage| stage.role == Role::Constrained && stage.tool.name == tool)
     }
 
-    /// Whether values form a chain.
+    /// True when values form a chain.
     pub(crate) fn is_monotonic(&self) -> bool {
         matches!(self.constraint, Constraint::MonotonicDecrease | Constraint::MonotonicIncrease)
     }

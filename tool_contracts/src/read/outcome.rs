@@ -61,7 +61,7 @@ impl Retries {
         read
     }
 
-    /// Whether an outcome of these classes may be tried again.
+    /// True when an outcome of these classes may be tried again.
     pub(crate) fn permits(&self, classes: &[String]) -> bool {
         classes.iter().any(|class| self.retry_on.contains(class))
     }
@@ -89,7 +89,7 @@ impl AllowedError {
         Some(Self { status, code, pattern })
     }
 
-    /// Whether an error is this one: all that is stated must fit.
+    /// True when an error is this one: all that is stated must fit.
     pub(crate) fn covers(&self, error: &Json) -> bool {
         let status = error.get("status").and_then(Json::as_u64);
         let text = error.get("message").and_then(Json::as_str).map_or_else(|| text_of(error), ToOwned::to_owned);

@@ -41,7 +41,7 @@ impl Phases {
         phases
     }
 
-    /// Whether the session has phases.
+    /// True when the session has phases.
     pub(crate) fn is_declared(&self) -> bool {
         !self.list.is_empty()
     }
@@ -56,7 +56,7 @@ impl Phases {
         self.list.iter().find(|phase| phase.is_initial).map(|phase| phase.name.name.as_str())
     }
 
-    /// Whether there is a declared edge.
+    /// True when there is a declared edge.
     pub(crate) fn leads(&self, from: &str, to: &str) -> bool {
         self.transitions.get(from).is_some_and(|targets| targets.iter().any(|target| target.name == to))
     }

@@ -84,12 +84,12 @@ impl SessionRule {
         Some(Self { is_allow, rule: PrincipalRule { principal }, tools, place: rule.place })
     }
 
-    /// Whether the rule names this tool.
+    /// True when the rule names this tool.
     pub(crate) fn names(&self, tool: &str) -> bool {
         self.tools.as_ref().is_some_and(|tools| tools.iter().any(|named| named.name == tool))
     }
 
-    /// Whether the rule is about this tool: it names it, or names none.
+    /// True when the rule is about this tool: it names it, or names none.
     pub(crate) fn is_about(&self, tool: &str) -> bool {
         self.tools.is_none() || self.names(tool)
     }
@@ -108,7 +108,7 @@ impl LabelGate {
         Some(Self { rule: format!("policy/label_gates/{}", label.name), label, deny_tools, reason })
     }
 
-    /// Whether the gate denies this tool.
+    /// True when the gate denies this tool.
     pub(crate) fn denies(&self, tool: &str) -> bool {
         self.deny_tools.iter().any(|named| named.name == tool || named.name == "*")
     }

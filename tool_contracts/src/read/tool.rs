@@ -68,7 +68,7 @@ pub(crate) enum CommitRequirement {
     None,
 }
 
-/// Whether calls pass.
+/// The gate of a class of risk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RiskGate {
     Allow,

@@ -118,7 +118,7 @@ impl AggregateState {
 }
 
 impl Bounds {
-    /// Whether a figure is inside; sums of floats may be off by rounding.
+    /// True when a figure is inside; sums of floats may be off by rounding.
     pub(crate) fn hold(&self, metric: Metric, figure: Num) -> bool {
         let at_most = |low: Num, high: Num| {
             if metric == Metric::Sum { low.at_most_nearly(high) } else { low.at_most(high) }

@@ -17,7 +17,7 @@ pub(crate) struct EnvelopeState {
 }
 
 impl EnvelopeState {
-    /// Whether every reference was captured.
+    /// True when every reference was captured.
     pub(crate) fn is_referenced(&self, envelope: &Envelope) -> bool {
         envelope.references().all(|(stage, _)| self.captured.contains_key(&stage))
     }
@@ -38,7 +38,7 @@ impl EnvelopeState {
         self.last = last_value(envelope, tool, arguments).or(self.last);
     }
 
-    /// Whether a value keeps the constraint, and the reference that it is compared with. `last` is the end of the chain.
+    /// True when a value keeps the constraint, and the reference that it is compared with. `last` is the end of the chain.
     pub(crate) fn judge(&self, envelope: &Envelope, value: Num, last: Option<Num>) -> (bool, Option<Num>) {
         let of_role = |role: Role| {
             let stages = envelope.references().filter(move |(_, stage)| stage.role == role);
@@ -69,7 +69,7 @@ pub(crate) fn last_value(envelope: &Envelope, tool: &str, arguments: &Json) -> O
     stages.flat_map(|stage| stage.path.nodes(arguments)).filter_map(Num::of).last()
 }
 
-/// Whether a value is within a fraction of another.
+/// True when a value is within a fraction of another.
 pub(crate) fn is_near(value: Num, anchor: Num, fraction: f64) -> bool {
     let (value, anchor) = (value.as_f64(), anchor.as_f64());
     let bound = fraction * anchor.abs();

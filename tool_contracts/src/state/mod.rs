@@ -106,13 +106,13 @@ impl SessionState {
         }
     }
 
-    /// Whether the session was killed.
+    /// True when the session was killed.
     #[must_use]
     pub fn is_killed(&self) -> bool {
         matches!(self.status, Status::Killed(_))
     }
 
-    /// Whether nothing changes the status any more.
+    /// True when nothing changes the status any more.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self.status, Status::Killed(_) | Status::Closed)
     }
@@ -124,7 +124,7 @@ impl SessionState {
         }
     }
 
-    /// Whether all of the session's calls are used up.
+    /// True when all of the session's calls are used up.
     pub(crate) fn has_used_calls(&self, set: &Compiled) -> bool {
         set.session.limits.max_tool_calls.is_some_and(|most| self.released_calls >= most)
     }

@@ -43,7 +43,7 @@ pub(super) fn written(decision: &Decision) -> String {
     }
 }
 
-/// Whether a decision is what is wanted; codes may be written once or as often as they come.
+/// True when a decision is what is wanted; codes may be written once or as often as they come.
 pub(super) fn is_same_decision(got: &str, wanted: &str) -> bool {
     let parts =
         |text: &str| -> Vec<Vec<String>> { text.split('>').map(|part| split(&part.replace(':', ","))).collect() };

@@ -104,7 +104,7 @@ fn merge_case(vector: &Json, case: &Json) -> Json {
     Json::Object(merged)
 }
 
-/// Whether a case is an operation by itself.
+/// True when a case is an operation by itself.
 fn is_operation(case: &Map<String, Json>) -> bool {
     ["narrow", "step", "precheck"].iter().any(|key| case.contains_key(*key))
 }

@@ -15,11 +15,11 @@ pub struct WorkflowCall {
     pub session: String,
     /// The arguments.
     pub arguments: Json,
-    /// Whether it changes something: its side effect is not `read`.
+    /// True when it changes something: its side effect is not `read`.
     pub is_mutating: bool,
 }
 
-/// Whether a call may go out.
+/// True when a call may go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkflowDecision {
     /// It may.

@@ -11,7 +11,7 @@ pub struct Interval {
     pub start: f64,
     /// When it was over.
     pub end: f64,
-    /// Whether it changes something.
+    /// True when it changes something.
     pub is_mutating: bool,
 }
 

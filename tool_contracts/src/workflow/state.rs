@@ -55,7 +55,7 @@ impl WorkflowState {
         self.members.iter().map(|(session, member)| (session.as_str(), &member.status))
     }
 
-    /// Whether a session is the root of the workflow.
+    /// True when a session is the root of the workflow.
     #[must_use]
     pub fn is_root(&self, session: &str) -> bool {
         self.members.get(session).is_some_and(|member| member.parent.is_none())

@@ -42,19 +42,19 @@ fn hosts(evidence: &Evidence) -> BTreeSet<String> {
     refused.map(|host| host.trim_end_matches('.').to_ascii_lowercase()).collect()
 }
 
-/// Whether a name is that of a host outside.
+/// True when a name is that of a host outside.
 fn is_outside(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     name.contains('.') && !name.ends_with(OWN_DOMAIN) && !name.ends_with(".arpa")
 }
 
-/// Whether a fault made a name lead nowhere.
+/// True when a fault made a name lead nowhere.
 fn is_hidden(name: &str, evidence: &Evidence) -> bool {
     let target = format!("dns:{name}");
     evidence.faults.iter().flat_map(|faults| &faults.firings).any(|firing| firing.target.eq_ignore_ascii_case(&target))
 }
 
-/// Whether the gateway itself refused a call, for what was asked.
+/// True when the gateway itself refused a call, for what was asked.
 fn is_refused(call: &ModelCall) -> bool {
     let is_ours = !call.from_upstream && call.fault.is_none() && call.provider.is_none() && call.problem.is_some();
     is_ours && (400..500).contains(&call.status) && call.status != HUNG_UP

@@ -52,7 +52,7 @@ impl<'a> SeenSteps<'a> {
 }
 
 impl SeenStep<'_> {
-    /// Whether it is the step that is expected.
+    /// True when it is the step that is expected.
     pub(super) fn is(&self, expected: &Step) -> bool {
         match (self, expected) {
             (Self::Llm, Step::Llm) => true,
@@ -103,7 +103,7 @@ fn answers_before(call: &MergedCall<'_>, models: &[ModelCall]) -> usize {
     earlier.min(reported).max(proposed)
 }
 
-/// Whether a call of the model is a step: it asked for an answer and got one.
+/// True when a call of the model is a step: it asked for an answer and got one.
 fn is_answered(call: &ModelCall) -> bool {
     let asks = matches!(call.dialect, Dialect::Chat | Dialect::Responses | Dialect::Messages);
     asks && (200..300).contains(&call.status)
@@ -124,7 +124,7 @@ fn with_requests<'a>(talk: &[Timed<'a>], requests: &[Timed<'a>]) -> Vec<SeenStep
     steps
 }
 
-/// Whether a step comes after a request of this time. In the same millisecond, a request that follows the call of a tool carries it
+/// True when a step comes after a request of this time. In the same millisecond, a request that follows the call of a tool carries it
 /// out, and the model hears of it afterwards.
 fn comes_later(talk: &[Timed<'_>], place: usize, at_ms: u64) -> bool {
     let (time, step) = &talk[place];

@@ -25,7 +25,7 @@ fn can_be_called(tool: &Tool, set: &Compiled, live: &BTreeSet<&str>) -> bool {
     !set.is_gated(tool) && !is_out_of_reach(tool, set) && priors(tool).all(|prior| live.contains(prior))
 }
 
-/// Whether it is only valid in phases that cannot be reached.
+/// True when it is only valid in phases that cannot be reached.
 fn is_out_of_reach(tool: &Tool, set: &Compiled) -> bool {
     let phases = &set.session.phases;
     let written = tool.transitions.as_ref().and_then(|transitions| transitions.valid_in_phases.as_ref());

@@ -50,7 +50,7 @@ impl<'a> Graph<'a> {
         Some(names.filter(|name| phases.reachable.is_empty() || phases.reachable.contains(*name)).collect())
     }
 
-    /// Whether calls of `earlier` can come before a call of `later`, or in the same phase.
+    /// True when calls of `earlier` can come before a call of `later`, or in the same phase.
     fn can_precede(&self, earlier: &str, later: &str) -> bool {
         let tool = |name: &str| self.set.tools.get(name);
         let (Some(earlier), Some(later)) = (tool(earlier), tool(later)) else { return true };

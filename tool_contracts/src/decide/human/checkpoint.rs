@@ -15,7 +15,7 @@ pub struct HoldSpec {
     pub checkpoints: Vec<String>,
     /// How long the approver has: the shortest of them.
     pub timeout_seconds: u64,
-    /// Whether the call passes when nobody decides: only when all of them say so.
+    /// True when the call passes when nobody decides: only when all of them say so.
     pub allows_on_timeout: bool,
     /// The arguments to show, each with its label.
     pub context: Vec<(String, Json)>,
@@ -55,7 +55,7 @@ fn is_met(checkpoint: &Checkpoint, context: &Context<'_>) -> bool {
     }
 }
 
-/// Whether a condition holds. A value that is missing or cannot be compared counts as met, so that leaving an argument
+/// True when a condition holds. A value that is missing or cannot be compared counts as met, so that leaving an argument
 /// out dodges no review.
 fn holds_or_is_unclear(condition: &Invariant, context: &Context<'_>) -> bool {
     let arguments = &context.call.arguments;
