@@ -100,11 +100,12 @@ load *arguments:
 soak count="2000":
     scripts/soak {{count}}
 
-# What takes too long for each change: all examples on Docker, all crash points, a soak, fuzzing, many random cases.
+# What takes too long for each change: all examples on Docker, all crash points, stock clients, a soak, fuzzing, many random cases.
 nightly:
     TOUCHSTONE_EVERY_EXAMPLE=1 scripts/test run_examples
     scripts/crash-matrix --all
     scripts/test-fault-clients
+    scripts/test-tools
     scripts/soak 2000
     scripts/fuzz 600
     PROPTEST_CASES=10000 cargo test --workspace
