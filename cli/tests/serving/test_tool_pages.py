@@ -1,0 +1,34 @@
+"""Tools on the pages, in a real browser: what was offered, every call with its answer, and what a fault changed."""
+
+import re
+
+from playwright.sync_api import expect
+
+from test_contract_pages import section
+from test_fault_pages import run_example, site  # noqa: F401: a fixture
+
+
+def test_a_scenario_shows_its_tools_and_their_calls(site):  # noqa: F811
+    page = site.page
+    experiment = run_example(site, "tools-model")
+    page.goto(f"/experiments/{experiment}/scenarios/calm--default-r0")
+    tools = section(page, "Tools")
+    expect(tools).to_contain_text("3 calls, 1 list of tools, client tools-model 1.0 (MCP 2025-11-25)")
+    names = tools.locator("tbody th").all_inner_texts()
+    assert names == ["find_customer", "refund_order"], names
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("refused: the arguments do not meet the schema")
+    site.look("scenario-tools")
+    page.goto(f"/experiments/{experiment}/scenarios/other-description--default-r0")
+    expect(section(page, "Tools")).to_contain_text(re.compile("refund_order has another definition since .*: a fault of the spec"))
+
+
+def test_a_scenario_shows_the_servers_of_its_tools(site):  # noqa: F811
+    page = site.page
+    experiment = run_example(site, "tools-server")
+    page.goto(f"/experiments/{experiment}/scenarios/full-disk--default-r0")
+    tools = section(page, "Tools")
+    expect(tools).to_contain_text("notes 1.0")
+    expect(tools).to_contain_text("delete_all")
+    expect(page.get_by_role("main")).to_contain_text("fault: tool_error")
+    site.look("scenario-tool-servers")
