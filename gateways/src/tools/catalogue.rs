@@ -145,6 +145,15 @@ impl Catalogue {
         if is_hidden { Found::Hidden } else { Found::Unknown }
     }
 
+    /// Closes connections to services that nobody uses.
+    pub(super) fn close_idle(&self) {
+        for tool in &self.declared {
+            if let ToolKind::Operation(operation) = &tool.kind {
+                operation.close_idle();
+            }
+        }
+    }
+
     /// The servers.
     pub(super) fn servers(&self) -> impl Iterator<Item = &Arc<McpServer>> {
         self.servers.iter().map(|server| &server.server)

@@ -179,6 +179,7 @@ impl ToolGateway {
     /// The agent has ended, and its sandbox is about to end: servers that go with it did not fail.
     pub fn agent_ended(&self) {
         self.inner.catalogue.servers().for_each(|server| server.agent_ended());
+        self.inner.catalogue.close_idle();
     }
 
     /// The limit that fired.

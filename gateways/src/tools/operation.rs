@@ -45,6 +45,11 @@ impl Operation {
         Self { operation, headers: headers.iter().filter_map(header).collect(), client }
     }
 
+    /// Closes connections to its service that nobody uses.
+    pub(super) fn close_idle(&self) {
+        self.client.close_idle();
+    }
+
     /// Calls it.
     pub(super) async fn call(&self, arguments: &Map<String, Json>) -> ToolResult {
         let request = match self.request(arguments) {

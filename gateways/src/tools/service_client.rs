@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub struct ServicePlace {
 pub(super) struct ServiceClient {
     place: ServicePlace,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// Set when connections are no longer kept.
+    is_closed: AtomicBool,
 }
 
 /// A whole answer.
@@ -57,7 +60,7 @@ pub(super) enum ServiceFailure {
 
 impl ServiceClient {
     pub(super) fn new(place: ServicePlace) -> Self {
-        Self { place, idle: Mutex::default() }
+        Self { place, idle: Mutex::default(), is_closed: AtomicBool::new(false) }
     }
 
     /// The `Host` of requests.
@@ -113,9 +116,15 @@ impl ServiceClient {
     /// Keeps a connection whose answer was read to its end for later requests.
     pub(super) fn keep(&self, sender: SendRequest<Full<Bytes>>) {
         let mut idle = self.idle();
-        if idle.len() < IDLE && !sender.is_closed() {
+        if idle.len() < IDLE && !sender.is_closed() && !self.is_closed.load(Ordering::Acquire) {
             idle.push(sender);
         }
+    }
+
+    /// Closes idle connections, and keeps no more: a service that ends would wait for them.
+    pub(super) fn close_idle(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.idle().clear();
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<SendRequest<Full<Bytes>>>> {
@@ -132,4 +141,49 @@ impl fmt::Debug for ServiceClient {
 /// The value of a header that is text.
 pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::Full;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::{ServiceClient, ServicePlace};
+    use crate::dial::Dial;
+
+    #[derive(Debug)]
+    struct Here;
+
+    #[async_trait]
+    impl Dial for Here {
+        async fn dial(&self, port: u16) -> io::Result<TcpStream> {
+            TcpStream::connect(("127.0.0.1", port)).await
+        }
+    }
+
+    #[tokio::test]
+    async fn idle_connections_are_closed_so_that_no_service_waits_for_them() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+        let port = listener.local_addr().expect("an address").port();
+        let service = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let mut read = vec![0; 4096];
+            let _ = stream.read(&mut read).await.expect("a request");
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.expect("an answer");
+            stream.read(&mut read).await.expect("the end")
+        });
+        let client = ServiceClient::new(ServicePlace { name: "shop".to_owned(), dial: Arc::new(Here), port });
+        let request = Request::get("/").body(Full::new(Bytes::new())).expect("a request");
+        assert_eq!(client.send(request).await.expect("an answer").body, "ok");
+        assert_eq!(client.idle().len(), 1, "it is kept for the next request");
+        client.close_idle();
+        assert_eq!(service.await.expect("it ends"), 0, "the service sees the end of the connection");
+    }
 }

@@ -102,6 +102,11 @@ impl HttpLink {
         question.answer.try_recv().map_err(|_| unanswered())?
     }
 
+    /// Closes connections that nobody uses.
+    pub(super) fn close_idle(&self) {
+        self.0.client.close_idle();
+    }
+
     /// Sends a message that wants no answer.
     pub(super) async fn notify(&self, message: &Json) -> Result<(), ServerFailure> {
         self.0.notify(message).await

@@ -282,6 +282,9 @@ impl McpServer {
     /// The agent has ended: whatever ends the server from now on is not written down.
     pub(super) fn agent_ended(&self) {
         self.ended_before.get_or_init(|| self.ended());
+        if let Link::Http(link) = &self.link {
+            link.close_idle();
+        }
     }
 
     /// What is kept about it; `hidden` are the tools that it has and that are not offered.
