@@ -1,7 +1,7 @@
 //! Rules over an agent's tool calls, pure: no clock, no I/O, no chance, and one mutation.
 //!
-//! [`compile`] reads the files of a set, or returns everything that is wrong with them. [`precheck`], [`narrow`] and
-//! [`decide`] look at a [`SessionState`] and change nothing; [`apply`] is the only thing that does, one [`Event`] after
+//! [`compile`](fn@compile) reads the files of a set, or returns everything that is wrong with them. [`precheck`](fn@precheck), [`narrow`](fn@narrow) and
+//! [`decide`](fn@decide) look at a [`SessionState`] and change nothing; [`apply`](fn@apply) is the only thing that does, one [`Event`] after
 //! the other. The same functions judge a recorded trace afterwards and govern a live session.
 //!
 //! Two principles settle almost every question. Inside a batch restrictions accumulate and permissions do not. And a
