@@ -73,9 +73,12 @@ section! {
 impl Readable for Reset {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         match &node.kind {
-            Kind::String(_) => Text::read(node, reader).map(Self::Path),
             Kind::Map(_) => ResetBy::read(node, reader).map(Self::By),
-            _ => reader.wrong_type(node, "`{ http: URL }`, `{ command: … }`, or a path of an agent with `type: http`"),
+            Kind::Null | Kind::List(_) => {
+                reader.wrong_type(node, "`{ http: URL }`, `{ command: … }`, or a path of an agent with `type: http`")
+            }
+            // Numbers and booleans are texts wherever a text is.
+            _ => Text::read(node, reader).map(Self::Path),
         }
     }
 
