@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use gateways::approvals::Approvals;
 use jiff::Timestamp;
 use scenario::chaos::poisoned_prompt;
 use scenario::evidence::Evidence;
@@ -52,6 +53,8 @@ pub struct Attempt<'a> {
     pub prompt: Option<&'a str>,
     /// Under which id programs inside know their sandbox; without it, one is made.
     pub sandbox_id: Option<&'a str>,
+    /// Where people approve calls that tool contracts hold; without it nobody can.
+    pub approvals: Option<&'a Arc<dyn Approvals>>,
 }
 
 /// When a sandbox is kept, once its agent's processes have gone, instead of being removed.

@@ -231,6 +231,7 @@ mod tests {
             session: None,
             prompt: None,
             sandbox_id: None,
+            approvals: None,
         };
         let image = Image {
             record: scenario::evidence::ImageRecord::default(),

@@ -44,6 +44,6 @@ pub mod uploaded;
 mod users;
 mod world;
 
-pub use ::gateways::{entropy, providers};
+pub use ::gateways::{approvals, entropy, providers};
 pub use demand::needs;
 pub use run::{Uploads, run_scenario, unsupported};

@@ -14,6 +14,7 @@
 
 pub mod addresses;
 pub mod api;
+pub mod approvals;
 pub mod audit_log;
 pub mod body;
 pub mod bounded_json;

@@ -127,6 +127,7 @@ impl Execution {
             session: None,
             prompt: None,
             sandbox_id: None,
+            approvals: None,
         };
         self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await
     }

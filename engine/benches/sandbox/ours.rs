@@ -77,6 +77,7 @@ impl Ours {
             session: None,
             prompt: None,
             sandbox_id: None,
+            approvals: None,
         };
         let evidence =
             run_scenario(&*self.backend, &attempt, events, &CancellationToken::new()).await.expect("evidence");

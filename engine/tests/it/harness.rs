@@ -160,6 +160,7 @@ impl Harness {
             session: None,
             prompt: None,
             sandbox_id: None,
+            approvals: None,
         };
         let kept = Arc::clone(&self.events);
         let events = Events::to(move |event| kept.lock().expect("events").push(event));

@@ -8,6 +8,7 @@ mod audit;
 mod blob;
 mod call_trace;
 mod changes;
+mod contract_record;
 mod datum;
 mod earlier_tools;
 mod embedding;
@@ -37,6 +38,7 @@ pub use audit::{AuditEvent, Audited};
 pub use blob::{Blob, stored_len};
 pub use call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport};
 pub use changes::{DatabaseChanges, FileDiff, TableChange};
+pub use contract_record::{ContractMode, ContractRecord, ContractSession};
 pub use datum::Datum;
 pub use earlier_tools::{EarlierToolResult, EarlierToolUse};
 pub use embedding::{Embedding, EmbeddingAnswer, EmbeddingReply, EmbeddingRequest};
@@ -116,6 +118,9 @@ pub struct Evidence {
     /// What the tool gateway offered; `None` when the spec has no `tools`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolRecord>,
+    /// The sessions under tool contracts; `None` when the spec has no `tool_contracts`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_contracts: Option<ContractRecord>,
     /// What the judges of checks counted, apart from the agent's own usage.
     pub judge_usage: Usage,
     /// What the agent said about itself through its SDK, as it sent it. It decides nothing.

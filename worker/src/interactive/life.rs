@@ -93,6 +93,7 @@ impl Life {
             session: None,
             prompt: None,
             sandbox_id: Some(&sandbox.new.id),
+            approvals: None,
         };
         let id = sandbox.new.id.clone();
         let events = Events::to(move |event: Event| tracing::debug!(sandbox = %id, ?event, "a sandbox is being made"));
