@@ -42,6 +42,8 @@ pub(super) fn redact(evidence: &mut Evidence, attempt: &Attempt<'_>) {
         self_reported: _,
         databases: _,
         file_diffs: _,
+        // The records of contracts have a chain of hashes, so that secrets are taken out before they are hashed.
+        tool_contracts: _,
         // Names of secrets, and places without values.
         leaks: _,
         // Nothing in these is of the agent's choosing: names of images and models, and numbers.
