@@ -159,6 +159,12 @@ pub enum EngineError {
         /// The reason why there is none.
         reason: String,
     },
+    /// A call was held, and nobody could be asked for an approval.
+    #[error("a held call could not be approved: {reason}")]
+    Approvals {
+        /// The reason why nobody could be asked.
+        reason: String,
+    },
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -212,6 +218,7 @@ impl EngineError {
             | Self::PrepareTimeout { .. }
             | Self::Probe { .. }
             | Self::NoMemoryOutside
+            | Self::Approvals { .. }
             | Self::NoPrompt { .. }
             | Self::Files { .. } => true,
             Self::Redacted { retryable, .. } => *retryable,

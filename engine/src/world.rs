@@ -13,6 +13,7 @@ use crate::environment::Environment;
 use crate::gateway_list::GatewayList;
 use crate::limits::Counters;
 use crate::run::activity::KnownOfServices;
+use crate::run::contracts::Contracts;
 use crate::run::databases::TablesOfServices;
 use crate::run::diffs::Texts;
 use crate::run::image::ImageState;
@@ -34,6 +35,8 @@ pub(crate) struct World {
     pub(crate) services: LiveServices,
     /// Its gateways: mocks, names, the way out, the model, the API of its own sandbox, recorded databases.
     pub(crate) gateways: GatewayList,
+    /// The session under tool contracts, if the spec has any.
+    pub(crate) contracts: Option<Contracts>,
     /// The MCP servers that run as commands in the sandbox.
     pub(crate) tool_servers: ToolServers,
     /// Writes to databases, where they are recorded.

@@ -63,7 +63,7 @@ impl FaultedRequests {
     /// Answers a request: with the answer of the server, or as a fault has it.
     pub(crate) async fn answer<To: Server>(
         &self,
-        request: Request<Incoming>,
+        request: Request<Sent>,
         faults: Option<&ToolFaults>,
         server: &To,
         reset: Reset,
@@ -92,10 +92,15 @@ impl FaultedRequests {
         }
     }
 
+    /// Memory for an answer that does not come from the server.
+    pub(crate) fn share(&self) -> Share {
+        self.room.share()
+    }
+
     /// Passes a request on, and carries out its fault on the answer.
     async fn reach<To: Server>(
         &self,
-        request: Request<Incoming>,
+        request: Request<Sent>,
         faults: &ToolFaults,
         server: &To,
         decision: &Decision<ToolMode>,
@@ -137,7 +142,7 @@ impl FaultedRequests {
 }
 
 /// Passes a request on that no fault is about.
-async fn pass<To: Server>(request: Request<Incoming>, server: &To) -> Result<Response<Body>, To::Failure> {
+async fn pass<To: Server>(request: Request<Sent>, server: &To) -> Result<Response<Body>, To::Failure> {
     server.send(prepared(request)).await.map(passed)
 }
 
@@ -145,7 +150,7 @@ fn passed(response: Response<Incoming>) -> Response<Body> {
     response.map(|body| body.map_err(|_| Broken).boxed_unsync())
 }
 
-fn decide(faults: &ToolFaults, request: &Request<Incoming>) -> Decision<ToolMode> {
+fn decide(faults: &ToolFaults, request: &Request<Sent>) -> Decision<ToolMode> {
     let uri = request.uri();
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.unwrap_or(&faults.service);
@@ -160,12 +165,12 @@ fn take_back(faults: &ToolFaults, decision: &Decision<ToolMode>) {
 }
 
 /// A request as it is passed on.
-fn prepared(request: Request<Incoming>) -> Request<Sent> {
+fn prepared(request: Request<Sent>) -> Request<Sent> {
     let (mut head, body) = request.into_parts();
     remove_hop_by_hop(&mut head.headers);
     head.version = Version::HTTP_11;
     head.uri = head.uri.path_and_query().map_or_else(|| Uri::from_static("/"), |target| Uri::from(target.clone()));
-    Request::from_parts(head, body.boxed_unsync())
+    Request::from_parts(head, body)
 }
 
 /// The answer to `from` of `wrong_entity`, which is asked for with the headers of the request.
@@ -187,7 +192,7 @@ async fn other<To: Server>(
 }
 
 /// Reads the rest of a request that nobody wants.
-async fn drain(mut body: Incoming) {
+async fn drain(mut body: Sent) {
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };
     let _ = tokio::time::timeout(BODY_WAIT, rest).await;
 }

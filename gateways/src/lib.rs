@@ -20,6 +20,7 @@ pub mod body;
 pub mod bounded_json;
 pub mod calls;
 pub mod clock;
+pub mod contract_session;
 pub mod dial;
 pub mod dns;
 pub mod egress;

@@ -47,6 +47,13 @@ impl Correlator {
         });
     }
 
+    /// Takes refused proposals of the same call out of consideration, because it is proposed again and let out.
+    pub fn supersede(&mut self, tool: &str, arguments: &Json) {
+        let arguments = canonical(arguments);
+        let same = |one: &&mut Proposal| !one.is_released && one.tool == tool && one.arguments == arguments;
+        self.proposals.iter_mut().filter(same).for_each(|one| one.is_executed = true);
+    }
+
     /// Pairs an execution: by its id; else with the oldest open proposal of the same tool and arguments; else with the
     /// oldest open one of the same tool that was released.
     pub fn execute(&mut self, tool: &str, arguments: &Json, id: Option<&str>) -> Pairing {

@@ -18,6 +18,24 @@ pub enum Resolution {
     DeadlinePassed,
 }
 
+impl Resolution {
+    /// The word for it in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Approved => "approve",
+            Self::Denied => "deny",
+            Self::DeadlinePassed => "timeout",
+        }
+    }
+
+    /// The resolution with this word.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        [Self::Approved, Self::Denied, Self::DeadlinePassed].into_iter().find(|one| one.name() == word)
+    }
+}
+
 /// Decides on a held call once it is resolved. It is judged again by the state of now: what came about while it waited
 /// can still refuse it.
 #[must_use]

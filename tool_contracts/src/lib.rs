@@ -20,6 +20,7 @@ pub mod golden;
 mod hold;
 mod invariant;
 pub mod json_path;
+mod live;
 mod narrow;
 mod offline;
 pub mod options;
@@ -31,6 +32,7 @@ mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
+mod script;
 mod state;
 mod step;
 pub mod value;
@@ -48,12 +50,17 @@ pub use decide::{Decision, HoldSpec, Layer, Reason, Verdict, decide, decide_with
 pub use diagnostic::{Diagnostic, Place};
 pub use finding::Finding;
 pub use hold::{Resolution, resolve_hold};
+pub use live::{
+    Divergence, Execution, ExecutionSeen, ExecutionStage, Judged, LiveSession, Log, ModelRequestSeen, Now, OfferedTool,
+    ProposedCall, Redact, Released, Replayed, RequestDecision, SessionOpening, Step, ToolResultSeen, Via, replay_log,
+};
 pub use narrow::{Removed, narrow};
 pub use offline::{JudgedCall, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
 pub use options::CompileOptions;
 pub use picture::{mermaid, svg};
 pub use precheck::{Precheck, precheck};
 pub use retries::{TimedCall, retry_findings};
+pub use script::{Condition, NoCondition, Script, ScriptedDecision, ScriptedRule};
 pub use state::{SessionState, Status};
 pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};

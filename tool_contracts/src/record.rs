@@ -55,8 +55,8 @@ impl RecordLog {
         Self { session: session.to_owned(), ..Self::default() }
     }
 
-    /// Adds a record and returns its line. Strings are redacted before they are hashed.
-    pub fn add(&mut self, time: RecordTime<'_>, fields: &Map<String, Json>) -> String {
+    /// Adds a record and returns it. Strings are redacted before they are hashed.
+    pub fn add(&mut self, time: RecordTime<'_>, fields: &Map<String, Json>) -> Json {
         let prev = self.last_hash.clone().unwrap_or_else(|| START.to_owned());
         let mut record = Map::new();
         record.insert("seq".to_owned(), self.next_seq.into());
@@ -69,7 +69,7 @@ impl RecordLog {
         record.insert("hash".to_owned(), own.clone().into());
         self.next_seq += 1;
         self.last_hash = Some(own);
-        Json::Object(record).to_string()
+        Json::Object(record)
     }
 
     /// The hash of the last record, which the result of the run keeps: a log that ends earlier was cut off.
@@ -136,7 +136,7 @@ mod tests {
         let mut log = RecordLog::new("s-1");
         let time = RecordTime { ts: "2026-11-15T23:40:01.120Z", kind: "commit" };
         let fields = |place: usize| Map::from_iter([("call".to_owned(), json!(format!("call-{place}")))]);
-        let lines = (0..count).map(|place| log.add(time, &fields(place))).collect();
+        let lines = (0..count).map(|place| log.add(time, &fields(place)).to_string()).collect();
         (lines, log.last_hash().expect("a record").to_owned())
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn secrets_are_redacted_before_they_are_hashed() {
         let mut log = RecordLog::new("s-1");
         let fields = Map::from_iter([("found".to_owned(), json!({"value": "Bearer abcdefghijklmnop123"}))]);
-        let line = log.add(RecordTime { ts: "t", kind: "decision" }, &fields);
+        let line = log.add(RecordTime { ts: "t", kind: "decision" }, &fields).to_string();
         assert!(!line.contains("abcdefghijklmnop123") && line.contains("[REDACTED:bearer]"), "{line}");
         assert_eq!(check_log(&line, log.last_hash().expect("a record")), Ok(()));
     }

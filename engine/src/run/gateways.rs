@@ -18,6 +18,7 @@ use scenario::cassette::{Cassette, Recording as _};
 use scenario::evidence::TokenCount;
 use scenario::spec::sections::{Model, ModelMode, Provider};
 
+use super::contracts::Contracts;
 use super::replay;
 use crate::attempt::Attempt;
 use crate::backend::WORKSPACE;
@@ -36,6 +37,8 @@ pub(super) struct Shared<'a> {
     pub(super) redactor: &'a Redactor,
     /// The faults of the scenario, if it has any.
     pub(super) faults: Option<&'a Arc<FaultEngine>>,
+    /// The session under tool contracts, if the spec has any.
+    pub(super) contracts: Option<&'a Contracts>,
 }
 
 /// The gateways of one attempt besides its mocks and its network.
@@ -57,7 +60,7 @@ impl Opened {
         shared: &Shared<'_>,
         now: Timestamp,
     ) -> Result<Self, EngineError> {
-        let Shared { clock, redactor, faults } = *shared;
+        let Shared { clock, redactor, faults, contracts } = *shared;
         let settings = api_settings(attempt, clock, redactor, now);
         let mut variables = api::environment(&settings);
         let api = ApiGateway::new(settings);
@@ -68,7 +71,8 @@ impl Opened {
             let token = format!("ts-{}", entropy::hex(24));
             variables.extend(model_variables(&token));
             let settings = model_settings(attempt, model, token, clock, redactor)?;
-            let settings = ModelSettings { faults: faults.cloned(), ..settings };
+            let contracts = contracts.map(|contracts| Arc::clone(&contracts.session));
+            let settings = ModelSettings { faults: faults.cloned(), contracts, ..settings };
             check_upstream(&settings.source).await?;
             let opened = ModelGateway::new(settings);
             let listener = listen(door, MODEL, "the model gateway").await?;
@@ -142,6 +146,7 @@ fn model_settings(
         time: Some(agent_time(attempt)),
         redactor: redactor.at("model"),
         faults: None,
+        contracts: None,
     })
 }
 

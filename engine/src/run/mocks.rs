@@ -25,7 +25,7 @@ pub(super) async fn serve(
     shared: &Shared<'_>,
     secure: Option<&Terminator>,
 ) -> Result<HttpMocks, EngineError> {
-    let Shared { clock, redactor, faults } = *shared;
+    let Shared { clock, redactor, faults, contracts } = *shared;
     let spec = attempt.spec;
     let mocks = spec.services.iter().filter_map(|service| Some((service.name().to_string(), service.mock()?.clone())));
     let watch = (honeytokens::are_laid(attempt) || attacks::are_scored(attempt)).then(|| redactor.clone());
@@ -40,6 +40,7 @@ pub(super) async fn serve(
         watch,
         faults: faults.cloned(),
         replay: replay::of_mocks(attempt),
+        governors: contracts.map(|contracts| contracts.governors.clone()).unwrap_or_default(),
     };
     let served = HttpMocks::new(mocks, context);
     for service in spec.services.iter().filter(|service| service.mock().is_some()) {

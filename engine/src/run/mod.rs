@@ -4,6 +4,7 @@ pub(crate) mod activity;
 mod attacks;
 pub(crate) mod audit;
 mod baseline;
+pub(crate) mod contracts;
 pub(crate) mod databases;
 pub(crate) mod diffs;
 mod gateways;
@@ -160,6 +161,7 @@ async fn live(
     observe(evidence, acted, events);
     world.gateways.seal().await;
     require_services_back(&world, evidence)?;
+    require_approvals(&world)?;
     collect_records(evidence, &world, attempt);
     let still = Box::pin(calm(&world, evidence, lost)).await?;
     Box::pin(databases::collect(&world, evidence)).await?;
@@ -186,6 +188,12 @@ fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), E
     }
     let reason = format!("it was stopped on purpose, and did not come back: {reason}");
     Err(EngineError::ServiceNotReady { service, reason, output: String::new() })
+}
+
+/// Sees to it that approvals could be asked for: that they could not is our failure.
+fn require_approvals(world: &World) -> Result<(), EngineError> {
+    let failure = world.contracts.as_ref().and_then(|contracts| contracts.session.failure());
+    failure.map_or(Ok(()), |reason| Err(EngineError::Approvals { reason }))
 }
 
 /// Adds what the agent did after the faults: its way back, and changes that were made twice.

@@ -8,6 +8,7 @@ use gateways::Gateway;
 use gateways::addresses::DNS;
 use gateways::api::ApiGateway;
 use gateways::clock::Clock;
+use gateways::contract_session::ContractSession;
 use gateways::faults::FaultEngine;
 use gateways::http_mock::HttpMocks;
 use gateways::model::ModelGateway;
@@ -17,6 +18,7 @@ use jiff::Timestamp;
 use scenario::checks::{Check, RunsIn, Verify};
 use scenario::spec::sections::{AgentKind, Chaos};
 
+use super::contracts::Contracts;
 use super::gateways::{Opened, Shared};
 use super::image::ImageState;
 use super::network::Network;
@@ -27,7 +29,7 @@ use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, Limits, Sandbox, SandboxRequest, WORKSPACE};
 use crate::command_log::CommandLog;
 use crate::database::wire::Recorder;
-use crate::environment;
+use crate::environment::{self, Environment};
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::faketime::FakeClock;
@@ -148,7 +150,8 @@ async fn build(
     let fake_clock = FakeClock::of(attempt.spec, &chaos, times.now(attempt));
     let changer = Arc::new(SandboxChanger::new(attempt, &chaos, sandbox.door(), &user, fake_clock.as_ref()));
     let faults = faults(attempt, &chaos, &clock, &changer);
-    let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref() };
+    let contracts = Contracts::open(attempt, &clock, &redactor, times.now(attempt))?;
+    let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref(), contracts: contracts.as_ref() };
     let network = Network::open(attempt, sandbox.door(), &addresses, &shared).await?;
     let secure = network.terminator(Inside::AnyHttp)?;
     let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?;
@@ -160,6 +163,7 @@ async fn build(
         secure: secure.as_ref(),
         clock: fake_clock.as_ref().and_then(FakeClock::of_databases),
         faults: faults.as_ref(),
+        contracts: contracts.as_ref(),
         watch: attacks::are_scored(attempt).then_some(&redactor),
         events,
     };
@@ -169,35 +173,39 @@ async fn build(
     let recorder = Arc::new(std::mem::take(&mut forwards.recorder));
     let changer = (!chaos.file_faults.is_empty()).then_some(changer);
     variables.extend(tools::variables(attempt.spec));
-    let gateways = gateway_list(mocks, &network, &recorder, faults, (api, model));
-    if let Some(clock) = &fake_clock {
-        variables.extend(clock.of_sandbox(sandbox.door()).await?);
-    }
+    let gateways = gateway_list(mocks, &network, (&recorder, contracts.as_ref()), faults, (api, model));
+    variables.extend(clock_variables(fake_clock.as_ref(), &*sandbox).await?);
     let environment = environment::of_commands(attempt, &images.base, &user, variables);
-    let limits = limits(attempt);
-    let before = Before::default();
-    let commands = CommandLog::default();
     let world = World {
         sandbox,
-        limits,
+        limits: limits(attempt),
         services,
         gateways,
+        contracts,
         tool_servers: ToolServers::default(),
         recorder,
         changer,
         clock,
         _forwards: forwards,
-        commands,
+        commands: CommandLog::default(),
         environment,
         user,
         redactor,
         agent: None,
-        before,
+        before: Before::default(),
     };
     step.is("the workspace");
     claim_workspace(&world).await?;
     network.trust(world.sandbox.door()).await?;
     furnish(world, attempt, times, (step, events)).await
+}
+
+/// The variables by which programs see another time than the real one.
+async fn clock_variables(clock: Option<&FakeClock>, sandbox: &dyn Sandbox) -> Result<Environment, EngineError> {
+    match clock {
+        Some(clock) => clock.of_sandbox(sandbox.door()).await,
+        None => Ok(Environment::new()),
+    }
 }
 
 /// Puts everything into the sandbox that the agent finds there, and looks at what it is like.
@@ -231,13 +239,14 @@ async fn furnish(
 fn gateway_list(
     mocks: HttpMocks,
     network: &Network,
-    recorder: &Arc<Recorder>,
+    (recorder, contracts): (&Arc<Recorder>, Option<&Contracts>),
     faults: Option<Arc<FaultEngine>>,
     (api, model): (Arc<ApiGateway>, Option<Arc<ModelGateway>>),
 ) -> GatewayList {
     let mocks: Arc<dyn Gateway> = Arc::new(mocks);
     let recorder: Arc<dyn Gateway> = Arc::<Recorder>::clone(recorder);
-    let first = [mocks].into_iter().chain(network.gateways()).chain([recorder]);
+    let session = contracts.map(|contracts| Arc::<ContractSession>::clone(&contracts.session) as Arc<dyn Gateway>);
+    let first = [mocks].into_iter().chain(network.gateways()).chain([recorder]).chain(session);
     GatewayList::new(first, faults, api, model)
 }
 

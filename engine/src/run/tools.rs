@@ -116,6 +116,7 @@ pub(super) async fn serve(world: &mut World, attempt: &Attempt<'_>) -> Result<()
         clock: Arc::clone(&world.clock),
         redactor: world.redactor.at("tools"),
         faults: world.gateways.faults().cloned(),
+        contracts: world.contracts.as_ref().map(|contracts| Arc::clone(&contracts.session)),
     });
     let listener = world.sandbox.door().listen(Transport::Tcp, SocketAddr::from((TOOLS, HTTP))).await;
     let listener = listener.map_err(EngineError::door("listen for the tool gateway"))?;
@@ -135,7 +136,8 @@ impl Places<'_> {
     fn of(&self, service: &str, port: u16) -> Option<ServicePlace> {
         let address = self.addresses.get(service)?;
         let dial = ToAddress { door: self.world.sandbox.door().clone(), address };
-        Some(ServicePlace { name: service.to_owned(), dial: Arc::new(dial), port })
+        let mark = self.world.contracts.as_ref().map(|contracts| contracts.mark.clone());
+        Some(ServicePlace { name: service.to_owned(), dial: Arc::new(dial), port, mark })
     }
 
     /// A declared tool with what it needs.

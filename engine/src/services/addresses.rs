@@ -34,6 +34,7 @@ impl Addresses {
     pub(crate) fn in_cell(spec: &Spec, cell: &str) -> Self {
         let crowded = crowded(spec);
         let overridden = overridden(spec);
+        let governed = spec.governed_services();
         let records_writes = spec.effective_audit().db_writes;
         let needs_room = |service: &Service| {
             overridden.contains(service.name().as_str()) || service.ports().iter().any(|port| crowded.contains(port))
@@ -46,7 +47,8 @@ impl Addresses {
             let shares = is_container && !needs_room(service);
             let is_faulted = spec.may_fault(service, cell) || spec.has_network_faults_of(service);
             let is_watched = spec.may_show_attacks(service, cell);
-            let is_apart = records_writes && service.may_be_database() || is_faulted || is_watched;
+            let is_governed = governed.contains(&name);
+            let is_apart = records_writes && service.may_be_database() || is_faulted || is_watched || is_governed;
             if is_container && (!shares || is_apart) {
                 own_network.insert(name.clone());
             }

@@ -23,6 +23,7 @@ use crate::database::{Credentials, Database, Dial, ThroughDoor};
 use crate::error::EngineError;
 use crate::event::{Event, Events};
 use crate::faketime::{self, FakeClock};
+use crate::run::contracts::Contracts;
 
 /// The port of HTTP.
 pub(crate) const HTTP: u16 = 80;
@@ -86,6 +87,8 @@ pub(crate) struct StartAll<'a> {
     pub(crate) clock: Option<&'a FakeClock>,
     /// The faults of the scenario, if it has any.
     pub(crate) faults: Option<&'a Arc<FaultEngine>>,
+    /// The session under tool contracts, if the spec has any.
+    pub(crate) contracts: Option<&'a Contracts>,
     /// Finds values in what the agent sends to services, when some are looked for.
     pub(crate) watch: Option<&'a Redactor>,
     /// Who is told.
@@ -247,7 +250,9 @@ async fn forward(
                 let service = faults.and_then(|faults| ServiceFaults::of(faults, name, false));
                 let http = faults.filter(|_| speaks_http).and_then(|faults| ToolFaults::of(faults, name));
                 let watch = start.watch.map(|redactor| redactor.at(format!("service {name}")));
-                forwards.add(listener, door, target, terminator, ForwardFaults { link, service, http, watch })
+                let governor = start.contracts.and_then(|contracts| contracts.governors.get(name).cloned());
+                let faults = ForwardFaults { link, service, http, watch, governor };
+                forwards.add(listener, door, target, terminator, faults)
             }
         };
         added.map_err(EngineError::files(operation))?;

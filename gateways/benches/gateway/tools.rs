@@ -85,7 +85,7 @@ fn serve(tool: &Json, port: u16) -> Target {
         "invariants": {"x": {"description": "x", "check": {"type": "file_exists", "path": "x"}}},
     });
     let spec = load(&spec.to_string(), None).spec.expect("a valid spec");
-    let place = ServicePlace { name: "shop".to_owned(), dial: Arc::new(Here), port };
+    let place = ServicePlace { name: "shop".to_owned(), dial: Arc::new(Here), port, mark: None };
     let declared = spec.tools.declared().map(|tool| {
         let service = tool.http.as_ref().map(|_| place.clone());
         DeclaredWith { tool: tool.clone(), service, headers: Vec::new() }
@@ -97,6 +97,7 @@ fn serve(tool: &Json, port: u16) -> Target {
         tools: spec.tools.clone(),
         clock: Arc::new(Clock::default()),
         redactor: Redactor::default(),
+        contracts: None,
         faults: None,
     });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -109,6 +109,7 @@ impl Requests {
             reset.arm();
             return Err(Failure::Broken);
         }
+        let request = request.map(|body| body.boxed_unsync());
         gate.faulted.answer(request, faults.as_ref(), &Host { requests: self, name }, reset.clone()).await
     }
 

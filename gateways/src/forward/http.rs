@@ -5,14 +5,17 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use super::governed::{GovernedRequest, Permitted};
 use super::opening::{Opened, open};
 use super::{FORWARD_IDLE, Target};
+use crate::contract_session::ServiceGovernor;
 use crate::faulted_requests::{Body, FaultedRequests, Sent, Server};
 use crate::faults::ToolFaults;
 use crate::hop_by_hop::remove_hop_by_hop;
@@ -24,7 +27,8 @@ const HEAD_BYTES: usize = 64 * 1024;
 /// The requests of one port of a container.
 #[derive(Debug)]
 pub(super) struct Requests {
-    faults: ToolFaults,
+    faults: Option<ToolFaults>,
+    governor: Option<Arc<ServiceGovernor>>,
     target: Target,
     faulted: FaultedRequests,
 }
@@ -40,6 +44,11 @@ pub(super) async fn pass_on(mut connection: Connection, mut to: TcpStream, reque
     let client = std::mem::replace(&mut connection.stream, Box::new(tokio::io::empty()));
     let Opened { from_client, greeting, is_http } = open(client, &mut to).await?;
     connection.stream = Box::new(from_client);
+    if !is_http && requests.governor.is_some() {
+        // A protocol that nobody can judge does not pass.
+        connection.reset.arm();
+        return Ok(());
+    }
     if !is_http {
         connection.stream.write_all(&greeting).await?;
         return connection.relay(to).await;
@@ -64,8 +73,8 @@ pub(super) async fn pass_on(mut connection: Connection, mut to: TcpStream, reque
 }
 
 impl Requests {
-    pub(super) fn new(faults: ToolFaults, target: Target) -> Self {
-        Self { faults, target, faulted: FaultedRequests::default() }
+    pub(super) fn new(faults: Option<ToolFaults>, governor: Option<Arc<ServiceGovernor>>, target: Target) -> Self {
+        Self { faults, governor, target, faulted: FaultedRequests::default() }
     }
 
     /// Answers a request, over a connection that is open already or another.
@@ -76,7 +85,22 @@ impl Requests {
         reset: Reset,
     ) -> Result<Response<Body>, Broken> {
         let container = Container { target: &self.target, open: Mutex::new(open) };
-        self.faulted.answer(request, Some(&self.faults), &container, reset).await
+        let Some(governor) = &self.governor else {
+            let request = request.map(|body| body.boxed_unsync());
+            return self.faulted.answer(request, self.faults.as_ref(), &container, reset).await;
+        };
+        let version = request.version();
+        match GovernedRequest::permit(request, governor).await {
+            Permitted::Passing(request) => self.faulted.answer(request, self.faults.as_ref(), &container, reset).await,
+            Permitted::Call(call, request) => {
+                let answered = self.faulted.answer(request, self.faults.as_ref(), &container, reset).await;
+                call.complete(answered).await
+            }
+            Permitted::Refused(method, answer) => {
+                let delivered = answer.deliver(&method, version, self.faulted.share(), reset).await;
+                delivered.map(|response| response.map(|body| body.boxed_unsync()))
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Passes connections on to a port inside a sandbox.
 
+mod governed;
 mod http;
 #[cfg(test)]
 mod http_tests;
@@ -14,6 +15,7 @@ use scenario::spec::sections::ServiceMode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
 use tokio::time::{sleep, timeout};
 
+use crate::contract_session::ServiceGovernor;
 use crate::dial::Dial;
 use crate::faults::{Fault, ServiceFaults, ServiceLink, ToolFaults, hang_time};
 use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
@@ -51,6 +53,8 @@ pub struct ForwardFaults {
     pub http: Option<ToolFaults>,
     /// Looks for values in what clients send, if there are any.
     pub watch: Option<Redactor>,
+    /// Decides on requests that are tool calls under contracts.
+    pub governor: Option<Arc<ServiceGovernor>>,
 }
 
 impl Forward {
@@ -69,8 +73,9 @@ impl Forward {
     ) -> io::Result<Self> {
         let limits = ListenerLimits { connections, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
         let listener = Listener::new("a forwarded port", limits);
-        let ForwardFaults { link, service: faults, http, watch } = faults;
-        let requests = http.map(|faults| Arc::new(Requests::new(faults, target.clone())));
+        let ForwardFaults { link, service: faults, http, watch, governor } = faults;
+        let is_by_request = http.is_some() || governor.is_some();
+        let requests = is_by_request.then(|| Arc::new(Requests::new(http, governor, target.clone())));
         listener.serve_link(socket, terminator, link, move |connection| {
             let way = Way { target: target.clone(), requests: requests.clone() };
             let faults = faults.clone();

@@ -11,6 +11,7 @@ use scenario::evidence::Exchange;
 use tokio::time::timeout;
 
 use super::answer::Answer;
+use super::governed::{self, Permit};
 use super::limits::MockLimits;
 use super::mock::{Mock, no_room};
 use super::request;
@@ -58,9 +59,24 @@ impl Arrival {
             Some((_, incoming)) => read(body, incoming, self.watch.as_mut(), &self.limits).await,
             None => Err(Broken::Incomplete),
         };
+        let permit = match (&mut self.coming, &outcome) {
+            (Some((head, body)), Ok(())) => governed::permit(&self.mock, head, body).await,
+            _ => Permit::NotNeeded,
+        };
+        if let Permit::Refused(answer) = permit {
+            // A refused call never reached the service, so that it is in no journal of it.
+            self.coming = None;
+            return answer;
+        }
         if let (Some((head, _)), Ok(())) = (&self.coming, &outcome) {
             self.mock.before(head).await;
         }
+        let answer = self.answer_read(method, outcome, share);
+        permit.complete(&answer);
+        answer
+    }
+
+    fn answer_read(&mut self, method: &Method, outcome: Result<(), Broken>, share: &mut Share) -> Answer {
         match (self.coming.take(), outcome) {
             (Some((head, body)), Ok(())) if *method == Method::CONNECT => {
                 self.mock.refuse(head, body, Answer::text(StatusCode::METHOD_NOT_ALLOWED, "a mock is no proxy\n"))

@@ -21,6 +21,7 @@ use super::request::{Received, host_name};
 use super::template::{Constants, Names, Rendering};
 use crate::body::IncomingBody;
 use crate::calls::{Call, CallLog, KEPT_ANSWER_BYTES};
+use crate::contract_session::ServiceGovernor;
 use crate::faults::{Decision, ServiceLink, ToolRequest};
 use crate::memory_budget::{Room, Share};
 use crate::recorder::Recorder;
@@ -121,6 +122,11 @@ impl Mock {
             let (method, path) = (head.method.as_str(), head.path.as_str());
             faults.before_tool(ToolRequest { service: &self.name, method, path, url: &url }).await;
         }
+    }
+
+    /// The governor of its requests, where they are tool calls under contracts.
+    pub(super) fn governor(&self) -> Option<&Arc<ServiceGovernor>> {
+        self.context.governors.get(&self.name)
     }
 
     /// The way to it, where faults of the network may lie.

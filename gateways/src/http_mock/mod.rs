@@ -21,6 +21,7 @@ mod fault;
 mod fault_program_tests;
 #[cfg(test)]
 mod fault_tests;
+mod governed;
 mod limits;
 mod matching;
 mod memory;
@@ -63,6 +64,7 @@ use super::calls::CallLog;
 use super::clock::Clock;
 use super::tls::Terminator;
 use crate::Gateway;
+use crate::contract_session::ServiceGovernor;
 use crate::faults::FaultEngine;
 use crate::listener::Listener;
 use crate::redact::Redactor;
@@ -94,6 +96,8 @@ pub struct MockContext {
     pub faults: Option<Arc<FaultEngine>>,
     /// The session that recording mocks answer from.
     pub replay: Option<MockReplay>,
+    /// The governors of mocks whose requests are tool calls under contracts, by mock.
+    pub governors: BTreeMap<String, Arc<ServiceGovernor>>,
 }
 
 /// A recorded session that mocks answer from.
@@ -117,6 +121,7 @@ impl Default for MockContext {
             watch: None,
             faults: None,
             replay: None,
+            governors: BTreeMap::new(),
         }
     }
 }

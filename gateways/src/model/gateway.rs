@@ -30,6 +30,7 @@ use super::server::{AnswerBody, Broken};
 use super::settings::{ModelSettings, Source};
 use super::ticket::{Outcome, Ticket};
 use crate::body::IncomingBody;
+use crate::contract_session::ContractSession;
 use crate::faults::{Decision, Fault, FaultEngine, MODEL, ServiceLink};
 use crate::listener::Reset;
 use crate::memory_budget::Room;
@@ -48,6 +49,8 @@ pub(super) struct Gateway {
     pub(super) sent: AtomicU64,
     /// The faults that hit calls on purpose.
     pub(super) faults: Option<Arc<FaultEngine>>,
+    /// The session under tool contracts.
+    pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
 /// Where answers come from.
@@ -59,7 +62,7 @@ pub(super) enum Answers {
 
 impl Gateway {
     pub(super) fn new(settings: ModelSettings, bounds: ModelGatewayLimits) -> Arc<Self> {
-        let ModelSettings { source, limits, token, cost, clock, time, redactor, faults } = settings;
+        let ModelSettings { source, limits, token, cost, clock, time, redactor, faults, contracts } = settings;
         let answers = match source {
             Source::Script(script) => Answers::Script(Player::new(script)),
             Source::Upstream(upstream) => {
@@ -79,6 +82,7 @@ impl Gateway {
             sealed: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             faults,
+            contracts,
         })
     }
 
@@ -130,7 +134,7 @@ impl Gateway {
             None => {}
         }
         let answered = match asked {
-            Ok(asked) => self.answer_asked(&asked, &parts, body, &mut ticket, &decision).await,
+            Ok(asked) => self.answer_governed(asked, &parts, body, &mut ticket, &decision).await,
             Err(refusal) => Err(refusal),
         };
         let response = match answered {
@@ -161,7 +165,7 @@ impl Gateway {
     }
 
     /// Writes a request down.
-    fn begin(&self, route: &Route, body: &IncomingBody, asked: Option<&ModelRequest>) -> Ticket {
+    pub(super) fn begin(&self, route: &Route, body: &IncomingBody, asked: Option<&ModelRequest>) -> Ticket {
         let mut kept = IncomingBody::new(self.bounds.kept_body_bytes, &self.room);
         let _ = kept.push(body.kept());
         let request = match kept.into_evidence() {
@@ -175,7 +179,7 @@ impl Gateway {
         self.ledger.begin(begun, asked.map_or(&Json::Null, |asked| &asked.body))
     }
 
-    async fn answer_asked(
+    pub(super) async fn answer_asked(
         &self,
         asked: &ModelRequest,
         parts: &Parts,
@@ -265,7 +269,7 @@ impl Gateway {
 }
 
 /// What a request is answered with.
-enum Answered {
+pub(super) enum Answered {
     Whole(Whole),
     Passing(Box<Arrived>, Head),
 }

@@ -110,8 +110,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes down how a call ended.
-    pub(super) fn finish(&self, index: usize, request_bytes: usize, reserved: bool, since: Instant, outcome: Outcome) {
+    /// Writes down how a call ended, and returns what it cost.
+    pub(super) fn finish(
+        &self,
+        index: usize,
+        request_bytes: usize,
+        reserved: bool,
+        since: Instant,
+        outcome: Outcome,
+    ) -> Option<f64> {
         let response = redacted_body(outcome.response, &self.redactor);
         let answer = outcome.answer.unwrap_or_default();
         let billed = outcome.billed;
@@ -133,7 +140,7 @@ impl Ledger {
             entries.reserved = entries.reserved.saturating_sub(1);
         }
         if entries.closed {
-            return;
+            return cost;
         }
         if billed {
             entries.bill(&tokens, cost, self.text(&outcome.billed_model, NAME_BYTES));
@@ -168,6 +175,7 @@ impl Ledger {
         let usage = entries.usage.clone();
         drop(entries);
         self.check(&usage);
+        cost
     }
 
     /// Fires the limit that what was used goes beyond.

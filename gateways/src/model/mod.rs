@@ -26,6 +26,7 @@ mod failure;
 mod fault;
 mod forwarding;
 mod gateway;
+mod governed;
 mod ledger;
 mod limits;
 mod pace;

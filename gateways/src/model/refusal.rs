@@ -20,17 +20,25 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// Set when asking again cannot help; the stock clients try again otherwise, after 408, 409, 429 and 5xx.
     pub(super) is_final: bool,
+    /// The tool of the call that tool contracts refuse; empty for a request. `None` for every other refusal.
+    pub(super) refused_call: Option<String>,
 }
 
 impl Refusal {
     /// A refusal that asking again does not change.
     pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), is_final: true }
+        Self { status, code, message: message.into(), is_final: true, refused_call: None }
     }
 
     /// A refusal after which a client may ask again.
     pub(super) fn passing(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { is_final: false, ..Self::new(status, code, message) }
+    }
+
+    /// Tool contracts refuse a request, or a call of its answer. The stock clients do not try again after 403.
+    pub(super) fn contract(code: &'static str, tool: &str, message: &str) -> Self {
+        let tool = scenario::untrusted::line(tool, 100);
+        Self { refused_call: Some(tool), ..Self::new(StatusCode::FORBIDDEN, code, message) }
     }
 
     /// The request is not what the dialect asks for.
@@ -41,7 +49,7 @@ impl Refusal {
     /// The body of the answer.
     pub(super) fn body(&self, shape: Shape) -> Bytes {
         let kind = self.kind(shape);
-        let body = match shape {
+        let mut body = match shape {
             Shape::OpenAi => {
                 json!({"error": {"message": self.message, "type": kind, "param": null, "code": self.code}})
             }
@@ -50,12 +58,17 @@ impl Refusal {
                 json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": null})
             }
         };
+        if let Some(call) = &self.refused_call {
+            body["error"]["code"] = self.code.into();
+            body["error"]["call"] = call.as_str().into();
+        }
         body.to_string().into()
     }
 
     /// The kind of error, as the provider calls it.
     fn kind(&self, shape: Shape) -> &'static str {
         match (self.status.as_u16(), shape) {
+            _ if self.refused_call.is_some() => "contract_violation",
             (401, _) => "authentication_error",
             (404, Shape::Anthropic) => "not_found_error",
             (413, Shape::Anthropic) => "request_too_large",

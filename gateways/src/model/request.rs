@@ -18,7 +18,7 @@ use crate::bounded_json::{self, Unreadable};
 use crate::memory_budget::Share;
 
 /// A request that is a call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ModelRequest {
     pub(super) route: Route,
     /// The body; `null` for a list of models.

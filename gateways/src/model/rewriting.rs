@@ -45,7 +45,7 @@ pub(super) fn rewrite(
 
 /// An answer as a script would give it. `None` when it has several choices, or parts that are no text, thought or tool. Thoughts
 /// are left out.
-fn reply_of(answer: &Answer, asked: &ModelRequest, number: u64) -> Option<Reply> {
+pub(super) fn reply_of(answer: &Answer, asked: &ModelRequest, number: u64) -> Option<Reply> {
     if asked.route.dialect == Dialect::Chat && answer.messages.len() > 1 {
         return None;
     }

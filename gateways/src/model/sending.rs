@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use scenario::spec::sections::LlmMode;
 
@@ -22,6 +22,8 @@ use crate::faults::Decision;
 
 /// The type of a stream of events.
 const EVENTS: &str = "text/event-stream; charset=utf-8";
+/// The type of every other answer.
+const JSON: &str = "application/json";
 
 impl Gateway {
     /// Sends an answer that is there as a whole.
@@ -44,7 +46,7 @@ impl Gateway {
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match headers {
             Some(headers) => *response.headers_mut() = headers,
-            None => self.head(&mut response, if stream { EVENTS } else { "application/json" }),
+            None => self.head(&mut response, if stream { EVENTS } else { JSON }),
         }
         response
     }
@@ -68,7 +70,7 @@ impl Gateway {
         }
         let mut response = whole(body);
         *response.status_mut() = refusal.status;
-        self.head(&mut response, "application/json");
+        self.head(&mut response, JSON);
         if refusal.is_final {
             response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
         }
@@ -84,14 +86,24 @@ impl Gateway {
     }
 
     fn head(&self, response: &mut Response<AnswerBody>, content_type: &'static str) {
+        *response.headers_mut() = self.headers_of(content_type);
+    }
+
+    /// The headers of an answer of ours.
+    pub(super) fn headers(&self, stream: bool) -> HeaderMap {
+        self.headers_of(if stream { EVENTS } else { JSON })
+    }
+
+    fn headers_of(&self, content_type: &'static str) -> HeaderMap {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
-        let headers = response.headers_mut();
+        let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         if let Ok(id) = HeaderValue::from_str(&format!("req_{number}")) {
             headers.insert("x-request-id", id.clone());
             headers.insert("request-id", id);
         }
+        headers
     }
 }
 

@@ -11,6 +11,7 @@ use scenario::spec::sections::{Matching, Model, ModelLimits, ModelMode};
 
 use super::script::Script;
 use crate::clock::Clock;
+use crate::contract_session::ContractSession;
 use crate::faults::FaultEngine;
 use crate::providers::Upstream;
 use crate::redact::Redactor;
@@ -36,6 +37,8 @@ pub struct ModelSettings {
     pub redactor: Redactor,
     /// The faults that hit calls on purpose.
     pub faults: Option<Arc<FaultEngine>>,
+    /// The session under tool contracts.
+    pub contracts: Option<Arc<ContractSession>>,
 }
 
 impl ModelSettings {
@@ -51,6 +54,7 @@ impl ModelSettings {
             time: None,
             redactor: Redactor::default(),
             faults: None,
+            contracts: None,
         }
     }
 }

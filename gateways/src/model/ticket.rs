@@ -6,6 +6,7 @@ use scenario::dialect::Answer;
 use scenario::evidence::{Body, FaultMark, ProviderFailure, TokenCount, UpstreamTry};
 use tokio::time::Instant;
 
+use super::governed::Observer;
 use super::ledger::Ledger;
 use super::pace::UnderWay;
 use super::refusal::Refusal;
@@ -35,6 +36,8 @@ pub(super) struct Ticket {
     pub(super) provider: Option<ProviderFailure>,
     /// The fault that hits the call.
     pub(super) fault: Option<FaultMark>,
+    /// Judges the response when it has ended, and takes its cost.
+    pub(super) observer: Option<Observer>,
     finished: bool,
 }
 
@@ -80,6 +83,7 @@ impl Ticket {
             tries: Vec::new(),
             provider: None,
             fault: None,
+            observer: None,
             finished: false,
         }
     }
@@ -97,7 +101,14 @@ impl Ticket {
             let (tries, provider) = (std::mem::take(&mut self.tries), self.provider.take());
             let fault = self.fault.take();
             let outcome = Outcome { turn: outcome.turn.or(self.turn), tries, provider, fault, ..outcome };
-            self.ledger.finish(self.index, self.request_bytes, self.reserved, self.since, outcome);
+            let observer = self.observer.take();
+            if let (Some(observer), Some(answer), 200..=299) = (&observer, &outcome.answer, outcome.status) {
+                observer.take(answer);
+            }
+            let cost = self.ledger.finish(self.index, self.request_bytes, self.reserved, self.since, outcome);
+            if let Some(observer) = observer {
+                observer.add_cost(cost);
+            }
         }
     }
 

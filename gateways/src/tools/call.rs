@@ -178,12 +178,19 @@ impl Inner {
                 return at_once(Ended::refused(ToolRefusal::DefinitionChanged, Ok(ToolResult::error(message))));
             }
         };
+        let permitted = match self.permit(call).await {
+            Ok(permitted) => permitted,
+            Err(refusal) => return at_once(Ended::refused(ToolRefusal::Contract, Ok(refusal))),
+        };
         let decision = self.decide(&call.tool).await;
         let delay = decision.delay;
         let ended = match &decision.fault {
             Some(fault) if !fault.mark.reached => self.prevented(fault, call),
             _ => self.reached(&tool, call, &decision).await,
         };
+        let is_lost = ended.lost || ended.instead.is_some();
+        let error = ended.outcome.as_ref().err().map(|error| error.message.as_str());
+        permitted.complete(ended.outcome.as_ref().ok(), error, is_lost);
         (ended, delay)
     }
 

@@ -117,7 +117,10 @@ impl Inner {
     /// The definitions of all tools, as the agent sees them now.
     fn shown(&self) -> Vec<Json> {
         let offered = self.catalogue.offered();
-        let there = offered.iter().filter(|tool| !self.faulted.has_vanished(&tool.name));
+        let names: Vec<String> = offered.iter().map(|tool| tool.name.clone()).collect();
+        let by_contracts = self.shown_by_contracts(&names);
+        let is_shown = |name: &String| by_contracts.as_ref().is_none_or(|shown| shown.contains(name));
+        let there = offered.iter().filter(|tool| !self.faulted.has_vanished(&tool.name) && is_shown(&tool.name));
         let shown = |tool: &Arc<OfferedTool>| {
             let swapped = self.faulted.swapped(&tool.name, &tool.definition);
             swapped.unwrap_or_else(|| tool.definition.clone())

@@ -18,6 +18,7 @@ mod call_log;
 mod catalogue;
 mod endpoint;
 mod faulted;
+mod governed;
 mod limits;
 mod methods;
 mod mock;
@@ -49,6 +50,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::Gateway;
 use crate::clock::Clock;
+use crate::contract_session::ContractSession;
 use crate::faults::FaultEngine;
 use crate::listener::{DRAIN, IdleTimeout, Listener, ListenerLimits};
 use crate::memory_budget::Room;
@@ -90,6 +92,8 @@ pub struct ToolGatewaySettings {
     pub redactor: Redactor,
     /// The faults of the scenario.
     pub faults: Option<Arc<FaultEngine>>,
+    /// The session under tool contracts.
+    pub contracts: Option<Arc<ContractSession>>,
 }
 
 /// A tool that the spec declares, with what it needs of the sandbox.
@@ -123,6 +127,7 @@ struct Inner {
     redactor: Redactor,
     faults: Option<Arc<FaultEngine>>,
     faulted: Faulted,
+    contracts: Option<Arc<ContractSession>>,
     recording: Option<RecordedTools>,
     room: Room,
     tasks: TaskTracker,
@@ -133,7 +138,7 @@ impl ToolGateway {
     /// A gateway that answers nothing until it is served.
     #[must_use]
     pub fn new(settings: ToolGatewaySettings) -> Self {
-        let ToolGatewaySettings { declared, servers, recorded, tools, clock, redactor, faults } = settings;
+        let ToolGatewaySettings { declared, servers, recorded, tools, clock, redactor, faults, contracts } = settings;
         let declared = match &recorded {
             Some(recorded) => recorded.definitions().filter_map(OfferedTool::recorded).collect(),
             None => declared.into_iter().map(offered).collect(),
@@ -150,6 +155,7 @@ impl ToolGateway {
             redactor,
             faults,
             faulted: Faulted::default(),
+            contracts,
             recording: recorded,
             room: Room::new(UNDER_WAY_BYTES),
             tasks: TaskTracker::new(),
@@ -172,6 +178,10 @@ impl ToolGateway {
         for server in self.inner.catalogue.servers() {
             let watching = Arc::clone(&self.inner).watch(Arc::clone(server));
             tokio::spawn(self.inner.ended.clone().run_until_cancelled_owned(watching));
+        }
+        if let Some(contracts) = &self.inner.contracts {
+            let following = Arc::clone(&self.inner).follow_contracts(Arc::clone(contracts));
+            tokio::spawn(self.inner.ended.clone().run_until_cancelled_owned(following));
         }
         Ok(())
     }

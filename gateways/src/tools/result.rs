@@ -17,6 +17,18 @@ impl ToolResult {
         Self(json!({"content": [{"type": "text", "text": message.into()}], "isError": true}))
     }
 
+    /// An error of the tool with structured content.
+    pub(super) fn refused(message: impl Into<String>, structured: &Json) -> Self {
+        let Self(mut result) = Self::error(message);
+        result["structuredContent"] = structured.clone();
+        Self(result)
+    }
+
+    /// True when there is nothing in it.
+    pub(super) fn is_blank(&self) -> bool {
+        self.structured().is_null() && self.0["content"].as_array().is_none_or(Vec::is_empty)
+    }
+
     /// Nothing.
     pub(super) fn empty() -> Self {
         Self(json!({"content": [], "isError": false}))

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
+use crate::contract_session::MARK;
 use crate::dial::Dial;
 
 /// How large an answer may be: 8 MiB.
@@ -28,6 +29,8 @@ pub struct ServicePlace {
     pub dial: Arc<dyn Dial>,
     /// Its port.
     pub port: u16,
+    /// The mark of requests of calls that were decided on, where the service is under contracts.
+    pub mark: Option<String>,
 }
 
 /// Sends requests to a service, over connections that are used again.
@@ -83,8 +86,11 @@ impl ServiceClient {
     /// Sends a request, and waits for the head of its answer. The sender must live until the body was read.
     pub(super) async fn begin(
         &self,
-        request: Request<Full<Bytes>>,
+        mut request: Request<Full<Bytes>>,
     ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ServiceFailure> {
+        if let Some(mark) = self.place.mark.as_deref().and_then(|mark| HeaderValue::from_str(mark).ok()) {
+            request.headers_mut().insert(HeaderName::from_static(MARK), mark);
+        }
         while let Some(mut sender) = self.take() {
             // One that the service has closed meanwhile sent nothing, and another is tried.
             if sender.ready().await.is_ok() {
@@ -179,7 +185,8 @@ mod tests {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.expect("an answer");
             stream.read(&mut read).await.expect("the end")
         });
-        let client = ServiceClient::new(ServicePlace { name: "shop".to_owned(), dial: Arc::new(Here), port });
+        let client =
+            ServiceClient::new(ServicePlace { name: "shop".to_owned(), dial: Arc::new(Here), port, mark: None });
         let request = Request::get("/").body(Full::new(Bytes::new())).expect("a request");
         assert_eq!(client.send(request).await.expect("an answer").body, "ok");
         assert_eq!(client.idle().len(), 1, "it is kept for the next request");

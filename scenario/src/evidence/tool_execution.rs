@@ -49,6 +49,8 @@ pub enum ToolRefusal {
     DefinitionChanged,
     /// A limit fired.
     Limit,
+    /// Tool contracts refuse it, or somebody has not approved it yet.
+    Contract,
 }
 
 impl fmt::Display for ToolRefusal {
@@ -59,6 +61,7 @@ impl fmt::Display for ToolRefusal {
             Self::InvalidArguments => "the arguments do not meet the schema",
             Self::DefinitionChanged => "its definition changed",
             Self::Limit => "a limit fired",
+            Self::Contract => "tool contracts refuse it",
         })
     }
 }

@@ -7,6 +7,7 @@
 
 mod bundle;
 pub mod code;
+mod contract_options;
 pub mod diagnostic;
 mod load;
 mod network_matcher;
@@ -39,7 +40,7 @@ pub use section::Joined;
 use section::{by_default, choice, section};
 use sections::{
     Agent, Audit, Chaos, ChaosCell, Contract, Determinism, Fixture, Forbidden, Invariant, Model, Mutations, Network,
-    Parallelism, ReplayEntry, Resources, Scoring, Secret, Service, Setup, Task, Tools,
+    Parallelism, ReplayEntry, Resources, Scoring, Secret, Service, Setup, Task, ToolContracts, Tools,
 };
 pub use service_matcher::{ServiceMatcher, StatementCall, StatementPart};
 pub use tool_matcher::{ToolMatcher, host_of_tool, is_route_glob};
@@ -103,6 +104,8 @@ section! {
         /// Named operations that the agent calls over MCP, at `http://tools.services.internal/mcp`: a list of tools, or a map with
         /// the `list` and settings.
         tools: Tools = by_default(),
+        /// Rules over the agent's tool calls, applied while it acts.
+        tool_contracts: Option<ToolContracts>,
         /// Values that the agent needs and nobody may see.
         secrets: Vec<Secret> = Vec::new(),
         /// What the sandbox may reach.

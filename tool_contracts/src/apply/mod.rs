@@ -57,6 +57,11 @@ pub enum Event {
         /// The executed arguments.
         arguments: Json,
     },
+    /// A call that was released is not carried out after all, because its executed arguments were refused.
+    Withdrawn {
+        /// Its id.
+        call: String,
+    },
     /// A call passed without being judged, because our own evaluation failed.
     CallUnguarded,
     /// A model's answer was paid for, in millionths of a dollar.
@@ -99,6 +104,7 @@ pub fn apply(set: &Compiled, state: &mut SessionState, event: &Event) -> Vec<Fin
             return completion::apply(set, state, call, outcome, *provenance);
         }
         Event::ArgumentsExecuted { call, arguments } => step::replace_arguments(set, state, call, arguments),
+        Event::Withdrawn { call } => state.withdraw(call),
         Event::CallUnguarded => count_unguarded(set, state),
         Event::CostAdded(micros) => state.cost_micros = state.cost_micros.saturating_add(*micros),
         Event::LabelAdded { label, origin } => {

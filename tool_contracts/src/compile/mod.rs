@@ -192,6 +192,26 @@ fn check_opening(tools: &BTreeMap<String, Tool>, session: &Session, options: &Co
 }
 
 impl Compiled {
+    /// The same contracts, with decisions that are never applied.
+    pub(crate) fn observing(&self) -> Self {
+        let mut set = self.clone();
+        set.run.mode = crate::options::Mode::Observe;
+        set
+    }
+
+    /// The phases that may follow a phase.
+    pub(crate) fn next_phases(&self, phase: Option<&str>) -> Vec<String> {
+        let next = phase.and_then(|phase| self.session.phases.transitions.get(phase));
+        next.into_iter().flatten().map(|next| next.name.clone()).collect()
+    }
+
+    /// True when rules of a tool read the request and the response of the model.
+    pub(crate) fn reads_exchange(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|tool| {
+            tool.response_format.is_some() || !tool.input_invariants.is_empty() || !tool.output_invariants.is_empty()
+        })
+    }
+
     /// The agent that the session file names.
     #[must_use]
     pub fn agent(&self) -> &str {

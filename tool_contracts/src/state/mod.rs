@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value as Json;
 
+use crate::canonical::hash;
 use crate::compile::Compiled;
 use crate::invariant::Invariant;
 use aggregate::AggregateState;
@@ -125,6 +126,38 @@ impl SessionState {
     }
 
     /// True when all of the session's calls are used up.
+    /// True when a call is under way.
+    pub(crate) fn is_open(&self, call: &str) -> bool {
+        self.open.contains_key(call)
+    }
+
+    /// The tool of a call that is under way.
+    pub(crate) fn open_tool(&self, call: &str) -> Option<&str> {
+        self.open.get(call).map(|open| open.tool.as_str())
+    }
+
+    /// True when this schema of a tool, or another, was seen and need not be looked at again.
+    pub(crate) fn has_schema(&self, tool: &str, schema: &Json) -> bool {
+        self.schemas.get(tool).is_some_and(|pinned| pinned.hash == hash(schema))
+    }
+
+    /// Forgets what a call under way would come to. It stays counted.
+    pub(crate) fn withdraw(&mut self, call: &str) {
+        self.open.remove(call);
+        self.aggregates.iter_mut().for_each(|aggregate| aggregate.release(call));
+    }
+
+    /// The state as if a call that is under way had never been let out.
+    pub(crate) fn without_call(&self, call: &str) -> Self {
+        let mut state = self.clone();
+        if let Some(tool) = self.open_tool(call) {
+            state.released_calls = state.released_calls.saturating_sub(1);
+            state.per_tool.entry(tool.to_owned()).and_modify(|calls| *calls = calls.saturating_sub(1));
+        }
+        state.withdraw(call);
+        state
+    }
+
     pub(crate) fn has_used_calls(&self, set: &Compiled) -> bool {
         set.session.limits.max_tool_calls.is_some_and(|most| self.released_calls >= most)
     }

@@ -50,7 +50,7 @@ impl Network {
         addresses: &Addresses,
         shared: &Shared<'_>,
     ) -> Result<Self, EngineError> {
-        let Shared { clock, redactor, faults } = *shared;
+        let Shared { clock, redactor, faults, .. } = *shared;
         let spec = attempt.spec;
         let names = addresses.names(spec);
         let policy = Policy::of(&spec.network.egress);

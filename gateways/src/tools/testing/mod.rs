@@ -56,7 +56,7 @@ impl Dial for Here {
 
 /// A service of this machine.
 pub(super) fn place(name: &str, port: u16) -> ServicePlace {
-    ServicePlace { name: name.to_owned(), dial: Arc::new(Here), port }
+    ServicePlace { name: name.to_owned(), dial: Arc::new(Here), port, mark: None }
 }
 
 /// What a gateway of a test has.
@@ -148,6 +148,7 @@ impl Setup {
             tools: spec.tools.clone(),
             clock,
             redactor: Redactor::new(&self.secrets, "k"),
+            contracts: None,
             faults: Some(Arc::clone(&faults)),
         });
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -26,13 +26,19 @@ impl ContractFolder {
         self.path.as_str()
     }
 
+    /// True when there is no file in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.files.is_empty()
+    }
+
     /// Its files, with those of folders below it.
-    pub(super) fn set(&self) -> &RawSet {
+    pub(crate) fn set(&self) -> &RawSet {
         &self.set
     }
 
     /// Its files without those of folders below it, which belong to roles of a workflow or are fixtures.
-    pub(super) fn own_set(&self) -> RawSet {
+    pub(crate) fn own_set(&self) -> RawSet {
         RawSet { files: self.set.files.iter().filter(|file| !file.name.contains('/')).cloned().collect() }
     }
 }

@@ -2,25 +2,22 @@
 
 mod folder;
 mod judgement;
+mod problems;
 #[cfg(test)]
 mod tests;
 
 pub use folder::ContractFolder;
+pub(crate) use problems::report_contract_problems;
 use tool_contracts::options::{Fallback, Principal};
-use tool_contracts::{Code as RuleCode, CompileError, CompileOptions, Compiled, Diagnostic, compile, compile_workflow};
+use tool_contracts::{Code as RuleCode, CompileError, CompileOptions, Compiled, compile, compile_workflow};
 
 use super::Case;
-use crate::count_noun;
 use crate::spec::code::Code;
 use crate::spec::diagnostic::did_you_mean;
 use crate::spec::section::{choice, section};
 use crate::spec::types::{BundlePath, FindingCode, Table, Value, Whole};
 use crate::spec::validate::Rules;
-use crate::untrusted;
 use crate::verdict::{ErrorCause, Verdict};
-
-/// How many problems of a set are reported one by one.
-const MOST_SHOWN: usize = 20;
 
 section! {
     /// Passes when the agent's tool calls keep the rules of a folder of tool contracts (`docs/tool-contracts.md`).
@@ -109,7 +106,7 @@ impl ToolContract {
             }
         }
         if let Err(error) = self.compile(self.written_principal()) {
-            report(&error, folder, rules);
+            report_contract_problems(&error, folder, &mut rules.at("contracts"));
         }
         let known = || RuleCode::ALL.iter().map(|code| code.name());
         for code in self.severity.keys().filter(|code| !known().any(|name| name == code.as_str())) {
@@ -147,21 +144,5 @@ impl ToolContract {
                 .and_then(|(workflow, warnings)| workflow.into_root().ok_or(CompileError { diagnostics: warnings })),
             None => compile(&self.contracts.own_set(), &options).map(|(compiled, _)| compiled),
         }
-    }
-}
-
-/// Reports what is wrong with the contracts, each with its place in its file.
-fn report(error: &CompileError, folder: &str, rules: &mut Rules<'_>) {
-    let errors: Vec<_> = error.diagnostics.iter().filter(|found| found.is_error()).collect();
-    for found in errors.iter().take(MOST_SHOWN) {
-        let Diagnostic { code, message, help, place, .. } = found;
-        let span = &place.span;
-        let message = format!("{folder}/{}:{}:{}: {code}: {message}", place.file, span.line, span.column);
-        rules.at("contracts").report(Code::InvalidToolContracts, untrusted::line(&message, 400), help.as_deref());
-    }
-    if errors.is_empty() || errors.len() > MOST_SHOWN {
-        let more = count_noun(errors.len().saturating_sub(MOST_SHOWN), "more error");
-        let message = format!("the tool contracts in `{folder}` do not compile ({more})");
-        rules.at("contracts").report(Code::InvalidToolContracts, message, None);
     }
 }

@@ -23,6 +23,7 @@ mod secret;
 mod service;
 mod setup;
 mod task;
+mod tool_contracts;
 mod tools;
 
 pub use agent::{
@@ -55,6 +56,11 @@ pub use secret::{EnvScope, FileScope, Secret, SecretEntry, SecretFrom, SecretSco
 pub use service::{Container, Database, Service, ServiceCommon, ServiceKind};
 pub use setup::{Setup, SetupFile};
 pub use task::Task;
+pub use tool_contracts::{
+    ApprovalClock, ApprovalDecision, ApprovalRule, ApprovalSettings, Approver, ArgumentKind, BlockResponse,
+    BodyArguments, CallWay, CompiledContracts, ContractsMode, GateMode, GovernedTool, NarrowingFeedback,
+    RequestArguments, RequestMatch, StepSource, ToolContracts,
+};
 pub use tools::{
     ArgumentPlace, DeclaredTool, HttpTool, MockRule, PathPiece, ServerUrl, Tool, ToolAnnotations, ToolLimits, ToolMock,
     ToolPath, ToolServer, ToolSettings, Tools, UnknownCall,

@@ -26,6 +26,7 @@ mod service_faults;
 mod services;
 mod tasks;
 mod templates;
+mod tool_contracts;
 mod tool_names;
 mod tool_targets;
 mod tools;
@@ -54,6 +55,7 @@ pub(super) fn validate(
     agents::check(&mut rules);
     services::check(&mut rules);
     tools::check(&mut rules);
+    tool_contracts::check(&mut rules);
     fixtures::check(&mut rules);
     secrets::check(&mut rules);
     networks::check(&mut rules);

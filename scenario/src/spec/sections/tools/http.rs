@@ -98,6 +98,12 @@ enum PathError {
 }
 
 impl ToolPath {
+    /// A path; `None` when the text is none.
+    #[must_use]
+    pub fn new(source: &str) -> Option<Self> {
+        Self::parse(source).ok()
+    }
+
     /// The pieces of the path.
     #[must_use]
     pub fn pieces(&self) -> &[PathPiece] {

@@ -1,0 +1,139 @@
+//! The session under tool contracts: compiled for this attempt, and given to every gateway that sees calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gateways::clock::Clock;
+use gateways::contract_session::{ContractSession, ContractSettings, HttpRoute, ServiceGovernor, SessionApprover};
+use gateways::redact::Redactor;
+use jiff::Timestamp;
+use scenario::evidence::ContractMode;
+use scenario::plan::Values;
+use scenario::spec::Spec;
+use scenario::spec::sections::{
+    ApprovalClock, ApprovalDecision, ApprovalSettings, Approver, CallWay, CompiledContracts, ContractsMode,
+    GovernedTool, HttpTool, RequestMatch, StepSource, ToolContracts,
+};
+use tool_contracts::{Compiled, Condition, Script, ScriptedRule};
+
+use crate::attempt::Attempt;
+use crate::entropy;
+use crate::error::EngineError;
+
+/// The session of one attempt, and the governors of its services.
+#[derive(Debug)]
+pub(crate) struct Contracts {
+    /// The session.
+    pub(crate) session: Arc<ContractSession>,
+    /// The governors, by service.
+    pub(crate) governors: BTreeMap<String, Arc<ServiceGovernor>>,
+    /// The mark of requests whose calls were decided on.
+    pub(crate) mark: String,
+}
+
+impl Contracts {
+    /// Opens the session, where the spec has contracts.
+    pub(crate) fn open(
+        attempt: &Attempt<'_>,
+        clock: &Arc<Clock>,
+        redactor: &Redactor,
+        now: Timestamp,
+    ) -> Result<Option<Self>, EngineError> {
+        let Some(contracts) = &attempt.spec.tool_contracts else { return Ok(None) };
+        let values = attempt.values();
+        let settings = ContractSettings {
+            session: attempt.scenario.id.to_string(),
+            role: None,
+            contracts: Arc::new(compiled(attempt.spec, contracts, &values)?),
+            mode: match contracts.mode {
+                ContractsMode::Record => ContractMode::Record,
+                ContractsMode::Observe => ContractMode::Observe,
+                ContractsMode::Govern => ContractMode::Govern,
+            },
+            sees_model: match contracts.step_source {
+                Some(StepSource::Llm) => true,
+                Some(StepSource::ToolCall) => false,
+                None => attempt.spec.model.is_some(),
+            },
+            feedback: contracts.narrowing_feedback,
+            max_retries: contracts.max_retries.count() as u64,
+            approver: approver(attempt, &contracts.approvals),
+            hold_wait: contracts.approvals.hold_wait.get(),
+            clock: Arc::clone(clock),
+            started_at: now,
+            redactor: redactor.at("tool contracts"),
+        };
+        let session = Arc::new(ContractSession::open(settings));
+        let mark = entropy::hex(16);
+        let governors = governors(attempt.spec, contracts, &session, &mark);
+        Ok(Some(Self { session, governors, mark }))
+    }
+}
+
+fn compiled(spec: &Spec, contracts: &ToolContracts, values: &Values<'_>) -> Result<Compiled, EngineError> {
+    let wrong = |reason: String| EngineError::WrongSpec { place: "tool_contracts".to_owned(), reason };
+    let options = spec.contract_options(contracts, contracts.principal(values), values);
+    let (compiled, _) = contracts.compile(&options).map_err(|error| wrong(error.to_string()))?;
+    match compiled {
+        CompiledContracts::Session(set) => Ok(*set),
+        CompiledContracts::Workflow(workflow) => {
+            workflow.into_root().ok_or_else(|| wrong("the workflow has no role".to_owned()))
+        }
+    }
+}
+
+fn approver(attempt: &Attempt<'_>, approvals: &ApprovalSettings) -> SessionApprover {
+    let is_virtual = approvals.clock == ApprovalClock::Virtual;
+    let scripted = |rules, default| SessionApprover::Scripted { script: Script { rules, default }, is_virtual };
+    match approvals.approver {
+        Approver::Human => SessionApprover::Human(attempt.approvals.cloned()),
+        Approver::AutoApprove => scripted(Vec::new(), Some(true)),
+        Approver::AutoDeny => scripted(Vec::new(), Some(false)),
+        Approver::Never => scripted(Vec::new(), None),
+        Approver::Scripted => {
+            let approves = |decision: ApprovalDecision| decision == ApprovalDecision::Approve;
+            let rule = |rule: &scenario::spec::sections::ApprovalRule| ScriptedRule {
+                tool: rule.tool.as_ref().map(ToString::to_string),
+                // The validator lets no other condition through.
+                conditions: rule.when.iter().filter_map(|when| Condition::read(&when.to_json()).ok()).collect(),
+                approves: approves(rule.decision),
+                after_seconds: rule.after_seconds.count() as u64,
+            };
+            scripted(approvals.rules.iter().map(rule).collect(), approvals.default.map(approves))
+        }
+    }
+}
+
+/// A governor for each service whose requests are calls.
+fn governors(
+    spec: &Spec,
+    contracts: &ToolContracts,
+    session: &Arc<ContractSession>,
+    mark: &str,
+) -> BTreeMap<String, Arc<ServiceGovernor>> {
+    let names: BTreeSet<String> = spec.governed_services().into_iter().collect();
+    let governor = |name: String| {
+        let routes = routes(spec, contracts, &name);
+        let refusal = contracts.block_responses.iter().find(|(service, _)| service.as_str() == name);
+        let refusal = refusal.map(|(_, refusal)| refusal.clone());
+        let governor = ServiceGovernor::new(Arc::clone(session), &name, routes, refusal, mark);
+        (name, Arc::new(governor))
+    };
+    names.into_iter().map(governor).collect()
+}
+
+/// The routes of a service: those that the contracts name, and the operations of tools.
+fn routes(spec: &Spec, contracts: &ToolContracts, service: &str) -> Vec<HttpRoute> {
+    let own = contracts.tools.iter().filter(|tool| tool.via == CallWay::Http);
+    let own = own.filter(|tool| tool.service.as_ref().is_some_and(|name| name.as_str() == service));
+    let own = own.filter_map(|tool| Some(HttpRoute { tool: tool.clone(), matches: tool.matches.clone()? }));
+    let operations = spec.tools.declared().filter_map(|tool| Some((tool, tool.http.as_ref()?)));
+    let operations = operations
+        .filter(|(_, http)| http.service.as_str() == service)
+        .map(|(tool, http)| HttpRoute { tool: GovernedTool::request(tool.name.clone()), matches: matches(http) });
+    own.chain(operations).collect()
+}
+
+fn matches(http: &HttpTool) -> RequestMatch {
+    RequestMatch { method: http.method.clone(), path: http.path.clone() }
+}

@@ -1,0 +1,157 @@
+//! Held calls: made known, waited for, and resolved.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::Shared;
+use tokio_util::task::TaskTracker;
+use tool_contracts::canonical::{canonical, hash_text};
+use tool_contracts::{Judged, Resolution, Step};
+
+use super::Inner;
+use super::approver::Decided;
+use super::executions::Permit;
+use crate::approvals::ApprovalRequest;
+
+/// A decision that comes later. Whoever asks for the same call again waits for the same one.
+pub(super) type Later = Shared<Pin<Box<dyn Future<Output = Permit> + Send>>>;
+
+/// The holds of a session.
+#[derive(Default)]
+pub(super) struct Holds {
+    /// Executions that are held, by tool and arguments.
+    waiting: Mutex<BTreeMap<String, Waiting>>,
+    /// How often each call was held.
+    repetitions: Mutex<BTreeMap<String, u64>>,
+    tasks: TaskTracker,
+}
+
+/// A held execution.
+#[derive(Clone)]
+pub(super) struct Waiting {
+    pub(super) later: Later,
+}
+
+impl Holds {
+    /// Begins to wait for an execution that is held, whoever waits along.
+    pub(super) fn begin(&self, key: &str, work: impl Future<Output = Permit> + Send + 'static) -> Later {
+        let task = self.tasks.spawn(work);
+        let later: Later = async move { task.await.unwrap_or_else(|_| Permit::broken()) }.boxed().shared();
+        let waiting = Waiting { later: later.clone() };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), waiting);
+        later
+    }
+
+    /// Does work that goes on when nobody waits for it any more.
+    pub(super) async fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        match self.tasks.spawn(work).await {
+            Ok(done) => done,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+
+    /// The hold of the same call.
+    pub(super) fn find(&self, key: &str) -> Option<Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// The decision was taken by somebody: the next call is another one.
+    pub(super) fn forget(&self, key: &str) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    /// Waits for holds that end because the session does.
+    pub(super) async fn settle(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn count(&self, key: String) -> u64 {
+        let mut repetitions = self.repetitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = repetitions.entry(key).or_default();
+        *count += 1;
+        *count - 1
+    }
+}
+
+/// The text by which the same call is known again.
+pub(super) fn key_of(tool: &str, arguments: &serde_json::Value) -> String {
+    format!("{tool} {}", canonical(arguments))
+}
+
+impl Inner {
+    /// Resolves every hold of a step. The caller has the turn, so that nothing else is decided meanwhile.
+    pub(super) async fn resolve_holds(&self, step: &mut Step) {
+        while let Some(place) = step.next_held() {
+            self.resolve_hold(step, place).await;
+        }
+    }
+
+    async fn resolve_hold(&self, step: &mut Step, place: usize) {
+        let Some(request) = self.request_of(step, place) else { return };
+        let arguments = step.calls[place].call.arguments.clone();
+        let (asked, problem) = match self.approver.ask(&request, &arguments).await {
+            Ok(asked) => (Some(asked), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let id = asked.as_ref().and_then(|asked| asked.id().map(ToOwned::to_owned));
+        self.with(|live, now| live.hold(now, step, place, id.as_deref()));
+        let decided = match &asked {
+            None => Err(problem.unwrap_or_default()),
+            Some(asked) => tokio::select! {
+                decided = asked.wait() => decided,
+                () = self.over.cancelled() => {
+                    asked.withdraw().await;
+                    Ok(Decided { resolution: Resolution::Denied, by: String::new(), note: "the session ended".to_owned() })
+                }
+            },
+        };
+        let Decided { resolution, by, note } = decided.unwrap_or_else(|problem| {
+            self.fail(problem.clone());
+            Decided { resolution: Resolution::Denied, by: String::new(), note: problem }
+        });
+        self.with(|live, now| live.resolve(now, step, place, resolution, &by, &note));
+    }
+
+    /// What the approver is asked.
+    fn request_of(&self, step: &Step, place: usize) -> Option<ApprovalRequest> {
+        let Judged { call, decision } = step.calls.get(place)?;
+        let hold = decision.hold.as_ref()?;
+        let shown = |value: &serde_json::Value| {
+            let text = self.redactor.text(&value.to_string());
+            serde_json::from_str(&text).unwrap_or_else(|_| text.into())
+        };
+        let live = self.live();
+        Some(ApprovalRequest {
+            session: self.session.clone(),
+            call: self.redactor.text(&call.id),
+            tool: self.redactor.text(&call.tool),
+            arguments_hash: hash_text(&canonical(&call.arguments)),
+            contract: live.set().hash.clone(),
+            state_version: live.state().version,
+            repetition: self.holds.count(key_of(&call.tool, &call.arguments)),
+            context: hold.context.iter().map(|(label, value)| (label.clone(), shown(value))).collect(),
+            checkpoints: hold.checkpoints.clone(),
+            reason: self.redactor.text(&decision.explain()),
+            timeout: Duration::from_secs(hold.timeout_seconds),
+            allows_on_timeout: hold.allows_on_timeout,
+        })
+    }
+}
+
+impl Inner {
+    /// Waits for a held execution as long as its request may stay open.
+    pub(super) async fn wait_for(self: &Arc<Self>, key: &str, waiting: Waiting) -> Permit {
+        match tokio::time::timeout(self.hold_wait, waiting.later).await {
+            Ok(permit) => {
+                self.holds.forget(key);
+                permit
+            }
+            Err(_) => Permit::pending(),
+        }
+    }
+}

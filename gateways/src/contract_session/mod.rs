@@ -1,0 +1,251 @@
+//! A session under tool contracts: the one place that every gateway asks before a call goes on.
+//!
+//! The model gateway asks about requests and responses, the tool gateway and governed services about executions. The decisions
+//! are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call is held, all others
+//! wait in the order in which they came. What is decided is in the log before anybody is told.
+//!
+//! How much memory it takes at most: 64 MiB of records, and the state of the session, which grows with the calls.
+
+mod approver;
+mod executions;
+mod holds;
+mod http_calls;
+mod model_calls;
+#[cfg(test)]
+mod tests;
+mod visible_tools;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use scenario::evidence::{ContractMode, ContractRecord, ContractSession as SessionRecord, Evidence};
+use scenario::spec::sections::NarrowingFeedback;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tool_contracts::{Compiled, LiveSession, Now, Reason, SessionOpening};
+
+pub use approver::SessionApprover;
+pub use executions::{ExecutionRequest, Permit};
+pub(crate) use http_calls::{Governed, MARK, ServiceRequest, outcome_of};
+pub use http_calls::{HttpRoute, ServiceGovernor};
+pub use model_calls::{Gated, JudgedRequest, Refused};
+pub use visible_tools::VisibleTools;
+
+use crate::Gateway;
+use crate::clock::Clock;
+use crate::redact::Redactor;
+
+/// What a session is made of.
+pub struct ContractSettings {
+    /// Its id.
+    pub session: String,
+    /// Its role in a workflow.
+    pub role: Option<String>,
+    /// The contracts.
+    pub contracts: Arc<Compiled>,
+    /// The way in which decisions take effect.
+    pub mode: ContractMode,
+    /// True when the model's proposals are seen.
+    pub sees_model: bool,
+    /// How the agent is told about hidden tools.
+    pub feedback: NarrowingFeedback,
+    /// How often the model is asked again after a block.
+    pub max_retries: u64,
+    /// The one who decides on held calls.
+    pub approver: SessionApprover,
+    /// How long the request of an execution stays open while its call is held.
+    pub hold_wait: Duration,
+    /// The time since the agent started.
+    pub clock: Arc<Clock>,
+    /// The time of day when the attempt began.
+    pub started_at: Timestamp,
+    /// Takes secrets out of what is kept.
+    pub redactor: Redactor,
+}
+
+/// A session under tool contracts.
+pub struct ContractSession {
+    inner: Arc<Inner>,
+}
+
+/// What all that goes on in a session shares.
+struct Inner {
+    session: String,
+    role: Option<String>,
+    mode: ContractMode,
+    feedback: NarrowingFeedback,
+    max_retries: u64,
+    approver: SessionApprover,
+    hold_wait: Duration,
+    live: Mutex<LiveSession>,
+    /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    holds: holds::Holds,
+    /// The version of the state when tools may have been hidden or shown.
+    visible: watch::Sender<u64>,
+    /// Set when the agent starts: what happens before is not its doing.
+    has_begun: AtomicBool,
+    /// Cancelled when the session is killed or closed.
+    over: CancellationToken,
+    /// The reason why approvals could not be asked for, which is not the agent's doing.
+    failure: Mutex<Option<String>>,
+    clock: Arc<Clock>,
+    opened: (Timestamp, Instant),
+    redactor: Redactor,
+}
+
+impl ContractSession {
+    /// Opens a session.
+    #[must_use]
+    pub fn open(settings: ContractSettings) -> Self {
+        let ContractSettings { session, role, contracts, mode, sees_model, feedback, max_retries, .. } = settings;
+        let ContractSettings { approver, hold_wait, clock, started_at, redactor, .. } = settings;
+        let opened = (started_at, Instant::now());
+        let redact = {
+            let redactor = redactor.clone();
+            Arc::new(move |text: &str| redactor.text(text))
+        };
+        let opening = SessionOpening {
+            session: session.clone(),
+            role: role.clone(),
+            decides: mode != ContractMode::Record,
+            sees_model,
+            labels: Vec::new(),
+        };
+        let now = Now { ts: started_at.to_string(), at_ms: clock.elapsed_ms() };
+        let live = LiveSession::open(contracts, opening, redact, &now);
+        let inner = Inner {
+            session,
+            role,
+            mode,
+            feedback,
+            max_retries,
+            approver,
+            hold_wait,
+            live: Mutex::new(live),
+            turn: Arc::default(),
+            holds: holds::Holds::default(),
+            visible: watch::Sender::new(0),
+            has_begun: AtomicBool::new(false),
+            over: CancellationToken::new(),
+            failure: Mutex::default(),
+            clock,
+            opened,
+            redactor,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// True when decisions take effect.
+    #[must_use]
+    pub fn governs(&self) -> bool {
+        self.inner.mode == ContractMode::Govern
+    }
+
+    /// How the agent is told about hidden tools.
+    #[must_use]
+    pub fn feedback(&self) -> NarrowingFeedback {
+        self.inner.feedback
+    }
+
+    /// How often the model is asked again after a block.
+    #[must_use]
+    pub fn max_retries(&self) -> u64 {
+        self.inner.max_retries
+    }
+
+    /// The reason why approvals could not be asked for. The scenario cannot be judged then.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.inner.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Inner {
+    fn live(&self) -> MutexGuard<'_, LiveSession> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Acquire)
+    }
+
+    fn now(&self) -> Now {
+        let (started_at, since) = self.opened;
+        Now { ts: (started_at + since.elapsed()).to_string(), at_ms: self.clock.elapsed_ms() }
+    }
+
+    /// Does something with the session. Whoever lists tools is told when the state changed, and whoever waits when it ended.
+    fn with<T>(&self, work: impl FnOnce(&mut LiveSession, &Now) -> T) -> T {
+        let now = self.now();
+        let mut live = self.live();
+        let before = live.state().version;
+        let result = work(&mut live, &now);
+        let (after, is_over) = (live.state().version, live.is_over());
+        drop(live);
+        if after != before {
+            self.visible.send_replace(after);
+        }
+        if is_over {
+            self.over.cancel();
+        }
+        result
+    }
+
+    fn fail(&self, reason: String) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+    }
+
+    fn record(&self) -> SessionRecord {
+        let live = self.live();
+        let log = live.log();
+        SessionRecord {
+            session: self.session.clone(),
+            role: self.role.clone(),
+            parent: None,
+            contract: live.set().hash.clone(),
+            status: live.state().status.name().to_owned(),
+            phase: live.state().phase.clone(),
+            records: log.records.clone(),
+            only_counted: log.only_counted,
+            last_hash: log.last_hash.clone(),
+        }
+    }
+}
+
+/// The reason of a decision as one line for the agent.
+pub(crate) fn line_of(reason: &Reason) -> String {
+    scenario::untrusted::line(&reason.explain(), 500)
+}
+
+#[async_trait]
+impl Gateway for ContractSession {
+    /// Begins to decide: what the setup called is not the agent's doing.
+    async fn begin(&self) {
+        self.inner.has_begun.store(true, Ordering::Release);
+    }
+
+    /// Ends the session: calls that are held are denied.
+    async fn seal(&self) {
+        self.inner.over.cancel();
+        self.inner.holds.settle().await;
+        self.inner.with(|live, now| live.close(now));
+    }
+
+    fn record(&self, evidence: &mut Evidence) {
+        let record = evidence.tool_contracts.get_or_insert_with(ContractRecord::default);
+        record.mode = self.inner.mode;
+        record.sessions.push(self.inner.record());
+    }
+}
+
+impl fmt::Debug for ContractSession {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ContractSession").field("session", &self.inner.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! Requests to mocks that are tool calls under contracts.
+
+use std::sync::Arc;
+
+use scenario::evidence::Exchange;
+use tokio::time::Instant;
+
+use super::answer::Answer;
+use super::mock::Mock;
+use crate::body::IncomingBody;
+use crate::contract_session::{Governed, MARK, ServiceGovernor, ServiceRequest, outcome_of};
+
+/// The header by which a client may say which call of the model a request carries out.
+const CALL_ID: &str = "x-tool-call-id";
+
+/// The leave to answer a request.
+pub(super) enum Permit {
+    /// It is no call under contracts, or was decided on before.
+    NotNeeded,
+    /// It is a call, which began then.
+    Granted { governor: Arc<ServiceGovernor>, call: String, began: Instant },
+    /// It is answered with this.
+    Refused(Answer),
+}
+
+/// Asks for leave. The mark of the tool gateway is taken out of the request.
+pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody) -> Permit {
+    let Some(governor) = mock.governor() else { return Permit::NotNeeded };
+    let is_decided = governor.is_decided(head.header(MARK));
+    head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(MARK));
+    if is_decided {
+        return Permit::NotNeeded;
+    }
+    let request = ServiceRequest {
+        method: &head.method,
+        path: &head.path,
+        query: head.query.clone(),
+        content_type: head.header("content-type").unwrap_or_default(),
+        body: body.kept(),
+        size: body.size(),
+    };
+    match governor.permit(&request, head.header(CALL_ID)).await {
+        Governed::NotJudged => Permit::NotNeeded,
+        Governed::Granted(call) => Permit::Granted { governor: Arc::clone(governor), call, began: Instant::now() },
+        Governed::Refused(answer) => Permit::Refused(answer),
+    }
+}
+
+impl Permit {
+    /// Tells the session what came of the call, before the agent gets the answer.
+    pub(super) fn complete(self, answer: &Answer) {
+        let Self::Granted { governor, call, began } = self else { return };
+        let outcome = outcome_of(answer.status.as_u16(), &answer.body, answer.is_silent());
+        let latency = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        governor.complete(&call, &outcome, latency);
+    }
+}
