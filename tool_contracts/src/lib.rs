@@ -51,8 +51,9 @@ pub use diagnostic::{Diagnostic, Place};
 pub use finding::Finding;
 pub use hold::{Resolution, resolve_hold};
 pub use live::{
-    Divergence, Execution, ExecutionSeen, ExecutionStage, Judged, LiveSession, Log, ModelRequestSeen, Now, OfferedTool,
-    ProposedCall, Redact, Released, Replayed, RequestDecision, SessionOpening, Step, ToolResultSeen, Via, replay_log,
+    Divergence, Execution, ExecutionSeen, ExecutionStage, Judged, LiveSession, Log, LogReport, LoggedFinding,
+    ModelRequestSeen, Now, OfferedTool, ProposedCall, Redact, Released, Replayed, RequestDecision, SessionOpening,
+    Step, ToolResultSeen, Via, replay_log, report_of_log,
 };
 pub use narrow::{Removed, narrow};
 pub use offline::{JudgedCall, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};

@@ -57,6 +57,12 @@ impl<'a> Values<'a> {
 
     /// The scenario.
     #[must_use]
+    pub fn spec(&self) -> &'a Spec {
+        self.spec
+    }
+
+    /// The scenario.
+    #[must_use]
     pub fn scenario(&self) -> &'a Scenario {
         self.scenario
     }

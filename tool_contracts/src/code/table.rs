@@ -300,6 +300,8 @@ codes! {
     SessionNotTerminal = "session_not_terminal", Fail, "final phase: triage";
     /// Our own evaluation failed. The call is blocked unless `on_error: allow`.
     EngineError = "engine_error", Fault, "a panic inside a rule";
+    /// The log of a governed session says something else than the contracts come to now: they or this program changed.
+    DecisionDivergence = "decision_divergence", Fault, "the log: allow, now: block";
     /// The workflow has no such role.
     UnknownRole = "unknown_role", Fail, "role: nobody";
     /// The workflow already has its root session.

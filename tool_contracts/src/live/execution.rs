@@ -56,10 +56,14 @@ impl LiveSession {
         let id = seen.model_id.as_ref().map(|id| self.by_model_id.get(id).cloned().unwrap_or_else(|| id.clone()));
         let pairing = self.correlator.execute(&seen.tool, &seen.arguments, id.as_deref());
         let Some(call) = pairing.proposal else { return self.unproposed(now, seen) };
-        for code in &pairing.findings {
+        let governs = self.governs();
+        let is_refused = pairing.findings.contains(&Code::BlockedCallExecuted) && governs;
+        for code in pairing.findings.iter().filter(|code| !is_refused || **code != Code::BlockedCallExecuted) {
             self.find(now, &Finding::of_call(*code, &seen.tool, &call, code.explanation()));
         }
-        if pairing.findings.contains(&Code::BlockedCallExecuted) && self.governs() {
+        if is_refused {
+            // It is not carried out, so that it breaks nothing.
+            self.log.add(now, "refused_execution", json!({"call": call, "tool": seen.tool, "via": seen.via.name()}));
             let stage = ExecutionStage::Blocked(self.stored_refusal(&call));
             return Execution { call, stage };
         }

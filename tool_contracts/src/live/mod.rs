@@ -8,6 +8,7 @@
 mod execution;
 mod log;
 mod replay;
+mod report;
 mod request;
 mod step;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use execution::{Execution, ExecutionSeen, ExecutionStage};
 use log::SessionLog;
 pub use log::{Log, Redact};
 pub use replay::{Divergence, Replayed, replay_log};
+pub use report::{LogReport, LoggedFinding, report_of_log};
 pub use request::{ModelRequestSeen, OfferedTool, RequestDecision, ToolResultSeen};
 pub use step::{Judged, ProposedCall, Released, Step};
 

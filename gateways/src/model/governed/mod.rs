@@ -18,6 +18,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use scenario::dialect::{Answer, ReadLimits};
 use scenario::evidence::Dialect;
 use scenario::spec::sections::{LlmMode, NarrowingFeedback};
+use tool_contracts::ModelRequestSeen;
 
 pub(super) use observer::Observer;
 
@@ -65,9 +66,15 @@ impl Gateway {
         }
         let (mut asked, mut body) = (asked, body);
         let mut retries = session.max_retries();
+        let mut is_asked_again = false;
         loop {
             ticket.observer = Some(Observer::new(&session, &asked));
-            let headers = self.narrow(&session, &mut asked, &mut body).await?;
+            let mut seen = seen::request(&asked);
+            if is_asked_again {
+                // The results of refused calls are the gateway's own words.
+                seen.results.clear();
+            }
+            let headers = self.narrow(&session, &seen, &mut asked, &mut body).await?;
             let answered = self.answer_asked(&asked, parts, body, ticket, decision).await?;
             if !session.governs() {
                 return Ok(answered);
@@ -84,6 +91,7 @@ impl Gateway {
             match gated {
                 Gated::Refused(refused) if retries > 0 => {
                     retries -= 1;
+                    is_asked_again = true;
                     let conversation =
                         retry::asked_again(asked.route.dialect, &asked.body, &held.answer, &refused.calls);
                     count_refused(ticket, held.outcome, held.answer, &refused);
@@ -106,10 +114,11 @@ impl Gateway {
     async fn narrow(
         &self,
         session: &ContractSession,
+        seen: &ModelRequestSeen,
         asked: &mut ModelRequest,
         body: &mut IncomingBody,
     ) -> Result<Option<HeaderValue>, Refusal> {
-        let judged = session.judge_request(&seen::request(asked)).await;
+        let judged = session.judge_request(seen).await;
         if let Some(reason) = judged.refusal {
             return Err(Refusal::contract(reason.code.name(), "", &line_of(&reason)));
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use tool_contracts::{Class, Code, Compiled, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
+use tool_contracts::{Class, Code, Compiled, Finding, Sighting, TraceEntry, TraceFinding, judge_trace};
 
 use super::{FindingSeverity, ToolContract, ViolationScore};
 use crate::count_noun;
@@ -20,18 +20,61 @@ struct Weighed<'a> {
     severity: FindingSeverity,
 }
 
-/// Judges a trace by a compiled set.
-pub(super) fn judge(check: &ToolContract, set: &Compiled, trace: &CallTrace) -> Verdict {
+/// Everything that a verdict is made of, from a recorded trace or from live decisions.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    /// The number of calls.
+    pub(super) calls: usize,
+    /// The findings, and their weight where it is not the usual one.
+    pub(super) findings: Vec<(TraceFinding, Option<FindingSeverity>)>,
+    /// The last phase.
+    pub(super) final_phase: Option<String>,
+    /// Violations that were not carried out.
+    pub(super) attempted: u64,
+    /// Refused calls that were carried out.
+    pub(super) bypassed: u64,
+    /// The places of calls that were carried out; `None` where decisions say it.
+    pub(super) executed: Option<BTreeSet<u64>>,
+}
+
+/// Judges a recorded trace by a compiled set.
+pub(super) fn of_trace(set: &Compiled, trace: &CallTrace) -> Judged {
     let report = judge_trace(set, &trace.0.iter().map(entry).collect::<Vec<_>>());
-    let findings: Vec<_> =
-        report.findings.iter().map(|found| Weighed { found, severity: severity(check, found.finding.code) }).collect();
+    let tampered = trace.tampered().into_iter().map(|(reported, _)| {
+        let (id, code) = (reported.id.as_deref().unwrap_or_default(), Code::ResultTampered);
+        let finding = Finding::of_call(code, &reported.tool, id, code.explanation());
+        TraceFinding { seq: Some(reported.seq), finding }
+    });
+    let findings = report.findings.into_iter().chain(tampered);
+    let done = trace.0.iter().flat_map(|call| {
+        let itself = (call.source == ToolCallSource::Executed).then_some(call.seq);
+        call.proposal.into_iter().chain(itself)
+    });
+    Judged {
+        calls: report.calls.len(),
+        findings: findings.map(|found| (found, None)).collect(),
+        final_phase: report.final_phase,
+        attempted: 0,
+        bypassed: 0,
+        executed: Some(done.collect()),
+    }
+}
+
+/// The verdict.
+pub(super) fn verdict(check: &ToolContract, set: &Compiled, judged: &Judged) -> Verdict {
+    let weighed = |(found, own): &'_ (TraceFinding, Option<FindingSeverity>)| {
+        let severity = own.unwrap_or_else(|| severity(check, found.finding.code));
+        (severity, found.clone())
+    };
+    let weighed: Vec<_> = judged.findings.iter().map(weighed).collect();
+    let findings: Vec<_> = weighed.iter().map(|(severity, found)| Weighed { found, severity: *severity }).collect();
     let violations: Vec<_> = findings.iter().filter(|one| one.severity == FindingSeverity::Fail).collect();
-    let details = details(set, &report, &findings, trace);
+    let details = details(set, judged, &findings);
     let most = usize::try_from(check.max_violations.get()).unwrap_or(usize::MAX);
     let passes = violations.len() <= most;
     let score = match check.score {
         ViolationScore::Binary => f64::from(u8::from(passes)),
-        ViolationScore::Ratio => share_without(&violations, report.calls.len()),
+        ViolationScore::Ratio => share_without(&violations, judged.calls),
     };
     let verdict = match violations.first() {
         Some(first) if !passes => Verdict::failed(message(first, &violations, check)),
@@ -58,7 +101,7 @@ fn message(first: &Weighed<'_>, violations: &[&Weighed<'_>], check: &ToolContrac
     format!("expected {allowed} of the tool contracts, found `{}` at {at}{tool}: {sentence}{more}", found.code)
 }
 
-fn severity(check: &ToolContract, code: Code) -> FindingSeverity {
+pub(super) fn severity(check: &ToolContract, code: Code) -> FindingSeverity {
     if code == Code::SessionNotTerminal && !check.require_terminal_phase {
         return FindingSeverity::Ignore;
     }
@@ -78,7 +121,7 @@ fn share_without(violations: &[&Weighed<'_>], calls: usize) -> f64 {
     (1.0 - violating.len() as f64 / calls.max(1) as f64).max(0.0)
 }
 
-fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace: &CallTrace) -> Json {
+fn details(set: &Compiled, judged: &Judged, findings: &[Weighed<'_>]) -> Json {
     let of = |severity| findings.iter().filter(move |one| one.severity == severity);
     let mut by_code: BTreeMap<&str, u64> = BTreeMap::new();
     for one in findings.iter().filter(|one| one.severity != FindingSeverity::Ignore) {
@@ -86,22 +129,22 @@ fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace
     }
     let first = findings.iter().position(|one| one.severity == FindingSeverity::Fail);
     let seqs: BTreeSet<u64> = of(FindingSeverity::Fail).filter_map(|one| one.found.seq).collect();
-    let is_done = |seq: &u64| {
-        trace
-            .0
-            .iter()
-            .any(|call| call.proposal == Some(*seq) || call.seq == *seq && call.source == ToolCallSource::Executed)
+    let (attempted, executed) = match &judged.executed {
+        Some(done) => {
+            let executed = seqs.iter().filter(|seq| done.contains(seq)).count() as u64;
+            (seqs.len() as u64 - executed, executed)
+        }
+        None => (judged.attempted, judged.bypassed),
     };
-    let executed = seqs.iter().filter(|seq| is_done(seq)).count();
     let shown = findings.iter().enumerate().filter(|(_, one)| one.severity != FindingSeverity::Ignore).take(MOST_KEPT);
     json!({
-        "calls": report.calls.len(),
+        "calls": judged.calls,
         "violations": of(FindingSeverity::Fail).count(),
         "warnings": of(FindingSeverity::Warn).count(),
         "by_code": by_code,
         "first_violation_seq": first.and_then(|place| findings[place].found.seq),
-        "final_phase": report.final_phase,
-        "attempted_violations": seqs.len() - executed,
+        "final_phase": judged.final_phase,
+        "attempted_violations": attempted,
         "executed_violations": executed,
         "contract": set.hash,
         "findings": shown.map(|(place, one)| written(one, first == Some(place))).collect::<Vec<_>>(),

@@ -2,6 +2,7 @@
 
 mod folder;
 mod judgement;
+mod live;
 mod problems;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ section! {
     ///   record the check is an error.
     /// - The contracts are part of the spec: they are read when the spec is, and stored with it.
     /// - `unmatched: allow` lets tools pass that have no contract.
+    /// - Where `tool_contracts` of the spec applied the same contracts while the agent acted, the decisions of then are judged.
+    ///   Calls that were refused were attempts, which `attempts` weighs; a refused call that was carried out is a violation.
     ///
     /// ```yaml
     /// check:
@@ -48,6 +51,8 @@ section! {
         unmatched: Unmatched = Unmatched::Block,
         /// How much findings weigh, by their codes, where that is not their usual weight.
         severity: Table<FindingCode, FindingSeverity> = Table::default(),
+        /// How much refused calls weigh that were never carried out.
+        attempts: FindingSeverity = FindingSeverity::Warn,
         /// How many violations still pass.
         max_violations: Whole<0, 1_000_000> = Whole::new(0),
         /// How the score is computed: 1 or 0 (`binary`), or the share of calls without a violation (`ratio`).
@@ -122,11 +127,25 @@ impl ToolContract {
             Ok(compiled) => compiled,
             Err(error) => return Verdict::errored(ErrorCause::UnusableCheck, error.to_string()),
         };
+        if let Some(sessions) = live::sessions(case.evidence.tool_contracts.as_ref(), &compiled) {
+            let governing = live::governing_set(case.values).unwrap_or_else(|| compiled.clone());
+            return match live::judged(self, &governing, &sessions) {
+                Ok(judged) => judgement::verdict(self, &compiled, &judged),
+                Err(verdict) => *verdict,
+            };
+        }
         if case.evidence.model.is_none() && case.evidence.call_trace.is_empty() {
             let message = "no tool call was recorded: the spec has neither a `model` nor another record of tools";
             return Verdict::errored(ErrorCause::UnusableCheck, message);
         }
-        judgement::judge(self, &compiled, &case.evidence.call_trace)
+        let judged = judgement::of_trace(&compiled, &case.evidence.call_trace);
+        judgement::verdict(self, &compiled, &judged)
+    }
+
+    /// The weight of a reason against a call that was not carried out, where it is not the usual one of its code.
+    fn attempt_severity(&self, code: RuleCode) -> Option<FindingSeverity> {
+        let is_violation = judgement::severity(self, code) == FindingSeverity::Fail;
+        is_violation.then_some(self.attempts)
     }
 
     fn written_principal(&self) -> Option<serde_json::Value> {
