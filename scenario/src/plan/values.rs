@@ -55,7 +55,7 @@ impl<'a> Values<'a> {
         Self { prompt: Some(prompt), ..self }
     }
 
-    /// The scenario.
+    /// The spec.
     #[must_use]
     pub fn spec(&self) -> &'a Spec {
         self.spec
