@@ -12,6 +12,8 @@ mod holds;
 mod http_calls;
 mod model_calls;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod visible_tools;
 
