@@ -31,6 +31,7 @@ mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
+mod rule_place;
 mod state;
 mod step;
 pub mod value;

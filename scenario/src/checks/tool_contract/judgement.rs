@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use tool_contracts::{Class, Code, Compiled, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
+use tool_contracts::{Class, Code, Compiled, Sighting, TraceEntry, TraceFinding, judge_trace};
 
+use super::session::{JudgedSession, Marked};
 use super::{FindingSeverity, ToolContract, ViolationScore};
 use crate::count_noun;
 use crate::evidence::{CallTrace, ToolCall, ToolCallSource};
@@ -26,7 +27,8 @@ pub(super) fn judge(check: &ToolContract, set: &Compiled, trace: &CallTrace) -> 
     let findings: Vec<_> =
         report.findings.iter().map(|found| Weighed { found, severity: severity(check, found.finding.code) }).collect();
     let violations: Vec<_> = findings.iter().filter(|one| one.severity == FindingSeverity::Fail).collect();
-    let details = details(set, &report, &findings, trace);
+    let session = JudgedSession { set, folder: check.contracts.path(), report: &report, trace };
+    let details = details(&session, &findings);
     let most = usize::try_from(check.max_violations.get()).unwrap_or(usize::MAX);
     let passes = violations.len() <= most;
     let score = match check.score {
@@ -78,7 +80,8 @@ fn share_without(violations: &[&Weighed<'_>], calls: usize) -> f64 {
     (1.0 - violating.len() as f64 / calls.max(1) as f64).max(0.0)
 }
 
-fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace: &CallTrace) -> Json {
+fn details(session: &JudgedSession<'_>, findings: &[Weighed<'_>]) -> Json {
+    let JudgedSession { set, report, trace, .. } = session;
     let of = |severity| findings.iter().filter(move |one| one.severity == severity);
     let mut by_code: BTreeMap<&str, u64> = BTreeMap::new();
     for one in findings.iter().filter(|one| one.severity != FindingSeverity::Ignore) {
@@ -94,6 +97,8 @@ fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace
     };
     let executed = seqs.iter().filter(|seq| is_done(seq)).count();
     let shown = findings.iter().enumerate().filter(|(_, one)| one.severity != FindingSeverity::Ignore).take(MOST_KEPT);
+    let violations = findings.iter().enumerate().filter(|(_, one)| one.severity == FindingSeverity::Fail);
+    let marked = violations.map(|(place, one)| Marked { finding: &one.found.finding, is_first: first == Some(place) });
     json!({
         "calls": report.calls.len(),
         "violations": of(FindingSeverity::Fail).count(),
@@ -104,24 +109,31 @@ fn details(set: &Compiled, report: &TraceReport, findings: &[Weighed<'_>], trace
         "attempted_violations": seqs.len() - executed,
         "executed_violations": executed,
         "contract": set.hash,
-        "findings": shown.map(|(place, one)| written(one, first == Some(place))).collect::<Vec<_>>(),
+        "findings": shown.map(|(place, one)| written(session, one, first == Some(place))).collect::<Vec<_>>(),
+        "session": session.details(marked),
     })
 }
 
-fn written(one: &Weighed<'_>, is_first: bool) -> Json {
+fn written(session: &JudgedSession<'_>, one: &Weighed<'_>, is_first: bool) -> Json {
     let finding = &one.found.finding;
+    let source = session.source_of(&finding.tool, &finding.rule);
     let mut written = json!({
         "seq": one.found.seq,
         "severity": one.severity,
         "code": finding.code,
+        "call": untrusted::line(&finding.call, 100),
         "tool": untrusted::line(&finding.tool, 100),
         "rule": finding.rule,
+        "file": source.file,
+        "line": source.line,
         "path": finding.path,
         "message": untrusted::line(&finding.message, 400),
         "fingerprint": finding.fingerprint(),
     });
-    if is_first {
-        written["first"] = true.into();
+    match one.severity {
+        FindingSeverity::Fail if is_first => written["first"] = true.into(),
+        FindingSeverity::Fail => written["possible_consequence"] = true.into(),
+        FindingSeverity::Warn | FindingSeverity::Info | FindingSeverity::Ignore => {}
     }
     written
 }

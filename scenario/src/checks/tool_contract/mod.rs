@@ -2,6 +2,7 @@
 
 mod folder;
 mod judgement;
+mod session;
 #[cfg(test)]
 mod tests;
 
