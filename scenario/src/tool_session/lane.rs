@@ -199,6 +199,18 @@ impl SessionLane {
         self.rows.iter().filter_map(LaneRow::call)
     }
 
+    /// Puts rows from before the phase was known into the first known phase.
+    pub(super) fn begin_with_first_phase(&mut self) {
+        let Some(place) = self.rows.iter().position(|row| row.phase().is_some()) else { return };
+        let phase = self.rows[place].phase().map(ToOwned::to_owned);
+        for row in &mut self.rows[..place] {
+            match row {
+                LaneRow::Call(call) => call.phase.clone_from(&phase),
+                LaneRow::Note(note) => note.phase.clone_from(&phase),
+            }
+        }
+    }
+
     /// The bands: a new one begins with each change of the phase.
     #[must_use]
     pub fn bands(&self) -> Vec<PhaseBand<'_>> {

@@ -275,6 +275,7 @@ impl Fold {
         if self.lane.final_phase.is_none() {
             self.lane.final_phase = self.phase;
         }
+        self.lane.begin_with_first_phase();
         SessionLane { findings, ..self.lane }
     }
 }

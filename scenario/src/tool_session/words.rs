@@ -8,6 +8,8 @@ use crate::{count_noun, count_noun_as};
 
 /// The length of names and rules in a sentence.
 const MOST_NAME: usize = 100;
+/// The length of a sentence on one line.
+const MOST_SENTENCE: usize = 400;
 /// The length of an approver's words in a sentence.
 const MOST_NOTE: usize = 200;
 
@@ -67,6 +69,12 @@ impl Approval {
 }
 
 impl LaneCall {
+    /// The reasons of the decision, without the name of the rule at their end.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.rule.as_ref().map_or(&self.sentence, |rule| rule.stripped(&self.sentence))
+    }
+
     /// The events after the decision, in words: the answer of an approver, and the outcome. Empty when there are none.
     #[must_use]
     pub fn afterwards(&self) -> String {
@@ -84,6 +92,11 @@ impl LaneCall {
 }
 
 impl RuleSource {
+    /// A sentence without the name of the rule at its end.
+    fn stripped<'s>(&self, sentence: &'s str) -> &'s str {
+        sentence.strip_suffix(format!(" [{}]", self.rule).as_str()).unwrap_or(sentence)
+    }
+
     /// The rule and its place on one line: `transitions/valid_in_phases, rules/refund.yaml:4`; empty without a rule.
     #[must_use]
     pub fn words(&self) -> String {
@@ -94,6 +107,12 @@ impl RuleSource {
 }
 
 impl LaneFinding {
+    /// The sentence, without the name of the rule at its end.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        self.rule.stripped(&self.message)
+    }
+
     /// The finding on one line, without its weight: mark, code, tool, rule and sentence.
     #[must_use]
     pub fn words(&self) -> String {
@@ -101,7 +120,7 @@ impl LaneFinding {
         let tool = untrusted::line(&self.tool, MOST_NAME);
         let about = [tool, self.rule.words()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
         let about = if about.is_empty() { String::new() } else { format!(" [{}]", about.join(", ")) };
-        let sentence = untrusted::line(&self.message, 400);
+        let sentence = untrusted::line(self.sentence(), MOST_SENTENCE);
         format!("{}{mark}{about}: {sentence}", untrusted::line(&self.code, MOST_NAME))
     }
 }

@@ -1,7 +1,7 @@
 //! A call of a lane: its decision as a sign and words, the reason, and what came of it.
 
 use maud::{Markup, html};
-use scenario::tool_session::{CallDecision, Hold, LaneCall, Violation};
+use scenario::tool_session::{CallDecision, Hold, LaneCall, RuleSource, Violation};
 use scenario::untrusted;
 
 use super::super::Shown;
@@ -16,33 +16,41 @@ const MOST_VALUE: usize = 300;
 /// The most values of a checkpoint that a page shows.
 const MOST_VALUES: usize = 20;
 
+/// The place of a row on the page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The session, from 0.
+    pub(super) session: usize,
+    /// The row of its lane, from 0.
+    pub(super) row: usize,
+}
+
+impl Place {
+    /// The id to which findings lead.
+    pub(super) fn anchor(self) -> String {
+        format!("call-{}-{}", self.session, self.row)
+    }
+}
+
 /// The call as an item of its band.
-pub(super) fn item(shown: &Shown, session: usize, call: &LaneCall) -> Markup {
+pub(super) fn item(shown: &Shown, place: Place, call: &LaneCall) -> Markup {
     let marks = shown.marks();
     html! {
-        li.call id=[anchor(session, call)] {
+        li.call id=(place.anchor()) {
             p.decided {
                 @if let Some(at) = call.at_ms { span.when { (duration(at)) } " " }
                 (tool(shown, &call.tool)) " " (decision(call.decision))
                 @if let Some(violation) = call.violation { " " (mark(violation)) }
             }
             @if !call.sentence.is_empty() {
-                p.message { (marks.prose(&untrusted::line(&call.sentence, MOST_SENTENCE))) }
+                p.message { (marks.prose(&untrusted::line(call.reason(), MOST_SENTENCE))) }
             }
-            @if let Some(place) = call.rule.as_ref().and_then(|rule| rule.place()) {
-                p.quiet { "Rule: " code { (untrusted_html::line(&place, 200)) } }
-            }
+            @if let Some(rule) = &call.rule { (rule_place(rule)) }
             @if let Some(hold) = call.hold.as_ref().filter(|hold| !hold.context.is_empty()) { (context(hold)) }
             @let afterwards = call.afterwards();
             @if !afterwards.is_empty() { p.quiet { (marks.text(&afterwards)) } }
         }
     }
-}
-
-/// The place of a call that findings lead to: of the call that broke a rule.
-pub(super) fn anchor(session: usize, call: &LaneCall) -> Option<String> {
-    let is_marked = call.violation.is_some() && !call.call.is_empty();
-    is_marked.then(|| format!("call-{session}-{}", escaped(&call.call)))
 }
 
 /// The tool, with the way to its moments in the story.
@@ -62,6 +70,16 @@ fn decision(decision: CallDecision) -> Markup {
         CallDecision::NotDecided => ("not-run", "–"),
     };
     html! { span class={ "badge " (class) } { span.sign aria-hidden="true" { (sign) } (decision.words()) } }
+}
+
+/// A rule, and the line of the contract where it is written.
+pub(super) fn rule_place(rule: &RuleSource) -> Markup {
+    html! { @if !rule.rule.is_empty() {
+        p.quiet {
+            "Rule " code { (untrusted_html::line(&rule.rule, 100)) }
+            @if let Some(place) = rule.place() { " in " code { (untrusted_html::line(&place, 200)) } }
+        }
+    } }
 }
 
 /// The mark of a violation.

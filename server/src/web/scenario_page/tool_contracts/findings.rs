@@ -1,11 +1,12 @@
 //! The findings of a session: the rules that were broken, each with its line in the contracts.
 
 use maud::{Markup, html};
-use scenario::tool_session::{FindingWeight, LaneFinding, SessionLane};
+use scenario::tool_session::{FindingWeight, LaneCall, LaneFinding, SessionLane};
 use scenario::untrusted;
 
 use super::super::Shown;
-use super::call;
+use super::call::{self, Place};
+use super::lane::MOST_ROWS;
 use crate::web::numbers::count_noun;
 use crate::web::untrusted_html;
 
@@ -25,8 +26,7 @@ pub(super) fn list(shown: &Shown, session: usize, lane: &SessionLane) -> Markup 
 }
 
 fn item(shown: &Shown, session: usize, lane: &SessionLane, finding: &LaneFinding) -> Markup {
-    let of_finding = lane.calls().find(|call| call.call == finding.call && call.violation.is_some());
-    let place = of_finding.and_then(|call| call::anchor(session, call)).filter(|_| finding.violation.is_some());
+    let row = shown_row(lane, finding);
     html! {
         li {
             p.decided {
@@ -34,26 +34,23 @@ fn item(shown: &Shown, session: usize, lane: &SessionLane, finding: &LaneFinding
                 @if let Some(violation) = finding.violation { " " (call::mark(violation)) }
                 @if !finding.tool.is_empty() {
                     " "
-                    @match place {
-                        Some(place) => a href={ "#" (place) } { (untrusted_html::line(&finding.tool, 100)) },
+                    @match row {
+                        Some(row) => a href={ "#" (Place { session, row }.anchor()) } { (untrusted_html::line(&finding.tool, 100)) },
                         None => (untrusted_html::line(&finding.tool, 100)),
                     }
                 }
             }
-            p.message { (shown.marks().prose(&untrusted::line(&finding.message, MOST_SENTENCE))) }
-            @if !finding.rule.rule.is_empty() { (rule(finding)) }
+            p.message { (shown.marks().prose(&untrusted::line(finding.sentence(), MOST_SENTENCE))) }
+            (call::rule_place(&finding.rule))
         }
     }
 }
 
-fn rule(finding: &LaneFinding) -> Markup {
-    html! {
-        p.quiet {
-            "Rule " code { (untrusted_html::line(&finding.rule.rule, 100)) }
-            @if let Some(place) = finding.rule.place() { " in " code { (untrusted_html::line(&place, 200)) } }
-            @if !finding.path.is_empty() { ", which reads " code { (untrusted_html::line(&finding.path, 100)) } }
-        }
-    }
+/// The row of the call that a violation is about, where the page shows it.
+fn shown_row(lane: &SessionLane, finding: &LaneFinding) -> Option<usize> {
+    let is_marked = |call: &LaneCall| call.call == finding.call && call.violation.is_some();
+    let row = lane.rows.iter().position(|row| row.call().is_some_and(is_marked))?;
+    (finding.violation.is_some() && row < MOST_ROWS).then_some(row)
 }
 
 fn weight(weight: FindingWeight) -> Markup {

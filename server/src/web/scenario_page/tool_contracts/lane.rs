@@ -4,24 +4,24 @@ use maud::{Markup, html};
 use scenario::tool_session::{LaneNote, LaneRow, PhaseBand, SessionLane};
 
 use super::super::Shown;
-use super::call;
+use super::call::{self, Place};
 use crate::web::numbers::{count_noun, duration};
 use crate::web::untrusted_html;
 
 /// The most calls and events that a page shows of a session.
-const MOST: usize = 300;
+pub(super) const MOST_ROWS: usize = 300;
 
 /// The bands of a lane.
 pub(super) fn bands(shown: &Shown, session: usize, lane: &SessionLane) -> Markup {
-    let mut room = MOST;
-    let hidden = lane.rows.len().saturating_sub(MOST);
+    let mut room = MOST_ROWS;
+    let hidden = lane.rows.len().saturating_sub(MOST_ROWS);
     html! {
         @if lane.rows.is_empty() { p.quiet { "No call was made." } }
         ol.bands {
             @for band in lane.bands() {
                 @let rows = &band.rows[..band.rows.len().min(room)];
                 @let is_left_out = rows.is_empty() && !band.rows.is_empty();
-                @if !is_left_out { (phase(shown, session, &PhaseBand { rows, ..band })) }
+                @if !is_left_out { (phase(shown, Place { session, row: MOST_ROWS - room }, &PhaseBand { rows, ..band })) }
                 @let () = room -= rows.len();
             }
         }
@@ -29,7 +29,9 @@ pub(super) fn bands(shown: &Shown, session: usize, lane: &SessionLane) -> Markup
     }
 }
 
-fn phase(shown: &Shown, session: usize, band: &PhaseBand<'_>) -> Markup {
+/// A band, whose first row has this place.
+fn phase(shown: &Shown, first: Place, band: &PhaseBand<'_>) -> Markup {
+    let rows = band.rows.iter().enumerate().map(|(index, row)| (Place { row: first.row + index, ..first }, row));
     html! {
         li.band {
             p.phase {
@@ -40,7 +42,7 @@ fn phase(shown: &Shown, session: usize, band: &PhaseBand<'_>) -> Markup {
                 (time(band))
             }
             @if band.rows.is_empty() { p.quiet { "The session ended here." } }
-            @else { ol.calls { @for row in band.rows { (line(shown, session, row)) } } }
+            @else { ol.calls { @for (place, row) in rows { (line(shown, place, row)) } } }
         }
     }
 }
@@ -52,9 +54,9 @@ fn time(band: &PhaseBand<'_>) -> Markup {
     html! { " " span.when { (duration(from)) @if let Some(to) = to { " to " (duration(to)) } } }
 }
 
-fn line(shown: &Shown, session: usize, row: &LaneRow) -> Markup {
+fn line(shown: &Shown, place: Place, row: &LaneRow) -> Markup {
     match row {
-        LaneRow::Call(one) => call::item(shown, session, one),
+        LaneRow::Call(one) => call::item(shown, place, one),
         LaneRow::Note(one) => note(shown, one),
     }
 }
