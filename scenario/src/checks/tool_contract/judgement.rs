@@ -116,20 +116,19 @@ fn details(session: &JudgedSession<'_>, findings: &[Weighed<'_>]) -> Json {
 
 fn written(session: &JudgedSession<'_>, one: &Weighed<'_>, is_first: bool) -> Json {
     let finding = &one.found.finding;
-    let source = session.source_of(&finding.tool, &finding.rule);
     let mut written = json!({
         "seq": one.found.seq,
         "severity": one.severity,
         "code": finding.code,
         "call": untrusted::line(&finding.call, 100),
         "tool": untrusted::line(&finding.tool, 100),
-        "rule": finding.rule,
-        "file": source.file,
-        "line": source.line,
         "path": finding.path,
         "message": untrusted::line(&finding.message, 400),
         "fingerprint": finding.fingerprint(),
     });
+    for (key, value) in session.source_of(&finding.tool, &finding.rule) {
+        written[key] = value;
+    }
     match one.severity {
         FindingSeverity::Fail if is_first => written["first"] = true.into(),
         FindingSeverity::Fail => written["possible_consequence"] = true.into(),

@@ -1,12 +1,12 @@
-//! The calls of a judged trace with their decisions, as the details of the verdict keep them.
+//! The calls of a judged trace with their decisions, as the details of the verdict keep them. Lanes
+//! ([`LaneCall`](crate::tool_session::LaneCall)) are made from them.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tool_contracts::{Compiled, Finding, JudgedCall, Reason, TraceReport, Verdict};
 
 use crate::evidence::{CallTrace, MergedCall};
-use crate::tool_session::{CallDecision, CallOutcome, LaneCall, RuleSource, Violation};
 use crate::untrusted;
 
 /// How many calls the details keep.
@@ -32,21 +32,21 @@ pub(super) struct Marked<'a> {
 }
 
 impl JudgedSession<'_> {
-    /// A rule with its file and line.
-    pub(super) fn source_of(&self, tool: &str, rule: &str) -> RuleSource {
-        let place = self.set.rule_place(tool, rule);
-        RuleSource {
-            rule: untrusted::line(rule, MOST_NAME),
-            file: place.as_ref().map(|place| format!("{}/{}", self.folder, place.file)),
-            line: place.map(|place| place.span.line as u64),
+    /// A rule with its file and line, where a file has it: `rule`, `file` and `line`.
+    pub(super) fn source_of(&self, tool: &str, rule: &str) -> Map<String, Json> {
+        let mut source = Map::from_iter([("rule".to_owned(), untrusted::line(rule, MOST_NAME).into())]);
+        if let Some(place) = self.set.rule_place(tool, rule) {
+            source.insert("file".to_owned(), format!("{}/{}", self.folder, place.file).into());
+            source.insert("line".to_owned(), place.span.line.into());
         }
+        source
     }
 
     /// The calls with their decisions, from which a lane is drawn.
     pub(super) fn details<'f>(&self, violations: impl Iterator<Item = Marked<'f>>) -> Json {
-        let mut marks: BTreeMap<&str, Violation> = BTreeMap::new();
+        let mut marks: BTreeMap<&str, &str> = BTreeMap::new();
         for Marked { finding, is_first } in violations {
-            let mark = if is_first { Violation::First } else { Violation::PossibleConsequence };
+            let mark = if is_first { "first" } else { "possible_consequence" };
             marks.entry(finding.call.as_str()).or_insert(mark);
         }
         let sightings = self.trace.sightings();
@@ -55,28 +55,30 @@ impl JudgedSession<'_> {
         json!({ "calls": calls, "left_out": self.report.calls.len() - calls.len() })
     }
 
-    fn call(&self, judged: &JudgedCall, seen: Option<&MergedCall<'_>>, marks: &BTreeMap<&str, Violation>) -> LaneCall {
+    fn call(&self, judged: &JudgedCall, seen: Option<&MergedCall<'_>>, marks: &BTreeMap<&str, &str>) -> Json {
         let JudgedCall { step, phase, call, decision, .. } = judged;
+        let decided = match decision.verdict {
+            Verdict::Allow => "allowed",
+            Verdict::Block => "would_have_been_blocked",
+            Verdict::Hold => "would_have_been_held",
+        };
         let reasons: Vec<_> = decision.reasons.iter().map(Reason::explain).collect();
-        let first = decision.reasons.first();
-        LaneCall {
-            at_ms: seen.map(MergedCall::at_ms),
-            step: Some(*step),
-            call: untrusted::line(&call.id, MOST_NAME),
-            tool: untrusted::line(&call.tool, MOST_NAME),
-            phase: phase.clone(),
-            decision: match decision.verdict {
-                Verdict::Allow => CallDecision::Allowed,
-                Verdict::Block => CallDecision::WouldHaveBeenBlocked,
-                Verdict::Hold => CallDecision::WouldHaveBeenHeld,
-            },
-            sentence: untrusted::line(&reasons.join("; "), MOST_SENTENCE),
-            rule: first.map(|reason| self.source_of(&call.tool, &reason.rule)),
-            outcome: seen.and_then(outcome),
-            self_reported: seen.is_some_and(|seen| seen.execution.is_none() && seen.report.is_some()),
-            violation: marks.get(call.id.as_str()).copied(),
-            ..LaneCall::default()
-        }
+        let sentence = untrusted::line(&reasons.join("; "), MOST_SENTENCE);
+        let fields = [
+            ("at_ms", seen.map(MergedCall::at_ms).into()),
+            ("step", (*step).into()),
+            ("call", untrusted::line(&call.id, MOST_NAME).into()),
+            ("tool", untrusted::line(&call.tool, MOST_NAME).into()),
+            ("phase", phase.clone().into()),
+            ("decision", decided.into()),
+            ("sentence", Some(sentence).filter(|sentence| !sentence.is_empty()).into()),
+            ("rule", decision.reasons.first().map(|reason| self.source_of(&call.tool, &reason.rule)).into()),
+            ("outcome", seen.and_then(outcome).into()),
+            ("self_reported", seen.filter(|seen| is_self_reported(seen)).map(|_| true).into()),
+            ("violation", marks.get(call.id.as_str()).copied().into()),
+        ];
+        let known = fields.into_iter().filter(|(_, value): &(_, Json)| !value.is_null());
+        known.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 
@@ -88,11 +90,15 @@ fn seen<'s, 't>(sightings: &'s [MergedCall<'t>], seq: u64) -> Option<&'s MergedC
     sightings.iter().find(is_it)
 }
 
-fn outcome(seen: &MergedCall<'_>) -> Option<CallOutcome> {
+fn outcome(seen: &MergedCall<'_>) -> Option<&'static str> {
     let told = seen.execution.or(seen.report)?;
     Some(match told.result.as_deref() {
-        _ if told.is_error => CallOutcome::Error,
-        None | Some("") => CallOutcome::OkEmpty,
-        Some(_) => CallOutcome::Ok,
+        _ if told.is_error => "error",
+        None | Some("") => "ok_empty",
+        Some(_) => "ok",
     })
+}
+
+fn is_self_reported(seen: &MergedCall<'_>) -> bool {
+    seen.execution.is_none() && seen.report.is_some()
 }
