@@ -16,23 +16,16 @@ const MOST_LINE: usize = 400;
 /// All sessions as lines; nothing for a scenario without any.
 pub(crate) fn lines(sessions: &ToolSessions) -> Vec<String> {
     let lanes = sessions.lanes.iter().flat_map(lane);
-    let title = (!sessions.between.is_empty()).then(|| "between the sessions:".to_owned());
+    let title = (!sessions.between.is_empty()).then(|| ["", "between the sessions:"].map(ToOwned::to_owned));
     let shown = sessions.between.iter().take(MOST_FINDINGS).map(note);
     let more = more(sessions.between.len(), MOST_FINDINGS, "more event");
-    lanes.chain(title).chain(shown).chain(more).collect()
+    lanes.chain(title.into_iter().flatten()).chain(shown).chain(more).collect()
 }
 
 fn lane(lane: &SessionLane) -> Vec<String> {
     let mut lines =
         vec![format!("tool contracts of {}, {}", lane.name(), lane.mode_words()), format!("  {}", lane.summary())];
-    let mut room = MOST_ROWS;
-    for band in lane.bands() {
-        let rows = &band.rows[..band.rows.len().min(room)];
-        room -= rows.len();
-        if !rows.is_empty() || band.rows.is_empty() {
-            lines.extend(self::band(&PhaseBand { rows, ..band }));
-        }
-    }
+    lines.extend(lane.bands_of_first(MOST_ROWS).iter().flat_map(band));
     lines.extend(more(lane.rows.len(), MOST_ROWS, "more row"));
     lines.extend(lane.left_out_words().map(|words| format!("  {words}")));
     if !lane.findings.is_empty() {

@@ -3,8 +3,9 @@
 use serde::Deserialize as _;
 use serde_json::Value as Json;
 
+use super::call::LaneCall;
 use super::finding::{FindingWeight, LaneFinding, Violation};
-use super::lane::{LaneCall, LaneOrigin, LaneRow, SessionLane};
+use super::lane::{LaneOrigin, LaneRow, SessionLane};
 use super::record::Record;
 
 impl SessionLane {

@@ -4,6 +4,7 @@
 //! A lane is made from the records of a live session, or from the verdict of a `tool_contract` check. Pages and the
 //! terminal show the same lanes. All texts in them are untrusted.
 
+mod call;
 mod finding;
 mod judged;
 mod lane;
@@ -20,11 +21,9 @@ use serde_json::Value as Json;
 
 use crate::evidence::Evidence;
 use crate::result::ScenarioResult;
+pub use call::{Approval, ApprovalDecision, CallDecision, CallOutcome, Hold, LaneCall};
 pub use finding::{FindingWeight, LaneFinding, RuleSource, Violation};
-pub use lane::{
-    Approval, ApprovalDecision, CallDecision, CallOutcome, Hold, LaneCall, LaneNote, LaneOrigin, LaneRow, PhaseBand,
-    SessionLane,
-};
+pub use lane::{LaneNote, LaneOrigin, LaneRow, PhaseBand, SessionLane};
 pub use logs::{ContractLog, contract_logs};
 
 /// All lanes of a scenario.

@@ -117,6 +117,42 @@ fn a_call_that_is_decided_on_twice_is_one_row_unless_the_decisions_differ() {
 }
 
 #[test]
+fn a_refusal_that_is_repeated_or_recorded_as_a_finding_is_one_violation() {
+    let limit =
+        json!({"code": "session_limit_exceeded", "rule": "session_limits/max_steps", "message": "no more steps"});
+    let refused = json!({"kind": "precheck", "at_ms": 1, "verdict": "block", "reasons": [limit]});
+    let finding = json!({"kind": "finding", "code": "wrong_phase", "rule": "transitions/valid_in_phases", "call": "c1", "tool": "pay",
+        "message": "too early", "severity": "fail"});
+    let records = vec![
+        refused.clone(),
+        decision(1, "pay", "open", &block("wrong_phase", "transitions/valid_in_phases")),
+        finding,
+        refused,
+    ];
+    let lane = lane(ContractMode::Govern, records);
+    let codes: Vec<_> = lane.findings.iter().map(|finding| (finding.code.as_str(), finding.violation)).collect();
+    let expected =
+        [("session_limit_exceeded", Some(Violation::First)), ("wrong_phase", Some(Violation::PossibleConsequence))];
+    assert_eq!((codes, lane.violations), (expected.to_vec(), 2));
+}
+
+#[test]
+fn the_first_rows_have_their_bands_and_places() {
+    let steps = [(1, "open"), (2, "open"), (3, "closed"), (4, "closed")];
+    let lane = lane(ContractMode::Govern, steps.map(|(step, phase)| decision(step, "t", phase, &json!({}))).into());
+    let seen = |most: usize| -> Vec<_> {
+        lane.bands_of_first(most)
+            .iter()
+            .map(|band| (band.phase.unwrap_or_default().to_owned(), band.first, band.rows.len()))
+            .collect()
+    };
+    let band = |phase: &str, first: usize, rows: usize| (phase.to_owned(), first, rows);
+    assert_eq!(seen(9), [band("open", 0, 2), band("closed", 2, 2)]);
+    assert_eq!(seen(3), [band("open", 0, 2), band("closed", 2, 1)]);
+    assert_eq!(seen(2), [band("open", 0, 2)]);
+}
+
+#[test]
 fn recorded_calls_need_no_decision() {
     let dispatched = json!({"kind": "dispatched", "at_ms": 5, "call": "c1", "tool": "look"});
     let lane = lane(ContractMode::Record, vec![dispatched, completed(1, "look", "open")]);

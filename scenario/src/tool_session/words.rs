@@ -1,7 +1,8 @@
 //! Lanes in words, which are the same on pages and in the terminal.
 
+use super::call::{Approval, ApprovalDecision, CallDecision, CallOutcome, LaneCall};
 use super::finding::{LaneFinding, RuleSource, Violation};
-use super::lane::{Approval, ApprovalDecision, CallDecision, CallOutcome, LaneCall, LaneOrigin, SessionLane};
+use super::lane::{LaneOrigin, SessionLane};
 use crate::evidence::ContractMode;
 use crate::untrusted;
 use crate::{count_noun, count_noun_as};

@@ -67,7 +67,7 @@ async fn a_governed_session_is_a_lane_with_its_decisions() {
         "first violation",
         "<code>pay</code> comes later</p>",
         "<code>rules/pay.yaml:3</code>",
-        "denied by <code>pay</code> comes later",
+        "denied by `pay` comes later (`pay` comes later)",
         "returned a result",
         "<h3>Between the sessions</h3>",
         "from s-1 to s-2, accepted",

@@ -13,25 +13,17 @@ pub(super) const MOST_ROWS: usize = 300;
 
 /// The bands of a lane.
 pub(super) fn bands(shown: &Shown, session: usize, lane: &SessionLane) -> Markup {
-    let mut room = MOST_ROWS;
     let hidden = lane.rows.len().saturating_sub(MOST_ROWS);
     html! {
         @if lane.rows.is_empty() { p.quiet { "No call was made." } }
-        ol.bands {
-            @for band in lane.bands() {
-                @let rows = &band.rows[..band.rows.len().min(room)];
-                @let is_left_out = rows.is_empty() && !band.rows.is_empty();
-                @if !is_left_out { (phase(shown, Place { session, row: MOST_ROWS - room }, &PhaseBand { rows, ..band })) }
-                @let () = room -= rows.len();
-            }
-        }
+        @else { ol.bands { @for band in lane.bands_of_first(MOST_ROWS) { (phase(shown, session, &band)) } } }
         @if hidden > 0 { p.quiet { (count_noun(hidden as u64, "more row")) " in the evidence." } }
     }
 }
 
-/// A band, whose first row has this place.
-fn phase(shown: &Shown, first: Place, band: &PhaseBand<'_>) -> Markup {
-    let rows = band.rows.iter().enumerate().map(|(index, row)| (Place { row: first.row + index, ..first }, row));
+fn phase(shown: &Shown, session: usize, band: &PhaseBand<'_>) -> Markup {
+    let rows = band.rows.iter().enumerate();
+    let rows = rows.map(|(index, row)| (Place { session, row: band.first + index }, row));
     html! {
         li.band {
             p.phase {
