@@ -22,9 +22,10 @@ use crate::whole_number::whole_number;
 use happened::AttemptEvents;
 
 /// Show what happened in a scenario as a timeline: phases, model calls, tools, requests, lookups
-/// of names and probes. Below it are its sessions under tool contracts.
+/// of names and probes.
 ///
-/// Times of the agent's doings are counted from its start, which is drawn where it was.
+/// Times of the agent's doings are counted from its start, which is drawn where it was. Sessions under tool contracts stand
+/// below the timeline.
 #[derive(Debug, Args)]
 pub(crate) struct Trace {
     /// EXPERIMENT/SCENARIO or EXPERIMENT#RUN/SCENARIO; the scenario can be left away when there is only one.
