@@ -23,8 +23,8 @@ pub(crate) fn lines(sessions: &ToolSessions) -> Vec<String> {
 }
 
 fn lane(lane: &SessionLane) -> Vec<String> {
-    let mut lines =
-        vec![format!("tool contracts of {}, {}", lane.name(), lane.mode_words()), format!("  {}", lane.summary())];
+    let title = format!("tool contracts of {}, {}", lane.name(), lane.mode_words());
+    let mut lines = vec![String::new(), title, format!("  {}", lane.summary())];
     lines.extend(lane.bands_of_first(MOST_ROWS).iter().flat_map(band));
     lines.extend(more(lane.rows.len(), MOST_ROWS, "more row"));
     lines.extend(lane.left_out_words().map(|words| format!("  {words}")));
