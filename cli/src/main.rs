@@ -19,6 +19,7 @@ mod help;
 mod http_client;
 mod json_text;
 mod keys;
+mod lane_lines;
 mod live_view;
 mod machine;
 mod machine_id;

@@ -32,6 +32,7 @@ mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
+mod rule_place;
 mod script;
 mod state;
 mod step;

@@ -48,6 +48,7 @@ mod slips;
 mod stored_secrets;
 mod terminal;
 mod tool_contracts;
+mod tool_sessions;
 mod tools_command;
 mod try_command;
 mod validate;

@@ -49,5 +49,6 @@ mod web_specs;
 mod web_story;
 mod web_submit;
 mod web_task;
+mod web_tool_contracts;
 mod web_trends;
 mod web_verdict;

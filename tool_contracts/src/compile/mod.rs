@@ -9,6 +9,7 @@ pub(crate) mod schema;
 pub(crate) mod workflow;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 use yaml_tree::{Limits, Node, ProblemKind};
@@ -24,7 +25,7 @@ use crate::reader::{At, Reader};
 pub(crate) use needed::NeededValues;
 
 /// The name of the session file.
-const SESSION: &str = "session";
+pub(crate) const SESSION: &str = "session";
 /// The name of the workflow file.
 const WORKFLOW: &str = "workflow";
 
@@ -77,6 +78,8 @@ pub struct Compiled {
     pub(crate) derived: BTreeMap<String, Vec<Invariant>>,
     /// What the history keeps of calls, for the tools that preconditions name.
     pub(crate) needed: BTreeMap<String, NeededValues>,
+    /// The files that it was compiled from, in which rules are found.
+    pub(crate) sources: Arc<[Source]>,
 }
 
 /// Compiles a set.
@@ -110,7 +113,8 @@ pub(crate) fn compile_sources(
     };
     let needed = needed::needed_values(&tools);
     let hash = hash(&normalise::normalise(sources));
-    let compiled = Compiled { hash, run: options.run.clone(), principal, tools, session, binders, derived, needed };
+    let (run, sources) = (options.run.clone(), sources.into());
+    let compiled = Compiled { hash, run, principal, tools, session, binders, derived, needed, sources };
     graph::check(&compiled, &mut reader);
     finish(compiled, reader)
 }

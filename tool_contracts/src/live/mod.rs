@@ -245,10 +245,13 @@ impl LiveSession {
     }
 
     fn find(&mut self, now: &Now, finding: &Finding) {
+        let place = self.set.rule_place(&finding.tool, &finding.rule);
         self.log.add(
             now,
             "finding",
             json!({
+                "file": place.as_ref().map(|place| place.file.clone()),
+                "line": place.as_ref().map(|place| place.span.line),
                 "code": finding.code,
                 "tool": finding.tool,
                 "rule": finding.rule,

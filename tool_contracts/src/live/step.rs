@@ -251,6 +251,19 @@ impl LiveSession {
         Released { calls: vec![is_released], refusal: refused.filter(|_| !is_released) }
     }
 
+    /// Reasons with the file and the line of their rules.
+    pub(super) fn reasons(&self, tool: &str, reasons: &[Reason]) -> Vec<Json> {
+        let written = |reason: &Reason| {
+            let mut written = json!(reason);
+            if let Some(place) = self.set.rule_place(tool, &reason.rule) {
+                written["file"] = place.file.as_str().into();
+                written["line"] = place.span.line.into();
+            }
+            written
+        };
+        reasons.iter().map(written).collect()
+    }
+
     fn remember(&mut self, judged: &Judged, is_released: bool, origin: &Origin) {
         let Judged { call, decision } = judged;
         if *origin == Origin::Response {
@@ -300,7 +313,7 @@ impl LiveSession {
             "layer": decision.layer,
             "phase": self.phase_json(),
             "state_version": self.state.version,
-            "reasons": decision.reasons,
+            "reasons": self.reasons(&call.tool, &decision.reasons),
             "sentence": decision.explain(),
             "contract": self.set.hash,
         });

@@ -36,7 +36,7 @@ pub(super) fn judged(
     check: &ToolContract,
     set: &Compiled,
     sessions: &[&ContractSession],
-) -> Result<Judged, Box<Verdict>> {
+) -> Result<Judged<'static>, Box<Verdict>> {
     let mut judged = Judged::default();
     for session in sessions {
         require_whole(session)?;

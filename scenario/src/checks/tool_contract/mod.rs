@@ -4,6 +4,7 @@ mod folder;
 mod judgement;
 mod live;
 mod problems;
+mod session;
 #[cfg(test)]
 mod tests;
 

@@ -7,6 +7,7 @@ use crate::evidence::{CallTraceRecorder, Evidence, ToolProposal, ToolReport};
 use crate::plan::{Scenario, Values};
 use crate::spec::code::Code;
 use crate::spec::{Bundle, Loaded, load};
+use crate::tool_session::{CallDecision, CallOutcome, RuleSource, SessionLane, Violation};
 use crate::verdict::{Outcome, Verdict};
 
 const SESSION: &str = "schema_version: \"1.0\"\nagent: support\nphases: [{name: triage, initial: true}, {name: checked}, {name: done, terminal: true}]\n\
@@ -66,6 +67,41 @@ fn the_first_violation_is_told_and_marked() {
     assert_eq!(details["findings"][0]["first"], true);
     assert_eq!(details["findings"][0]["fingerprint"], details["findings"][1]["fingerprint"]);
     assert_eq!((&details["executed_violations"], &details["attempted_violations"]), (&json!(2), &json!(0)));
+}
+
+#[test]
+fn the_details_have_the_lane_with_the_line_of_each_rule() {
+    let verdict = judge("", &[("refund", 50, false), ("check", 0, true), ("refund", 60, false)]);
+    let lane = SessionLane::of_verdict("rules", &verdict.details).expect("a lane");
+    let calls: Vec<_> = lane.calls().map(|call| (call.decision, call.outcome, call.violation)).collect();
+    let (blocked, allowed) = (CallDecision::WouldHaveBeenBlocked, CallDecision::Allowed);
+    let expected = [
+        (blocked, Some(CallOutcome::Ok), Some(Violation::First)),
+        (allowed, Some(CallOutcome::Error), None),
+        (blocked, Some(CallOutcome::Ok), Some(Violation::PossibleConsequence)),
+    ];
+    assert_eq!(calls, expected, "{:#}", verdict.details);
+    let first = lane.calls().next().expect("a call");
+    assert_eq!(
+        (first.at_ms, first.step, first.phase.as_deref(), first.self_reported),
+        (Some(0), Some(1), Some("triage"), true)
+    );
+    assert_eq!(
+        first.rule.as_ref().map(RuleSource::words).as_deref(),
+        Some("transitions/valid_in_phases, rules/refund.yaml:3")
+    );
+    let marks: Vec<_> = lane.findings.iter().map(|finding| (finding.violation, finding.rule.place())).collect();
+    assert_eq!(marks[0], (Some(Violation::First), Some("rules/refund.yaml:3".to_owned())));
+    assert_eq!((lane.violations, lane.left_out), (verdict.details["violations"].as_u64().expect("a count"), 0));
+}
+
+#[test]
+fn a_long_session_is_kept_in_part_and_counted() {
+    let calls = vec![("check", 0, false); 203];
+    let verdict = judge("", &calls);
+    let lane = SessionLane::of_verdict("rules", &verdict.details).expect("a lane");
+    assert_eq!((lane.calls().count(), lane.left_out), (200, 3));
+    assert!(lane.summary().starts_with("203 calls, 203 violations"), "{}", lane.summary());
 }
 
 #[test]

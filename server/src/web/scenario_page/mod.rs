@@ -16,6 +16,7 @@ mod search;
 mod siblings;
 mod task;
 mod timeline;
+mod tool_contracts;
 mod tools;
 mod usage;
 mod verdicts;
@@ -106,6 +107,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
         .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
         .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output::file))
+        .route("/experiments/{id}/scenarios/{scenario}/contract/{session}", get(tool_contracts::log))
 }
 
 async fn page(
@@ -298,6 +300,7 @@ impl Shown {
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
             (faults::section(self))
             (tools::section(self))
+            (tool_contracts::section(self))
             @if !self.is_untouched() { (timeline::section(self)) }
             @if let Some(evidence) = &self.evidence {
                 (changes::section(self, evidence))
