@@ -32,7 +32,9 @@ pub mod record;
 pub mod redaction;
 mod retries;
 mod state;
+mod state_question;
 mod step;
+mod template;
 pub mod value;
 mod vectors;
 mod workflow;
@@ -55,6 +57,7 @@ pub use picture::{mermaid, svg};
 pub use precheck::{Precheck, precheck};
 pub use retries::{TimedCall, retry_findings};
 pub use state::{SessionState, Status};
+pub use state_question::{Question, StateAnswer, StateQuestion, state_questions};
 pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};
 pub use workflow::{

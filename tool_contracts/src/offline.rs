@@ -137,13 +137,14 @@ impl Fold<'_> {
             self.open.insert(entry.seq, call.clone());
             self.note(entry.seq, call, decision);
         }
-        self.decided(calls.into_iter().zip(decisions).map(|(call, decision)| (call, decision.verdict)).collect());
+        let judged = calls.into_iter().zip(decisions).map(|(call, decision)| (call, decision.verdict)).collect();
+        self.decided(first.seq, judged);
         count
     }
 
-    fn decided(&mut self, judged: Vec<(Call, Verdict)>) {
+    fn decided(&mut self, seq: u64, judged: Vec<(Call, Verdict)>) {
         let (calls, is_step) = release_step(&self.set, &self.state, &judged);
-        self.apply(None, &Event::StepDecided { calls, is_step });
+        self.apply(Some(seq), &Event::StepDecided { calls, is_step });
     }
 
     fn note(&mut self, seq: u64, call: &Call, decision: Decision) {
@@ -172,7 +173,7 @@ impl Fold<'_> {
                 let decisions = judge_step(&self.set, &self.state, std::slice::from_ref(&executed), None);
                 for decision in decisions {
                     self.note(entry.seq, &executed, decision.clone());
-                    self.decided(vec![(executed.clone(), decision.verdict)]);
+                    self.decided(entry.seq, vec![(executed.clone(), decision.verdict)]);
                 }
                 executed
             }

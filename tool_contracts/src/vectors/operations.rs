@@ -117,6 +117,7 @@ impl Session {
         let empty = Vec::new();
         let written_calls = op.get("step").and_then(Json::as_array).unwrap_or(&empty);
         let calls: Vec<Call> = written_calls.iter().map(|call| self.call(call)).collect();
+        written_calls.iter().zip(&calls).try_for_each(|(written, call)| self.answer(written, call))?;
         let exchange = op.get("exchange").map(|exchange| exchange_of(exchange, &calls));
         let decisions = judge_step(&self.set, &self.state, &calls, exchange.clone());
         let (texts, verdicts) = self.resolve(written_calls, &calls, decisions, exchange.clone())?;
@@ -133,6 +134,16 @@ impl Session {
         }
         self.apply(&Event::StepDecided { calls: released.clone(), is_step });
         self.complete(written_calls, &released);
+        Ok(())
+    }
+
+    /// What the world answers before a call: `answers: {RULE: {rows: [paid]}}`.
+    fn answer(&mut self, written: &Json, call: &Call) -> Checked {
+        for (rule, answer) in written.get("answers").and_then(Json::as_object).into_iter().flatten() {
+            let answer =
+                serde_json::from_value(answer.clone()).map_err(|error| format!("the answer to `{rule}`: {error}"))?;
+            self.apply(&Event::StateRead { call: call.id.clone(), rule: rule.clone(), answer });
+        }
         Ok(())
     }
 
