@@ -7,6 +7,7 @@ mod quota;
 mod world_state;
 
 use serde_json::Value as Json;
+use yaml_tree::untrusted;
 
 use crate::code::Code;
 use crate::compile::Compiled;
@@ -18,6 +19,8 @@ use crate::state::rules::{Automaton, RuleState};
 
 /// How many calls of a witness a sentence names.
 const MOST_NAMED: usize = 10;
+/// How long a value in a sentence may be.
+const MOST_SHOWN: usize = 60;
 
 /// Refuses calls that would break a rule; accepted calls of the batch restrict, and permit nothing.
 pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
@@ -81,6 +84,11 @@ fn violation(rule: &SessionRule, sentence: &str, witness: &[&str]) -> Reason {
         reason = reason.found("calls", calls);
     }
     if rule.reason.trim().is_empty() { reason } else { reason.because(&rule.reason) }
+}
+
+/// The value that an instance stands for, on one line.
+fn shown_instance(instance: &str) -> String {
+    untrusted::line(instance, MOST_SHOWN)
 }
 
 fn named(calls: &[&str]) -> String {

@@ -1,6 +1,6 @@
 //! `every A, after B`: an earlier call of B committed, about the same value.
 
-use super::violation;
+use super::{shown_instance, violation};
 use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::rule::{Precedence, SessionRule};
@@ -44,7 +44,7 @@ fn shortfall(precedence: &Precedence, unmet: Option<&String>) -> String {
     match (&precedence.same, unmet) {
         (None, _) => "and there is none".to_owned(),
         (Some(path), None) => format!("with the same `{path}`, which is missing"),
-        (Some(path), Some(value)) => format!("with the same `{path}` {}, and there is none", name(value)),
+        (Some(path), Some(value)) => format!("with the same `{path}` {}, and there is none", shown_instance(value)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `at_most N, of A`: no value has more than N calls, those in flight and in the batch included.
 
-use super::violation;
+use super::{shown_instance, violation};
 use crate::call::Call;
 use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
@@ -54,9 +54,10 @@ pub(super) fn used_up_for_all(rule: &SessionRule, quota: &Quota, counted: &Count
 
 fn sentence(quota: &Quota, value: &str, before: usize) -> String {
     let per = quota.per.as_ref().filter(|_| !value.is_empty());
-    let per = per.map(|path| format!(" for `{path}` {}", name(value))).unwrap_or_default();
-    let tool = name(&quota.tool.name);
-    format!("{tool} may be called at most {} times{per}, and {before} calls of it are counted already", quota.most)
+    let per = per.map(|path| format!(" for `{path}` {}", shown_instance(value))).unwrap_or_default();
+    let (tool, most) = (name(&quota.tool.name), quota.most);
+    let times = if most == 1 { "time" } else { "times" };
+    format!("{tool} may be called {most} {times} at most{per}, and this would be call {}", before + 1)
 }
 
 fn reason(rule: &SessionRule, quota: &Quota, sentence: &str, witness: &[&str]) -> Reason {
