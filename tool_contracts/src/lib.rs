@@ -31,6 +31,7 @@ mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
+pub mod scaffold;
 mod state;
 mod state_question;
 mod step;

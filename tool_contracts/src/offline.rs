@@ -235,7 +235,7 @@ impl TraceFinding {
 }
 
 /// The call of an entry. Its id is made unique by its place: models repeat ids.
-fn call_of(entry: &TraceEntry) -> Call {
+pub(crate) fn call_of(entry: &TraceEntry) -> Call {
     let id = match &entry.id {
         Some(id) => format!("{id}#{}", entry.seq),
         None => format!("#{}", entry.seq),
