@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use tool_contracts::options::{Fallback, Mode, ResponseGate};
 use tool_contracts::{
     Batch, Call, CompileOptions, Compiled, Event, Outcome, Provenance, RawFile, RawSet, SessionState, StateAnswer,
-    Verdict, apply, compile, decide, judge_step, narrow, release_step,
+    Verdict, apply, compile, decide, judge_step, narrow, release_step, state_questions,
 };
 
 const TOOLS: [&str; 4] = ["look", "pay", "mail", "ghost"];
@@ -143,9 +143,9 @@ fuzz_target!(|bytes: &[u8]| {
         let count = bytes.take() % 4;
         check(&set, &state, &calls[..count.min(2)], &calls[2]);
         for call in &calls[..count.min(3)] {
-            if bytes.flag() {
+            for question in state_questions(&set, call).into_iter().filter(|_| bytes.flag()) {
                 let answer = StateAnswer::Rows(vec![value(&mut bytes)]);
-                apply(&set, &mut state, &Event::StateRead { call: call.id.clone(), rule: "r6".to_owned(), answer });
+                apply(&set, &mut state, &Event::StateRead { call: call.id.clone(), question, answer });
             }
         }
         let made = &calls[..count.min(3)];

@@ -12,7 +12,7 @@ use crate::read::rule::{QuestionTemplate, RuleKind};
 use crate::template::Unfillable;
 
 /// A question that a rule asks before a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateQuestion {
     /// The id of the rule, which the answer names again.
     pub rule: String,
@@ -21,7 +21,7 @@ pub struct StateQuestion {
 }
 
 /// A question with the values of the call filled in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// A statement for a database; it must be run so that it can change nothing.

@@ -217,14 +217,14 @@ fn an_answer_is_for_the_arguments_that_it_was_read_for() {
     let path = Some("/mails/1".to_owned());
     assert_eq!(questions[0].question, Question::Mock { service: "smtp".to_owned(), path });
     let answer = StateAnswer::Count(0);
-    apply(&set, &mut state, &Event::StateRead { call: made.id.clone(), rule: "quiet".to_owned(), answer });
+    let question = questions[0].clone();
+    apply(&set, &mut state, &Event::StateRead { call: made.id.clone(), question, answer });
     let decided =
         |state: &SessionState, made: &Call| judge_step(&set, state, std::slice::from_ref(made), None).remove(0);
     assert_eq!(decided(&state, &made).verdict, Verdict::Allow);
-    let (calls, is_step) = release_step(&set, &state, &[(made.clone(), Verdict::Allow)]);
-    apply(&set, &mut state, &Event::StepDecided { calls, is_step });
+    let other = Call { arguments: json!({"id": 2}), ..made.clone() };
+    assert!(decided(&state, &other).explain().contains("it was not read"), "{}", decided(&state, &other).explain());
     let arguments = json!({"id": "../../x"});
-    apply(&set, &mut state, &Event::ArgumentsExecuted { call: made.id.clone(), arguments: arguments.clone() });
     let changed = Call { arguments, ..made };
     assert!(state_questions(&set, &changed).is_empty());
     let decision = decided(&state, &changed);
@@ -246,7 +246,8 @@ fn a_state_that_nobody_read_is_a_remark_while_observing() {
         [(Some("open\n"), Verdict::Allow), (Some("shut"), Verdict::Block), (None, Verdict::Block)]
     {
         let answer = StateAnswer::File(contents.map(ToOwned::to_owned));
-        apply(&set, &mut state, &Event::StateRead { call: probe.id.clone(), rule: "open".to_owned(), answer });
+        let question = state_questions(&set, &probe).remove(0);
+        apply(&set, &mut state, &Event::StateRead { call: probe.id.clone(), question, answer });
         assert_eq!((decided(&state).verdict, decided(&state).notes), (verdict, vec![]), "{contents:?}");
     }
 }

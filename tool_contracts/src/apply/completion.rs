@@ -35,6 +35,7 @@ pub(super) fn apply(
         return vec![Finding::of_call(Code::OrphanResult, "", id, "there is no open call with this id")];
     };
     state.aggregates.iter_mut().for_each(|aggregate| aggregate.release(id));
+    rules::forget_answers(state, id);
     let tool = set.tools.get(&open.tool);
     let mut findings = Vec::new();
     match commit_of(set, tool, outcome, provenance) {
@@ -49,7 +50,7 @@ pub(super) fn apply(
             findings.push(Finding::of_call(Code::CommitUncertain, &open.tool, id, message));
         }
         Effect::Rejected => {
-            rules::take_back(set, state, id, &open);
+            rules::withdraw(state, id);
             findings.extend(count_error(set, state, id, &open, outcome));
         }
     }

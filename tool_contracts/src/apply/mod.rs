@@ -18,7 +18,7 @@ use crate::compile::{Compiled, schema};
 use crate::decide::Verdict;
 use crate::finding::Finding;
 use crate::state::{PinnedSchema, SessionState, Status};
-use crate::state_question::StateAnswer;
+use crate::state_question::{StateAnswer, StateQuestion};
 
 /// A call of a step, with what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,8 +63,8 @@ pub enum Event {
     StateRead {
         /// The id of the call.
         call: String,
-        /// The id of the rule.
-        rule: String,
+        /// The question with its rule, so that an answer never counts for other arguments than it was read for.
+        question: StateQuestion,
         /// The answer.
         answer: StateAnswer,
     },
@@ -110,7 +110,7 @@ pub fn apply(set: &Compiled, state: &mut SessionState, event: &Event) -> Vec<Fin
             return completion::apply(set, state, call, outcome, *provenance);
         }
         Event::ArgumentsExecuted { call, arguments } => step::replace_arguments(set, state, call, arguments),
-        Event::StateRead { call, rule, answer } => rules::answer(set, state, call, rule, answer),
+        Event::StateRead { call, question, answer } => rules::answer(set, state, call, question, answer),
         Event::CallUnguarded => count_unguarded(set, state),
         Event::CostAdded(micros) => state.cost_micros = state.cost_micros.saturating_add(*micros),
         Event::LabelAdded { label, origin } => {

@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::read::rule::{Obligation, RuleKind, SessionRule};
 use crate::state::rules::{Automaton, Duties, Duty, Progress, RuleState};
 use crate::state::{OpenCall, SessionState};
-use crate::state_question::StateAnswer;
+use crate::state_question::{StateAnswer, StateQuestion};
 
 use super::StepCall;
 
@@ -25,8 +25,13 @@ pub(super) fn release(set: &Compiled, state: &mut SessionState, id: &str, open: 
 }
 
 /// Takes back what a call counted.
-pub(super) fn take_back(set: &Compiled, state: &mut SessionState, id: &str, open: &OpenCall) {
-    each(set, state, |rule, kept| kept.take_back(rule, id, open));
+pub(super) fn withdraw(state: &mut SessionState, id: &str) {
+    state.rules.iter_mut().for_each(|kept| kept.withdraw(id));
+}
+
+/// Forgets what the world answered for a call that is over.
+pub(super) fn forget_answers(state: &mut SessionState, id: &str) {
+    state.rules.iter_mut().for_each(|kept| kept.forget_answer(id));
 }
 
 /// Applies what counts against later calls; the output may be there also when it is uncertain what happened.
@@ -41,9 +46,15 @@ pub(super) fn permit(set: &Compiled, state: &mut SessionState, id: &str, open: &
 }
 
 /// Keeps the answer to a question about the world.
-pub(super) fn answer(set: &Compiled, state: &mut SessionState, call: &str, id: &str, answer: &StateAnswer) {
+pub(super) fn answer(
+    set: &Compiled,
+    state: &mut SessionState,
+    call: &str,
+    asked: &StateQuestion,
+    answer: &StateAnswer,
+) {
     each(set, state, |rule, kept| match &mut kept.automaton {
-        Automaton::WorldState(answers) if rule.id.name == id => answers.set(call, answer),
+        Automaton::WorldState(answers) if rule.id.name == asked.rule => answers.set(call, &asked.question, answer),
         _ => {}
     });
 }

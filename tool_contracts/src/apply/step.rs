@@ -50,7 +50,7 @@ fn remember_attempts(set: &Compiled, state: &mut SessionState, calls: &[StepCall
 /// Replaces the arguments of a call in flight, and what it reserves.
 pub(super) fn replace_arguments(set: &Compiled, state: &mut SessionState, id: &str, arguments: &Json) {
     let Some(before) = state.open.remove(id) else { return };
-    rules::take_back(set, state, id, &before);
+    rules::withdraw(state, id);
     let open = OpenCall { arguments: arguments.clone(), ..before };
     reserve(set, state, id, &open.tool, arguments);
     rules::release(set, state, id, &open);

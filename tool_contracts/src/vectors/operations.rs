@@ -19,6 +19,7 @@ use crate::options::Mode;
 use crate::precheck::precheck;
 use crate::read::limits::micros;
 use crate::state::SessionState;
+use crate::state_question::state_questions;
 use crate::step::{judge_step, release_step};
 
 /// A session that a vector goes through.
@@ -142,7 +143,9 @@ impl Session {
         for (rule, answer) in written.get("answers").and_then(Json::as_object).into_iter().flatten() {
             let answer =
                 serde_json::from_value(answer.clone()).map_err(|error| format!("the answer to `{rule}`: {error}"))?;
-            self.apply(&Event::StateRead { call: call.id.clone(), rule: rule.clone(), answer });
+            let question = state_questions(&self.set, call).into_iter().find(|question| question.rule == *rule);
+            let question = question.ok_or_else(|| format!("the rule `{rule}` asks nothing"))?;
+            self.apply(&Event::StateRead { call: call.id.clone(), question, answer });
         }
         Ok(())
     }

@@ -13,12 +13,8 @@ impl CountedCalls {
         }
     }
 
-    pub(super) fn remove(&mut self, instances: &BTreeSet<String>, id: &str) {
-        for instance in instances {
-            if let Some(ids) = self.0.get_mut(instance) {
-                ids.retain(|other| other != id);
-            }
-        }
+    pub(super) fn remove(&mut self, id: &str) {
+        self.0.values_mut().for_each(|ids| ids.retain(|other| other != id));
         self.0.retain(|_, ids| !ids.is_empty());
     }
 

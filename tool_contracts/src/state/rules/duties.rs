@@ -77,7 +77,7 @@ impl Duties {
     }
 
     /// Ends the duty of a call that did not happen.
-    pub(super) fn take_back(&mut self, id: &str) {
+    pub(super) fn withdraw(&mut self, id: &str) {
         self.0.retain(|duty| duty.call != id);
     }
 

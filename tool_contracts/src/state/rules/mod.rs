@@ -59,17 +59,14 @@ impl RuleState {
     pub(crate) fn attempt(&mut self, rule: &SessionRule, call: &Call, is_released: bool) {
         let is_about = rule.subject().name == call.tool;
         self.is_triggered |= is_about
-            && match &mut self.automaton {
+            && match &self.automaton {
                 Automaton::Obligation(_) => false,
                 Automaton::DataFlow(flows) => flows.iter().any(|leaves| !leaves.is_empty()),
-                Automaton::Precedence(_) | Automaton::Quota(_) => true,
-                Automaton::WorldState(answers) => {
-                    if !is_released {
-                        answers.forget(&call.id);
-                    }
-                    true
-                }
+                Automaton::Precedence(_) | Automaton::Quota(_) | Automaton::WorldState(_) => true,
             };
+        if !is_released {
+            self.forget_answer(&call.id);
+        }
     }
 
     /// Counts a call that was released: it may have happened from now on.
@@ -84,14 +81,18 @@ impl RuleState {
     }
 
     /// Takes back what a call counted, because it did not happen or had other arguments.
-    pub(crate) fn take_back(&mut self, rule: &SessionRule, id: &str, open: &OpenCall) {
-        match (&rule.kind, &mut self.automaton) {
-            (RuleKind::Quota(rule), Automaton::Quota(counted)) if rule.tool.name == open.tool => {
-                counted.remove(&instances(rule.per.as_ref(), &open.arguments), id);
-            }
-            (_, Automaton::Obligation(duties)) => duties.take_back(id),
-            (_, Automaton::WorldState(answers)) => answers.forget(id),
-            _ => {}
+    pub(crate) fn withdraw(&mut self, id: &str) {
+        match &mut self.automaton {
+            Automaton::Quota(counted) => counted.remove(id),
+            Automaton::Obligation(duties) => duties.withdraw(id),
+            Automaton::Precedence(_) | Automaton::DataFlow(_) | Automaton::WorldState(_) => {}
+        }
+    }
+
+    /// Forgets what the world answered for a call that is over.
+    pub(crate) fn forget_answer(&mut self, id: &str) {
+        if let Automaton::WorldState(answers) = &mut self.automaton {
+            answers.forget(id);
         }
     }
 
@@ -103,7 +104,6 @@ impl RuleState {
                 let from = rule.flows.iter().zip(flows).filter(|(flow, _)| flow.from.name == open.tool);
                 from.for_each(|(_, leaves)| leaves.add(id, output));
             }
-            (_, Automaton::WorldState(answers)) => answers.forget(id),
             _ => {}
         }
     }

@@ -15,7 +15,12 @@ use crate::value::{Num, same};
 
 /// True when the world gave no answer that the rule can be judged by.
 pub(super) fn is_blind(rule: &WorldState, answers: &Answers, call: &Call) -> bool {
-    answers.of(&call.id).is_none_or(|answer| judged(&rule.expected, answer).is_none())
+    answer(rule, answers, call).is_none_or(|answer| judged(&rule.expected, answer).is_none())
+}
+
+/// The answer to the question that the rule asks before the call.
+fn answer<'a>(rule: &WorldState, answers: &'a Answers, call: &Call) -> Option<&'a StateAnswer> {
+    answers.of(&call.id, &filled(&rule.question, &call.arguments).ok()?)
 }
 
 /// The reason when the world is otherwise; in govern mode also when it was not looked at.
@@ -26,7 +31,7 @@ pub(super) fn problem(
     answers: &Answers,
 ) -> Option<Reason> {
     let call = context.call;
-    let answer = answers.of(&call.id);
+    let answer = answer(world, answers, call);
     let tool = name(&call.tool);
     match answer.and_then(|answer| judged(&world.expected, answer)) {
         Some(Ok(())) => None,
