@@ -96,7 +96,8 @@ impl Talk {
         let client = json!({"name": "touchstone", "version": env!("CARGO_PKG_VERSION")});
         let hello = json!({"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client});
         self.ask("initialize", hello).await?;
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        let ready = "notifications/initialized";
+        self.send(ready, &json!({"jsonrpc": "2.0", "method": ready})).await?;
         let (mut tools, mut cursor) = (Vec::new(), None);
         for _ in 0..MOST_PAGES {
             let parameters = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
@@ -117,9 +118,9 @@ impl Talk {
     async fn ask(&mut self, method: &'static str, parameters: Json) -> Result<Json, ListError> {
         let id = self.next_id;
         self.next_id += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})).await?;
+        self.send(method, &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": parameters})).await?;
         loop {
-            let line = self.lines.next_line().await.map_err(|cause| self.broken(cause))?;
+            let line = self.lines.next_line().await.map_err(|cause| self.broken(method, cause))?;
             let line = line.ok_or_else(|| ListError::Ended { command: self.command.clone(), method })?;
             let Ok(mut answer) = serde_json::from_str::<Json>(&line) else { continue };
             if answer.get("id").and_then(Json::as_u64) != Some(id) || answer.get("method").is_some() {
@@ -134,16 +135,20 @@ impl Talk {
         }
     }
 
-    async fn send(&mut self, message: &Json) -> Result<(), ListError> {
+    async fn send(&mut self, method: &'static str, message: &Json) -> Result<(), ListError> {
         let written = self.stdin.write_all(format!("{message}\n").as_bytes()).await;
         let written = match written {
             Ok(()) => self.stdin.flush().await,
             Err(error) => Err(error),
         };
-        written.map_err(|cause| self.broken(cause))
+        written.map_err(|cause| self.broken(method, cause))
     }
 
-    fn broken(&self, cause: std::io::Error) -> ListError {
-        ListError::Talk { command: self.command.clone(), cause }
+    fn broken(&self, method: &'static str, cause: std::io::Error) -> ListError {
+        let command = self.command.clone();
+        match cause.kind() {
+            std::io::ErrorKind::BrokenPipe => ListError::Ended { command, method },
+            _ => ListError::Talk { command, cause },
+        }
     }
 }
