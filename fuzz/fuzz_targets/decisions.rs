@@ -143,8 +143,12 @@ fuzz_target!(|bytes: &[u8]| {
         let count = bytes.take() % 4;
         check(&set, &state, &calls[..count.min(2)], &calls[2]);
         for call in &calls[..count.min(3)] {
-            for question in state_questions(&set, call).into_iter().filter(|_| bytes.flag()) {
-                let answer = StateAnswer::Rows(vec![value(&mut bytes)]);
+            for question in state_questions(&set, call) {
+                let answer = match bytes.take() % 4 {
+                    0 => continue,
+                    1 => StateAnswer::Unavailable("down".to_owned()),
+                    _ => StateAnswer::Rows(vec![value(&mut bytes)]),
+                };
                 apply(&set, &mut state, &Event::StateRead { call: call.id.clone(), question, answer });
             }
         }
