@@ -270,3 +270,15 @@ fn rules_from_outside_are_part_of_the_hash_and_named_by_their_number() {
     assert!(shown.iter().any(|one| one.starts_with("rules[1]:") && one.contains("INVALID_PATH")), "{shown:?}");
     assert!(shown.iter().any(|one| one.starts_with("rules[2]:") && one.contains("DUPLICATE_NAME")), "{shown:?}");
 }
+
+#[test]
+fn a_rule_about_a_tool_without_a_contract_is_a_warning_with_its_place() {
+    let session = "schema_version: \"1.0\"\nagent: a\nrules:\n  - { id: first, every: refnd, after: read }\n";
+    let mut set = files();
+    set.files.push(RawFile { name: "session.yaml".to_owned(), text: session.to_owned() });
+    let (_, warnings) = compile(&set, &CompileOptions::default()).expect("a set");
+    let shown: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    let expected =
+        "session.yaml:4:24: warning UNKNOWN_TOOL: there is no contract for the tool `refnd`; did you mean `refund`?";
+    assert_eq!(shown, [expected]);
+}
