@@ -279,6 +279,6 @@ fn a_rule_about_a_tool_without_a_contract_is_a_warning_with_its_place() {
     let (_, warnings) = compile(&set, &CompileOptions::default()).expect("a set");
     let shown: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     let expected =
-        "session.yaml:4:24: warning UNKNOWN_TOOL: there is no contract for the tool `refnd`; did you mean `refund`?";
+        "session.yaml:4:25: warning UNKNOWN_TOOL: there is no contract for the tool `refnd`; did you mean `refund`?";
     assert_eq!(shown, [expected]);
 }
