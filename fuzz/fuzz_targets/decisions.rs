@@ -109,7 +109,7 @@ fn outcome(bytes: &mut Bytes<'_>) -> Option<Outcome> {
     })
 }
 
-/// What must hold of every state.
+/// Checks what holds of every state.
 fn check(set: &Compiled, state: &SessionState, accepted: &[Call], probe: &Call) {
     let step = state.attempt_steps + 1;
     let alone = Batch { step, ..Batch::default() };

@@ -1,4 +1,4 @@
-//! How long a decision takes with 100 tools and 1,000 calls before it, and how long judging a trace of 1,000 calls.
+//! Times a decision with 100 tools and 1,000 calls before it, and the judgement of a trace of 1,000 calls.
 //!
 //! `cargo bench -p tool_contracts`.
 

@@ -45,7 +45,7 @@ pub enum Question {
     },
 }
 
-/// What the world answered.
+/// The answer of the world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateAnswer {

@@ -26,7 +26,7 @@ fn set(rules: Json) -> Compiled {
     compile(&files(), &options).unwrap_or_else(|error| panic!("{:#?}", error.diagnostics)).0
 }
 
-/// What a rule made of JSON gives.
+/// The problems of rules given as JSON.
 fn problems(rules: Json) -> Vec<String> {
     let options = CompileOptions { rules: rules.as_array().expect("rules").clone(), ..CompileOptions::default() };
     let error = compile(&files(), &options).expect_err("mistakes");

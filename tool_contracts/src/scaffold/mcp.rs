@@ -13,7 +13,7 @@ pub struct NoToolList;
 /// hint and no more: the server wrote them.
 ///
 /// # Errors
-/// When it is none of these, or a tool has no name.
+/// The value is none of these, or a tool has no name.
 pub fn seen_in_mcp(listed: &Json) -> Result<Vec<SeenTool>, NoToolList> {
     let result = listed.get("result").unwrap_or(listed);
     let tools = result.get("tools").unwrap_or(result).as_array().ok_or(NoToolList)?;

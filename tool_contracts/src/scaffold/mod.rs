@@ -19,7 +19,7 @@ use crate::compile::RawFile;
 pub use mcp::{NoToolList, seen_in_mcp};
 pub use recorded::seen_in_trace;
 
-/// How long a tool's name may be, because it is the name of a file too.
+/// The longest name of a tool, because it is the name of a file too.
 const MOST_NAME: usize = 200;
 /// The names that files of a set have already.
 const TAKEN: [&str; 2] = ["session", "workflow"];
@@ -31,13 +31,13 @@ pub struct SeenTool {
     pub name: String,
     /// Its description; empty when there is none.
     pub description: String,
-    /// What is said about its effect.
+    /// Hints about its effect.
     pub hints: ToolHints,
     /// Its calls, where some were recorded.
     pub calls: Vec<SeenCall>,
 }
 
-/// What a description says about the effect of a tool; nothing of it is proven.
+/// Hints of a description about the effect of a tool; nothing of it is proven.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolHints {
     /// The method of HTTP that carries it out.
@@ -87,7 +87,7 @@ pub fn scaffold(agent: &str, source: &str, seen: &[SeenTool]) -> Scaffold {
     Scaffold { files, notes }
 }
 
-/// Why a name cannot be that of a file.
+/// The reason for which a name cannot be that of a file.
 fn problem_with(name: &str) -> Option<&'static str> {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-' | '.');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! What is guessed, and that the result compiles.
+//! Tests of the guesses, and that the result compiles.
 
 use serde_json::json;
 

@@ -6,9 +6,9 @@ use yaml_tree::untrusted;
 use super::{SeenTool, guess, order};
 use crate::json_path::JsonPath;
 
-/// How much of a description stands in a comment.
+/// The length at which a description in a comment is cut.
 const MOST_DESCRIPTION: usize = 160;
-/// How many times the calls of the run a session may make.
+/// The factor by which a session may make more calls than the run did.
 const CALLS_FACTOR: usize = 2;
 
 /// `session.yaml`.

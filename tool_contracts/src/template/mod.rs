@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use crate::canonical::canonical;
 use crate::json_path::JsonPath;
 
-/// How long a value may be, in characters.
+/// The longest value, in characters.
 const MOST_CHARACTERS: usize = 1000;
 
 /// A text with places for values of a call.

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{InvalidTemplate, Part, ValuePlace};
 
-/// What the text before a value has opened.
+/// A quote that the text before a value has opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     Nothing,
@@ -54,7 +54,7 @@ fn is_free(neighbour: Option<&Part>, is_after: bool) -> bool {
     }
 }
 
-/// What is open after a text. Comments, dollar quotes and backslashes are refused: dialects read them differently.
+/// Finds what is open after a text. Comments, dollar quotes and backslashes are refused: dialects read them differently.
 fn scan(text: &str, mut open: Open) -> Result<Open, InvalidTemplate> {
     let mut before = ' ';
     for sign in text.chars() {

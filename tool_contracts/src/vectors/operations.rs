@@ -138,7 +138,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the world answers before a call: `answers: {RULE: {rows: [paid]}}`.
+    /// Applies the answers of the world before a call: `answers: {RULE: {rows: [paid]}}`.
     fn answer(&mut self, written: &Json, call: &Call) -> Checked {
         for (rule, answer) in written.get("answers").and_then(Json::as_object).into_iter().flatten() {
             let answer =

@@ -63,7 +63,7 @@ pub(crate) struct Obligation {
     pub(crate) same: Option<JsonPath>,
 }
 
-/// How soon an obligation is due.
+/// The window in which an obligation is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     /// Within so many released calls.

@@ -31,7 +31,7 @@ pub(crate) enum Expected {
     /// The first column of every row, of which there is at least one.
     Rows(Json),
     File(FileCondition),
-    /// How many requests a mock got.
+    /// The number of requests that a mock got.
     Count(Bounds),
 }
 

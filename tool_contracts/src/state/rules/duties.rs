@@ -9,7 +9,7 @@ use crate::state::OpenCall;
 /// The instance of a call whose value is missing: no canonical text, so no other call has it.
 const MISSING: &str = "missing";
 
-/// What one call owes.
+/// A debt of one call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Duty {
     /// The call that owes it.
@@ -28,7 +28,7 @@ pub(crate) struct Duty {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Duties(Vec<Duty>);
 
-/// How far the session has come.
+/// The progress of the session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress<'a> {
     pub(crate) released_calls: u64,

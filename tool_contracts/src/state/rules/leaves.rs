@@ -12,9 +12,9 @@ use crate::canonical::canonical;
 const LEAST_CHARACTERS: usize = 8;
 /// A longer value, in bytes, is looked for by its beginning of about this length.
 const MOST_LEAF_BYTES: usize = 4096;
-/// How many values are remembered.
+/// The most values that are remembered.
 const MOST_LEAVES: usize = 10_000;
-/// How many bytes of values are remembered.
+/// The most bytes of values that are remembered.
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// The leaves of a tool's outputs, each with the call that gave it first.
@@ -26,7 +26,7 @@ pub(crate) struct Leaves {
     overflow: Option<String>,
 }
 
-/// Why an argument is refused.
+/// A reason for which an argument is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeafMatch<'a> {
     /// It contains a value that this call gave.

@@ -1,8 +1,8 @@
 //! The automata of rules over the whole session: one for each rule, with an instance for each value that it is kept
 //! apart for.
 //!
-//! What restricts is counted as soon as a call is released, and taken back when the call did not happen. What permits
-//! is counted when a call committed.
+//! An effect that restricts is counted as soon as a call is released, and taken back when the call did not happen. One
+//! that permits is counted when a call committed.
 
 mod answers;
 mod counted;
@@ -31,13 +31,13 @@ pub(crate) struct RuleState {
     pub(crate) automaton: Automaton,
 }
 
-/// What is remembered, by the kind of rule.
+/// The memory of a rule, by its kind.
 #[derive(Debug, Clone)]
 pub(crate) enum Automaton {
     Precedence(EarliestCalls),
     Quota(CountedCalls),
     Obligation(Duties),
-    /// What each flow's tool gave, in the order of the flows.
+    /// The leaves that each flow's tool gave, in the order of the flows.
     DataFlow(Vec<Leaves>),
     WorldState(Answers),
 }

@@ -12,18 +12,18 @@ use tokio::time::timeout;
 
 /// The version of the protocol that is spoken.
 const PROTOCOL: &str = "2025-06-18";
-/// How long the server may take for everything: some are downloaded before they start.
+/// The time that the server has for everything: some are downloaded before they start.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long it may take to end by itself.
+/// The time that it has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
-/// How much it may write, in bytes.
+/// The most that it may write, in bytes.
 const MOST_BYTES: u64 = 32 * 1024 * 1024;
-/// How many pages its list may have.
+/// The most pages that its list may have.
 const MOST_PAGES: u64 = 1000;
-/// How much of its words is shown.
+/// The length at which its words are cut.
 const SHOWN: usize = 300;
 
-/// Why a server did not list its tools.
+/// A reason for which a server did not list its tools.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
     #[error("cannot start `{command}`: {cause}")]

@@ -38,7 +38,7 @@ pub(crate) struct Init {
     store: StoreOption,
 }
 
-/// Where the tools were seen.
+/// The place at which the tools were seen.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Source {

@@ -17,9 +17,9 @@ use crate::read::rule::{RuleKind, SessionRule};
 use crate::state::SessionState;
 use crate::state::rules::{Automaton, RuleState};
 
-/// How many calls of a witness a sentence names.
+/// The most calls of a witness that a sentence names.
 const MOST_NAMED: usize = 10;
-/// How long a value in a sentence may be.
+/// The length at which a value in a sentence is cut.
 const MOST_SHOWN: usize = 60;
 
 /// Refuses calls that would break a rule; accepted calls of the batch restrict, and permit nothing.
@@ -38,7 +38,7 @@ pub(crate) fn notes(context: &Context<'_>) -> Option<Code> {
     is_blind.then_some(Code::NotEvaluable)
 }
 
-/// Why a rule refuses a tool whatever its arguments are.
+/// The reason for which a rule refuses a tool whatever its arguments are.
 pub(crate) fn refused_for_all(set: &Compiled, state: &SessionState, tool: &str) -> Option<Reason> {
     let rules = set.session.rules.iter().zip(&state.rules).filter(|(rule, _)| rule.subject().name == tool);
     let refused = |(rule, kept): (&SessionRule, &RuleState)| match (&rule.kind, &kept.automaton) {

@@ -49,7 +49,7 @@ pub(super) fn problem(
     }
 }
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 fn cause(world: &WorldState, call: &Call, answer: Option<&StateAnswer>) -> String {
     match (filled(&world.question, &call.arguments), answer) {
         (Err(problem), _) => problem.to_string(),
