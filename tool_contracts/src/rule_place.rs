@@ -10,7 +10,7 @@ use crate::compile::{Compiled, Source};
 use crate::diagnostic::Place;
 
 /// The keys that name an entry of a list.
-const NAMES: [&str; 2] = ["name", "when_label"];
+const NAMES: [&str; 3] = ["name", "when_label", "id"];
 
 impl Compiled {
     /// The place of a rule about a tool: in the tool's own file, or else in the session's. A part of a rule that is

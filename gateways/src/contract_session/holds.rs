@@ -114,6 +114,10 @@ impl Inner {
             self.fail(problem.clone());
             Decided { resolution: Resolution::Denied, by: String::new(), note: problem }
         });
+        // The world may be another one by now.
+        if let Some(judged) = step.calls.get(place) {
+            self.ask_world(std::slice::from_ref(&judged.call)).await;
+        }
         self.with(|live, now| live.resolve(now, step, place, resolution, &by, &note));
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod visible_tools;
+mod world;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,7 @@ pub(crate) use http_calls::{Governed, MARK, ServiceRequest, outcome_of};
 pub use http_calls::{HttpRoute, ServiceGovernor};
 pub use model_calls::{Gated, JudgedRequest, Refused};
 pub use visible_tools::VisibleTools;
+pub use world::WorldReader;
 
 use crate::Gateway;
 use crate::clock::Clock;
@@ -62,6 +64,8 @@ pub struct ContractSettings {
     pub approver: SessionApprover,
     /// How long the request of an execution stays open while its call is held.
     pub hold_wait: Duration,
+    /// Answers questions of rules about the world; `None` where nobody can look.
+    pub world: Option<Arc<dyn WorldReader>>,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
     /// The time of day when the attempt began.
@@ -84,6 +88,7 @@ struct Inner {
     max_retries: u64,
     approver: SessionApprover,
     hold_wait: Duration,
+    world: Option<Arc<dyn WorldReader>>,
     live: Mutex<LiveSession>,
     /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -106,7 +111,7 @@ impl ContractSession {
     #[must_use]
     pub fn open(settings: ContractSettings) -> Self {
         let ContractSettings { session, role, contracts, mode, sees_model, feedback, max_retries, .. } = settings;
-        let ContractSettings { approver, hold_wait, clock, started_at, redactor, .. } = settings;
+        let ContractSettings { approver, hold_wait, world, clock, started_at, redactor, .. } = settings;
         let opened = (started_at, Instant::now());
         let redact = {
             let redactor = redactor.clone();
@@ -129,6 +134,7 @@ impl ContractSession {
             max_retries,
             approver,
             hold_wait,
+            world,
             live: Mutex::new(live),
             turn: Arc::default(),
             holds: holds::Holds::default(),

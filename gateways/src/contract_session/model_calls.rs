@@ -58,6 +58,8 @@ impl ContractSession {
     /// Decides on the calls of a response. Waits while calls are held.
     pub async fn judge_response(&self, calls: Vec<ProposedCall>, exchange: Option<Exchange>) -> Gated {
         let turn = Arc::clone(&self.inner.turn).lock_owned().await;
+        let calls = self.inner.with(|live, _| live.prepare(calls));
+        self.inner.ask_world(&calls).await;
         let step = self.inner.with(|live, now| live.propose(now, calls, exchange));
         if step.next_held().is_none() || !self.governs() {
             let judged = step.calls.clone();
@@ -84,6 +86,7 @@ impl ContractSession {
     /// Takes a response that reached the agent, in a mode in which nothing is refused.
     pub(crate) fn observe_response(&self, calls: Vec<ProposedCall>, exchange: Option<Exchange>) {
         self.inner.with(|live, now| {
+            let calls = live.prepare(calls);
             let step = live.propose(now, calls, exchange);
             live.release(now, step);
         });

@@ -84,6 +84,7 @@ impl Opening {
             max_retries: self.max_retries,
             approver: self.approver,
             hold_wait: self.hold_wait,
+            world: None,
             clock: Arc::new(Clock::default()),
             started_at: Timestamp::UNIX_EPOCH,
             redactor: Redactor::default(),

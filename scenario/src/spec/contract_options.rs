@@ -25,6 +25,7 @@ impl Spec {
             gateway_tools: self.gateway_tools(contracts),
             tool_schemas: schemas.collect::<BTreeMap<_, _>>(),
             run: contracts.run_options(bindings),
+            rules: contracts.rules.iter().map(|rule| rule.render(bindings).to_json()).collect(),
             ..CompileOptions::default()
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod graph;
 mod names;
 mod needed;
 mod normalise;
+mod outer_rules;
 mod phases;
 pub(crate) mod schema;
 pub(crate) mod workflow;
@@ -100,7 +101,8 @@ pub(crate) fn compile_sources(
     mut reader: Reader,
 ) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
     reader.strict = options.profile == Profile::Strict;
-    let session = read_session(sources, &mut reader);
+    let mut session = read_session(sources, &mut reader);
+    outer_rules::add(&mut session, &options.rules, &mut reader);
     let tools = read_tools(sources, &mut reader);
     let binders = names::check_bindings(&tools, &session, &mut reader);
     names::check_tools(&tools, &session, &mut reader);
@@ -112,7 +114,7 @@ pub(crate) fn compile_sources(
         Principal::Later | Principal::Missing => None,
     };
     let needed = needed::needed_values(&tools);
-    let hash = hash(&normalise::normalise(sources));
+    let hash = hash(&normalise::normalise(sources, &options.rules));
     let (run, sources) = (options.run.clone(), sources.into());
     let compiled = Compiled { hash, run, principal, tools, session, binders, derived, needed, sources };
     graph::check(&compiled, &mut reader);

@@ -43,8 +43,17 @@ pub enum ExecutionStage {
     Allowed,
     /// It may not.
     Blocked(Reason),
-    /// It was judged now; holds are to be resolved, and the step to be released.
-    Judged(Step),
+    /// It is to be judged now, once the world has answered about it; then holds are to be resolved, and the step to be
+    /// released.
+    ToJudge(ExecutionToJudge),
+}
+
+/// An execution that is to be judged.
+#[derive(Debug, Clone)]
+pub struct ExecutionToJudge {
+    /// The call.
+    pub call: Call,
+    origin: Origin,
 }
 
 impl LiveSession {
@@ -69,8 +78,8 @@ impl LiveSession {
         }
         if pairing.findings.contains(&Code::ArgumentDrift) && self.decides {
             let drifted = Call { id: call.clone(), tool: seen.tool, arguments: seen.arguments };
-            let step = self.judge(now, vec![drifted], None, Origin::Drift(seen.via));
-            return Execution { call, stage: ExecutionStage::Judged(step) };
+            let to_judge = ExecutionToJudge { call: drifted, origin: Origin::Drift(seen.via) };
+            return Execution { call, stage: ExecutionStage::ToJudge(to_judge) };
         }
         Execution { call, stage: ExecutionStage::Allowed }
     }
@@ -82,8 +91,14 @@ impl LiveSession {
             let code = Code::UnproposedCall;
             self.find(now, &Finding::of_call(code, &call.tool, &id, code.explanation()));
         }
-        let step = self.judge(now, vec![call], None, Origin::Execution(seen.via));
-        Execution { call: id, stage: ExecutionStage::Judged(step) }
+        let to_judge = ExecutionToJudge { call, origin: Origin::Execution(seen.via) };
+        Execution { call: id, stage: ExecutionStage::ToJudge(to_judge) }
+    }
+
+    /// Judges an execution.
+    pub fn judge_execution(&mut self, now: &Now, to_judge: ExecutionToJudge) -> Step {
+        let ExecutionToJudge { call, origin } = to_judge;
+        self.judge(now, vec![call], None, origin)
     }
 
     fn refused_at_the_end(&mut self, now: &Now, seen: &ExecutionSeen) -> Execution {

@@ -13,6 +13,7 @@ mod request;
 mod step;
 #[cfg(test)]
 mod tests;
+mod world_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,7 +29,7 @@ use crate::decide::{Decision, decide};
 use crate::finding::Finding;
 use crate::options::Mode;
 use crate::state::{SessionState, Status};
-pub use execution::{Execution, ExecutionSeen, ExecutionStage};
+pub use execution::{Execution, ExecutionSeen, ExecutionStage, ExecutionToJudge};
 use log::SessionLog;
 pub use log::{Log, Redact};
 pub use replay::{Divergence, Replayed, replay_log};

@@ -91,16 +91,18 @@ impl Released {
 }
 
 impl LiveSession {
-    /// Judges the calls of a response in their order.
-    pub fn propose(&mut self, now: &Now, proposed: Vec<ProposedCall>, exchange: Option<Exchange>) -> Step {
+    /// Gives the calls of a response their ids in the session.
+    pub fn prepare(&mut self, proposed: Vec<ProposedCall>) -> Vec<Call> {
+        let call = |call: ProposedCall| Call { id: self.call_id(&call.id), tool: call.tool, arguments: call.arguments };
+        proposed.into_iter().map(call).collect()
+    }
+
+    /// Judges the calls of a response in their order. What the world answers about them is known by then.
+    pub fn propose(&mut self, now: &Now, calls: Vec<Call>, exchange: Option<Exchange>) -> Step {
         let codes = exchange.as_ref().filter(|_| self.decides).map(|seen| response_codes(&self.set, seen));
         for code in codes.into_iter().flatten() {
             self.find(now, &Finding::of_session(code, "response_format_invariants", code.explanation()));
         }
-        let calls: Vec<_> = proposed
-            .into_iter()
-            .map(|call| Call { id: self.call_id(&call.id), tool: call.tool, arguments: call.arguments })
-            .collect();
         self.judge(now, calls, exchange, Origin::Response)
     }
 

@@ -70,7 +70,8 @@ impl Session {
             tool: (*tool).to_owned(),
             arguments: arguments.clone(),
         };
-        let mut step = self.0.propose(&at, calls.iter().map(call).collect(), None);
+        let calls = self.0.prepare(calls.iter().map(call).collect());
+        let mut step = self.0.propose(&at, calls, None);
         while let Some(place) = step.next_held().filter(|_| self.0.governs()) {
             self.0.hold(&at, &mut step, place, None);
             self.0.resolve(&at, &mut step, place, resolution, "somebody", "");
@@ -87,7 +88,10 @@ impl Session {
         let is_granted = match execution.stage {
             ExecutionStage::Allowed => true,
             ExecutionStage::Blocked(_) => false,
-            ExecutionStage::Judged(step) => self.0.release(&at, step).calls == [true],
+            ExecutionStage::ToJudge(to_judge) => {
+                let step = self.0.judge_execution(&at, to_judge);
+                self.0.release(&at, step).calls == [true]
+            }
         };
         if !is_granted {
             return None;
@@ -213,7 +217,8 @@ fn a_session_that_ends_while_a_call_is_held_refuses_it() {
     session.complete(&call, json!({"state": "delivered"}));
     let at = session.tick();
     let proposed = ProposedCall { id: "b".to_owned(), tool: "refund".to_owned(), arguments: refund("7", 60) };
-    let mut step = session.0.propose(&at, vec![proposed], None);
+    let calls = session.0.prepare(vec![proposed]);
+    let mut step = session.0.propose(&at, calls, None);
     session.0.hold(&at, &mut step, 0, Some("approval-1"));
     session.0.kill(&at, "operator");
     session.0.resolve(&at, &mut step, 0, Resolution::Approved, "late", "");

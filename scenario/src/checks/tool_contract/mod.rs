@@ -48,6 +48,8 @@ section! {
         workflow: Option<BundlePath>,
         /// The one on whose behalf the agent acts, which policies are about. It is in no finding.
         principal: Option<Value>,
+        /// Rules over the whole session, beside those of `session.yaml` (`docs/tool-contracts.md`).
+        rules: Vec<Value> = Vec::new(),
         /// What calls of tools without a contract come to.
         unmatched: Unmatched = Unmatched::Block,
         /// How much findings weigh, by their codes, where that is not their usual weight.
@@ -155,7 +157,8 @@ impl ToolContract {
 
     fn compile(&self, principal: Option<serde_json::Value>) -> Result<Compiled, CompileError> {
         let principal = principal.map_or(Principal::Missing, Principal::Given);
-        let mut options = CompileOptions { principal, ..CompileOptions::default() };
+        let rules = self.rules.iter().map(Value::to_json).collect();
+        let mut options = CompileOptions { principal, rules, ..CompileOptions::default() };
         if self.unmatched == Unmatched::Allow {
             options.run.unmatched = Fallback::Allow;
         }
