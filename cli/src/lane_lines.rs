@@ -4,13 +4,13 @@ use scenario::count_noun;
 use scenario::tool_session::{LaneCall, LaneNote, LaneRow, PhaseBand, SessionLane, ToolSessions};
 use scenario::untrusted;
 
-/// How many rows of a session are shown.
+/// The most rows of a session that are shown.
 const MOST_ROWS: usize = 200;
-/// How many findings of a session, and events between sessions, are shown.
+/// The most findings of a session, and events between sessions, that are shown.
 const MOST_FINDINGS: usize = 50;
-/// How long a name may be.
+/// The longest name.
 const MOST_NAME: usize = 60;
-/// How long a line of foreign text may be.
+/// The longest line of foreign text.
 const MOST_LINE: usize = 400;
 
 /// All sessions as lines; nothing for a scenario without any.

@@ -11,7 +11,8 @@ use crate::harness::Harness;
 
 const SESSION: &str = "schema_version: \"1.0\"\nagent: payer\n\
     phases: [{name: start, initial: true}, {name: looked, terminal: true}]\ntransitions: {start: [looked]}\n";
-const LOOK: &str = "tool: look\nside_effect: read\ntransitions: {valid_in_phases: [start, looked], advances_to: looked}\n";
+const LOOK: &str =
+    "tool: look\nside_effect: read\ntransitions: {valid_in_phases: [start, looked], advances_to: looked}\n";
 const PAY: &str = "tool: pay\nside_effect: financial\ntransitions: {valid_in_phases: [looked]}\n\
     argument_value_invariants: [{path: $.amount, lte: 100}]\n";
 
@@ -124,9 +125,7 @@ HTTPServer(("0.0.0.0", 8000), Shop).serve_forever()
 async fn a_container_answers_only_requests_that_are_allowed_calls() {
     let mut harness = Harness::docker().await;
     with_rules(&mut harness, PAY);
-    let route = |tool: &str, method: &str, path: &str| {
-        json!({"tool": tool, "via": "http", "service": "shop", "match": {"method": method, "path": path}})
-    };
+    let route = |tool: &str, method: &str, path: &str| json!({"tool": tool, "via": "http", "service": "shop", "match": {"method": method, "path": path}});
     let rest = json!({
         "services": [{"name": "shop", "image": "touchstone/python:3.11", "command": ["python3", "-c", SHOP], "ports": [8000]}],
         "tool_contracts": {

@@ -4,7 +4,7 @@
 //! are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call is held, all others
 //! wait in the order in which they came. What is decided is in the log before anybody is told.
 //!
-//! How much memory it takes at most: 64 MiB of records, and the state of the session, which grows with the calls.
+//! It takes at most 64 MiB of records, and the state of the session, which grows with the calls.
 
 mod approver;
 mod executions;
@@ -44,7 +44,7 @@ use crate::Gateway;
 use crate::clock::Clock;
 use crate::redact::Redactor;
 
-/// What a session is made of.
+/// The settings of a session.
 pub struct ContractSettings {
     /// Its id.
     pub session: String,
@@ -56,13 +56,13 @@ pub struct ContractSettings {
     pub mode: ContractMode,
     /// True when the model's proposals are seen.
     pub sees_model: bool,
-    /// How the agent is told about hidden tools.
+    /// The way in which the agent is told about hidden tools.
     pub feedback: NarrowingFeedback,
-    /// How often the model is asked again after a block.
+    /// The number of times that the model is asked again after a block.
     pub max_retries: u64,
     /// The one who decides on held calls.
     pub approver: SessionApprover,
-    /// How long the request of an execution stays open while its call is held.
+    /// The time for which the request of an execution stays open while its call is held.
     pub hold_wait: Duration,
     /// Answers questions of rules about the world; `None` where nobody can look.
     pub world: Option<Arc<dyn WorldReader>>,
@@ -79,7 +79,7 @@ pub struct ContractSession {
     inner: Arc<Inner>,
 }
 
-/// What all that goes on in a session shares.
+/// The state that everything in a session shares.
 struct Inner {
     session: String,
     role: Option<String>,
@@ -155,13 +155,13 @@ impl ContractSession {
         self.inner.mode == ContractMode::Govern
     }
 
-    /// How the agent is told about hidden tools.
+    /// The way in which the agent is told about hidden tools.
     #[must_use]
     pub fn feedback(&self) -> NarrowingFeedback {
         self.inner.feedback
     }
 
-    /// How often the model is asked again after a block.
+    /// The number of times that the model is asked again after a block.
     #[must_use]
     pub fn max_retries(&self) -> u64 {
         self.inner.max_retries

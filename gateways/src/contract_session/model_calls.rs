@@ -8,7 +8,7 @@ use tool_contracts::{
 
 use super::{ContractSession, line_of};
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRequest {
     /// The reason why it is refused.
@@ -17,7 +17,7 @@ pub struct JudgedRequest {
     pub removed: Vec<Removed>,
 }
 
-/// What becomes of a response.
+/// The decision on a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gated {
     /// It reaches the agent as it is.

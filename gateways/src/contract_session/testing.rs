@@ -1,4 +1,4 @@
-//! What the tests of governed gateways share.
+//! Shared by the tests of governed gateways.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -11,7 +11,7 @@ use super::testing::{Desk, Opening, record, records};
 use super::{ContractSession, ExecutionRequest, Gated, Permit};
 use crate::Gateway as _;
 
-/// How long a test waits for what must happen.
+/// The time that a test waits for what must happen.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn request(tool: &str, arguments: Json) -> ExecutionRequest {

@@ -6,7 +6,7 @@ use crate::result::InvariantResult;
 use crate::tool_session::LaneFinding;
 use crate::untrusted;
 
-/// How many findings of an invariant are told.
+/// The most findings of an invariant that are told.
 const MOST: usize = 20;
 /// How long the name of an invariant may be.
 const MOST_NAME: usize = 100;

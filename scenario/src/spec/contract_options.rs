@@ -1,4 +1,4 @@
-//! What a spec knows that its tool contracts are compiled with.
+//! The options that a spec gives to its tool contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::decide::Reason;
 use crate::finding::Finding;
 
-/// How large an output may be to be in a record: 16 KiB.
+/// The largest output that is in a record: 16 KiB.
 const OUTPUT_BYTES: usize = 16 * 1024;
 
 /// An execution that is about to begin.
@@ -32,11 +32,11 @@ pub struct ExecutionSeen {
 pub struct Execution {
     /// The call's id in the session.
     pub call: String,
-    /// How far it is.
+    /// The progress of the decision.
     pub stage: ExecutionStage,
 }
 
-/// How far the decision on an execution is.
+/// The progress of the decision on an execution.
 #[derive(Debug, Clone)]
 pub enum ExecutionStage {
     /// It may go on: its proposal was let out.

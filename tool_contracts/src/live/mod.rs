@@ -83,7 +83,7 @@ struct Known {
     decision: Decision,
 }
 
-/// What a session is opened with.
+/// The settings that a session is opened with.
 #[derive(Debug, Clone)]
 pub struct SessionOpening {
     /// Its id.

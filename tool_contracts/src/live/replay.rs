@@ -26,7 +26,7 @@ pub struct Divergence {
     pub computed: String,
 }
 
-/// What folding a log comes to.
+/// The result of folding a log.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
     /// Decisions that were computed again.

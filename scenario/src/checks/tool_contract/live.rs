@@ -28,7 +28,7 @@ pub(super) fn governing_set(values: &Values<'_>) -> Option<Compiled> {
     }
 }
 
-/// What sessions come to.
+/// Judges the sessions.
 ///
 /// # Errors
 /// A verdict, when a log is not as it was written.

@@ -54,7 +54,7 @@ section! {
         unmatched: Unmatched = Unmatched::Block,
         /// How much findings weigh, by their codes, where that is not their usual weight.
         severity: Table<FindingCode, FindingSeverity> = Table::default(),
-        /// How much refused calls weigh that were never carried out.
+        /// The weight of refused calls that were never carried out.
         attempts: FindingSeverity = FindingSeverity::Warn,
         /// How many violations still pass.
         max_violations: Whole<0, 1_000_000> = Whole::new(0),

@@ -9,11 +9,11 @@ use tool_contracts::{Compiled, Finding, JudgedCall, Reason, Verdict};
 use crate::evidence::{CallTrace, MergedCall};
 use crate::untrusted;
 
-/// How many calls the details keep.
+/// The most calls that the details keep.
 const MOST_CALLS: usize = 200;
-/// How long a name may be.
+/// The longest name.
 const MOST_NAME: usize = 100;
-/// How long the reasons of a decision may be.
+/// The longest text of a decision's reasons.
 const MOST_SENTENCE: usize = 400;
 
 /// A trace that was judged by a set.
