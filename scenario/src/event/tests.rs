@@ -47,6 +47,25 @@ fn rows() -> Vec<(&'static str, &'static str, Event)> {
         ("agent_ended", r#"{"exit":null,"ms":30000}"#, Event::AgentEnded { exit: None, after: ms(30_000) }),
         ("limit_fired", r#"{"limit":"agent.timeout","detail":"it acted for 30 s"}"#, Event::LimitFired(fired)),
         ("probed", r#"{"invariant":"ledger"}"#, Event::Probed { invariant: "ledger".into() }),
+        (
+            "call_held",
+            r#"{"approval":"ap_1","tool":"refund","deadline":"2026-11-19T04:00:00Z"}"#,
+            Event::CallHeld {
+                approval: "ap_1".into(),
+                tool: "refund".into(),
+                deadline: "2026-11-19T04:00:00Z".parse().expect("a time"),
+            },
+        ),
+        (
+            "call_decided",
+            r#"{"approval":"ap_1","tool":"refund","answer":"denied","by":"ada"}"#,
+            Event::CallDecided {
+                approval: "ap_1".into(),
+                tool: "refund".into(),
+                answer: "denied".into(),
+                by: "ada".into(),
+            },
+        ),
         ("note", r#"{"text":"a remark"}"#, Event::Note("a remark".into())),
         ("sandbox_kept", r#"{"name":"ts-1"}"#, Event::SandboxKept { name: "ts-1".into() }),
         ("sandbox_destroyed", r#"{"name":"ts-1"}"#, Event::SandboxDestroyed { name: "ts-1".into() }),
