@@ -55,7 +55,7 @@ pub(crate) struct AlertRequest {
 }
 
 /// An event that an alert can tell of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) enum EventName {
     /// A call waits for a person.
     #[serde(rename = "approval.requested")]
