@@ -6,7 +6,9 @@ use sea_query::{Expr, ExprTrait as _, Query, UpdateStatement};
 
 use super::{ApprovalStatus, Decided, Decision};
 use crate::Store;
+use crate::db::Tx;
 use crate::error::StoreError;
+use crate::ids::RunId;
 use crate::number;
 use crate::tables::Approvals;
 use crate::time::millis;
@@ -60,6 +62,21 @@ impl Store {
             .to_owned();
         Ok(self.db.execute(&update).await? > 0)
     }
+}
+
+/// Takes back what a run that ended still waits for: its workers were killed, and nobody runs its scenarios again.
+pub(crate) async fn withdraw_approvals(tx: &mut Tx, run: RunId, now: Timestamp) -> Result<(), StoreError> {
+    let update = Query::update()
+        .table(Approvals::Table)
+        .value(Approvals::Status, ApprovalStatus::Withdrawn.word())
+        .value(Approvals::DecidedAt, millis(now))
+        .value(Approvals::DueAt, millis(now))
+        .and_where(Expr::col(Approvals::Experiment).eq(run.experiment.to_string()))
+        .and_where(Expr::col(Approvals::Run).eq(number::kept(run.number)))
+        .and_where(Expr::col(Approvals::Status).eq(ApprovalStatus::Pending.word()))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
 }
 
 /// Ends a pending approval. Who is to be told of it will be.

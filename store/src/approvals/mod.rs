@@ -24,6 +24,7 @@ use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::ids::RunId;
+pub(crate) use decide::withdraw_approvals;
 pub use news::{ApprovalNews, NewsKind};
 
 /// A call that is to be decided on.

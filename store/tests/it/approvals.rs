@@ -22,6 +22,7 @@ databases![
     approvals_are_listed_newest_first_by_where_they_stand,
     news_are_told_once_each,
     a_decision_before_the_request_was_told_is_told_after_it,
+    a_run_that_ended_waits_for_nobody,
     approvals_go_with_their_experiment,
     nothing_is_asked_for_a_scenario_that_is_gone,
 ];
@@ -250,6 +251,18 @@ async fn a_decision_before_the_request_was_told_is_told_after_it(world: World) {
     assert!(world.store.approval_told(&news, &[], at(3)).await.expect("told"));
     let next = world.store.claim_approval_news(at(3), at(60)).await.expect("a claim").expect("news");
     assert_eq!((next.kind, next.approval.status), (NewsKind::Decided, ApprovalStatus::Approved));
+}
+
+async fn a_run_that_ended_waits_for_nobody(world: World) {
+    let (run, other) = (world.submitted(1).await, world.submitted(1).await);
+    let left = asked(&world, &request(&world, run, 1), 1).await.new.id;
+    let decided = asked(&world, &NewApproval { repetition: 1, ..request(&world, run, 1) }, 1).await.new.id;
+    let elsewhere = asked(&world, &request(&world, other, 1), 1).await.new.id;
+    decide(&world.store, &decided, DecisionKind::Approve, 2).await;
+    world.finish_one(3).await;
+    let status = async |id: &str| find(&world, id).await.status;
+    assert_eq!((status(&left).await, status(&decided).await), (ApprovalStatus::Withdrawn, ApprovalStatus::Approved));
+    assert_eq!(status(&elsewhere).await, ApprovalStatus::Pending);
 }
 
 async fn approvals_go_with_their_experiment(world: World) {
