@@ -77,12 +77,15 @@ impl World {
     }
 }
 
+/// Runs a command somewhere: its exit code, and what it printed.
+type Run = fn(&World, &[&str]) -> (i32, String, String);
+
 const LONG: Duration = Duration::from_secs(3600);
 
 #[test]
 fn calls_are_decided_on_here_and_on_a_server_alike() {
     let world = World::new();
-    let places: [fn(&World, &[&str]) -> (i32, String, String); 2] = [World::here, World::there];
+    let places: [Run; 2] = [World::here, World::there];
     let empty = world.here(&["list"]);
     assert_eq!(empty, (0, "no call waits for a person\n".to_owned(), String::new()));
     for (number, run) in places.into_iter().enumerate() {
