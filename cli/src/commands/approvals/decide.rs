@@ -1,5 +1,7 @@
 //! `touchstone approvals approve` and `deny`.
 
+use std::env;
+
 use clap::Args;
 use serde_json::Value as Json;
 use store::DecisionKind;
@@ -19,9 +21,9 @@ pub(super) struct Decide {
     /// Why, for the records.
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// Who decides.
-    #[arg(long, env = "USER", value_name = "NAME", default_value = "unknown", hide_env = true)]
-    by: String,
+    /// Who decides; the user of this machine without it.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
     /// How to show it.
     #[arg(long, value_enum, default_value_t = ApprovalFormat::Text)]
     format: ApprovalFormat,
@@ -43,7 +45,8 @@ impl Decide {
                 output.line(line)?;
             }
         }
-        let decided = place.decide(&shown, &Wanted { kind, by: &self.by, note: &self.note }).await?;
+        let by = self.by.clone().or_else(|| env::var("USER").ok()).unwrap_or_default();
+        let decided = place.decide(&shown, &Wanted { kind, by: &by, note: &self.note }).await?;
         self.tell(&decided, output)?;
         Ok(Exit::Passed)
     }

@@ -14,6 +14,8 @@ use crate::output::CommandError;
 
 /// The key that a decision on this machine is written down with.
 const LOCAL: &str = "local";
+/// Who decided, where nobody says.
+const NOBODY: &str = "unknown";
 
 /// Which place is meant.
 #[derive(Debug, Args)]
@@ -36,7 +38,7 @@ pub(super) enum Place {
 pub(super) struct Wanted<'a> {
     /// What.
     pub(super) kind: DecisionKind,
-    /// Who.
+    /// Who; empty when nobody said, and a server knows by the key.
     pub(super) by: &'a str,
     /// Why.
     pub(super) note: &'a str,
@@ -88,7 +90,8 @@ impl Place {
                 server.post(&format!("/v1/approvals/{}/decision", segment(&id)), &order).await
             }
             Self::Here(home) => {
-                let (by, note) = (wanted.by.to_owned(), wanted.note.to_owned());
+                let by = if wanted.by.trim().is_empty() { NOBODY } else { wanted.by };
+                let (by, note) = (by.to_owned(), wanted.note.to_owned());
                 let made = MadeDecision { by, key: LOCAL.to_owned(), note };
                 let decision = Decision { kind: wanted.kind, arguments_hash, made };
                 came(&id, home.store.decide_approval(&id, &decision, SystemClock.now()).await?)
