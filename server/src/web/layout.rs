@@ -103,7 +103,7 @@ impl Frame<'_> {
 
 /// The number of calls that wait for a person, beside the name of their page; nothing when none does.
 pub(super) fn number_waiting(waiting: u64) -> Markup {
-    html! { span #waiting { @if waiting > 0 { " (" (super::numbers::count(waiting)) span.visually-hidden { " waiting" } ")" } } }
+    html! { span #held { @if waiting > 0 { " (" (super::numbers::count(waiting)) span.visually-hidden { " to decide" } ")" } } }
 }
 
 fn scope(scope: Scope) -> &'static str {

@@ -29,7 +29,7 @@ async fn the_page_shows_the_call_its_context_the_rule_and_how_much_time_is_left(
         "<code>large_refund</code>",
         "name=\"args_hash\" value=\"sha256:a\"",
         "value=\"approve\">Approve</button>",
-        "Approvals<span id=\"waiting\"> (1<span class=\"visually-hidden\"> waiting</span>)</span>",
+        "Approvals<span id=\"held\"> (1<span class=\"visually-hidden\"> to decide</span>)</span>",
         "data-live=\"/approvals/live\"",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
@@ -51,7 +51,7 @@ async fn a_form_decides_and_the_call_is_listed_as_decided() {
     assert_eq!((decided.status, decided.decision.expect("a decision").by.as_str()), (ApprovalStatus::Denied, "ada"));
     let page = browser.get("/approvals").await.text();
     assert!(page.contains("No call waits for a person.") && page.contains("<td>denied</td>"), "{page}");
-    assert!(page.contains("ok &lt;b&gt;") && page.contains("<span id=\"waiting\"></span>"), "{page}");
+    assert!(page.contains("ok &lt;b&gt;") && page.contains("<span id=\"held\"></span>"), "{page}");
     let again = browser.post(&format!("/approvals/{id}/decision"), &fields, &[OWN]).await;
     assert_eq!(again.status, 409);
     assert!(again.text().contains("denied already, by ada"), "{}", again.text());
@@ -94,7 +94,7 @@ async fn the_page_is_told_of_news_and_asks_for_the_part_that_changes() {
     app.hold(&experiment, 0).await;
     assert_eq!(told(&mut stream).await, "event: changed\ndata: 1\n\n");
     let part = browser.get("/approvals/part").await.text();
-    assert!(part.starts_with("<span id=\"waiting\"> (1") && part.contains("<div id=\"live\">"), "{part}");
+    assert!(part.starts_with("<span id=\"held\"> (1") && part.contains("<div id=\"live\">"), "{part}");
     assert!(!part.contains("<html"), "{part}");
     app.clock.pass(300);
     assert_eq!(told(&mut stream).await, "event: changed\ndata: 0\n\n");
