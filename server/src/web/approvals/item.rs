@@ -21,8 +21,18 @@ const COLUMNS: [Head<'_>; 6] = [
     Head::Number("When"),
 ];
 
+/// Calls that wait.
+pub(super) fn all_pending(visitor: &Visitor, approvals: &[Approval], now: Timestamp) -> Markup {
+    html! {
+        section aria-labelledby="pending" {
+            h2 #pending { "Waiting for a decision" }
+            @for approval in approvals { (pending(visitor, approval, now)) }
+        }
+    }
+}
+
 /// A call that waits, with the form to decide.
-pub(super) fn pending(visitor: &Visitor, approval: &Approval, now: Timestamp) -> Markup {
+fn pending(visitor: &Visitor, approval: &Approval, now: Timestamp) -> Markup {
     let new = &approval.new;
     html! {
         article.invariant id=(new.id) aria-labelledby={ (new.id) "-call" } {

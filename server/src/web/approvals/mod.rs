@@ -111,8 +111,7 @@ impl Shown {
 
     fn content(&self, visitor: &Visitor, now: Timestamp) -> Markup {
         html! {
-            @if self.pending.is_empty() { div.empty { p { "No call waits for a person." } } }
-            @for approval in &self.pending { (item::pending(visitor, approval, now)) }
+            @if self.pending.is_empty() { div.empty { p { "No call waits for a person." } } } @else { (item::all_pending(visitor, &self.pending, now)) }
             @if !self.decided.is_empty() { (item::decided(&self.decided, now)) }
         }
     }
