@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::times::second;
 
-/// How much of a name is shown.
+/// The most characters of a name that are shown.
 const MOST: usize = 100;
 
 /// A line about a call that waits, with the commands to decide, or about the decision.

@@ -115,7 +115,7 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
 
-    /// What the caller looked at is not what is there.
+    /// The thing is not the one that the caller looked at.
     pub(crate) fn precondition_failed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
     }

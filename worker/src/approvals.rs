@@ -19,9 +19,9 @@ use crate::heartbeat::later;
 
 /// The longest time between two looks at a pending approval.
 const POLL: Duration = Duration::from_millis(250);
-/// How long a database may be unavailable until a held call is refused.
+/// The longest time that a database may be unavailable until a held call is refused.
 const OUTAGE: Duration = Duration::from_secs(60);
-/// How often withdrawing is tried: the deadline ends a request that cannot be withdrawn.
+/// The number of tries to withdraw: the deadline ends a request that cannot be withdrawn.
 const WITHDRAWALS: u32 = 3;
 /// Asking for approvals, as something that is tried again.
 const ASKING: &str = "asking for approvals";
@@ -33,7 +33,7 @@ pub(crate) struct StoredApprovals {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) retries: Retries,
-    /// Where held calls are told of.
+    /// The events that tell of held calls.
     pub(crate) events: Events,
     pub(crate) run: RunId,
     pub(crate) scenario: String,
@@ -43,7 +43,7 @@ pub(crate) struct StoredApprovals {
     pub(crate) seen: Mutex<Seen>,
 }
 
-/// What an attempt knows of its approvals.
+/// The memory of an attempt about its approvals.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Those that were asked for, by id.
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
     used: HashSet<String>,
 }
 
-/// What a look at an approval came to.
+/// The result of a look at an approval.
 enum Looked {
     /// Nobody has decided yet; how long it waits at most.
     Pending(Duration),
@@ -240,7 +240,7 @@ where
     }
 }
 
-/// Whether the store may answer in a moment.
+/// Says if the store may answer in a moment.
 fn may_pass(error: &StoreError) -> bool {
     matches!(error, StoreError::Database(_) | StoreError::Server { .. })
 }

@@ -104,7 +104,7 @@ pub enum Event {
         tool: String,
         /// One word: `approved`, `denied` or `expired`.
         answer: String,
-        /// Who decided; empty when nobody did.
+        /// The name of who decided; empty when nobody did.
         by: String,
     },
     /// Something that a reader should know.

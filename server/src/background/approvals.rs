@@ -12,7 +12,7 @@ use crate::api::alerts::{APPROVAL_DECIDED, APPROVAL_REQUESTED};
 use crate::api::approvals::ApprovalBody;
 use crate::app::App;
 
-/// How long news are held while they are told.
+/// The time for which news are held while they are told.
 const LEASE: Duration = Duration::from_secs(60);
 /// News that are older, because no server ran meanwhile, help nobody.
 const STALE: SignedDuration = SignedDuration::from_hours(1);

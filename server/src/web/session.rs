@@ -42,7 +42,7 @@ pub(crate) struct Visitor {
     pub(crate) token: String,
     /// Whether it signed in, so that it can sign out.
     pub(crate) signed_in: bool,
-    /// How many calls wait for a person.
+    /// The number of calls that wait for a person.
     pub(crate) waiting: u64,
 }
 
@@ -95,7 +95,7 @@ pub(crate) async fn look(State(app): State<App>, mut request: Request, next: Nex
     next.run(request).await
 }
 
-/// How many calls wait for a person. A page is made also when nobody can tell.
+/// Counts the calls that wait for a person. A page is made also when nobody can tell.
 async fn waiting(app: &App, caller: &Caller) -> u64 {
     let (owner, status) = (caller.sees(), Some(ApprovalStatus::Pending));
     let filter = ApprovalFilter { owner, status, now: app.clock.now(), ..ApprovalFilter::default() };

@@ -160,7 +160,7 @@ async fn a_list_goes_on_where_it_was() {
     assert_eq!((repetitions, &rest["next_cursor"]), (vec![2, 1, 0], &json!("")));
 }
 
-/// What a stream tells next: the event, and the approval's id and status.
+/// The next event of a stream: its name, and the approval's id and status.
 async fn told(stream: &mut Body) -> (String, String, String) {
     let piece = stream.frame().await.expect("an event").expect("a piece").into_data().expect("data");
     let text = String::from_utf8(piece.to_vec()).expect("text");

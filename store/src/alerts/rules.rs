@@ -23,7 +23,7 @@ pub struct NewAlert {
     pub name: String,
     /// The spec whose runs are looked at; `None` for all.
     pub eval_id: Option<String>,
-    /// When it fires; empty for one that tells of events.
+    /// The condition under which it fires; empty for one that tells of events.
     pub condition: String,
     /// The names of the events that it tells of.
     pub events: Vec<String>,

@@ -44,7 +44,7 @@ pub struct NewApproval {
     pub arguments_hash: String,
     /// The hash of the contracts.
     pub contract: String,
-    /// How many calls of the same tool with the same arguments were held before.
+    /// The number of calls of the same tool with the same arguments that were held before.
     pub repetition: u64,
     /// The call's id in the session.
     pub call: String,
@@ -65,36 +65,36 @@ pub struct NewApproval {
 /// A call that was to be decided on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// What was asked for first.
+    /// The request, as it was asked for first.
     pub new: NewApproval,
     /// The owner of its experiment.
     pub owner: String,
     /// The spec of its experiment.
     pub spec_id: String,
-    /// When it was asked for first.
+    /// The time when it was asked for first.
     pub requested_at: Timestamp,
-    /// Where it stands in the database. See [`Approval::status_at`].
+    /// The status in the database. See [`Approval::status_at`].
     pub status: ApprovalStatus,
-    /// Who decided, and what they wrote.
+    /// The decision that somebody made.
     pub decision: Option<MadeDecision>,
-    /// When it stopped to be pending.
+    /// The time when it stopped to be pending.
     pub decided_at: Option<Timestamp>,
     /// The attempt whose call used it.
     pub used_in: Option<u32>,
 }
 
-/// Who decided, and what they wrote.
+/// The decision that somebody made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeDecision {
-    /// Who, as they said.
+    /// The name of who decided, as they said.
     pub by: String,
     /// The key that they had; `local` on this machine without a server.
     pub key: String,
-    /// What they wrote.
+    /// The note of who decided.
     pub note: String,
 }
 
-/// Where an approval stands.
+/// The status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ApprovalStatus {
     /// It waits for a decision.
@@ -140,7 +140,7 @@ impl FromStr for ApprovalStatus {
 }
 
 impl Approval {
-    /// Where it stands at this time: one whose deadline has passed is not pending any more, also when nobody wrote it down.
+    /// The status at this time: one whose deadline has passed is not pending any more, also when nobody wrote it down.
     #[must_use]
     pub fn status_at(&self, now: Timestamp) -> ApprovalStatus {
         match self.status {
@@ -150,7 +150,7 @@ impl Approval {
     }
 }
 
-/// What somebody decides.
+/// The kind of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionKind {
     /// The call may go on.
@@ -160,7 +160,7 @@ pub enum DecisionKind {
 }
 
 impl DecisionKind {
-    /// Where an approval stands after it.
+    /// The status of an approval after it.
     #[must_use]
     pub const fn status(self) -> ApprovalStatus {
         match self {
@@ -173,15 +173,15 @@ impl DecisionKind {
 /// A decision to write down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What.
+    /// The kind.
     pub kind: DecisionKind,
     /// The hash of the arguments that were looked at.
     pub arguments_hash: String,
-    /// Who, with which key, and what they wrote.
+    /// The person, their key and their note.
     pub made: MadeDecision,
 }
 
-/// What came of a decision.
+/// The answer to a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
     /// It was written down.
@@ -196,12 +196,12 @@ pub enum Decided {
     OtherArguments(Box<Approval>),
 }
 
-/// Which approvals are wanted; `None` means any.
+/// A choice of approvals; `None` means any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ApprovalFilter<'a> {
     /// Of whose experiments.
     pub owner: Option<&'a str>,
-    /// Where they stand now.
+    /// The status that they have now.
     pub status: Option<ApprovalStatus>,
     /// Of which run.
     pub run: Option<RunId>,

@@ -15,13 +15,13 @@ use crate::time::millis;
 /// Something about an approval that the outside was not told yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalNews {
-    /// What happened.
+    /// The kind of news.
     pub kind: NewsKind,
     /// The approval.
     pub approval: Approval,
 }
 
-/// What happened to an approval.
+/// A kind of news of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewsKind {
     /// Somebody is to decide.
@@ -31,7 +31,7 @@ pub enum NewsKind {
 }
 
 impl NewsKind {
-    /// How many news of an approval come before it.
+    /// The number of news of an approval that come before it.
     const fn before(self) -> i64 {
         match self {
             Self::Requested => 0,

@@ -13,7 +13,7 @@ use crate::tables::{Approvals, Experiments};
 use crate::time::{millis, timestamp};
 use crate::{json, number};
 
-/// What is read of an approval, besides what its experiment says.
+/// The columns of an approval that are read, besides those of its experiment.
 const COLUMNS: [Approvals; 23] = [
     Approvals::Id,
     Approvals::Experiment,
@@ -72,7 +72,7 @@ row! {
 }
 
 row! {
-    /// How many approvals.
+    /// A number of approvals.
     CountRow { approvals: i64 }
 }
 

@@ -62,7 +62,7 @@ impl World {
         self.submit(1).await
     }
 
-    /// How often something of this kind happened in a run.
+    /// Counts the events of a kind in a run.
     async fn happened(&self, run: RunId, kind: &str) -> usize {
         self.events(run).await.iter().filter(|word| *word == kind).count()
     }

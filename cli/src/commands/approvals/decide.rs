@@ -18,13 +18,13 @@ use crate::output::{CommandError, Output};
 pub(super) struct Decide {
     /// The approval's id, as `touchstone approvals list` shows it.
     id: String,
-    /// Why, for the records.
+    /// The reason, for the records.
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// Who decides; the user of this machine without it.
+    /// The name of who decides; the user of this machine without it.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// How to show it.
+    /// The format.
     #[arg(long, value_enum, default_value_t = ApprovalFormat::Text)]
     format: ApprovalFormat,
     #[command(flatten)]

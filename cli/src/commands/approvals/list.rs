@@ -17,17 +17,17 @@ pub(super) struct List {
     /// Only those that stand so.
     #[arg(long, value_enum, default_value_t = StatusChoice::Pending)]
     status: StatusChoice,
-    /// How many to show.
+    /// The most to show.
     #[arg(long, default_value_t = 50, value_parser = whole_number::<u32>)]
     limit: u32,
-    /// How to show them.
+    /// The format.
     #[arg(long, value_enum, default_value_t = ApprovalFormat::Text)]
     format: ApprovalFormat,
     #[command(flatten)]
     place: PlaceOptions,
 }
 
-/// Which approvals.
+/// A choice of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StatusChoice {
     /// Those that wait for a decision.

@@ -36,7 +36,7 @@ enum Action {
     Deny(decide::Decide),
 }
 
-/// How approvals are shown.
+/// A format of approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ApprovalFormat {
     /// For people.

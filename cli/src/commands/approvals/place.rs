@@ -1,4 +1,4 @@
-//! Where approvals are: on a server, or in the history of this machine. Both give the same JSON.
+//! The place of approvals: a server, or the history of this machine. Both give the same JSON.
 
 use clap::Args;
 use serde_json::{Value as Json, json};
@@ -14,10 +14,10 @@ use crate::output::CommandError;
 
 /// The key that a decision on this machine is written down with.
 const LOCAL: &str = "local";
-/// Who decided, where nobody says.
+/// The name that is written down where nobody says who decided.
 const NOBODY: &str = "unknown";
 
-/// Which place is meant.
+/// The options that say which place is meant.
 #[derive(Debug, Args)]
 pub(super) struct PlaceOptions {
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub(super) struct PlaceOptions {
     store: StoreOption,
 }
 
-/// Where approvals are.
+/// A place of approvals.
 pub(super) enum Place {
     /// A server has them.
     Server(Server),
@@ -36,11 +36,11 @@ pub(super) enum Place {
 
 /// A decision on what was shown.
 pub(super) struct Wanted<'a> {
-    /// What.
+    /// The decision.
     pub(super) kind: DecisionKind,
-    /// Who; empty when nobody said, and a server knows by the key.
+    /// The name of who decides; empty when nobody said, and a server knows by the key.
     pub(super) by: &'a str,
-    /// Why.
+    /// The reason.
     pub(super) note: &'a str,
 }
 
@@ -109,7 +109,7 @@ fn unknown(id: &str) -> CommandError {
     CommandError::Usage(format!("there is no approval `{id}`; `touchstone approvals list` shows those that wait"))
 }
 
-/// What came of a decision on this machine.
+/// The answer to a decision on this machine.
 fn came(id: &str, decided: Decided) -> Result<Json, CommandError> {
     match decided {
         Decided::Decided(approval) => body(&approval),

@@ -14,7 +14,7 @@ use crate::output::{CommandError, Output};
 pub(super) struct Show {
     /// The approval's id, as `touchstone approvals list` shows it.
     id: String,
-    /// How to show it.
+    /// The format.
     #[arg(long, value_enum, default_value_t = ApprovalFormat::Text)]
     format: ApprovalFormat,
     #[command(flatten)]

@@ -10,9 +10,11 @@ use crate::clock::SystemClock;
 use crate::table::table;
 use crate::times::second;
 
-/// How much of a value is shown.
+/// The most characters of a value that are shown.
 const MOST: usize = 300;
-/// How much of a reason is shown in a table.
+/// The most characters of an argument: nobody is to approve what they did not see.
+const MOST_OF_CONTEXT: usize = 10_000;
+/// The most characters of a reason in a table.
 const SHORT: usize = 60;
 
 /// A table of approvals.
@@ -51,7 +53,7 @@ pub(super) fn lines(one: &Json) -> Vec<String> {
         format!("arguments   {}", text(one, "args_hash", MOST)),
     ];
     for field in one["context"].as_array().into_iter().flatten() {
-        lines.push(format!("  {}: {}", text(field, "label", MOST), shown(&field["value"], MOST)));
+        lines.push(format!("  {}: {}", text(field, "label", MOST), shown(&field["value"], MOST_OF_CONTEXT)));
     }
     if !text(one, "by", MOST).is_empty() {
         let at = text(one, "decided_at", MOST);

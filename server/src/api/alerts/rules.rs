@@ -39,7 +39,7 @@ pub(crate) struct AlertRequest {
     /// When it fires: comparisons of metrics with numbers, changes against an earlier run, `and`, `or`, `not`, parentheses.
     #[schema(example = "pass_rate < 90% or drop in pass_rate > 5%")]
     condition: String,
-    /// What it tells of instead of ends of runs: `approval.requested`, `approval.decided`. Such an alert has no condition.
+    /// The events that it tells of instead of ends of runs: `approval.requested`, `approval.decided`. Such an alert has no condition.
     #[schema(inline)]
     events: Vec<EventName>,
     /// How far back an earlier run may be that this one is compared with.
@@ -84,7 +84,7 @@ pub(crate) struct AlertBody {
     name: String,
     /// The spec whose runs are looked at; empty for all.
     eval_id: String,
-    /// When it fires; empty for one that tells of events.
+    /// The condition under which it fires; empty for one that tells of events.
     condition: String,
     /// The events that it tells of.
     events: Vec<String>,

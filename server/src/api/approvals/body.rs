@@ -14,7 +14,7 @@ pub struct ApprovalBody {
     id: String,
     /// The experiment.
     experiment_id: String,
-    /// Which run of it.
+    /// The number of its run.
     run: u32,
     /// The scenario.
     scenario_id: String,
@@ -32,7 +32,7 @@ pub struct ApprovalBody {
     contract_hash: String,
     /// The version of the session's state when the call was held.
     state_version: u64,
-    /// How many calls of the same tool with the same arguments were held before.
+    /// The number of calls of the same tool with the same arguments that were held before.
     repetition: u64,
     /// The arguments that a person is to see, without secrets.
     context: Vec<ContextField>,
@@ -40,23 +40,23 @@ pub struct ApprovalBody {
     checkpoints: Vec<String>,
     /// The reason as a sentence, with the rule.
     reason: String,
-    /// When it was asked for.
+    /// The time when it was asked for.
     #[schema(format = DateTime)]
     requested_at: String,
     /// Until when somebody may decide.
     #[schema(format = DateTime)]
     deadline: String,
-    /// What becomes of the call when nobody decides in time.
+    /// The fate of the call when nobody decides in time.
     on_timeout: OnTimeout,
-    /// Where it stands.
+    /// The status.
     status: StatusWord,
-    /// Who decided, as they said; empty when nobody did.
+    /// The name of who decided, as they said; empty when nobody did.
     by: String,
     /// The key that they had.
     by_key: String,
-    /// What they wrote.
+    /// The note of who decided.
     note: String,
-    /// When it was decided, expired or withdrawn.
+    /// The time when it was decided, expired or was withdrawn.
     #[schema(format = DateTime, required = true)]
     decided_at: Option<String>,
 }
@@ -64,14 +64,14 @@ pub struct ApprovalBody {
 /// An argument that a person is to see.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct ContextField {
-    /// What people call it.
+    /// The name for people.
     label: String,
     /// Its value.
     #[schema(value_type = Object)]
     value: Value,
 }
 
-/// What becomes of a call when nobody decides in time.
+/// The fate of a call when nobody decides in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OnTimeout {
@@ -81,7 +81,7 @@ pub(crate) enum OnTimeout {
     Allow,
 }
 
-/// Where an approval stands.
+/// The status of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StatusWord {

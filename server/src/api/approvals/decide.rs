@@ -15,28 +15,28 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody};
 use crate::fields;
 
-/// How many characters a note may have.
+/// The most characters of a note.
 const NOTE: usize = 2000;
-/// Who decided, where nobody says and no key has an owner.
+/// The name that is written down where nobody says who decided and no key has an owner.
 const NOBODY: &str = "unknown";
 
 /// A decision.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct DecisionRequest {
-    /// What: the call may go on, or is refused.
+    /// The decision: the call may go on, or is refused.
     #[schema(inline)]
     decision: DecisionWord,
     /// The hash of the arguments that were looked at: `args_hash` of the approval.
     args_hash: String,
-    /// Who decides; the key's owner without it.
+    /// The name of who decides; the key's owner without it.
     #[serde(default)]
     by: Option<String>,
-    /// Why, for the records.
+    /// The reason, for the records.
     #[serde(default)]
     note: Option<String>,
 }
 
-/// What is decided.
+/// A decision in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DecisionWord {
@@ -55,15 +55,15 @@ impl DecisionWord {
     }
 }
 
-/// What somebody decides, from wherever it comes.
+/// A decision that somebody wants to make, over the API or on the page.
 pub(crate) struct Wanted {
-    /// What.
+    /// The decision.
     pub(crate) decision: DecisionWord,
     /// The hash of the arguments that were looked at.
     pub(crate) args_hash: String,
-    /// Who, as they say; empty for the key's owner.
+    /// The name of who decides, as they say; empty for the key's owner.
     pub(crate) by: String,
-    /// What they wrote.
+    /// The note of who decided.
     pub(crate) note: String,
 }
 

@@ -14,7 +14,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
 
-/// Which approvals.
+/// A choice of approvals.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
 #[into_params(parameter_in = Query)]

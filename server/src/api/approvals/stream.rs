@@ -18,9 +18,9 @@ use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
 use crate::stream::news;
 
-/// How many pending approvals are followed: the newest ones.
+/// The most pending approvals that are followed: the newest ones.
 const MOST: u64 = 1000;
-/// When a client that lost the stream should come back.
+/// The time after which a client that lost the stream should come back.
 const COME_BACK: Duration = Duration::from_secs(1);
 
 /// One event of the stream, as the format has it.
@@ -56,7 +56,7 @@ struct Following {
     caller: Caller,
     /// Those that were pending at the last look.
     pending: BTreeMap<String, Approval>,
-    /// What is to be sent.
+    /// The events that are to be sent.
     ready: VecDeque<Event>,
     _place: Share,
 }

@@ -11,6 +11,9 @@ use crate::web::session::Visitor;
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html::{self, Marks};
 
+/// The most bytes of a text that stands without a frame of its own.
+const SHORT: usize = 500;
+
 /// The columns of decided calls.
 const COLUMNS: [Head<'_>; 6] = [
     Head::Text("Call"),
@@ -49,7 +52,7 @@ fn pending(visitor: &Visitor, approval: &Approval, now: Timestamp) -> Markup {
     }
 }
 
-/// How much time is left. A script counts it down.
+/// The time that is left. A script counts it down.
 fn countdown(approval: &Approval, now: Timestamp) -> Markup {
     let deadline = approval.new.deadline;
     let left = u64::try_from(deadline.duration_since(now).as_secs()).unwrap_or(0);
@@ -97,7 +100,9 @@ fn context(approval: &Approval) -> Markup {
 
 fn shown(value: &Value) -> Markup {
     match value {
-        Value::String(text) => untrusted_html::text(untrusted_html::beginning(text, 2000).0),
+        Value::String(text) if text.len() <= SHORT => untrusted_html::text(text),
+        // It says how much of it is left out: nobody is to approve what they did not see.
+        Value::String(text) => json::block(text, Marks::default()),
         Value::Array(_) | Value::Object(_) => json::value(value, Marks::default()),
         plain => html! { code { (plain) } },
     }

@@ -25,7 +25,7 @@ pub(super) fn follow(app: App, caller: Caller) -> Result<Response, ApiError> {
 struct Following {
     app: App,
     caller: Caller,
-    /// What it was told last. What a page has when it opens the stream may be older, so at first that is nothing.
+    /// The state that it was told last. A page may be older than the stream that it opens, so at first there is none.
     seen: Option<Shown>,
     _place: Share,
 }

@@ -22,14 +22,14 @@ use crate::extract::At;
 
 pub(super) use item::waiting_hint;
 
-/// How many that wait a page has: the newest ones.
+/// The most that wait on the page: the newest ones.
 const WAITING: u64 = 200;
-/// How many that were decided it has.
+/// The most that were decided on the page.
 const DECIDED: u64 = 20;
 /// Of how many of the newest those that were decided are taken.
 const LOOKED_AT: u64 = 200;
 
-/// What the form brings.
+/// The fields of the form.
 #[derive(Debug, Deserialize)]
 struct DecisionForm {
     token: String,
@@ -39,7 +39,7 @@ struct DecisionForm {
     note: String,
 }
 
-/// What the page shows.
+/// The content of the page.
 #[derive(Debug, PartialEq)]
 struct Shown {
     pending: Vec<Approval>,
@@ -66,7 +66,7 @@ async fn page(State(app): State<App>, visitor: Visitor) -> Result<Markup, ApiErr
     Ok(Frame { title: "Approvals", tab: Tab::Approvals, visitor: Some(&visitor) }.around(&body))
 }
 
-/// What changes on the page, and the number in the navigation.
+/// Makes the part of the page that changes, and the number in the navigation.
 async fn part(State(app): State<App>, visitor: Visitor) -> Result<Markup, ApiError> {
     let now = app.clock.now();
     let shown = Shown::read(&app, &visitor.caller, now).await?;

@@ -72,7 +72,7 @@ struct Shown {
     from: u64,
     /// The ids of those that are being run.
     running: BTreeSet<String>,
-    /// How many of its calls wait for a person.
+    /// The number of its calls that wait for a person.
     waiting: u64,
 }
 
@@ -211,7 +211,7 @@ impl Shown {
     }
 }
 
-/// How many calls of a run wait for a person.
+/// Counts the calls of a run that wait for a person.
 async fn waiting(app: &App, run: RunId) -> Result<u64, ApiError> {
     let (run, status) = (Some(run), Some(ApprovalStatus::Pending));
     let filter = ApprovalFilter { run, status, now: app.clock.now(), ..ApprovalFilter::default() };

@@ -96,7 +96,7 @@ struct Shown {
     numbers: Option<Arc<Made<Standing>>>,
     /// How its spec can be taken along, when it is nobody's file.
     taken: Option<Taken>,
-    /// How many of its calls wait for a person.
+    /// The number of its calls that wait for a person.
     waiting: u64,
     /// Where this server is for whoever asks.
     origin: Option<String>,
@@ -315,7 +315,7 @@ impl Shown {
     }
 }
 
-/// How many calls of a scenario wait for a person.
+/// Counts the calls of a scenario that wait for a person.
 async fn waiting(app: &App, found: &FoundScenario) -> Result<u64, ApiError> {
     let FoundScenario { run, stored, .. } = found;
     if stored.result.is_some() {
