@@ -1,5 +1,5 @@
-//! The place where people see held calls: rows of the store. Servers, pages and commands decide there, so that a hold outlives the
-//! worker that asked.
+//! The place where people see held calls: rows of the store. Servers, pages and commands decide there, so that a hold outlives
+//! the worker that asked.
 //!
 //! A worker asks for the rows that it waits for every now and then, because the decision comes from another process. A database
 //! that does not answer for a moment is asked again.

@@ -1,5 +1,5 @@
-//! The end of approvals: decided on, expired, withdrawn, used. Each is one statement with its conditions, so that of two who decide
-//! at once one does.
+//! The end of approvals: decided on, expired, withdrawn, used. Each is one statement with its conditions, so that of two who
+//! decide at once one does.
 
 use jiff::Timestamp;
 use sea_query::{Expr, ExprTrait as _, Query, UpdateStatement};

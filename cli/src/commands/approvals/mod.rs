@@ -14,8 +14,8 @@ use crate::output::{CommandError, Output};
 
 /// See the calls that wait for a person, and decide on them.
 ///
-/// Tool contracts can hold a call until somebody approves it. A decision is for one call with exactly the arguments that are shown.
-/// With a URL, the calls of that server are meant.
+/// Tool contracts can hold a call until somebody approves it. A decision is for one call with exactly the arguments that are
+/// shown. With a URL, the calls of that server are meant.
 #[derive(Debug, Args)]
 pub(crate) struct Approvals {
     #[command(subcommand)]

@@ -40,7 +40,6 @@ pub(crate) struct AlertRequest {
     #[schema(example = "pass_rate < 90% or drop in pass_rate > 5%")]
     condition: String,
     /// The events that it tells of instead of ends of runs: `approval.requested`, `approval.decided`. Such an alert has no condition.
-    #[schema(inline)]
     events: Vec<EventName>,
     /// How far back an earlier run may be that this one is compared with.
     #[schema(example = "24h")]

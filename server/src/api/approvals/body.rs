@@ -67,7 +67,6 @@ pub(crate) struct ContextField {
     /// The name for people.
     label: String,
     /// Its value.
-    #[schema(value_type = Object)]
     value: Value,
 }
 

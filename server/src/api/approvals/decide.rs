@@ -24,7 +24,6 @@ const NOBODY: &str = "unknown";
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct DecisionRequest {
     /// The decision: the call may go on, or is refused.
-    #[schema(inline)]
     decision: DecisionWord,
     /// The hash of the arguments that were looked at: `args_hash` of the approval.
     args_hash: String,
@@ -69,8 +68,8 @@ pub(crate) struct Wanted {
 
 /// Decide on a call that waits
 ///
-/// A decision is for one call with exactly the arguments whose hash is named, and the first one counts. 409 when it was decided or
-/// withdrawn before, 410 when the deadline has passed, 412 when the hash is another one.
+/// A decision is for one call with exactly the arguments whose hash is named, and the first one counts. 409 when it was
+/// decided or withdrawn before, 410 when the deadline has passed, 412 when the hash is another one.
 #[utoipa::path(post, path = "/v1/approvals/{id}/decision", tag = "approvals", request_body = DecisionRequest,
     params(("id" = String, Path, description = "The approval's id")),
     responses((status = 200, body = ApprovalBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),

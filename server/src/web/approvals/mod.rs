@@ -60,7 +60,9 @@ async fn page(State(app): State<App>, visitor: Visitor) -> Result<Markup, ApiErr
     let shown = Shown::read(&app, &visitor.caller, now).await?;
     let body = html! {
         h1 { "Approvals" }
-        p.lead { "Calls that a tool contract holds until a person decides. A decision is for one call with exactly these arguments." }
+        p.lead {
+            "Calls that a tool contract holds until a person decides. A decision is for one call with exactly these arguments."
+        }
         div #live data-live="/approvals/live" data-part="/approvals/part" { (shown.content(&visitor, now)) }
     };
     Ok(Frame { title: "Approvals", tab: Tab::Approvals, visitor: Some(&visitor) }.around(&body))
@@ -111,7 +113,11 @@ impl Shown {
 
     fn content(&self, visitor: &Visitor, now: Timestamp) -> Markup {
         html! {
-            @if self.pending.is_empty() { div.empty { p { "No call waits for a person." } } } @else { (item::all_pending(visitor, &self.pending, now)) }
+            @if self.pending.is_empty() {
+                div.empty { p { "No call waits for a person." } }
+            } @else {
+                (item::all_pending(visitor, &self.pending, now))
+            }
             @if !self.decided.is_empty() { (item::decided(&self.decided, now)) }
         }
     }
