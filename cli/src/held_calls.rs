@@ -20,8 +20,11 @@ pub(crate) fn words(event: &Event) -> Option<String> {
             ))
         }
         Event::CallDecided { tool, answer, by, .. } => {
-            let by = if by.is_empty() { String::new() } else { format!(" by {}", shown(by)) };
-            Some(format!("`{}` was {}{by}", shown(tool), shown(answer)))
+            let tool = shown(tool);
+            Some(match by.as_str() {
+                "" => format!("nobody decided on `{tool}` in time"),
+                by => format!("`{tool}` was {} by {}", shown(answer), shown(by)),
+            })
         }
         _ => None,
     }
@@ -68,7 +71,7 @@ mod tests {
             by: by.to_owned(),
         };
         assert_eq!(words(&decided("ada")).as_deref(), Some("`refund` was denied by ada"));
-        assert_eq!(words(&decided("")).as_deref(), Some("`refund` was denied"));
+        assert_eq!(words(&decided("")).as_deref(), Some("nobody decided on `refund` in time"));
         assert_eq!(words(&Event::AgentStarted), None);
     }
 
