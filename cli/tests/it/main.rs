@@ -1,5 +1,6 @@
 //! The real binary, used as a person would.
 
+mod approvals;
 mod attacks;
 mod backend_choice;
 mod boundaries;
