@@ -38,6 +38,7 @@ mod rescore_command;
 mod run_command;
 mod run_crash;
 mod run_examples;
+mod run_held;
 mod run_honest;
 mod run_judges;
 mod run_many;
