@@ -68,8 +68,8 @@ fn a_call_that_somebody_denies_is_not_carried_out() {
     assert_eq!(place.run(&["approvals", "deny", &id]).0, 0);
     assert!(run.wait_for("FAIL held/default-r0"), "{}", run.told);
     run.end();
-    let (_, shown, _) = place.run(&["show", "latest/default-r0"]);
-    assert!(shown.contains("checkpoint_denied"), "the agent is told why: {shown}");
+    let (_, shown, _) = place.run(&["trace", "latest/default-r0", "--format", "contract"]);
+    assert!(shown.contains("checkpoint_denied"), "{shown}");
 }
 
 #[test]
