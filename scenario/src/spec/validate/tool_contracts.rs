@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tool_contracts::AskedService;
 use tool_contracts::options::Principal;
 
 use super::rules::Rules;
@@ -11,6 +12,7 @@ use crate::spec::sections::{
     ApprovalSettings, Approver, CallWay, ContractsMode, GovernedTool, NarrowingFeedback, ToolContracts,
 };
 use crate::spec::template::Bindings;
+use crate::spec::types::ServiceName;
 
 /// Nothing is replaced before a scenario is run.
 struct Unfilled;
@@ -60,8 +62,23 @@ fn check_files(rules: &mut Rules<'_>, contracts: &ToolContracts) {
     }
     let principal = contracts.principal.as_ref().map_or(Principal::Missing, |given| Principal::Given(given.to_json()));
     let options = rules.spec.contract_options(contracts, principal, &Unfilled);
-    if let Err(error) = contracts.compile(&options) {
-        report_contract_problems(&error, folder, &mut rules.at("dir"));
+    match contracts.compile(&options) {
+        Ok((compiled, _)) => compiled.asked_services().into_iter().for_each(|asked| check_asked(rules, asked)),
+        Err(error) => report_contract_problems(&error, folder, &mut rules.at("dir")),
+    }
+}
+
+/// A service that a rule asks before a call is there, and can be asked.
+fn check_asked(rules: &mut Rules<'_>, asked: AskedService<'_>) {
+    let (AskedService::Sql(text) | AskedService::Mock(text)) = asked;
+    let mut rules = rules.at("dir");
+    let Some(name) = ServiceName::new(text) else {
+        let message = format!("a rule with `when_state` asks `{text}`, which is no name of a service");
+        return rules.report(Code::UnknownService, message, None);
+    };
+    match asked {
+        AskedService::Sql(_) => rules.database(&name),
+        AskedService::Mock(_) => rules.recording_mock(&name),
     }
 }
 
