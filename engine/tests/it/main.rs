@@ -15,3 +15,4 @@ mod session;
 mod sql;
 mod unprivileged;
 mod uploaded;
+mod world_state;
