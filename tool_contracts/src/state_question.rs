@@ -63,15 +63,26 @@ pub enum StateAnswer {
 
 /// A service that a rule asks about the state of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AskedService<'a> {
+pub struct AskedService<'a> {
+    /// The id of the rule.
+    pub rule: &'a str,
+    /// The name of the service.
+    pub service: &'a str,
+    /// The kind of service that can answer.
+    pub kind: AskedKind,
+}
+
+/// The kind of service that a question is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AskedKind {
     /// A database.
-    Sql(&'a str),
+    Database,
     /// A mock whose requests are counted.
-    Mock(&'a str),
+    Mock,
 }
 
 impl Compiled {
-    /// The services that rules ask, each once.
+    /// The services that rules ask, each once for a rule.
     #[must_use]
     pub fn asked_services(&self) -> BTreeSet<AskedService<'_>> {
         self.session.rules.iter().filter_map(SessionRule::asked_service).collect()
@@ -81,11 +92,12 @@ impl Compiled {
 impl SessionRule {
     fn asked_service(&self) -> Option<AskedService<'_>> {
         let RuleKind::WorldState(state) = &self.kind else { return None };
-        match &state.question {
-            QuestionTemplate::Sql { service, .. } => Some(AskedService::Sql(service)),
-            QuestionTemplate::Mock { service, .. } => Some(AskedService::Mock(service)),
-            QuestionTemplate::File { .. } => None,
-        }
+        let (service, kind) = match &state.question {
+            QuestionTemplate::Sql { service, .. } => (service, AskedKind::Database),
+            QuestionTemplate::Mock { service, .. } => (service, AskedKind::Mock),
+            QuestionTemplate::File { .. } => return None,
+        };
+        Some(AskedService { rule: &self.id.name, service, kind })
     }
 }
 

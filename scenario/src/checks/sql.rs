@@ -4,6 +4,7 @@ use super::compare::{Comparison, Mismatch};
 use super::{Case, unanswered};
 use crate::evidence::{Answer, Probe, SqlAnswer};
 use crate::plan::Values;
+use crate::spec::code::Code;
 use crate::spec::section::{Joined, section};
 use crate::spec::types::{Filled, ServiceName};
 use crate::spec::validate::Rules;
@@ -33,7 +34,12 @@ section! {
 pub type Sql = Joined<SqlQuery, Comparison>;
 
 pub(super) fn validate(check: &Sql, rules: &mut Rules<'_>) {
-    rules.at("service").database(&check.own.service);
+    let name = &check.own.service;
+    if rules.at("service").service(name).is_some_and(|service| !service.may_be_database()) {
+        let message = format!("the service `{name}` is not a database that can be asked with SQL");
+        let help = "use an image of Postgres, MySQL or MariaDB; when its name does not tell, add `database: postgres` or `database: mysql`";
+        rules.at("service").report(Code::WrongServiceKind, message, Some(help));
+    }
     check.shared.validate(rules, "a `sql` check");
 }
 

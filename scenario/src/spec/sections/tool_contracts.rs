@@ -282,7 +282,7 @@ pub enum CompiledContracts {
 }
 
 impl CompiledContracts {
-    /// The services that rules ask about the state of the world, each once.
+    /// The services that rules ask about the state of the world.
     #[must_use]
     pub fn asked_services(&self) -> BTreeSet<AskedService<'_>> {
         match self {

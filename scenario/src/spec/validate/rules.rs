@@ -112,15 +112,6 @@ impl<'a> Rules<'a> {
         found
     }
 
-    /// Reports unless `name` is a database.
-    pub(crate) fn database(&mut self, name: &ServiceName) {
-        if self.service(name).is_some_and(|service| !service.may_be_database()) {
-            let message = format!("the service `{name}` is not a database that can be asked with SQL");
-            let help = "use an image of Postgres, MySQL or MariaDB; when its name does not tell, add `database: postgres` or `database: mysql`";
-            self.report(Code::WrongServiceKind, message, Some(help));
-        }
-    }
-
     /// Reports unless `name` is an `http_mock` that keeps its requests.
     pub(crate) fn recording_mock(&mut self, name: &ServiceName) {
         let Some(service) = self.service(name) else { return };
