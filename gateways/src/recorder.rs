@@ -83,6 +83,12 @@ impl Recorder {
         Journal { exchanges: self.exchanges.clone(), overflow: self.overflow.overflow() }
     }
 
+    /// The exchanges that are kept, the first ones without a gap.
+    #[must_use]
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
     /// How many exchanges are kept.
     #[must_use]
     pub fn kept(&self) -> usize {

@@ -67,7 +67,7 @@ pub use precheck::{Precheck, precheck};
 pub use retries::{TimedCall, retry_findings};
 pub use script::{Condition, NoCondition, Script, ScriptedDecision, ScriptedRule};
 pub use state::{SessionState, Status};
-pub use state_question::{Question, StateAnswer, StateQuestion, state_questions};
+pub use state_question::{AskedKind, AskedService, Question, StateAnswer, StateQuestion, state_questions};
 pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};
 pub use workflow::{

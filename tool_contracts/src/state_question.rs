@@ -3,12 +3,14 @@
 //! This crate asks nobody. Whoever governs a session puts the questions to the database, the files or the mock, and
 //! gives each answer back as an event before the call is decided.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::call::Call;
 use crate::compile::Compiled;
-use crate::read::rule::{QuestionTemplate, RuleKind};
+use crate::read::rule::{QuestionTemplate, RuleKind, SessionRule};
 use crate::template::Unfillable;
 
 /// A question that a rule asks before a call.
@@ -59,11 +61,51 @@ pub enum StateAnswer {
     Unavailable(String),
 }
 
+/// A service that a rule asks about the state of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AskedService<'a> {
+    /// The id of the rule.
+    pub rule: &'a str,
+    /// The name of the service.
+    pub service: &'a str,
+    /// The kind of service that can answer.
+    pub kind: AskedKind,
+}
+
+/// The kind of service that a question is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AskedKind {
+    /// A database.
+    Database,
+    /// A mock whose requests are counted.
+    Mock,
+}
+
+impl Compiled {
+    /// The services that rules ask, each once for a rule.
+    #[must_use]
+    pub fn asked_services(&self) -> BTreeSet<AskedService<'_>> {
+        self.session.rules.iter().filter_map(SessionRule::asked_service).collect()
+    }
+}
+
+impl SessionRule {
+    fn asked_service(&self) -> Option<AskedService<'_>> {
+        let RuleKind::WorldState(state) = &self.kind else { return None };
+        let (service, kind) = match &state.question {
+            QuestionTemplate::Sql { service, .. } => (service, AskedKind::Database),
+            QuestionTemplate::Mock { service, .. } => (service, AskedKind::Mock),
+            QuestionTemplate::File { .. } => return None,
+        };
+        Some(AskedService { rule: &self.id.name, service, kind })
+    }
+}
+
 /// The questions that rules ask before a call. A question into which a value of the call cannot be filled safely is left
 /// out: then its rule cannot be looked at, which blocks the call in govern mode.
 #[must_use]
 pub fn state_questions(set: &Compiled, call: &Call) -> Vec<StateQuestion> {
-    let question = |rule: &crate::read::rule::SessionRule| {
+    let question = |rule: &SessionRule| {
         let RuleKind::WorldState(state) = &rule.kind else { return None };
         let is_about = state.tool.name == call.tool;
         let question = is_about.then(|| filled(&state.question, &call.arguments))?.ok()?;

@@ -1,10 +1,12 @@
 //! How the engine talks to Postgres, MySQL and MariaDB inside a sandbox, and sees that a service is up.
 //!
 //! Everything goes through [`Dial`], because a sandbox has no network that could be reached from outside. A [`Client`]
-//! asks one database: [`Client::query_first`] for `sql` checks, [`Client::execute_script`] for fixtures.
+//! asks one database: [`Client::query_first`] for `sql` checks, `Client::first_column` for rules of tool contracts,
+//! [`Client::execute_script`] for fixtures.
 
 pub(crate) mod activity;
 mod cell;
+mod column;
 mod connection;
 mod credentials;
 mod dial;
@@ -25,6 +27,7 @@ use scenario::evidence::SqlAnswer;
 pub use scenario::spec::sections::Database;
 
 pub(crate) use cell::{Cell, Kind, hexadecimal};
+pub(crate) use column::ColumnError;
 pub(crate) use connection::Connection;
 pub use credentials::{Credentials, CredentialsError, Environment};
 pub(crate) use dial::{ThroughDoor, ToAddress};

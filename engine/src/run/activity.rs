@@ -32,7 +32,7 @@ pub(crate) enum ActivityError {
 pub(super) async fn look(world: &World) -> Result<KnownOfServices, EngineError> {
     let mut all = KnownOfServices::new();
     for (name, live) in &world.services {
-        let Some(target) = target(live) else { continue };
+        let Some(target) = live.target() else { continue };
         let known = target.known().await.map_err(|error| unready(name, error))?;
         all.insert(name.clone(), known);
     }
@@ -85,12 +85,7 @@ pub(crate) async fn disturbed(world: &World, all: &EndedOfServices) -> Result<Ve
 
 fn known<'a>(world: &'a World, name: &str) -> Option<(&'a LiveService, Target, &'a Known)> {
     let live = world.services.get(name)?;
-    Some((live, target(live)?, world.before.activity.get(name)?))
-}
-
-fn target(live: &LiveService) -> Option<Target> {
-    let (database, credentials) = live.database.as_ref()?;
-    Some(Target { database: *database, credentials: credentials.clone(), dial: live.dial() })
+    Some((live, live.target()?, world.before.activity.get(name)?))
 }
 
 /// Says that a database cannot be used before the agent starts: a matter of the spec.

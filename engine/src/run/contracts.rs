@@ -16,6 +16,7 @@ use scenario::spec::sections::{
 };
 use tool_contracts::{Compiled, Condition, Script, ScriptedRule};
 
+use super::world_state::SandboxReader;
 use crate::attempt::Attempt;
 use crate::entropy;
 use crate::error::EngineError;
@@ -27,6 +28,8 @@ pub(crate) struct Contracts {
     pub(crate) session: Arc<ContractSession>,
     /// The governors, by service.
     pub(crate) governors: BTreeMap<String, Arc<ServiceGovernor>>,
+    /// Answers what rules ask about the world, once it is opened.
+    pub(crate) reader: Arc<SandboxReader>,
     /// The mark of requests whose calls were decided on.
     pub(crate) mark: String,
 }
@@ -41,6 +44,7 @@ impl Contracts {
     ) -> Result<Option<Self>, EngineError> {
         let Some(contracts) = &attempt.spec.tool_contracts else { return Ok(None) };
         let values = attempt.values();
+        let reader = Arc::new(SandboxReader::default());
         let settings = ContractSettings {
             session: attempt.scenario.id.to_string(),
             role: None,
@@ -59,7 +63,7 @@ impl Contracts {
             max_retries: contracts.max_retries.count() as u64,
             approver: approver(attempt, &contracts.approvals),
             hold_wait: contracts.approvals.hold_wait.get(),
-            world: None,
+            world: Some(Arc::<SandboxReader>::clone(&reader)),
             clock: Arc::clone(clock),
             started_at: now,
             redactor: redactor.at("tool contracts"),
@@ -67,7 +71,7 @@ impl Contracts {
         let session = Arc::new(ContractSession::open(settings));
         let mark = entropy::hex(16);
         let governors = governors(attempt.spec, contracts, &session, &mark);
-        Ok(Some(Self { session, governors, mark }))
+        Ok(Some(Self { session, governors, reader, mark }))
     }
 }
 

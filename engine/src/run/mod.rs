@@ -24,6 +24,7 @@ mod task;
 mod teardown;
 pub(crate) mod tools;
 pub(crate) mod world_faults;
+mod world_state;
 
 pub use supported::{Uploads, unsupported};
 

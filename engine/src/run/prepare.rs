@@ -154,7 +154,7 @@ async fn build(
     let shared = Shared { clock: &clock, redactor: &redactor, faults: faults.as_ref(), contracts: contracts.as_ref() };
     let network = Network::open(attempt, sandbox.door(), &addresses, &shared).await?;
     let secure = network.terminator(Inside::AnyHttp)?;
-    let mocks = mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?;
+    let mocks = Arc::new(mocks::serve(attempt, sandbox.door(), &addresses, &shared, secure.as_ref()).await?);
     let mut forwards = Forwards::default();
     let secure = network.terminator(Inside::Service)?;
     let start = StartAll {
@@ -173,7 +173,7 @@ async fn build(
     let recorder = Arc::new(std::mem::take(&mut forwards.recorder));
     let changer = (!chaos.file_faults.is_empty()).then_some(changer);
     variables.extend(tools::variables(attempt.spec));
-    let gateways = gateway_list(mocks, &network, (&recorder, contracts.as_ref()), faults, (api, model));
+    let gateways = gateway_list(&mocks, &network, (&recorder, contracts.as_ref()), faults, (api, model));
     variables.extend(clock_variables(fake_clock.as_ref(), &*sandbox).await?);
     let environment = environment::of_commands(attempt, &images.base, &user, variables);
     let world = World {
@@ -197,7 +197,15 @@ async fn build(
     step.is("the workspace");
     claim_workspace(&world).await?;
     network.trust(world.sandbox.door()).await?;
-    furnish(world, attempt, times, (step, events)).await
+    Ok(readable(furnish(world, attempt, times, (step, events)).await?, &mocks))
+}
+
+/// Lets rules of tool contracts look at the world, which is complete.
+fn readable(world: World, mocks: &Arc<HttpMocks>) -> World {
+    if let Some(contracts) = &world.contracts {
+        contracts.reader.open(&world, mocks);
+    }
+    world
 }
 
 /// The variables by which programs see another time than the real one.
@@ -237,13 +245,13 @@ async fn furnish(
 
 /// All gateways of the attempt, in the order of their evidence.
 fn gateway_list(
-    mocks: HttpMocks,
+    mocks: &Arc<HttpMocks>,
     network: &Network,
     (recorder, contracts): (&Arc<Recorder>, Option<&Contracts>),
     faults: Option<Arc<FaultEngine>>,
     (api, model): (Arc<ApiGateway>, Option<Arc<ModelGateway>>),
 ) -> GatewayList {
-    let mocks: Arc<dyn Gateway> = Arc::new(mocks);
+    let mocks: Arc<dyn Gateway> = Arc::<HttpMocks>::clone(mocks);
     let recorder: Arc<dyn Gateway> = Arc::<Recorder>::clone(recorder);
     let session = contracts.map(|contracts| Arc::<ContractSession>::clone(&contracts.session) as Arc<dyn Gateway>);
     let first = [mocks].into_iter().chain(network.gateways()).chain([recorder]).chain(session);

@@ -18,6 +18,7 @@ use super::readiness::{Ready, wait};
 use super::{Addresses, Forwards};
 use crate::attempt::Attempt;
 use crate::backend::{Backend, Image, RunningService, Sandbox, ServiceRequest};
+use crate::database::activity::Target;
 use crate::database::wire::Recorded;
 use crate::database::{Credentials, Database, Dial, ThroughDoor};
 use crate::error::EngineError;
@@ -50,6 +51,12 @@ impl LiveService {
     /// Connects to its ports.
     pub(crate) fn dial(&self) -> Arc<dyn Dial> {
         Arc::new(ThroughDoor(self.running.door().clone()))
+    }
+
+    /// The database that it is, where it can be asked with SQL.
+    pub(crate) fn target(&self) -> Option<Target> {
+        let (database, credentials) = self.database.as_ref()?;
+        Some(Target { database: *database, credentials: credentials.clone(), dial: self.dial() })
     }
 }
 

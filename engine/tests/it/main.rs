@@ -16,3 +16,4 @@ mod sql;
 mod tool_contracts;
 mod unprivileged;
 mod uploaded;
+mod world_state;

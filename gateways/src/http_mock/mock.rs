@@ -29,11 +29,11 @@ use crate::redact::Redactor;
 
 /// One mock of a sandbox.
 pub(super) struct Mock {
-    name: String,
+    pub(super) name: String,
     settings: HttpMock,
     /// The answers of each route, in their order.
     answers: Vec<Vec<Prepared>>,
-    context: Arc<MockContext>,
+    pub(super) context: Arc<MockContext>,
     constants: Constants,
     limits: MockLimits,
     state: Mutex<State>,
@@ -52,12 +52,12 @@ enum Prepared {
 
 /// What changes with every request. One lock covers choosing an answer and writing it down, so the journal has the
 /// requests in the order in which sequences answered them.
-struct State {
+pub(super) struct State {
     /// How many requests each route took.
     taken: Vec<usize>,
     /// Answers for faults that give them again.
     memory: AnswerMemory,
-    recorder: Option<Recorder>,
+    pub(super) recorder: Option<Recorder>,
     /// The recorded answers that it gives in place of its own.
     playback: Option<Playback>,
 }
@@ -260,7 +260,7 @@ impl Mock {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

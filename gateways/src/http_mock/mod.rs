@@ -31,6 +31,7 @@ mod mock;
 #[cfg(test)]
 mod replay_tests;
 mod request;
+mod request_count;
 mod server;
 mod template;
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub use limits::MockLimits;
 pub(crate) use memory::{AnswerMemory, RequestKey};
 pub(crate) use mock::no_room;
 pub use request::LONGEST_METHOD;
+pub use request_count::CountError;
 
 use super::calls::CallLog;
 use super::clock::Clock;

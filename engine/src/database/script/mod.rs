@@ -7,7 +7,8 @@ use std::time::Duration;
 pub use split::ClientInstruction;
 use split::{Statement, line_at, split};
 
-use super::{Client, DatabaseError, Refusal, within};
+use super::column::ColumnError;
+use super::{Client, Database, DatabaseError, Refusal, within};
 
 /// How much of a failed statement is shown.
 const SHOWN_CHARACTERS: usize = 80;
@@ -67,6 +68,14 @@ pub(super) async fn execute(client: &mut Client, script: &str, limit: Duration) 
     });
     let result = run.await;
     result.map_err(|error| explain(script, current, error))
+}
+
+/// The statement of a script that has exactly one.
+pub(super) fn only_statement(database: Database, script: &str) -> Result<&str, ColumnError> {
+    match split(database, script).map_err(|error| error.instruction)?.as_slice() {
+        [statement] => Ok(statement.text),
+        statements => Err(ColumnError::NotOneStatement(statements.len())),
+    }
 }
 
 fn explain(script: &str, statement: Option<&Statement<'_>>, error: DatabaseError) -> ScriptError {

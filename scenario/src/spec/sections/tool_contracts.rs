@@ -1,8 +1,12 @@
 //! `tool_contracts`: rules over the agent's tool calls, applied while it acts.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 use tool_contracts::options::{Fallback, Mode, Principal, ResponseGate, RunOptions};
-use tool_contracts::{CompileError, CompileOptions, Compiled, CompiledWorkflow, Diagnostic, compile, compile_workflow};
+use tool_contracts::{
+    AskedService, CompileError, CompileOptions, Compiled, CompiledWorkflow, Diagnostic, compile, compile_workflow,
+};
 
 use super::ToolPath;
 use crate::checks::{ContractFolder, Unmatched};
@@ -275,6 +279,17 @@ pub enum CompiledContracts {
     Session(Box<Compiled>),
     /// For the roles of a workflow.
     Workflow(Box<CompiledWorkflow>),
+}
+
+impl CompiledContracts {
+    /// The services that rules ask about the state of the world.
+    #[must_use]
+    pub fn asked_services(&self) -> BTreeSet<AskedService<'_>> {
+        match self {
+            Self::Session(set) => set.asked_services(),
+            Self::Workflow(workflow) => workflow.roles.values().flat_map(Compiled::asked_services).collect(),
+        }
+    }
 }
 
 impl ToolContracts {

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use tool_contracts::options::Principal;
+use tool_contracts::{AskedKind, AskedService};
 
 use super::rules::Rules;
 use crate::checks::report_contract_problems;
 use crate::spec::code::Code;
 use crate::spec::sections::{
-    ApprovalSettings, Approver, CallWay, ContractsMode, GovernedTool, NarrowingFeedback, ToolContracts,
+    ApprovalSettings, Approver, CallWay, ContractsMode, GovernedTool, NarrowingFeedback, Service, ToolContracts,
 };
 use crate::spec::template::Bindings;
 
@@ -60,8 +61,41 @@ fn check_files(rules: &mut Rules<'_>, contracts: &ToolContracts) {
     }
     let principal = contracts.principal.as_ref().map_or(Principal::Missing, |given| Principal::Given(given.to_json()));
     let options = rules.spec.contract_options(contracts, principal, &Unfilled);
-    if let Err(error) = contracts.compile(&options) {
-        report_contract_problems(&error, folder, &mut rules.at("dir"));
+    match contracts.compile(&options) {
+        Ok((compiled, _)) => compiled.asked_services().into_iter().for_each(|asked| check_asked(rules, asked)),
+        Err(error) => report_contract_problems(&error, folder, &mut rules.at("dir")),
+    }
+}
+
+/// A service that a rule asks before a call is there, and can be asked.
+fn check_asked(rules: &mut Rules<'_>, asked: AskedService<'_>) {
+    let AskedService { rule, service, kind } = asked;
+    if rules.holes.may_have_service(service) {
+        return;
+    }
+    if let Some((code, problem, help)) = unaskable(rules.spec.service(service), kind) {
+        let message = format!("the rule `{rule}` asks the service `{service}`, which {problem}");
+        rules.at("dir").report(code, message, Some(help));
+    }
+}
+
+/// The reason why a service cannot be asked, with what helps.
+fn unaskable(service: Option<&Service>, kind: AskedKind) -> Option<(Code, &'static str, &'static str)> {
+    let Some(service) = service else {
+        return Some((Code::UnknownService, "is not there", "declare it under `services`"));
+    };
+    match (kind, service.mock()) {
+        (AskedKind::Database, _) if !service.may_be_database() => {
+            let help = "use an image of Postgres, MySQL or MariaDB, or add `database: postgres` or `database: mysql`";
+            Some((Code::WrongServiceKind, "is not a database", help))
+        }
+        (AskedKind::Mock, None) => {
+            Some((Code::WrongServiceKind, "is not an `http_mock`", "ask about its own state with `sql`"))
+        }
+        (AskedKind::Mock, Some(mock)) if !mock.record => {
+            Some((Code::NotRecorded, "does not keep its requests", "add `record: true` to the service"))
+        }
+        _ => None,
     }
 }
 
