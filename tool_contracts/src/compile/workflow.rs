@@ -9,7 +9,7 @@ use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::json_path::JsonPath;
 use crate::options::CompileOptions;
-use crate::read::workflow::{Workflow, check_aliases};
+use crate::read::workflow::{ResourceMode, Workflow, check_aliases};
 use crate::reader::{At, Reader};
 
 /// A workflow that was checked.
@@ -108,6 +108,19 @@ impl CompiledWorkflow {
     pub fn into_root(mut self) -> Option<Compiled> {
         let root = self.workflow.roles.first()?;
         self.roles.remove(&root.name.name)
+    }
+
+    /// The first role, which the root session has.
+    #[must_use]
+    pub fn root_role(&self) -> Option<&str> {
+        self.workflow.roles.first().map(|role| role.name.name.as_str())
+    }
+
+    /// The instances of shared resources that calls wait for, which a call with these arguments is about.
+    #[must_use]
+    pub fn serial_instances(&self, arguments: &Json) -> Vec<String> {
+        let serial = self.workflow.shared_resources.iter().filter(|(_, mode)| *mode == ResourceMode::SerialOnly);
+        serial.filter_map(|(alias, _)| self.instance(&alias.name, arguments)).collect()
     }
 
     /// The instance of a resource that a call is about, as canonical text; `None` when it is about none.
