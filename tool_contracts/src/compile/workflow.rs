@@ -110,6 +110,13 @@ impl CompiledWorkflow {
         self.roles.remove(&root.name.name)
     }
 
+    /// The sets of all roles, in the order of the file.
+    #[must_use]
+    pub fn into_roles(mut self) -> Vec<Compiled> {
+        let names = self.workflow.roles.iter().map(|role| &role.name.name);
+        names.filter_map(|name| self.roles.remove(name)).collect()
+    }
+
     /// The first role, which the root session has.
     #[must_use]
     pub fn root_role(&self) -> Option<&str> {
