@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gateways::clock::Clock;
 use gateways::Gateway;
+use gateways::clock::Clock;
 use gateways::contract_session::{
     ContractSession, ContractSettings, ContractWorkflow, HttpRoute, ServiceGovernor, SessionApprover,
 };
@@ -70,9 +70,7 @@ impl Contracts {
             redactor: redactor.at("tool contracts"),
         };
         let (session, workflow) = match compiled {
-            CompiledContracts::Session(set) => {
-                (Arc::new(ContractSession::open(settings(Arc::new(*set)))), None)
-            }
+            CompiledContracts::Session(set) => (Arc::new(ContractSession::open(settings(Arc::new(*set)))), None),
             CompiledContracts::Workflow(workflow) => {
                 let root = workflow.clone().into_root().ok_or_else(no_role)?;
                 let workflow = ContractWorkflow::open(*workflow, settings(Arc::new(root))).ok_or_else(no_role)?;

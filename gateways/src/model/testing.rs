@@ -81,6 +81,7 @@ pub(super) fn settings(model: &str, upstream: Option<Upstream>, recording: Optio
         time: None,
         redactor: Redactor::new(&secrets, "k1"),
         faults: None,
+        contracts: None,
     }
 }
 

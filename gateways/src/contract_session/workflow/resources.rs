@@ -38,6 +38,12 @@ pub(in crate::contract_session) struct Entered {
 }
 
 impl Arrivals {
+    /// The number of calls that wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// True when another session came earlier for one of the instances.
     fn is_behind(&self, place: &Place, session: &str) -> bool {
         let earlier = self.waiting.iter().filter(|one| one.number < place.number && one.session != session);
