@@ -9,7 +9,6 @@ pub(crate) mod schema;
 pub(crate) mod workflow;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 use yaml_tree::{Limits, Node, ProblemKind};
@@ -19,9 +18,8 @@ use crate::code::Code;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::invariant::Invariant;
 use crate::options::{CompileOptions, Principal, Profile, RunOptions};
-use crate::read::outcome::Retries;
 use crate::read::session::Session;
-use crate::read::tool::{RiskGate, SideEffect, Tool};
+use crate::read::tool::{RiskGate, Tool};
 use crate::reader::{At, Reader};
 pub(crate) use needed::NeededValues;
 
@@ -199,19 +197,6 @@ impl Compiled {
         let mut set = self.clone();
         set.run.mode = crate::options::Mode::Observe;
         set
-    }
-
-    /// True when a tool changes something. One without a contract may.
-    #[must_use]
-    pub fn is_mutating(&self, tool: &str) -> bool {
-        self.tools.get(tool).is_none_or(|tool| tool.side_effect != SideEffect::Read)
-    }
-
-    /// The time that a call of a tool may take, waiting included.
-    #[must_use]
-    pub fn total_timeout(&self, tool: &str) -> Duration {
-        let most = self.tools.get(tool).map_or(Retries::DEFAULT_TOTAL_MS, |tool| tool.retries.total_ms);
-        Duration::from_millis(most)
     }
 
     /// The phases that may follow a phase.

@@ -1,6 +1,7 @@
 //! Compiling a workflow: its own file, and the sets of its roles.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -9,6 +10,8 @@ use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::json_path::JsonPath;
 use crate::options::CompileOptions;
+use crate::read::outcome::Retries;
+use crate::read::tool::SideEffect;
 use crate::read::workflow::{ResourceMode, Workflow, check_aliases};
 use crate::reader::{At, Reader};
 
@@ -134,5 +137,20 @@ impl CompiledWorkflow {
     pub(crate) fn instance(&self, alias: &str, arguments: &Json) -> Option<String> {
         let value = self.resources.get(alias)?.first(arguments)?;
         Some(format!("{alias}={}", crate::canonical::canonical(value)))
+    }
+}
+
+impl Compiled {
+    /// True when a tool changes something. One without a contract may.
+    #[must_use]
+    pub fn is_mutating(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_none_or(|tool| tool.side_effect != SideEffect::Read)
+    }
+
+    /// The time that a call of a tool may take, waiting included.
+    #[must_use]
+    pub fn total_timeout(&self, tool: &str) -> Duration {
+        let most = self.tools.get(tool).map_or(Retries::DEFAULT_TOTAL_MS, |tool| tool.retries.total_ms);
+        Duration::from_millis(most)
     }
 }

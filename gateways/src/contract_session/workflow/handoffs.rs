@@ -90,7 +90,7 @@ impl ContractWorkflow {
         let handoff = self.attempted(caller, "offer", offered)?;
         let HandoffOffer { to, artifacts } = offer;
         let fields =
-            json!({"operation": "offered", "handoff": handoff, "from": caller.id(), "to": to, "artifacts": artifacts});
+            json!({"status": "offered", "handoff": handoff, "from": caller.id(), "to": to, "artifacts": artifacts});
         self.note_handoff(caller, &fields);
         Ok(handoff)
     }
@@ -164,7 +164,7 @@ impl ContractWorkflow {
         shared.tokens.insert(token.clone(), session.clone());
         drop(shared);
         let fields = json!({
-            "operation": "claimed",
+            "status": "claimed",
             "handoff": handoff,
             "from": parent.id(),
             "to": role,
@@ -234,10 +234,12 @@ impl ContractWorkflow {
             Some(from) if from != caller.id() => return Err(WorkflowRefused::NotOwn),
             Some(_) => {}
         }
+        let to = shared.handoffs.iter().find(|one| one.id == handoff).map(|one| one.to.clone());
         let cancelled = self.applied(&mut shared, &WorkflowEvent::HandoffCancelled { handoff: handoff.to_owned() });
         drop(shared);
         self.attempted(caller, "cancel", cancelled)?;
-        self.note_handoff(caller, &json!({"operation": "cancelled", "handoff": handoff, "from": caller.id()}));
+        let fields = json!({"status": "cancelled", "handoff": handoff, "from": caller.id(), "to": to});
+        self.note_handoff(caller, &fields);
         Ok(())
     }
 

@@ -50,7 +50,7 @@ impl ContractWorkflow {
         drop(shared);
         self.attempted(caller, "kill", killed)?;
         let reason = scenario::untrusted::line(reason, MOST_REASON);
-        self.note_killed(&json!({"scope": scope, "target": target, "by": own, "reason": reason}));
+        self.note_killed(&json!({"scope": scope, "session": target, "by": own, "cause": reason}));
         self.settle();
         Ok(())
     }
@@ -66,7 +66,7 @@ impl ContractWorkflow {
             _ => WorkflowEvent::SessionClosed { session: session.to_owned() },
         };
         if let Status::Killed(cause) = status {
-            self.note_killed(&json!({"target": session, "cause": cause}));
+            self.note_killed(&json!({"session": session, "cause": cause}));
         }
         self.apply(&event);
         self.settle();

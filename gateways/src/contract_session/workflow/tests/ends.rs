@@ -20,7 +20,7 @@ async fn a_terminated_child_is_killed_with_its_parent() {
     assert_eq!(code(&permit(&child, "look", "1").await), "session_killed");
     let record = record(&workflow).await;
     let killed = record.workflow.iter().find(|one| one["kind"] == "killed").expect("a kill");
-    assert_eq!((&killed["target"], &killed["cause"]), (&json!("s.1"), &json!("parent_ended")));
+    assert_eq!((&killed["session"], &killed["cause"]), (&json!("s.1"), &json!("parent_ended")));
     assert!(record.sessions[1].records.iter().any(|one| one["kind"] == "killed"));
 }
 
@@ -108,7 +108,7 @@ async fn a_killed_workflow_starts_nothing_any_more() {
     assert_eq!(offer, (409, "workflow_killed".to_owned()));
     let record = record(&served.workflow).await;
     let killed: Vec<_> = record.workflow.iter().filter(|one| one["kind"] == "killed").collect();
-    assert_eq!((&killed[0]["reason"], &killed[0]["by"]), (&json!("wrong order"), &json!("s.1")));
+    assert_eq!((&killed[0]["cause"], &killed[0]["by"]), (&json!("wrong order"), &json!("s.1")));
     assert_eq!(killed.len(), 3, "{killed:?}");
     assert!(record.sessions.iter().all(|session| session.records.iter().any(|one| one["kind"] == "killed")));
 }

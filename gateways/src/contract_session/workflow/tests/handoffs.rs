@@ -34,7 +34,7 @@ async fn a_claimed_handoff_is_a_session_of_its_own() {
         check_log(&session.log(), session.last_hash.as_deref().expect("a hash")).expect("a whole log");
         assert!(session.records.iter().any(|one| one["kind"] == "handoff"), "{session:?}");
     }
-    let kinds: Vec<_> = record.workflow.iter().map(|one| (&one["kind"], &one["operation"])).collect();
+    let kinds: Vec<_> = record.workflow.iter().map(|one| (&one["kind"], &one["status"])).collect();
     assert_eq!(kinds, [(&json!("handoff"), &json!("offered")), (&json!("handoff"), &json!("claimed"))]);
 }
 
@@ -86,7 +86,7 @@ async fn only_the_session_that_offered_takes_an_offer_back() {
     assert_eq!(served.post(&token, "/v1/handoffs/h2/cancel", json!({})).await, (403, "forbidden".to_owned()));
     let record = record(&served.workflow).await;
     let last = record.workflow.last().expect("a record");
-    assert_eq!((&last["operation"], &last["handoff"]), (&json!("cancelled"), &json!("h2")), "the end takes it back");
+    assert_eq!((&last["status"], &last["handoff"]), (&json!("cancelled"), &json!("h2")), "the end takes it back");
 }
 
 #[tokio::test]
