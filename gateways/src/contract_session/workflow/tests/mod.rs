@@ -3,7 +3,9 @@
 mod ends;
 mod gateways;
 mod handoffs;
+mod models;
 mod resources;
+mod services;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
