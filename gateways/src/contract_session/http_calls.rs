@@ -82,6 +82,13 @@ impl GovernedCall {
     }
 }
 
+impl Drop for GovernedCall {
+    /// A client that hangs up keeps no resource from other sessions.
+    fn drop(&mut self) {
+        self.session.inner.leave_workflow(&self.call);
+    }
+}
+
 impl ServiceGovernor {
     /// Decides on the requests to a service.
     #[must_use]

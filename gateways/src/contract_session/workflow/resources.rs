@@ -100,8 +100,11 @@ impl ContractWorkflow {
             if self.decided(call, place, events)? {
                 return Ok(());
             }
-            if !matches!(timeout_at(deadline, changed.changed()).await, Ok(Ok(()))) {
-                return Err(Code::ResourceWaitTimeout);
+            tokio::select! {
+                () = self.ended.cancelled() => return Err(Code::SessionNotActive),
+                change = timeout_at(deadline, changed.changed()) => {
+                    change.ok().and_then(Result::ok).ok_or(Code::ResourceWaitTimeout)?;
+                }
             }
         }
     }

@@ -86,6 +86,16 @@ async fn a_call_waits_no_longer_than_its_tool_may_take() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_does_not_wait_beyond_the_end_of_the_agent() {
+    let workflow = started(&sharing("serial_only")).await;
+    let (other, _) = child(&workflow, &workflow.root());
+    granted(permit(&workflow.root(), "pay", "1").await);
+    let began = Instant::now();
+    let (refused, ()) = tokio::join!(permit(&other, "pay", "1"), workflow.seal());
+    assert_eq!((code(&refused), began.elapsed().as_secs()), ("session_not_active", 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_given_up_leaves_its_place() {
     let workflow = started(&sharing("serial_only")).await;
     let (other, _) = child(&workflow, &workflow.root());
