@@ -86,6 +86,23 @@ async fn a_call_waits_no_longer_than_its_tool_may_take() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_session_overtakes_one_that_came_before() {
+    let workflow = started(&sharing("serial_only")).await;
+    let (root, (other, _)) = (workflow.root(), child(&workflow, &workflow.root()));
+    let call = granted(permit(&root, "pay", "1").await);
+    let (waiting, again) = (permit(&other, "pay", "1"), permit(&root, "pay", "1"));
+    tokio::pin!(waiting, again);
+    assert!(futures::poll!(&mut waiting).is_pending());
+    assert!(futures::poll!(&mut again).is_pending(), "nothing but the order keeps it");
+    root.complete(&call, &ok(), 1);
+    assert!(futures::poll!(&mut again).is_pending());
+    let call = granted(waiting.await);
+    assert!(futures::poll!(&mut again).is_pending());
+    other.complete(&call, &ok(), 1);
+    granted(again.await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_does_not_wait_beyond_the_end_of_the_agent() {
     let workflow = started(&sharing("serial_only")).await;
     let (other, _) = child(&workflow, &workflow.root());
