@@ -30,7 +30,7 @@ generate:
 
 # Time the pure heart; the figures are in docs/benchmarks.md.
 bench:
-    cargo bench -p scenario
+    cargo bench -p scenario -p tool_contracts
 
 # Time sandboxes beside the Docker calls that they are made of, and without Docker beside bubblewrap; the figures are in
 # docs/benchmarks.md.

@@ -15,10 +15,12 @@ mod documents;
 mod drop_root;
 mod evidence_of;
 mod exit_code;
+mod held_calls;
 mod help;
 mod http_client;
 mod json_text;
 mod keys;
+mod lane_lines;
 mod live_view;
 mod machine;
 mod machine_id;
@@ -49,9 +51,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health, images,
-    import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show, submit,
-    sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
+    approvals, artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health,
+    images, import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show,
+    submit, sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -93,6 +95,7 @@ enum Command {
     Shell(shell::Shell),
     Compare(compare::Compare),
     Rescore(rescore::Rescore),
+    Approvals(approvals::Approvals),
     Cancel(cancel::Cancel),
     Submit(Box<submit::Submit>),
     Watch(watch::Watch),
@@ -152,6 +155,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Shell(command) => command.run(output),
         Command::Compare(command) => command.run(output),
         Command::Rescore(command) => command.run(output),
+        Command::Approvals(command) => command.run(output),
         Command::Cancel(command) => command.run(output),
         Command::Submit(command) => command.run(output),
         Command::Watch(command) => command.run(output),

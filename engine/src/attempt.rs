@@ -53,7 +53,7 @@ pub struct Attempt<'a> {
     pub prompt: Option<&'a str>,
     /// Under which id programs inside know their sandbox; without it, one is made.
     pub sandbox_id: Option<&'a str>,
-    /// Where people approve calls that tool contracts hold; without it nobody can.
+    /// The place where people approve calls that tool contracts hold; without it nobody can.
     pub approvals: Option<&'a Arc<dyn Approvals>>,
 }
 

@@ -23,7 +23,7 @@ pub struct ApprovalRequest {
     pub contract: String,
     /// The version of the session's state when the call was held.
     pub state_version: u64,
-    /// How many calls of the same tool with the same arguments were held before in this attempt.
+    /// The number of calls of the same tool with the same arguments that were held before in this attempt.
     pub repetition: u64,
     /// The arguments to show, each with its label. Secrets are taken out.
     pub context: Vec<(String, Json)>,
@@ -31,7 +31,7 @@ pub struct ApprovalRequest {
     pub checkpoints: Vec<String>,
     /// The reason as a sentence, with the rule.
     pub reason: String,
-    /// How long somebody has to decide.
+    /// The time that somebody has to decide.
     pub timeout: Duration,
     /// True when the call passes when nobody decides.
     pub allows_on_timeout: bool,
@@ -44,21 +44,21 @@ pub struct PendingApproval {
     pub id: String,
 }
 
-/// What came of a request.
+/// The end of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// Somebody approved it.
     Approved {
         /// Who.
         by: String,
-        /// What they wrote.
+        /// Their note.
         note: String,
     },
     /// Somebody denied it.
     Denied {
         /// Who.
         by: String,
-        /// What they wrote.
+        /// Their note.
         note: String,
     },
     /// Nobody decided in time.

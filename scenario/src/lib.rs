@@ -30,6 +30,7 @@ pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;
+pub mod tool_session;
 pub mod trace;
 pub mod verdict;
 

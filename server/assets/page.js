@@ -134,14 +134,17 @@ function replace_parts(text) {
   }
 }
 
-// Puts what is in `fresh` into `region`. Who is on a link, a button or a moment in it stays there, what was opened stays open,
+// Puts what is in `fresh` into `region`. Who is on a link, a button or a moment in it stays there, what was opened or typed stays,
 // and what was seen stays where it was on the screen.
 function replace(region, fresh) {
   const focused = region.contains(document.activeElement) ? place_of(region, document.activeElement) : null;
   const scrolled = [...region.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
   const opened = [...region.querySelectorAll("details[open]")].map((details) => place_of(region, details.firstElementChild));
   const held = what_is_held(region, focused);
+  const typed = [...region.querySelectorAll("input[type=text][id]")].map((field) => [field.id, field.value]);
   region.replaceChildren(...fresh.childNodes);
+  for (const [id, value] of typed) if (value) (document.getElementById(id) || {}).value = value;
+  count_down();
   region.querySelectorAll(".scroll").forEach((box, index) => {
     box.scrollLeft = scrolled[index] || 0;
   });
@@ -184,6 +187,15 @@ function find_place(region, place) {
   return same[Math.min(place.index, same.length - 1)];
 }
 
+// How long somebody may still decide. The server says it once; here it goes on.
+function count_down() {
+  for (const element of document.querySelectorAll("[data-deadline]")) {
+    const left = Math.max(0, Math.floor((Date.parse(element.dataset.deadline) - Date.now()) / 1000));
+    const [minutes, seconds] = [Math.floor(left / 60), left % 60];
+    element.textContent = minutes ? `${minutes} min ${String(seconds).padStart(2, "0")} s` : `${seconds} s`;
+  }
+}
+
 function open_target() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
@@ -223,5 +235,7 @@ function prepare() {
 }
 
 prepare();
+count_down();
+if (document.querySelector("[data-deadline], [data-live='/approvals/live']")) setInterval(count_down, 1000);
 addEventListener("hashchange", open_target);
 open_target();

@@ -115,6 +115,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
 
+    /// The thing is not the one that the caller looked at.
+    pub(crate) fn precondition_failed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)
+    }
+
     /// Another request was sent under the same name.
     pub(crate) fn mismatch(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_mismatch", message)

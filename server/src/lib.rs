@@ -44,6 +44,7 @@ use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 pub use admission::Admission;
+pub use api::approvals::ApprovalBody;
 pub use app::Parts;
 pub use config::{Access, Config};
 pub use dependencies::Workers;

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
-    agents, alerts, capacity, datasets, experiments, health, keys, runs, sandboxes, scenarios, scores, secrets, specs,
-    telemetry, traces, unsupported,
+    agents, alerts, approvals, capacity, datasets, experiments, health, keys, runs, sandboxes, scenarios, scores,
+    secrets, specs, telemetry, traces, unsupported,
 };
 use crate::app::App;
 use crate::auth::authenticate;
@@ -37,6 +37,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(agents::routes())
         .merge(datasets::routes())
         .merge(alerts::routes())
+        .merge(approvals::routes())
         .merge(scores::routes())
 }
 

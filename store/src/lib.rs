@@ -4,7 +4,8 @@
 //! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
-//!   ├──────────────────────────────────┘   │        └── events, traces, run_ends, score_requests
+//!   ├──────────────────────────────────┘   │        │           └── approvals
+//!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
 //! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
@@ -20,6 +21,7 @@
 //! `db` is the only module that knows which database it is; `migrations/` has the tables.
 
 mod alerts;
+mod approvals;
 mod artifact_owner;
 mod artifacts;
 mod attempts;
@@ -72,6 +74,10 @@ use std::fs;
 use std::path::Path;
 
 pub use alerts::{Alert, Delivery, DeliveryState, Firing, NewAlert, NewDelivery, NewFiring};
+pub use approvals::{
+    Approval, ApprovalFilter, ApprovalNews, ApprovalStatus, Decided, Decision, DecisionKind, MadeDecision, NewApproval,
+    NewsKind,
+};
 pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};

@@ -77,7 +77,7 @@ tables! {
     /// The tags of records.
     RecordTags { Record, Tag }
     /// Rules that are looked at when a run ends.
-    Alerts { Id, Owner, Name, EvalId, Condition, Timeframe, Notify, WebhookUrl, SlackChannel, CreatedAt }
+    Alerts { Id, Owner, Name, EvalId, Condition, Timeframe, Notify, WebhookUrl, SlackChannel, Events, CreatedAt }
     /// Rules that fired.
     AlertFirings { Number, Alert, Experiment, Run, Reason, FiredAt }
     /// Messages to the outside.
@@ -95,6 +95,12 @@ tables! {
     /// Processes that do jobs.
     Workers {
         Id, Host, Control, Slots, CpuMilli, Memory, Running, FreeDisk, Reason, Version, StartedAt, SeenAt,
+    }
+    /// Calls that wait for a person's decision.
+    Approvals {
+        Id, Experiment, Run, Scenario, Session, Tool, ArgumentsHash, Contract, Repetition, Call, StateVersion, Context,
+        Checkpoints, Reason, RequestedAt, Deadline, AllowsOnTimeout, Status, DecidedBy, DecidedKey, Note, DecidedAt,
+        UsedIn, Told, DueAt,
     }
     /// Sandboxes that people work in themselves.
     Sandboxes {

@@ -1,11 +1,13 @@
-//! How long a decision takes: 100 tools, 1,000 calls before it.
+//! Times a decision with 100 tools and 1,000 calls before it, and the judgement of a trace of 1,000 calls.
+//!
+//! `cargo bench -p tool_contracts`.
 
 use divan::Bencher;
 use serde_json::json;
 use tool_contracts::options::Mode;
 use tool_contracts::{
     Batch, Call, CompileOptions, Compiled, Event, Outcome, Provenance, RawFile, RawSet, SessionState, StepCall,
-    Verdict, apply, compile, decide, narrow,
+    TraceEntry, Verdict, apply, compile, decide, judge_trace, narrow,
 };
 
 fn main() {
@@ -18,7 +20,9 @@ fn set() -> Compiled {
         session_limits: {max_tool_calls: 100000, loop_detection: {window: 10, threshold: 5}}\n\
         policy: {label_gates: [{when_label: hot, deny_tools: [order], reason: r}]}\n\
         aggregates: [{name: n, metric: sum, tool: order, path: $.n, lte: 1000000, reason: r}, {name: d, metric: count_distinct, tool: '*', path: $.id, lte: 5000, reason: r}]\n\
-        envelopes: [{name: e, reason: r, constraint: lte_ceiling, stages: [{tool: approve, path: $.n, role: ceiling}, {tool: order, path: $.n, role: constrained}]}]\n";
+        envelopes: [{name: e, reason: r, constraint: lte_ceiling, stages: [{tool: approve, path: $.n, role: ceiling}, {tool: order, path: $.n, role: constrained}]}]\n\
+        rules: [{id: a, every: order, after: approve, same: $.id}, {id: b, at_most: 100, of: order, per: $.id}, \
+        {id: c, every: approve, then: order, within: {calls: 5}}, {id: d, never: order, with: {note: {from: approve}}}]\n";
     let order = "tool: order\nside_effect: financial\ntransitions: {valid_in_phases: [a]}\n\
         preconditions: [{requires_prior_tool: approve, resource: {bind_from: arguments, path: $.id}, with_output: [{path: $.ok, equals: true}]}]\n\
         argument_value_invariants: [{path: $.n, type: integer, gte: 1, lte: 100}, {path: $.side, one_of: [buy, sell]}, {path: $.id, regex: '^id-[0-9]+$'}, {path: $.limit, ref: limit}]\n";
@@ -43,14 +47,31 @@ fn state(set: &Compiled) -> SessionState {
         let call = Call { id: format!("c{place}"), tool: tool.to_owned(), arguments: arguments(place) };
         let step = StepCall { call: call.clone(), verdict: Verdict::Allow, is_released: true };
         apply(set, &mut state, &Event::StepDecided { calls: vec![step], is_step: true });
-        let outcome = Outcome::Ok(json!({"ok": true, "more": "text"}));
+        let outcome = Outcome::Ok(output(place));
         apply(set, &mut state, &Event::CallCompleted { call: call.id, outcome, provenance: Provenance::Gateway });
     }
     state
 }
 
 fn arguments(place: i32) -> serde_json::Value {
-    json!({"id": format!("id-{}", place % 400), "n": 100, "side": "buy", "limit": 7})
+    json!({"id": format!("id-{}", place % 400), "n": 100, "side": "buy", "limit": 7, "note": "as agreed; ".repeat(20)})
+}
+
+fn output(place: i32) -> serde_json::Value {
+    json!({"ok": true, "more": format!("the text of answer {place}")})
+}
+
+/// 1,000 calls as a recorded trace: each proposed by the model and reported back.
+fn trace() -> Vec<TraceEntry> {
+    let used = |place: i32| {
+        let tool = if place % 2 == 0 { "approve" } else { "order" };
+        let proposed = json!({"seq": 2 * place, "source": "proposed", "tool": tool, "arguments": arguments(place / 2 * 2), "model_call": place});
+        let result = output(place).to_string();
+        let reported =
+            json!({"seq": 2 * place + 1, "source": "reported", "tool": tool, "proposal": 2 * place, "result": result});
+        [proposed, reported].map(|entry| serde_json::from_value(entry).expect("an entry"))
+    };
+    (0..1000).flat_map(used).collect()
 }
 
 #[divan::bench]
@@ -69,4 +90,12 @@ fn narrow_100_tools(bencher: Bencher<'_, '_>) {
     let state = state(&set);
     let offered: Vec<String> = set.tool_names().map(ToOwned::to_owned).collect();
     bencher.bench(|| narrow(&set, &state, &offered));
+}
+
+#[divan::bench]
+fn judge_a_trace_of_1000_calls(bencher: Bencher<'_, '_>) {
+    let set = set();
+    let trace = trace();
+    assert_eq!(judge_trace(&set, &trace).calls.len(), 1000);
+    bencher.bench(|| judge_trace(&set, &trace));
 }

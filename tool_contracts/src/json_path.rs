@@ -45,6 +45,15 @@ impl JsonPath {
         Ok(Self { text: text.to_owned(), steps })
     }
 
+    /// The path of a member of the root.
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let steps = vec![Step::Name(name.to_owned())];
+        let plain = Self::parse(&format!("$.{name}")).ok().filter(|path| path.steps == steps);
+        let quoted = || format!("$['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"));
+        Self { text: plain.map_or_else(quoted, |path| path.text), steps }
+    }
+
     /// The path as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -58,6 +67,12 @@ impl JsonPath {
             Some(Step::Name(name)) => Some(name),
             _ => None,
         }
+    }
+
+    /// True when the path leads to one value at most.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        !self.steps.contains(&Step::All)
     }
 
     /// True when both lead to the same place, however they were written.
@@ -79,7 +94,7 @@ impl JsonPath {
     /// The one value at the path, or the first of several.
     #[must_use]
     pub fn first<'a>(&self, root: &'a Json) -> Option<&'a Json> {
-        if self.steps.contains(&Step::All) {
+        if !self.is_single() {
             return self.nodes(root).into_iter().next();
         }
         self.steps.iter().try_fold(root, |node, step| match step {
@@ -172,6 +187,17 @@ mod tests {
         assert_eq!(found("$.m[*]"), [json!(3), json!(4)]);
         assert_eq!(found("$.m[0]"), [] as [serde_json::Value; 0]);
         assert_eq!(found("$").len(), 1);
+    }
+
+    #[test]
+    fn names_become_paths_that_lead_to_them() {
+        for (name, text) in
+            [("body", "$.body"), ("b c", "$['b c']"), ("it's", "$['it\\'s']"), ("a.b", "$['a.b']"), ("", "$['']")]
+        {
+            let path = JsonPath::of_name(name);
+            assert_eq!(path.text(), text);
+            assert_eq!(JsonPath::parse(text).as_ref(), Ok(&path));
+        }
     }
 
     #[test]

@@ -32,9 +32,13 @@ mod reader;
 pub mod record;
 pub mod redaction;
 mod retries;
+mod rule_place;
+pub mod scaffold;
 mod script;
 mod state;
+mod state_question;
 mod step;
+mod template;
 pub mod value;
 mod vectors;
 mod workflow;
@@ -51,9 +55,9 @@ pub use diagnostic::{Diagnostic, Place};
 pub use finding::Finding;
 pub use hold::{Resolution, resolve_hold};
 pub use live::{
-    Divergence, Execution, ExecutionSeen, ExecutionStage, Judged, LiveSession, Log, LogReport, LoggedFinding,
-    ModelRequestSeen, Now, OfferedTool, ProposedCall, Redact, Released, Replayed, RequestDecision, SessionOpening,
-    Step, ToolResultSeen, Via, replay_log, report_of_log,
+    Divergence, Execution, ExecutionSeen, ExecutionStage, ExecutionToJudge, Judged, LiveSession, Log, LogReport,
+    LoggedFinding, ModelRequestSeen, Now, OfferedTool, ProposedCall, Redact, Released, Replayed, RequestDecision,
+    SessionOpening, Step, ToolResultSeen, Via, replay_log, report_of_log,
 };
 pub use narrow::{Removed, narrow};
 pub use offline::{JudgedCall, Sighting, TraceEntry, TraceFinding, TraceReport, judge_trace};
@@ -63,6 +67,7 @@ pub use precheck::{Precheck, precheck};
 pub use retries::{TimedCall, retry_findings};
 pub use script::{Condition, NoCondition, Script, ScriptedDecision, ScriptedRule};
 pub use state::{SessionState, Status};
+pub use state_question::{Question, StateAnswer, StateQuestion, state_questions};
 pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};
 pub use workflow::{

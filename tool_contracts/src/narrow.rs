@@ -7,7 +7,7 @@ use crate::compile::Compiled;
 use crate::decide::Reason;
 use crate::decide::admission::{contract, limits, manual_filter, policy, risk_gate, status};
 use crate::decide::per_tool::{forbids, phase, preconditions};
-use crate::decide::session::label_gates;
+use crate::decide::session::{label_gates, rules};
 use crate::state::SessionState;
 
 /// A tool that is not shown, and the first cause.
@@ -36,6 +36,7 @@ fn cause(set: &Compiled, state: &SessionState, name: &str) -> Option<Reason> {
         .or_else(|| forbids::forbidden(state, name))
         .or_else(|| preconditions::unmet_by_all(set, state, contract?))
         .or_else(|| label_gates::denied(set, state, name))
+        .or_else(|| rules::refused_for_all(set, state, name))
         .or_else(|| limits::used_up(set, state, name, 0))
         .or_else(|| all_used_up(set, state))
         .or_else(|| manual_filter::filtered(state, name))

@@ -137,13 +137,14 @@ impl Fold<'_> {
             self.open.insert(entry.seq, call.clone());
             self.note(entry.seq, call, decision);
         }
-        self.decided(calls.into_iter().zip(decisions).map(|(call, decision)| (call, decision.verdict)).collect());
+        let judged = calls.into_iter().zip(decisions).map(|(call, decision)| (call, decision.verdict)).collect();
+        self.decided(first.seq, judged);
         count
     }
 
-    fn decided(&mut self, judged: Vec<(Call, Verdict)>) {
+    fn decided(&mut self, seq: u64, judged: Vec<(Call, Verdict)>) {
         let (calls, is_step) = release_step(&self.set, &self.state, &judged);
-        self.apply(None, &Event::StepDecided { calls, is_step });
+        self.apply(Some(seq), &Event::StepDecided { calls, is_step });
     }
 
     fn note(&mut self, seq: u64, call: &Call, decision: Decision) {
@@ -172,7 +173,7 @@ impl Fold<'_> {
                 let decisions = judge_step(&self.set, &self.state, std::slice::from_ref(&executed), None);
                 for decision in decisions {
                     self.note(entry.seq, &executed, decision.clone());
-                    self.decided(vec![(executed.clone(), decision.verdict)]);
+                    self.decided(entry.seq, vec![(executed.clone(), decision.verdict)]);
                 }
                 executed
             }
@@ -184,9 +185,10 @@ impl Fold<'_> {
     /// The executed arguments are the truth, so they are judged.
     fn drifted(&mut self, entry: &TraceEntry, call: Call) -> Call {
         self.find(entry, Code::ArgumentDrift, &call);
-        self.apply(None, &Event::ArgumentsExecuted { call: call.id.clone(), arguments: call.arguments.clone() });
         let batch = Batch { step: self.state.attempt_steps, ..Batch::default() };
-        let decision = decide(&self.set, &self.state, &batch, &call);
+        // The proposal was counted when it was let out: the call is judged as if it were not there.
+        let decision = decide(&self.set, &self.state.without_call(&call.id), &batch, &call);
+        self.apply(None, &Event::ArgumentsExecuted { call: call.id.clone(), arguments: call.arguments.clone() });
         self.note(entry.seq, &call, decision);
         call
     }
@@ -234,7 +236,7 @@ impl TraceFinding {
 }
 
 /// The call of an entry. Its id is made unique by its place: models repeat ids.
-fn call_of(entry: &TraceEntry) -> Call {
+pub(crate) fn call_of(entry: &TraceEntry) -> Call {
     let id = match &entry.id {
         Some(id) => format!("{id}#{}", entry.seq),
         None => format!("#{}", entry.seq),

@@ -102,6 +102,9 @@ pub struct CompileOptions {
     pub gateway_tools: Option<BTreeSet<String>>,
     /// JSON Schemas of tools' arguments, which come before those seen in a run.
     pub tool_schemas: BTreeMap<String, Json>,
+    /// Rules over the whole session beside those of `session.yaml`, in the same form. Diagnostics call them `rules[0]`,
+    /// `rules[1]`, ….
+    pub rules: Vec<Json>,
     /// The options of the session.
     pub run: RunOptions,
 }

@@ -129,6 +129,16 @@ fn compile_cases() -> Vec<(Code, String)> {
         ),
         (Code::CheckpointTimeoutTooShort, tool("checkpoint: {when: always, timeout_seconds: 29}")),
         (Code::InvalidCheckpoint, tool("checkpoint: {when: [], timeout_seconds: 30}")),
+        (Code::InvalidRule, with_tool(session("rules: [{id: r, every: t}]"), "")),
+        (
+            Code::InvalidTemplate,
+            with_tool(
+                session(
+                    "rules: [{id: r, every: t, when_state: {sql: 'select \"{{ arguments.x }}\"', service: db, equals: 1}}]",
+                ),
+                "",
+            ),
+        ),
         (Code::InvalidPolicyRule, session("policy: {rules: [{}]}")),
         (Code::PolicyWithoutPrincipal, tool("policy: {deny: [{principal: {path: $.x, equals: 1}}]}")),
         (Code::ExecutionConstraintsUnwrapped, tool("execution_constraints: {arguments: [{path: $.x, gte: 1}]}")),

@@ -24,6 +24,13 @@ risk_defaults: {destructive: block}
 policy: {rules: [{deny: {principal: {path: $.role, equals: guest}, tools: [ship]}}], label_gates: [{when_label: hot, deny_tools: [ship], reason: r}]}
 aggregates: [{name: n, metric: sum, tool: pay, path: $.n, lte: 20, reason: r}]
 envelopes: [{name: e, reason: r, constraint: lte_ceiling, stages: [{tool: approve, path: $.n, role: ceiling}, {tool: pay, path: $.n, role: constrained}]}]
+rules:
+  - {id: first, every: ship, after: pay}
+  - {id: same, every: pay, after: approve, same: $.id}
+  - {id: few, at_most: 3, of: look}
+  - {id: twice, at_most: 2, of: pay, per: $.id}
+  - {id: leak, never: ship, with: {id: {from: look}}}
+  - {id: receipt, every: pay, then: ship, within: {steps: 2}}
 "#;
     let files = [
         ("session", session),

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use engine::approvals::Approvals;
 use engine::attempt::{Attempt, Keep};
 use engine::backend::Identity;
 use engine::error::EngineError;
@@ -18,6 +19,7 @@ use store::Held;
 use tokio::time::Instant;
 
 use crate::Shared;
+use crate::approvals::StoredApprovals;
 use crate::config::KeepSandbox;
 use crate::heartbeat::Heartbeat;
 use crate::notice::{About, Notice};
@@ -102,6 +104,7 @@ impl Execution {
         let failed = |evidence: &Evidence| {
             ScenarioResult::judge(&opened.spec, &self.held.scenario, evidence).status != RowStatus::Pass
         };
+        let approvals = self.approvals();
         let attempt = Attempt {
             spec: &opened.spec,
             scenario: &self.held.scenario,
@@ -127,9 +130,26 @@ impl Execution {
             session: None,
             prompt: None,
             sandbox_id: None,
-            approvals: None,
+            approvals: Some(&approvals),
         };
         self.shared.sandboxes.run(&attempt, &self.events(), self.stop.token()).await
+    }
+
+    /// The place where people decide on held calls of this attempt.
+    fn approvals(&self) -> Arc<dyn Approvals> {
+        let (shared, about) = (&self.shared, &self.about);
+        Arc::new(StoredApprovals {
+            store: shared.store.clone(),
+            clock: Arc::clone(&shared.clock),
+            ids: Arc::clone(&shared.ids),
+            retries: shared.retries.clone(),
+            events: self.events(),
+            run: about.run,
+            scenario: about.scenario.clone(),
+            attempt: about.attempt,
+            poll: shared.config.poll,
+            seen: Mutex::default(),
+        })
     }
 
     /// Events go to the journal, and to whoever watches.

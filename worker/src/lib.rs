@@ -10,6 +10,7 @@
 //! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty; a service ([`Worker::run`]) goes on, tells
 //! that it is there, and has sandboxes that people work in ([`Interactive`]).
 
+mod approvals;
 mod artifact_place;
 mod bundles;
 mod completion;

@@ -174,7 +174,7 @@ fn strange(wanted: &str) -> CommandError {
 }
 
 /// A word as one part of a path.
-fn segment(word: &str) -> String {
+pub(crate) fn segment(word: &str) -> String {
     let Ok(mut url) = Url::parse("http://x") else { return String::new() };
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.push(word);

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::waiting::Waiting;
 use super::{Happened, RemoteRun, RemoteStatus, Server, Stream, Streamed};
+use crate::held_calls;
 use crate::live_view::LiveView;
 use crate::output::{CommandError, Output};
 use crate::replicas::{Replicas, Standing};
@@ -133,6 +134,10 @@ impl Shown {
                 let is_inconclusive = *error == Some(ErrorKind::Inconclusive);
                 self.judged(&scenario, &name, (*status, *composite, *wall_ms, is_inconclusive), output);
             }
+            event @ (Event::CallHeld { .. } | Event::CallDecided { .. }) => {
+                let words = held_calls::words(event);
+                words.into_iter().for_each(|words| output.note(format!("      {name}: {words}")));
+            }
             _ => {}
         }
     }
@@ -156,7 +161,11 @@ impl Shown {
                 let score = ("composite_score", json!(composite));
                 with(about(), [("status", json!(status)), score, ("wall_ms", json!(wall_ms))])
             }),
-            _ => {}
+            event => {
+                if let Some((kind, more)) = held_calls::streamed(event) {
+                    output.happened(kind, || held_calls::beside(about(), &more));
+                }
+            }
         }
     }
 

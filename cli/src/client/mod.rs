@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep};
 
 pub(crate) use bundle::Submission;
 pub(crate) use events::{Happened, Stream, Streamed};
-pub(crate) use experiments::{Accepted, Listed, RemoteRun};
+pub(crate) use experiments::{Accepted, Listed, RemoteRun, segment};
 pub(crate) use following::{Followed, follow};
 use idle_timeout::{SILENCE, with_idle_timeout};
 pub(crate) use options::{MaybeServer, ServerOptions};

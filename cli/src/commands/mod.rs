@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod approvals;
 pub(crate) mod artifacts;
 pub(crate) mod cancel;
 pub(crate) mod ci;

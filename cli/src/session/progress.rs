@@ -12,6 +12,7 @@ use store::{ExperimentId, RunId};
 use worker::{About, Notice};
 
 use super::{Session, Teller};
+use crate::held_calls;
 use crate::live_view::LiveView;
 use crate::output::{CommandError, Output};
 use crate::replicas::{Replicas, Standing};
@@ -123,10 +124,15 @@ impl Progress {
             Event::Pulling { image, status } => Some(format!("pulling {image}: {}", untrusted::line(status, 100))),
             Event::Baking { packages } => Some(format!("installing {}", packages.join(" "))),
             Event::SandboxKept { name } => Some(format!("kept its sandbox: enter it with `touchstone shell {name}`")),
+            Event::CallHeld { approval, .. } if !self.noted.insert(approval.clone()) => return,
+            Event::CallHeld { .. } | Event::CallDecided { .. } => held_calls::words(event),
             Event::Note(note) if !self.noted.insert(note.clone()) => return,
             Event::Note(note) => return output.note(format!("      {}", untrusted::line(note, MOST_LINE))),
             _ => None,
         };
+        if let Some((kind, more)) = held_calls::streamed(event) {
+            output.happened(kind, || held_calls::beside(self.about(job), &more));
+        }
         if let Some(told) = told {
             output.note(format!("      {}: {told}", self.name(job)));
         } else if self.verbose {
@@ -184,6 +190,8 @@ fn doing(event: &Event) -> Option<String> {
         Event::Baking { .. } => Some("prepare: installing packages".to_owned()),
         Event::ServiceReady { service, .. } => Some(format!("prepare: {service} is ready")),
         Event::Probed { invariant } => Some(format!("probe: {}", untrusted::line(invariant, 60))),
+        Event::CallHeld { tool, .. } => Some(format!("act: {} waits for a person", untrusted::line(tool, 60))),
+        Event::CallDecided { .. } => Some(Phase::Act.to_string()),
         _ => None,
     }
 }
@@ -206,8 +214,10 @@ pub(crate) fn step(event: &Event) -> String {
         Event::Probed { invariant } => format!("looked at `{invariant}`"),
         Event::SandboxDestroyed { name } => format!("sandbox {name} is gone"),
         Event::Pulling { .. } | Event::Baking { .. } | Event::SandboxKept { .. } | Event::Note(_) => String::new(),
-        // A worker tells of these in notices of its own.
-        Event::Claimed { .. }
+        // A worker tells of these in notices of its own, and everybody sees held calls.
+        Event::CallHeld { .. }
+        | Event::CallDecided { .. }
+        | Event::Claimed { .. }
         | Event::Judged { .. }
         | Event::Retrying { .. }
         | Event::Released { .. }

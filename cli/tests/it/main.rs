@@ -1,5 +1,6 @@
 //! The real binary, used as a person would.
 
+mod approvals;
 mod attacks;
 mod backend_choice;
 mod boundaries;
@@ -37,6 +38,7 @@ mod rescore_command;
 mod run_command;
 mod run_crash;
 mod run_examples;
+mod run_held;
 mod run_honest;
 mod run_judges;
 mod run_many;
@@ -48,6 +50,7 @@ mod slips;
 mod stored_secrets;
 mod terminal;
 mod tool_contracts;
+mod tool_sessions;
 mod tools_command;
 mod try_command;
 mod validate;

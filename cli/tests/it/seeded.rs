@@ -8,8 +8,8 @@ use engine::data_dir::DataDir;
 use jiff::{SignedDuration, Timestamp};
 use scenario::event::Event;
 use scenario::evidence::{
-    AgentRecord, Answer, Blob, Captured, Evidence, Exit, FileEntry, FileKind, Files, ImageRecord, ProcessUse,
-    WorkspaceChanges, World,
+    AgentRecord, Answer, Blob, Captured, ContractRecord, Evidence, Exit, FileEntry, FileKind, Files, ImageRecord,
+    ProcessUse, WorkspaceChanges, World,
 };
 use scenario::plan::{Plan, PlanOptions, Scenario, expand};
 use scenario::result::ScenarioResult;
@@ -157,7 +157,7 @@ impl Seeded {
             for (index, greeting) in greetings.iter().enumerate() {
                 let held = self.claim(lane, at).await;
                 if index == 0 || progress == Progress::Ended {
-                    self.finish(&spec, &plan, &held, greeting, at).await;
+                    self.finish(&spec, &plan, &held, &evidence(greeting), at).await;
                 }
             }
         });
@@ -178,8 +178,8 @@ impl Seeded {
         self.store.claim(&request).await.expect("a claim").expect("a job")
     }
 
-    /// Ends a job: its agent wrote a greeting, unless there is none; then our infrastructure failed.
-    async fn finish(&self, spec: &Spec, plan: &Plan, held: &Held, greeting: &str, at: Timestamp) {
+    /// Ends a job with what was observed.
+    async fn finish(&self, spec: &Spec, plan: &Plan, held: &Held, evidence: &Evidence, at: Timestamp) {
         let event = |kind: &str, millis: i64| NewEvent {
             run: held.run,
             scenario: held.scenario.id.to_string(),
@@ -189,10 +189,9 @@ impl Seeded {
         };
         self.store.note(&[event("claimed", 0), event("agent_started", 250)]).await.expect("noted");
         let summarise = |results: &[ScenarioResult]| summary(spec, plan, results);
-        let evidence = evidence(greeting);
-        let result = ScenarioResult { wall_ms: 1500, ..ScenarioResult::judge(spec, &held.scenario, &evidence) };
+        let result = ScenarioResult { wall_ms: 1500, ..ScenarioResult::judge(spec, &held.scenario, evidence) };
         let at = at + SignedDuration::from_millis(1500);
-        let completion = Completion { evidence: Some(&evidence), result: &result, traces: &[], at };
+        let completion = Completion { evidence: Some(evidence), result: &result, traces: &[], at };
         self.store.complete(&held.lease, held.run, completion, &summarise).await.expect("completed");
     }
 
@@ -206,13 +205,22 @@ impl Seeded {
         });
     }
 
-    /// Ends the next job of an experiment.
+    /// Ends the next job of an experiment: its agent wrote a greeting.
     pub(crate) fn finish_next(&self, lane: Lane, greeting: &str, at: Timestamp) {
+        self.finish_next_with(lane, &evidence(greeting), at);
+    }
+
+    /// Ends the next job of an experiment, whose agent greeted under tool contracts.
+    pub(crate) fn finish_next_governed(&self, lane: Lane, record: ContractRecord, at: Timestamp) {
+        self.finish_next_with(lane, &Evidence { tool_contracts: Some(record), ..evidence("hello") }, at);
+    }
+
+    fn finish_next_with(&self, lane: Lane, evidence: &Evidence, at: Timestamp) {
         let spec = load(SPEC, None).spec.expect("a spec");
         let plan = expand(&spec, PlanOptions { seed: Some(7), ..PlanOptions::default() }).expect("a plan");
         self.runtime.block_on(async {
             let held = self.claim(lane, at).await;
-            self.finish(&spec, &plan, &held, greeting, at).await;
+            self.finish(&spec, &plan, &held, evidence, at).await;
         });
     }
 

@@ -44,7 +44,7 @@ impl Served {
     }
 
     /// Submits a spec, and runs it; the experiment's id.
-    fn submit(&self, key: &str, spec: String) -> String {
+    pub(crate) fn submit(&self, key: &str, spec: String) -> String {
         let (status, said) = self.ask(key, "POST", "/v1/specs", Some(("application/x-yaml", spec)));
         assert_eq!(status, 201, "{said}");
         let wanted = json!({ "name": "a test", "spec_id": said["id"] }).to_string();

@@ -32,3 +32,32 @@ def test_a_scenario_shows_the_servers_of_its_tools(site):  # noqa: F811
     expect(tools).to_contain_text("delete_all")
     expect(page.get_by_role("main")).to_contain_text("fault: tool_error")
     site.look("scenario-tool-servers")
+
+
+# Refunds before it looks the order up, and more than the contract allows.
+HASTY = """  turns:
+    - tool_calls: [{ name: refund_order, arguments: { order_id: "1001", amount: 25 } }]
+    - tool_calls: [{ name: lookup_order, arguments: { order_id: "1001" } }]
+    - tool_calls: [{ name: refund_order, arguments: { order_id: "1001", amount: 700 } }]
+    - content: We refunded it.
+
+setup:"""
+
+
+def test_a_session_under_tool_contracts_is_a_lane(site):  # noqa: F811
+    page = site.page
+    hasty = lambda text: re.sub(r"  turns:\n.*?\n\nsetup:", lambda _: HASTY, text, flags=re.DOTALL)
+    experiment = run_example(site, "tool-contracts", {"spec.yaml": hasty})
+    page.goto(f"/experiments/{experiment}/scenarios/default-r0")
+    contracts = section(page, "Tool contracts")
+    expect(contracts.locator(".band .phase strong")).to_have_text(["triage", "looked_up", "refunded"])
+    calls = contracts.locator(".call")
+    expect(calls).to_have_count(3)
+    expect(calls.nth(0)).to_contain_text("would have been blocked")
+    expect(calls.nth(0)).to_contain_text("first violation")
+    expect(calls.nth(0)).to_contain_text("rules/refund_order.yaml:3")
+    expect(calls.nth(1)).to_contain_text("allowed")
+    expect(calls.nth(2)).to_contain_text("possible consequence")
+    site.look("scenario-tool-contracts")
+    contracts.locator(".rules-broken a").first.click()
+    expect(page.locator(".call:target")).to_contain_text("first violation")

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::Prober;
-use super::script::{AUDIT_LOG, TRACE_LOG, interpreted};
+use super::script::interpreted;
 use crate::attempt::HostChecks;
 use crate::backend::WORKSPACE;
 use crate::capture::{CHECK_BYTES, Capture};
@@ -61,7 +61,7 @@ impl Prober<'_> {
         if let Some(answer) = self.copy_in_time(&workspace, copies).await? {
             return Ok(answer);
         }
-        for (name, log) in [(AUDIT_LOG, &self.logs.audit), (TRACE_LOG, &self.logs.trace)] {
+        for (name, log) in self.logs.files() {
             fs::write(scratch.join(name), log).map_err(EngineError::files(operation))?;
         }
         let context = self.context(&workspace.display().to_string(), &scratch.display().to_string());

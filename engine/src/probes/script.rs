@@ -13,11 +13,7 @@ use crate::backend::{Sandbox, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::entropy;
 use crate::error::EngineError;
-
-/// The name of the audit's log beside a script.
-pub(super) const AUDIT_LOG: &str = "audit.jsonl";
-/// The name of the trace beside a script.
-pub(super) const TRACE_LOG: &str = "trace.jsonl";
+use crate::run::audit::{AUDIT_LOG, TRACE_LOG};
 
 /// A script that is ready to be run.
 struct Placed {
@@ -81,8 +77,7 @@ impl Prober<'_> {
         } else {
             interpreted(&format!("{folder}/{script}"))
         };
-        files.push((AUDIT_LOG.to_owned(), self.logs.audit.clone()));
-        files.push((TRACE_LOG.to_owned(), self.logs.trace.clone()));
+        files.extend(self.logs.files().map(|(name, log)| (name.to_owned(), log.to_vec())));
         for (path, mode) in [("/tmp", 0o1777), (WORKSPACE, 0o777)] {
             if let Err(error) = self.reopen(door, path, mode).await {
                 return Ok(Err(error));
@@ -138,12 +133,14 @@ impl Prober<'_> {
                 (service.name().to_string(), json!({ "host": service.name().as_str(), "port": port(service) }))
             })
             .collect();
+        let contracts = self.logs.contracts.iter().map(|log| format!("{folder}/{}", log.name));
         let context = json!({
             "sandbox_id": self.world.sandbox.name(),
             "workspace_path": workspace,
             "services": services,
             "audit_log_path": format!("{folder}/{AUDIT_LOG}"),
             "trace_path": format!("{folder}/{TRACE_LOG}"),
+            "contract_log_paths": contracts.collect::<Vec<_>>(),
             "task": { "prompt": self.attempt.values().prompt() },
             "scenario_params": self.attempt.scenario.parameters,
         });

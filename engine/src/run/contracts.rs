@@ -65,6 +65,7 @@ impl Contracts {
             max_retries: contracts.max_retries.count() as u64,
             approver: approver(attempt, &contracts.approvals),
             hold_wait: contracts.approvals.hold_wait.get(),
+            world: None,
             clock: Arc::clone(clock),
             started_at: now,
             redactor: redactor.at("tool contracts"),

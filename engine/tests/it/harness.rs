@@ -187,6 +187,7 @@ impl Harness {
             session: None,
             prompt: None,
             sandbox_id: Some("sb-0123456789ab"),
+            approvals: None,
         };
         Session::open(&*self.backend, &attempt, &Events::nowhere(), cancel).await
     }
@@ -291,8 +292,11 @@ pub(crate) fn small() -> Limits {
 
 pub(crate) fn only_scenario(yaml: &str, bundle: &BundleFolder) -> (Spec, Scenario) {
     let files = bundle.files(".").ok();
-    let sizes = files.map(|files| files.into_iter().map(|file| (file.path, file.content.len() as u64)));
-    let beside = sizes.map(|sizes| Bundle::new(sizes).expect("a small bundle"));
+    let beside = files.map(|files| {
+        let sizes: Vec<_> = files.iter().map(|file| (file.path.clone(), file.content.len() as u64)).collect();
+        let content = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.content.clone());
+        Bundle::new(sizes).expect("a small bundle").with_texts(content)
+    });
     let loaded = load(yaml, beside.as_ref());
     let spec = loaded.spec.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics));
     let plan = expand(&spec, PlanOptions::default()).expect("a plan");

@@ -13,5 +13,6 @@ mod sdks;
 mod servers;
 mod session;
 mod sql;
+mod tool_contracts;
 mod unprivileged;
 mod uploaded;

@@ -4,13 +4,22 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use gateways::Gateway as _;
+use gateways::contract_session::{ContractSession, ContractSettings, SessionApprover};
 use gateways::model::{ModelGateway, ModelSettings, Source};
 use gateways::providers::{Key, ProviderKind, Reach, Upstream};
+use gateways::redact::Redactor;
+use scenario::evidence::ContractMode;
 use scenario::plan::{PlanOptions, Values, expand};
 use scenario::spec::load;
+use scenario::spec::sections::NarrowingFeedback;
 use serde_json::{Value as Json, json};
+
+use tool_contracts::options::Mode;
+use tool_contracts::{CompileOptions, RawFile, RawSet, compile};
 
 use crate::direct::{self, Plain};
 use crate::target::{Ask, Pair, Target};
@@ -24,6 +33,7 @@ const WORDS: usize = 40;
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![
         pair("model, scripted", false, served(scripted(), ask(false), ())).await,
+        pair("model, scripted, under tool contracts", false, governed().await).await,
         pair("model, scripted and streamed", true, served(scripted(), ask(true), ())).await,
         pair("model, proxy and streamed", true, proxy().await).await,
     ]
@@ -71,9 +81,38 @@ fn scripted() -> Source {
     Source::new(spec.model.as_ref().expect("a model"), scenario, &values, None, None).expect("a script")
 }
 
+/// A scripted gateway whose calls tool contracts decide on. Its answers call no tool.
+async fn governed() -> Target {
+    let tool = RawFile { name: "pay.yaml".to_owned(), text: "tool: pay\nside_effect: financial\n".to_owned() };
+    let mut options = CompileOptions::default();
+    options.run.mode = Mode::Govern;
+    let (contracts, _) = compile(&RawSet { files: vec![tool] }, &options).expect("a set");
+    let session = Arc::new(ContractSession::open(ContractSettings {
+        session: "bench".to_owned(),
+        role: None,
+        contracts: Arc::new(contracts),
+        mode: ContractMode::Govern,
+        sees_model: true,
+        feedback: NarrowingFeedback::Silent,
+        max_retries: 0,
+        approver: SessionApprover::Human(None),
+        hold_wait: Duration::from_secs(45),
+        world: None,
+        clock: Arc::default(),
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+        redactor: Redactor::default(),
+    }));
+    session.begin().await;
+    with_settings(ModelSettings { contracts: Some(session), ..ModelSettings::new(scripted(), TOKEN) }, ask(false), ())
+}
+
 /// A gateway that listens; what else it needs lives as long.
 fn served(source: Source, ask: Ask, beside: impl Any + Send + Sync) -> Target {
-    let gateway = ModelGateway::new(ModelSettings::new(source, TOKEN));
+    with_settings(ModelSettings::new(source, TOKEN), ask, beside)
+}
+
+fn with_settings(settings: ModelSettings, ask: Ask, beside: impl Any + Send + Sync) -> Target {
+    let gateway = ModelGateway::new(settings);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let address = listener.local_addr().expect("its address");
     gateway.serve(listener).expect("serving");

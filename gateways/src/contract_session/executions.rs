@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use tokio::sync::OwnedMutexGuard;
 use tool_contracts::{ExecutionSeen, ExecutionStage, Outcome, Reason, Step, Via};
 
 use super::holds::{Waiting, key_of};
@@ -86,17 +87,34 @@ impl Inner {
         match execution.stage {
             ExecutionStage::Allowed => self.granted(call, &tool, via, entered).await,
             ExecutionStage::Blocked(reason) => Permit::Refused { call, reason: Box::new(reason) },
-            ExecutionStage::Judged(step) if self.waits_for_somebody(&step) => {
-                let inner = Arc::clone(&self);
-                let later = self.holds.begin(&key, async move {
-                    let permit = inner.finish(call, (&tool, via), step, entered).await;
-                    drop(turn);
-                    permit
-                });
-                self.wait_for(&key, Waiting { later }).await
+            ExecutionStage::ToJudge(to_judge) => {
+                self.ask_world(std::slice::from_ref(&to_judge.call)).await;
+                let step = self.with(|live, now| live.judge_execution(now, to_judge));
+                self.judged(call, (&tool, via), step, turn, entered).await
             }
-            ExecutionStage::Judged(step) => self.finish(call, (&tool, via), step, entered).await,
         }
+    }
+
+    /// Finishes an execution that was judged: at once, or when somebody has decided.
+    async fn judged(
+        self: &Arc<Self>,
+        call: String,
+        (tool, via): (&str, Via),
+        step: Step,
+        turn: OwnedMutexGuard<()>,
+        entered: Option<Entered>,
+    ) -> Permit {
+        if !self.waits_for_somebody(&step) {
+            return self.finish(call, (tool, via), step, entered).await;
+        }
+        let (inner, tool) = (Arc::clone(self), tool.to_owned());
+        let key = step.calls.first().map(|judged| key_of(&tool, &judged.call.arguments)).unwrap_or_default();
+        let later = self.holds.begin(&key, async move {
+            let permit = inner.finish(call, (&tool, via), step, entered).await;
+            drop(turn);
+            permit
+        });
+        self.wait_for(&key, Waiting { later }).await
     }
 
     /// True when a step cannot be decided at once. Only in govern mode anybody is waited for.

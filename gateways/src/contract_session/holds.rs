@@ -25,7 +25,7 @@ pub(super) type Later = Shared<Pin<Box<dyn Future<Output = Permit> + Send>>>;
 pub(super) struct Holds {
     /// Executions that are held, by tool and arguments.
     waiting: Mutex<BTreeMap<String, Waiting>>,
-    /// How often each call was held.
+    /// The number of times that each call was held.
     repetitions: Mutex<BTreeMap<String, u64>>,
     tasks: TaskTracker,
 }
@@ -114,10 +114,14 @@ impl Inner {
             self.fail(problem.clone());
             Decided { resolution: Resolution::Denied, by: String::new(), note: problem }
         });
+        // The world may be another one by now.
+        if let Some(judged) = step.calls.get(place) {
+            self.ask_world(std::slice::from_ref(&judged.call)).await;
+        }
         self.with(|live, now| live.resolve(now, step, place, resolution, &by, &note));
     }
 
-    /// What the approver is asked.
+    /// The request to the approver.
     fn request_of(&self, step: &Step, place: usize) -> Option<ApprovalRequest> {
         let Judged { call, decision } = step.calls.get(place)?;
         let hold = decision.hold.as_ref()?;

@@ -31,7 +31,7 @@ pub(crate) struct ServiceRequest<'a> {
     pub(crate) content_type: &'a str,
     /// The body, as far as it is kept.
     pub(crate) body: &'a [u8],
-    /// How many bytes the body has.
+    /// The size of the body in bytes.
     pub(crate) size: u64,
     /// The token of the session in a workflow, where the request has one.
     pub(crate) token: Option<&'a str>,

@@ -4,7 +4,7 @@
 //! are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call is held, all others
 //! wait in the order in which they came. What is decided is in the log before anybody is told.
 //!
-//! How much memory it takes at most: 64 MiB of records, and the state of the session, which grows with the calls.
+//! It takes at most 64 MiB of records, and the state of the session, which grows with the calls.
 
 mod approver;
 mod executions;
@@ -12,9 +12,12 @@ mod holds;
 mod http_calls;
 mod model_calls;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod visible_tools;
 mod workflow;
+mod world;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,12 +42,13 @@ pub use visible_tools::VisibleTools;
 use workflow::Membership;
 pub(crate) use workflow::SESSION_TOKEN;
 pub use workflow::{Artifact, ClaimedSession, ContractWorkflow, HandoffOffer, UnknownToken, WorkflowRefused};
+pub use world::WorldReader;
 
 use crate::Gateway;
 use crate::clock::Clock;
 use crate::redact::Redactor;
 
-/// What a session is made of.
+/// The settings of a session.
 #[derive(Clone)]
 pub struct ContractSettings {
     /// Its id.
@@ -57,14 +61,16 @@ pub struct ContractSettings {
     pub mode: ContractMode,
     /// True when the model's proposals are seen.
     pub sees_model: bool,
-    /// How the agent is told about hidden tools.
+    /// The way in which the agent is told about hidden tools.
     pub feedback: NarrowingFeedback,
-    /// How often the model is asked again after a block.
+    /// The number of times that the model is asked again after a block.
     pub max_retries: u64,
     /// The one who decides on held calls.
     pub approver: SessionApprover,
-    /// How long the request of an execution stays open while its call is held.
+    /// The time for which the request of an execution stays open while its call is held.
     pub hold_wait: Duration,
+    /// Answers questions of rules about the world; `None` where nobody can look.
+    pub world: Option<Arc<dyn WorldReader>>,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
     /// The time of day when the attempt began.
@@ -78,7 +84,7 @@ pub struct ContractSession {
     inner: Arc<Inner>,
 }
 
-/// What all that goes on in a session shares.
+/// The state that everything in a session shares.
 struct Inner {
     session: String,
     role: Option<String>,
@@ -87,6 +93,7 @@ struct Inner {
     max_retries: u64,
     approver: SessionApprover,
     hold_wait: Duration,
+    world: Option<Arc<dyn WorldReader>>,
     live: Mutex<LiveSession>,
     /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -122,7 +129,7 @@ impl ContractSession {
         labels: Vec<(String, String)>,
     ) -> Self {
         let ContractSettings { session, role, contracts, mode, sees_model, feedback, max_retries, .. } = settings;
-        let ContractSettings { approver, hold_wait, clock, redactor, .. } = settings;
+        let ContractSettings { approver, hold_wait, world, clock, redactor, .. } = settings;
         let redact = {
             let redactor = redactor.clone();
             Arc::new(move |text: &str| redactor.text(text))
@@ -145,6 +152,7 @@ impl ContractSession {
             max_retries,
             approver,
             hold_wait,
+            world,
             live: Mutex::new(live),
             turn: Arc::default(),
             holds: holds::Holds::default(),
@@ -166,13 +174,13 @@ impl ContractSession {
         self.inner.mode == ContractMode::Govern
     }
 
-    /// How the agent is told about hidden tools.
+    /// The way in which the agent is told about hidden tools.
     #[must_use]
     pub fn feedback(&self) -> NarrowingFeedback {
         self.inner.feedback
     }
 
-    /// How often the model is asked again after a block.
+    /// The number of times that the model is asked again after a block.
     #[must_use]
     pub fn max_retries(&self) -> u64 {
         self.inner.max_retries

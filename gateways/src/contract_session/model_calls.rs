@@ -8,7 +8,7 @@ use tool_contracts::{
 
 use super::{ContractSession, line_of};
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRequest {
     /// The reason why it is refused.
@@ -17,7 +17,7 @@ pub struct JudgedRequest {
     pub removed: Vec<Removed>,
 }
 
-/// What becomes of a response.
+/// The decision on a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gated {
     /// It reaches the agent as it is.
@@ -61,6 +61,8 @@ impl ContractSession {
     /// Decides on the calls of a response. Waits while calls are held.
     pub async fn judge_response(&self, calls: Vec<ProposedCall>, exchange: Option<Exchange>) -> Gated {
         let turn = Arc::clone(&self.inner.turn).lock_owned().await;
+        let calls = self.inner.with(|live, _| live.prepare(calls));
+        self.inner.ask_world(&calls).await;
         let step = self.inner.with(|live, now| live.propose(now, calls, exchange));
         if step.next_held().is_none() || !self.governs() {
             let judged = step.calls.clone();
@@ -87,6 +89,7 @@ impl ContractSession {
     /// Takes a response that reached the agent, in a mode in which nothing is refused.
     pub(crate) fn observe_response(&self, calls: Vec<ProposedCall>, exchange: Option<Exchange>) {
         self.inner.with(|live, now| {
+            let calls = live.prepare(calls);
             let step = live.propose(now, calls, exchange);
             live.release(now, step);
         });

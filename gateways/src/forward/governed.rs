@@ -16,7 +16,7 @@ use crate::faulted_requests::{Body, Sent};
 use crate::http_mock::Answer;
 use crate::listener::Broken;
 
-/// How large the body of a call, or of its answer, may be: 16 MiB.
+/// The largest body of a call, or of its answer: 16 MiB.
 const BODY_BYTES: usize = 16 * 1024 * 1024;
 /// The header by which a client may say which call of the model a request carries out.
 const CALL_ID: &str = "x-tool-call-id";
@@ -28,7 +28,7 @@ pub(super) struct GovernedRequest {
     began: Instant,
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 pub(super) enum Permitted {
     /// It passes as it is: nothing is decided on it, or it was decided on before.
     Passing(Request<Sent>),

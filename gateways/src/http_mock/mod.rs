@@ -22,6 +22,8 @@ mod fault_program_tests;
 #[cfg(test)]
 mod fault_tests;
 mod governed;
+#[cfg(test)]
+mod governed_tests;
 mod limits;
 mod matching;
 mod memory;

@@ -16,7 +16,8 @@ section! {
     /// Runs a script that reads a context as JSON on standard input and prints a result as JSON on standard output.
     ///
     /// The context has `sandbox_id`, `workspace_path`, `services` (name to host and port), `audit_log_path`,
-    /// `trace_path`, `task.prompt` and `scenario_params`. The result is
+    /// `trace_path`, `contract_log_paths` (the records of each session under tool contracts), `task.prompt` and
+    /// `scenario_params`. The result is
     /// `{"passed": true, "score": 1.0, "reason": "…", "details": {…}}`; `passed` must be there, `score` is 1 or 0 by
     /// `passed` without it, the rest is optional. The result is the whole output, or its last line.
     ///

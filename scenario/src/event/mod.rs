@@ -17,6 +17,7 @@ mod write;
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -85,6 +86,26 @@ pub enum Event {
     Probed {
         /// The invariant.
         invariant: String,
+    },
+    /// A call waits until a person decides.
+    CallHeld {
+        /// The approval, which people decide by.
+        approval: String,
+        /// The tool.
+        tool: String,
+        /// The time until which somebody may decide.
+        deadline: Timestamp,
+    },
+    /// A call does not wait any more.
+    CallDecided {
+        /// The approval.
+        approval: String,
+        /// The tool.
+        tool: String,
+        /// One word: `approved`, `denied` or `expired`.
+        answer: String,
+        /// The name of who decided; empty when nobody did.
+        by: String,
     },
     /// Something that a reader should know.
     Note(String),

@@ -40,6 +40,17 @@ impl Event {
             "agent_ended" => Self::AgentEnded { exit: exit(body)?, after: after(body)? },
             "limit_fired" => Self::LimitFired(Fired::deserialize(body).ok()?),
             "probed" => Self::Probed { invariant: text(body, "invariant")? },
+            "call_held" => Self::CallHeld {
+                approval: text(body, "approval")?,
+                tool: text(body, "tool")?,
+                deadline: body["deadline"].as_str()?.parse().ok()?,
+            },
+            "call_decided" => Self::CallDecided {
+                approval: text(body, "approval")?,
+                tool: text(body, "tool")?,
+                answer: text(body, "answer")?,
+                by: text(body, "by")?,
+            },
             "note" => Self::Note(text(body, "text")?),
             "sandbox_kept" => Self::SandboxKept { name: text(body, "name")? },
             "sandbox_destroyed" => Self::SandboxDestroyed { name: text(body, "name")? },

@@ -69,13 +69,38 @@ fn rows() -> Vec<(&'static str, &'static str, Event)> {
     ]
 }
 
+/// Rows about calls that wait for a person.
+fn rows_of_held_calls() -> Vec<(&'static str, &'static str, Event)> {
+    vec![
+        (
+            "call_held",
+            r#"{"approval":"ap_1","tool":"refund","deadline":"2026-11-19T04:00:00Z"}"#,
+            Event::CallHeld {
+                approval: "ap_1".into(),
+                tool: "refund".into(),
+                deadline: "2026-11-19T04:00:00Z".parse().expect("a time"),
+            },
+        ),
+        (
+            "call_decided",
+            r#"{"approval":"ap_1","tool":"refund","answer":"denied","by":"ada"}"#,
+            Event::CallDecided {
+                approval: "ap_1".into(),
+                tool: "refund".into(),
+                answer: "denied".into(),
+                by: "ada".into(),
+            },
+        ),
+    ]
+}
+
 fn json(text: &str) -> Json {
     serde_json::from_str(text).expect("JSON")
 }
 
 #[test]
 fn rows_of_every_kind_are_read_and_written_back_to_the_last_byte() {
-    for (kind, text, expected) in rows() {
+    for (kind, text, expected) in rows().into_iter().chain(rows_of_held_calls()) {
         let event = Event::read(kind, json(text));
         assert_eq!(event, expected, "{kind} {text}");
         assert_eq!((event.kind(), event.body().to_string().as_str()), (kind, text));

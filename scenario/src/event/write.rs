@@ -23,6 +23,8 @@ impl Event {
             Self::AgentEnded { .. } => "agent_ended",
             Self::LimitFired(_) => "limit_fired",
             Self::Probed { .. } => "probed",
+            Self::CallHeld { .. } => "call_held",
+            Self::CallDecided { .. } => "call_decided",
             Self::Note(_) => "note",
             Self::SandboxKept { .. } => "sandbox_kept",
             Self::SandboxDestroyed { .. } => "sandbox_destroyed",
@@ -55,6 +57,12 @@ impl Event {
             }
             Self::LimitFired(fired) => json!({ "limit": fired.limit.to_string(), "detail": fired.detail }),
             Self::Probed { invariant } => json!({ "invariant": invariant }),
+            Self::CallHeld { approval, tool, deadline } => {
+                json!({ "approval": approval, "tool": tool, "deadline": deadline.to_string() })
+            }
+            Self::CallDecided { approval, tool, answer, by } => {
+                json!({ "approval": approval, "tool": tool, "answer": answer, "by": by })
+            }
             Self::Note(text) => json!({ "text": text }),
             Self::Judged { status, composite, wall_ms, error } => {
                 let mut body = json!({ "status": status, "composite": composite });

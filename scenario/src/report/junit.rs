@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Report, Reports, Row, Skipped};
-use super::{contract_cases, mutation_cases, overall_number};
+use super::{contract_cases, mutation_cases, overall_number, tool_findings};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
 use crate::untrusted;
@@ -166,24 +166,29 @@ fn case(report: &Report, row: &Row) -> TestCase {
     case
 }
 
-/// What is to be said of a test case besides its status: its caveats, and why it failed where that is within its cell's bar.
+/// What is to be said of a test case besides its status: its caveats, why it failed where that is within its cell's bar, and
+/// findings of tool contracts where the case passed.
 fn remarks(report: &Report, row: &Row) -> String {
     let caveats = row.result.caveats.iter().map(|caveat| format!("caveat: {}\n", caveat.message()));
+    let findings = if row.status == Status::Pass { tool_findings::lines(row) } else { Vec::new() };
+    let findings = findings.into_iter().map(|finding| format!("tool contracts: {finding}\n"));
     let failed = row.tolerated.then(|| {
         let cell = &row.result.scenario.cell;
         format!("{} in the cell {cell}, which passed:\n{}\n", row.status.word(), all_reasons(report, row))
     });
-    caveats.chain(failed).collect()
+    caveats.chain(failed).chain(findings).collect()
 }
 
 fn first_reason(row: &Row) -> String {
     row.reasons().first().map(|(what, found)| format!("{what}: {found}")).unwrap_or_default()
 }
 
-/// Everything that kept a scenario from passing, and the command that runs it again.
+/// Everything that kept a scenario from passing, the findings of tool contracts, and the command that runs it again.
 fn all_reasons(report: &Report, row: &Row) -> String {
     let reasons = row.reasons();
-    let lines: Vec<_> = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found))).collect();
+    let reasons = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found)));
+    let findings = tool_findings::lines(row).into_iter().map(|finding| format!("tool contracts: {finding}"));
+    let lines: Vec<_> = reasons.chain(findings).collect();
     format!("{}\n\nagain: {}\n", lines.join("\n"), untrusted::visible(&report.reproducer(row)))
 }
 

@@ -22,6 +22,9 @@ mod reports;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tool_findings;
+#[cfg(test)]
+mod tool_findings_tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

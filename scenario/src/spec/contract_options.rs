@@ -1,4 +1,4 @@
-//! What a spec knows that its tool contracts are compiled with.
+//! The options that a spec gives to its tool contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,7 @@ impl Spec {
             gateway_tools: self.gateway_tools(contracts),
             tool_schemas: schemas.collect::<BTreeMap<_, _>>(),
             run: contracts.run_options(bindings),
+            rules: contracts.rules.iter().map(|rule| rule.render(bindings).to_json()).collect(),
             ..CompileOptions::default()
         }
     }

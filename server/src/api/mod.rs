@@ -5,6 +5,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod alerts;
+pub(crate) mod approvals;
 pub(crate) mod capacity;
 pub(crate) mod datasets;
 pub(crate) mod experiments;

@@ -7,6 +7,7 @@
 //! To add one: write its `turn` in a file of its own, and start it here.
 
 mod alerts;
+mod approvals;
 mod artifact_place;
 mod deliveries;
 mod repeat;
@@ -30,6 +31,7 @@ pub(crate) struct Background(JoinSet<()>);
 pub(crate) fn start(app: &App) -> Background {
     let mut tasks = JoinSet::new();
     tasks.spawn(repeat(app.clone(), "looking at alerts", alerts::turn));
+    tasks.spawn(repeat(app.clone(), "telling of approvals", approvals::turn));
     for _ in 0..SENDERS {
         tasks.spawn(repeat(app.clone(), "sending messages", deliveries::turn));
     }

@@ -17,6 +17,8 @@ pub(super) enum Tab {
     Compare,
     /// Something new.
     Submit,
+    /// Calls that wait for a person.
+    Approvals,
     /// Who works.
     Workers,
     /// Nowhere.
@@ -24,11 +26,12 @@ pub(super) enum Tab {
 }
 
 /// Where each tab leads, and what it is called.
-const TABS: [(Tab, &str, &str); 5] = [
+const TABS: [(Tab, &str, &str); 6] = [
     (Tab::Experiments, "/experiments", "Experiments"),
     (Tab::Specs, "/specs", "Specs"),
     (Tab::Compare, "/compare", "Compare"),
     (Tab::Submit, "/submit", "Submit"),
+    (Tab::Approvals, "/approvals", "Approvals"),
     (Tab::Workers, "/workers", "Workers"),
 ];
 
@@ -80,7 +83,9 @@ impl Frame<'_> {
             nav.tabs aria-label="Pages" {
                 @for (tab, place, name) in TABS {
                     @if tab != Tab::Submit || visitor.may_submit() {
-                        a href=(place) aria-current=[(tab == self.tab).then_some("page")] { (name) }
+                        a href=(place) aria-current=[(tab == self.tab).then_some("page")] {
+                            (name) @if tab == Tab::Approvals { (number_waiting(visitor.waiting)) }
+                        }
                     }
                 }
                 a href="/docs" { "API" }
@@ -94,6 +99,11 @@ impl Frame<'_> {
             }
         }
     }
+}
+
+/// The number of calls that wait for a person, beside the name of their page; nothing when none does.
+pub(super) fn number_waiting(waiting: u64) -> Markup {
+    html! { span #held { @if waiting > 0 { " (" (super::numbers::count(waiting)) span.visually-hidden { " to decide" } ")" } } }
 }
 
 fn scope(scope: Scope) -> &'static str {

@@ -13,6 +13,7 @@
 //! to it, and test it through HTTP in `tests/it/web_*.rs` and in a browser in `cli/tests/serving/test_pages.py`.
 
 mod ansi;
+mod approvals;
 mod assets;
 mod badges;
 mod chart;
@@ -56,6 +57,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .merge(compare::routes())
         .merge(spec::routes())
         .merge(submit::routes())
+        .merge(approvals::routes())
         .merge(workers::routes())
         .merge(sign_in::keyed_routes())
         .route_layer(from_fn_with_state(app.clone(), session::look));

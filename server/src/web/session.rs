@@ -17,7 +17,7 @@ use http::header::{COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
-use store::Scope;
+use store::{ApprovalFilter, ApprovalStatus, Scope};
 
 use crate::app::App;
 use crate::auth::{self, Caller};
@@ -42,6 +42,8 @@ pub(crate) struct Visitor {
     pub(crate) token: String,
     /// Whether it signed in, so that it can sign out.
     pub(crate) signed_in: bool,
+    /// The number of calls that wait for a person.
+    pub(crate) waiting: u64,
 }
 
 impl Visitor {
@@ -79,7 +81,7 @@ pub(crate) async fn look(State(app): State<App>, mut request: Request, next: Nex
     let headers = request.headers().clone();
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let found = patiently(&app.retries, || visitor(&app, &headers)).await;
-    let visitor = match auth::attribute(&request, found, |visitor| &visitor.caller) {
+    let mut visitor = match auth::attribute(&request, found, |visitor| &visitor.caller) {
         Ok(visitor) => visitor,
         Err(refused) => return refused.into_response(),
     };
@@ -88,8 +90,16 @@ pub(crate) async fn look(State(app): State<App>, mut request: Request, next: Nex
     if let Err(refused) = allowed.and(own) {
         return refused.into_response();
     }
+    visitor.waiting = waiting(&app, &visitor.caller).await;
     request.extensions_mut().insert(visitor);
     next.run(request).await
+}
+
+/// Counts the calls that wait for a person. A page is made also when nobody can tell.
+async fn waiting(app: &App, caller: &Caller) -> u64 {
+    let (owner, status) = (caller.sees(), Some(ApprovalStatus::Pending));
+    let filter = ApprovalFilter { owner, status, now: app.clock.now(), ..ApprovalFilter::default() };
+    app.store.count_approvals(filter).await.unwrap_or(0)
 }
 
 /// Who looks. A sandbox's token opens no page.
@@ -99,7 +109,7 @@ pub(crate) async fn visitor(app: &App, headers: &HeaderMap) -> Result<Visitor, A
         return Err(ApiError::forbidden("a sandbox's token is good for its own sandbox only"));
     }
     let signed_in = app.config.access == Access::Keys && cookie(headers).is_some();
-    Ok(Visitor { token: token(app, headers), caller, signed_in })
+    Ok(Visitor { token: token(app, headers), caller, signed_in, waiting: 0 })
 }
 
 /// Whether two tokens are the same one. How long that takes says nothing about where they differ.

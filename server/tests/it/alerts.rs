@@ -84,6 +84,8 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         (json!({"notify": null}), "needs `webhook_url`"),
         (json!({"notify": "slack", "slack_channel": "#x"}), "needs `webhook_url`"),
         (json!({"webhook_url": "https://example.com"}), "`notify: log`"),
+        (json!({"events": ["approval.requested"]}), "has no `condition`"),
+        (json!({"condition": "", "events": ["approval.lost"]}), "approval.requested"),
     ] {
         let mut body = base.clone();
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());

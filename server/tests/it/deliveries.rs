@@ -231,3 +231,34 @@ async fn a_server_ends_while_a_receiver_takes_its_time() {
     serving.end().await;
     assert!(before.elapsed() < std::time::Duration::from_secs(5));
 }
+
+#[tokio::test]
+async fn a_held_call_and_its_decision_are_told_to_those_who_asked_for_it() {
+    let receiver = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(204)).mount(&receiver).await;
+    let app = app().await;
+    let events = json!({"condition": "", "events": ["approval.requested", "approval.decided"]});
+    alert(&app, &receiver.uri(), events).await;
+    alert(&app, &receiver.uri(), json!({"condition": "", "events": ["approval.decided"], "eval_id": "other"})).await;
+    alert(&app, &receiver.uri(), json!({})).await;
+    let serving = serve(&app).await;
+    let held = app.held().await.new;
+    let arrived = async |many: usize| {
+        until("the messages", || async {
+            let requests = receiver.received_requests().await.expect("requests");
+            (requests.len() >= many).then_some(requests)
+        })
+        .await
+    };
+    let said: Value = serde_json::from_slice(&arrived(1).await[0].body).unwrap();
+    assert_eq!((&said["event"], &said["approval"]["id"]), (&json!("approval.requested"), &json!(held.id)));
+    assert_eq!((&said["approval"]["tool"], &said["approval"]["status"]), (&json!("refund"), &json!("pending")));
+    let decision = json!({"decision": "deny", "args_hash": "sha256:a"});
+    app.post(ADA, &format!("/v1/approvals/{}/decision", held.id), decision).await.expect(200);
+    let requests = arrived(2).await;
+    let said: Value = serde_json::from_slice(&requests[1].body).unwrap();
+    assert_eq!((&said["event"], &said["approval"]["status"]), (&json!("approval.decided"), &json!("denied")));
+    assert_eq!((requests.len(), &said["approval"]["by"]), (2, &json!("ada")));
+    assert!(header(&requests[1], "x-touchstone-signature").starts_with("t="));
+    serving.end().await;
+}

@@ -2,6 +2,7 @@
 
 mod agents;
 mod alerts;
+mod approvals;
 mod artifact_place;
 mod auth;
 mod bodies;
@@ -34,6 +35,7 @@ mod specs;
 mod test_app;
 mod traces;
 mod web_again;
+mod web_approvals;
 mod web_choice;
 mod web_compare;
 mod web_conversation;
@@ -49,5 +51,6 @@ mod web_specs;
 mod web_story;
 mod web_submit;
 mod web_task;
+mod web_tool_contracts;
 mod web_trends;
 mod web_verdict;

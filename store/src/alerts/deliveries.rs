@@ -197,7 +197,7 @@ fn holds(delivery: &Delivery) -> Cond {
 }
 
 /// Writes a message that is due at once.
-pub(super) async fn insert_delivery(
+pub(crate) async fn insert_delivery(
     tx: &mut Tx,
     alert: &str,
     new: &NewDelivery,

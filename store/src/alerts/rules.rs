@@ -1,4 +1,4 @@
-//! Rules that are looked at when a run ends.
+//! Rules that are looked at when a run ends, or that tell of events.
 
 use jiff::Timestamp;
 use sea_query::Expr;
@@ -6,6 +6,7 @@ use sea_query::Expr;
 use crate::Store;
 use crate::db::row;
 use crate::error::StoreError;
+use crate::json;
 use crate::owned::Owned;
 use crate::page::{Listed, Page};
 use crate::tables::Alerts;
@@ -22,8 +23,10 @@ pub struct NewAlert {
     pub name: String,
     /// The spec whose runs are looked at; `None` for all.
     pub eval_id: Option<String>,
-    /// When it fires.
+    /// The condition under which it fires; empty for one that tells of events.
     pub condition: String,
+    /// The names of the events that it tells of.
+    pub events: Vec<String>,
     /// How far back it looks.
     pub window: Option<String>,
     /// How people are told.
@@ -55,6 +58,7 @@ row! {
         notify: String,
         webhook_url: Option<String>,
         slack_channel: Option<String>,
+        events: String,
         created_at: i64,
     }
 }
@@ -78,6 +82,7 @@ impl Owned for Alert {
         Alerts::Notify,
         Alerts::WebhookUrl,
         Alerts::SlackChannel,
+        Alerts::Events,
     ];
 
     fn values(new: &NewAlert) -> Result<Vec<Expr>, StoreError> {
@@ -91,6 +96,7 @@ impl Owned for Alert {
             new.notify.as_str().into(),
             new.webhook_url.clone().into(),
             new.slack_channel.clone().into(),
+            json::text(&new.events)?.into(),
         ])
     }
 
@@ -105,6 +111,7 @@ impl Owned for Alert {
             name: row.name,
             eval_id: row.eval_id,
             condition: row.condition,
+            events: json::read(&row.events)?,
             window: row.timeframe,
             notify: row.notify,
             webhook_url: row.webhook_url,

@@ -7,6 +7,7 @@ use sea_query::{Expr, ExprTrait as _, LockType, Query};
 use super::lease::end_attempt;
 use super::{Completion, Kept, Lease, Summarise};
 use crate::Store;
+use crate::approvals::withdraw_approvals;
 use crate::db::{Tx, row};
 use crate::error::StoreError;
 use crate::evidence::{Body, Place};
@@ -234,5 +235,6 @@ pub(crate) async fn write_score(
         .and_where(Expr::col(Runs::Number).eq(number::kept(run.number)))
         .to_owned();
     tx.execute(&update).await?;
+    withdraw_approvals(tx, run, now).await?;
     note_run_end(tx, run, now).await
 }

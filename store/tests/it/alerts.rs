@@ -23,6 +23,7 @@ fn alert(id: &str, owner: &str) -> NewAlert {
         notify: "webhook".to_owned(),
         webhook_url: Some("https://example.com/hook".to_owned()),
         slack_channel: None,
+        events: Vec::new(),
     }
 }
 

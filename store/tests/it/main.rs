@@ -4,6 +4,7 @@
 mod databases;
 
 mod alerts;
+mod approvals;
 mod artifact_owner;
 mod artifacts;
 mod at_once;

@@ -53,6 +53,7 @@ async fn something(world: &World, name: &str, second: i64) {
         notify: String::new(),
         webhook_url: None,
         slack_channel: None,
+        events: Vec::new(),
     };
     store.create_alert(&rule, at(second)).await.expect("made");
     let message = NewDelivery { id: name.to_owned(), url: String::new(), body: String::new() };

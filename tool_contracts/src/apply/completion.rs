@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::rules;
 use crate::call::{Outcome, Provenance};
 use crate::code::Code;
 use crate::compile::Compiled;
@@ -34,21 +35,26 @@ pub(super) fn apply(
         return vec![Finding::of_call(Code::OrphanResult, "", id, "there is no open call with this id")];
     };
     state.aggregates.iter_mut().for_each(|aggregate| aggregate.release(id));
+    rules::forget_answers(state, id);
     let tool = set.tools.get(&open.tool);
     let mut findings = Vec::new();
     match commit_of(set, tool, outcome, provenance) {
         Effect::Committed => {
             state.consecutive_errors = 0;
-            restrict(set, state, id, &open);
+            restrict(set, state, id, &open, outcome);
             permit(set, state, id, &open, outcome, &mut findings);
         }
         Effect::Uncertain => {
-            restrict(set, state, id, &open);
+            restrict(set, state, id, &open, outcome);
             let message = format!("it cannot be told whether the call of `{}` happened", open.tool);
             findings.push(Finding::of_call(Code::CommitUncertain, &open.tool, id, message));
         }
-        Effect::Rejected => findings.extend(count_error(set, state, id, &open, outcome)),
+        Effect::Rejected => {
+            rules::withdraw(state, id);
+            findings.extend(count_error(set, state, id, &open, outcome));
+        }
     }
+    findings.extend(rules::overdue(set, state));
     findings
 }
 
@@ -71,7 +77,8 @@ fn commit_of(set: &Compiled, tool: Option<&Tool>, outcome: &Outcome, provenance:
 }
 
 /// The effects that count against later calls.
-fn restrict(set: &Compiled, state: &mut SessionState, id: &str, open: &OpenCall) {
+fn restrict(set: &Compiled, state: &mut SessionState, id: &str, open: &OpenCall, outcome: &Outcome) {
+    rules::restrict(set, state, id, open, outcome);
     for (aggregate, kept) in set.session.aggregates.iter().zip(&mut state.aggregates) {
         if let Ok(Some(contribution)) = Contribution::of(aggregate, &open.tool, &open.arguments) {
             kept.commit(&contribution);
@@ -98,6 +105,7 @@ fn permit(
     outcome: &Outcome,
     findings: &mut Vec<Finding>,
 ) {
+    rules::permit(set, state, id, open);
     let nothing = Json::Null;
     let output = if let Outcome::Ok(output) = outcome { output } else { &nothing };
     for (envelope, kept) in set.session.envelopes.iter().zip(&mut state.envelopes) {

@@ -1,5 +1,6 @@
 //! The end of a session.
 
+use super::rules;
 use crate::code::Code;
 use crate::compile::Compiled;
 use crate::decide::session::aggregates::violation;
@@ -18,6 +19,7 @@ pub(super) fn apply(set: &Compiled, state: &mut SessionState) -> Vec<Finding> {
             findings.push(Finding::of_reason(&reason, "", ""));
         }
     }
+    findings.extend(rules::end(set, state));
     if !state.is_final() {
         state.status = Status::Closed;
     }

@@ -4,6 +4,7 @@
 
 mod completion;
 mod end;
+mod rules;
 mod step;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use crate::compile::{Compiled, schema};
 use crate::decide::Verdict;
 use crate::finding::Finding;
 use crate::state::{PinnedSchema, SessionState, Status};
+use crate::state_question::{StateAnswer, StateQuestion};
 
 /// A call of a step, with what became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +64,15 @@ pub enum Event {
         /// Its id.
         call: String,
     },
+    /// The world answered a question that a rule asks before a call.
+    StateRead {
+        /// The id of the call.
+        call: String,
+        /// The question with its rule, so that an answer never counts for other arguments than it was read for.
+        question: StateQuestion,
+        /// The answer.
+        answer: StateAnswer,
+    },
     /// A call passed without being judged, because our own evaluation failed.
     CallUnguarded,
     /// A model's answer was paid for, in millionths of a dollar.
@@ -98,13 +109,14 @@ pub enum Event {
 pub fn apply(set: &Compiled, state: &mut SessionState, event: &Event) -> Vec<Finding> {
     state.version += 1;
     match event {
-        Event::StepDecided { calls, is_step } => step::apply(set, state, calls, *is_step),
+        Event::StepDecided { calls, is_step } => return step::apply(set, state, calls, *is_step),
         Event::PrecheckBlocked => step::count_block(set, state),
         Event::CallCompleted { call, outcome, provenance } => {
             return completion::apply(set, state, call, outcome, *provenance);
         }
         Event::ArgumentsExecuted { call, arguments } => step::replace_arguments(set, state, call, arguments),
         Event::Withdrawn { call } => state.withdraw(call),
+        Event::StateRead { call, question, answer } => rules::answer(set, state, call, question, answer),
         Event::CallUnguarded => count_unguarded(set, state),
         Event::CostAdded(micros) => state.cost_micros = state.cost_micros.saturating_add(*micros),
         Event::LabelAdded { label, origin } => {

@@ -2,16 +2,18 @@
 
 use serde_json::Value as Json;
 
-use super::StepCall;
+use super::{StepCall, rules};
 use crate::compile::Compiled;
 use crate::decide::Verdict;
+use crate::finding::Finding;
 use crate::state::aggregate::Contribution;
 use crate::state::{OpenCall, SessionState};
 
-/// Applies a step that was judged and gated.
-pub(super) fn apply(set: &Compiled, state: &mut SessionState, calls: &[StepCall], is_step: bool) {
+/// Applies a step that was judged and gated; the findings are what can no longer follow in time.
+pub(super) fn apply(set: &Compiled, state: &mut SessionState, calls: &[StepCall], is_step: bool) -> Vec<Finding> {
     state.attempt_steps += 1;
     remember_attempts(set, state, calls);
+    rules::attempt(set, state, calls);
     if is_step && !state.is_final() {
         state.total_steps += 1;
     }
@@ -24,6 +26,7 @@ pub(super) fn apply(set: &Compiled, state: &mut SessionState, calls: &[StepCall]
     } else if calls.iter().any(|call| call.verdict == Verdict::Block) {
         count_block(set, state);
     }
+    rules::overdue(set, state)
 }
 
 /// Counts a step in which something was blocked and nothing released.
@@ -46,10 +49,12 @@ fn remember_attempts(set: &Compiled, state: &mut SessionState, calls: &[StepCall
 
 /// Replaces the arguments of a call in flight, and what it reserves.
 pub(super) fn replace_arguments(set: &Compiled, state: &mut SessionState, id: &str, arguments: &Json) {
-    let Some(open) = state.open.get_mut(id) else { return };
-    open.arguments = arguments.clone();
-    let tool = open.tool.clone();
-    reserve(set, state, id, &tool, arguments);
+    let Some(before) = state.open.remove(id) else { return };
+    rules::withdraw(state, id);
+    let open = OpenCall { arguments: arguments.clone(), ..before };
+    reserve(set, state, id, &open.tool, arguments);
+    rules::release(set, state, id, &open);
+    state.open.insert(id.to_owned(), open);
 }
 
 fn reserve(set: &Compiled, state: &mut SessionState, id: &str, tool: &str, arguments: &Json) {
@@ -66,6 +71,13 @@ fn release(set: &Compiled, state: &mut SessionState, released: &StepCall) {
     state.released_calls += 1;
     *state.per_tool.entry(call.tool.clone()).or_default() += 1;
     reserve(set, state, &call.id, &call.tool, &call.arguments);
-    let open = OpenCall { tool: call.tool.clone(), arguments: call.arguments.clone(), step: state.attempt_steps };
+    let open = OpenCall {
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        step: state.attempt_steps,
+        committed_step: state.total_steps,
+        index: state.released_calls,
+    };
+    rules::release(set, state, &call.id, &open);
     state.open.insert(call.id.clone(), open);
 }

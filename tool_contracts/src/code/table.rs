@@ -139,7 +139,7 @@ codes! {
     ReasonRequired = "REASON_REQUIRED", Error, "aggregates: [{name: n, metric: count, tool: t, lte: 1}]";
     /// A suppression says why, so that it can be removed when the reason is gone.
     SuppressionReasonRequired = "SUPPRESSION_REASON_REQUIRED", Error, "suppress: [{check: dead_tool}]";
-    /// Two aggregates, envelopes or checkpoints have the same name.
+    /// Two aggregates, envelopes, checkpoints or rules have the same name.
     DuplicateName = "DUPLICATE_NAME", Error, "aggregates: [{name: n, ...}, {name: n, ...}]";
     /// Nobody can decide in less than 30 seconds.
     CheckpointTimeoutTooShort = "CHECKPOINT_TIMEOUT_TOO_SHORT", Error, "timeout_seconds: 5";
@@ -147,6 +147,12 @@ codes! {
     InvalidCheckpoint = "INVALID_CHECKPOINT", Error, "checkpoint: {when: []}";
     /// A rule is exactly one of `allow` and `deny`.
     InvalidPolicyRule = "INVALID_POLICY_RULE", Error, "rules: [{}]";
+    /// A rule over the whole session is `every` with `after`, `at_most` with `of`, `every` with `then`, `never` with
+    /// `with`, or `every` with `when_state`, and has the keys of that form only.
+    InvalidRule = "INVALID_RULE", Error, "rules: [{id: r, every: refund}]";
+    /// A question of `when_state` in which a value of the call has no safe place. Values are written as `{{ arguments.x }}`;
+    /// in SQL they stand between single quotes or alone, and the statement has no comment and no backslash.
+    InvalidTemplate = "INVALID_TEMPLATE", Error, "sql: select state from \"{{ arguments.table }}\"";
     /// The contracts have rules about the principal, and the session was opened without one.
     PolicyWithoutPrincipal = "POLICY_WITHOUT_PRINCIPAL", Error, "policy: {deny: [{principal: {path: $.role, equals: guest}}]}";
     /// The tool's executions pass no gateway, so its constraints could not be enforced.
@@ -246,6 +252,8 @@ codes! {
     EnvelopeReferenceMissing = "envelope_reference_missing", Fail, "role: ceiling";
     /// The constrained value is missing or no number.
     EnvelopeInputInvalid = "envelope_input_invalid", Fail, "path: $.shares";
+    /// A rule over the whole session is broken. The witness is the shortest list of calls that shows it.
+    RuleViolated = "rule_violated", Fail, "{every: refund, after: get_order}";
     /// Another session has a call in flight on the same resource.
     ResourcePending = "resource_pending", Fail, "mode: exclusive_pending";
     /// Another session owns the resource.
@@ -294,8 +302,11 @@ codes! {
     FloatingModelAlias = "floating_model_alias", Info, "model: gpt-4o";
     /// Nobody decided in time, and the checkpoint lets the call pass then.
     CheckpointAutoAllowed = "checkpoint_auto_allowed", Info, "on_timeout: allow";
-    /// A rule about the exchange with the model could not be looked at, because the exchange was not seen.
+    /// A rule about the exchange with the model, or about the state of the world, could not be looked at, because it was
+    /// not seen.
     NotEvaluable = "not_evaluable", Info, "assertions: {...}";
+    /// A rule over the whole session was never triggered: no call came that it is about, so it proves nothing.
+    RuleVacuous = "rule_vacuous", Info, "{every: refund, after: get_order}, and no refund";
     /// The session ended in a phase that is not terminal.
     SessionNotTerminal = "session_not_terminal", Fail, "final phase: triage";
     /// Our own evaluation failed. The call is blocked unless `on_error: allow`.

@@ -4,11 +4,13 @@ pub(crate) mod graph;
 mod names;
 mod needed;
 mod normalise;
+mod outer_rules;
 mod phases;
 pub(crate) mod schema;
 pub(crate) mod workflow;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 use yaml_tree::{Limits, Node, ProblemKind};
@@ -24,7 +26,7 @@ use crate::reader::{At, Reader};
 pub(crate) use needed::NeededValues;
 
 /// The name of the session file.
-const SESSION: &str = "session";
+pub(crate) const SESSION: &str = "session";
 /// The name of the workflow file.
 const WORKFLOW: &str = "workflow";
 
@@ -77,6 +79,8 @@ pub struct Compiled {
     pub(crate) derived: BTreeMap<String, Vec<Invariant>>,
     /// What the history keeps of calls, for the tools that preconditions name.
     pub(crate) needed: BTreeMap<String, NeededValues>,
+    /// The files that it was compiled from, in which rules are found.
+    pub(crate) sources: Arc<[Source]>,
 }
 
 /// Compiles a set.
@@ -97,7 +101,8 @@ pub(crate) fn compile_sources(
     mut reader: Reader,
 ) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
     reader.strict = options.profile == Profile::Strict;
-    let session = read_session(sources, &mut reader);
+    let mut session = read_session(sources, &mut reader);
+    outer_rules::add(&mut session, &options.rules, &mut reader);
     let tools = read_tools(sources, &mut reader);
     let binders = names::check_bindings(&tools, &session, &mut reader);
     names::check_tools(&tools, &session, &mut reader);
@@ -109,8 +114,9 @@ pub(crate) fn compile_sources(
         Principal::Later | Principal::Missing => None,
     };
     let needed = needed::needed_values(&tools);
-    let hash = hash(&normalise::normalise(sources));
-    let compiled = Compiled { hash, run: options.run.clone(), principal, tools, session, binders, derived, needed };
+    let hash = hash(&normalise::normalise(sources, &options.rules));
+    let (run, sources) = (options.run.clone(), sources.into());
+    let compiled = Compiled { hash, run, principal, tools, session, binders, derived, needed, sources };
     graph::check(&compiled, &mut reader);
     finish(compiled, reader)
 }

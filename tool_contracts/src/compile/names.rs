@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use yaml_tree::nearest::did_you_mean;
 
 use crate::code::Code;
+use crate::read::rule::SessionRule;
 use crate::read::session::Session;
 use crate::read::tool::Tool;
 use crate::reader::{Named, Reader};
@@ -55,6 +56,7 @@ pub(super) fn check_tools(tools: &BTreeMap<String, Tool>, session: &Session, rea
     let stages = session.envelopes.iter().flat_map(|envelope| &envelope.stages).map(|stage| &stage.tool);
     let checkpoints = session.checkpoints.iter().map(|checkpoint| &checkpoint.tool);
     let limits = &session.limits.limited_tools;
-    let named = rules.chain(gates).chain(aggregates).chain(stages).chain(checkpoints).chain(limits);
+    let of_rules = session.rules.iter().flat_map(SessionRule::tools);
+    let named = of_rules.chain(rules).chain(gates).chain(aggregates).chain(stages).chain(checkpoints).chain(limits);
     named.for_each(|named| report(Code::UnknownToolWarning, named));
 }

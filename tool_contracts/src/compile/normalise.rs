@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{SESSION, Source};
 
-/// A set as one value: notes left out, and defaults of tool files filled in.
-pub(super) fn normalise(sources: &[Source]) -> Json {
+/// A set as one value: notes left out, and defaults of tool files filled in. Rules from outside are part of it.
+pub(super) fn normalise(sources: &[Source], rules: &[Json]) -> Json {
     let mut tools = Map::new();
     let mut session = json!({});
     for source in sources {
@@ -16,7 +16,11 @@ pub(super) fn normalise(sources: &[Source]) -> Json {
             tools.insert(source.stem.clone(), with_defaults(value));
         }
     }
-    json!({ "session": session, "tools": tools })
+    let mut set = json!({ "session": session, "tools": tools });
+    if !rules.is_empty() {
+        set["rules"] = rules.iter().cloned().map(without_notes).collect();
+    }
+    set
 }
 
 fn without_notes(value: Json) -> Json {

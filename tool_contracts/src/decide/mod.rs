@@ -41,7 +41,7 @@ pub enum Layer {
     L1,
     /// Values bound by other tools.
     L2,
-    /// Rules of the session: labels, aggregates, envelopes, resources.
+    /// Rules of the session: labels, aggregates, envelopes, rules over the whole session, resources.
     L3,
     /// A person.
     L4,
@@ -94,7 +94,8 @@ const PER_TOOL: [Rule; 7] = [
     per_tool::assertions::judge,
 ];
 const CROSS_TOOL: [Rule; 1] = [cross_tool::reference::judge];
-const SESSION: [Rule; 3] = [session::label_gates::judge, session::aggregates::judge, session::envelopes::judge];
+const SESSION: [Rule; 4] =
+    [session::label_gates::judge, session::aggregates::judge, session::envelopes::judge, session::rules::judge];
 
 /// Decides on a call, given the calls of its batch that were accepted before it.
 #[must_use]
@@ -129,7 +130,15 @@ pub fn decide_without_approval(set: &Compiled, state: &SessionState, batch: &Bat
             return Decision::blocked(layer, reasons);
         }
     }
-    Decision { notes: per_tool::assertions::notes(&context), ..Decision::allowed() }
+    Decision { notes: notes(&context), ..Decision::allowed() }
+}
+
+/// The remarks about rules that could not be looked at, each once.
+fn notes(context: &Context<'_>) -> Vec<Code> {
+    let mut notes = per_tool::assertions::notes(context);
+    notes.extend(session::rules::notes(context));
+    notes.dedup();
+    notes
 }
 
 impl Decision {

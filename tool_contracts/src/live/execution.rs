@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::decide::Reason;
 use crate::finding::Finding;
 
-/// How large an output may be to be in a record: 16 KiB.
+/// The largest output that is in a record: 16 KiB.
 const OUTPUT_BYTES: usize = 16 * 1024;
 
 /// An execution that is about to begin.
@@ -32,19 +32,28 @@ pub struct ExecutionSeen {
 pub struct Execution {
     /// The call's id in the session.
     pub call: String,
-    /// How far it is.
+    /// The progress of the decision.
     pub stage: ExecutionStage,
 }
 
-/// How far the decision on an execution is.
+/// The progress of the decision on an execution.
 #[derive(Debug, Clone)]
 pub enum ExecutionStage {
     /// It may go on: its proposal was let out.
     Allowed,
     /// It may not.
     Blocked(Reason),
-    /// It was judged now; holds are to be resolved, and the step to be released.
-    Judged(Step),
+    /// It is to be judged now, once the world has answered about it; then holds are to be resolved, and the step to be
+    /// released.
+    ToJudge(ExecutionToJudge),
+}
+
+/// An execution that is to be judged.
+#[derive(Debug, Clone)]
+pub struct ExecutionToJudge {
+    /// The call.
+    pub call: Call,
+    origin: Origin,
 }
 
 impl LiveSession {
@@ -69,8 +78,8 @@ impl LiveSession {
         }
         if pairing.findings.contains(&Code::ArgumentDrift) && self.decides {
             let drifted = Call { id: call.clone(), tool: seen.tool, arguments: seen.arguments };
-            let step = self.judge(now, vec![drifted], None, Origin::Drift(seen.via));
-            return Execution { call, stage: ExecutionStage::Judged(step) };
+            let to_judge = ExecutionToJudge { call: drifted, origin: Origin::Drift(seen.via) };
+            return Execution { call, stage: ExecutionStage::ToJudge(to_judge) };
         }
         Execution { call, stage: ExecutionStage::Allowed }
     }
@@ -82,8 +91,14 @@ impl LiveSession {
             let code = Code::UnproposedCall;
             self.find(now, &Finding::of_call(code, &call.tool, &id, code.explanation()));
         }
-        let step = self.judge(now, vec![call], None, Origin::Execution(seen.via));
-        Execution { call: id, stage: ExecutionStage::Judged(step) }
+        let to_judge = ExecutionToJudge { call, origin: Origin::Execution(seen.via) };
+        Execution { call: id, stage: ExecutionStage::ToJudge(to_judge) }
+    }
+
+    /// Judges an execution.
+    pub fn judge_execution(&mut self, now: &Now, to_judge: ExecutionToJudge) -> Step {
+        let ExecutionToJudge { call, origin } = to_judge;
+        self.judge(now, vec![call], None, origin)
     }
 
     fn refused_at_the_end(&mut self, now: &Now, seen: &ExecutionSeen) -> Execution {

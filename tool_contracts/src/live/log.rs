@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json};
 use super::Now;
 use crate::record::{RecordLog, RecordTime};
 
-/// How many records are kept; the rest are counted.
+/// The most records that are kept; the rest are counted.
 const KEPT_RECORDS: usize = 50_000;
-/// How many bytes of records are kept: 64 MiB.
+/// The most bytes of records that are kept: 64 MiB.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Takes secrets out of a text.

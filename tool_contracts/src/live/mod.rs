@@ -14,6 +14,7 @@ mod shared;
 mod step;
 #[cfg(test)]
 mod tests;
+mod world_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +30,7 @@ use crate::decide::{Decision, decide};
 use crate::finding::Finding;
 use crate::options::Mode;
 use crate::state::{SessionState, Status};
-pub use execution::{Execution, ExecutionSeen, ExecutionStage};
+pub use execution::{Execution, ExecutionSeen, ExecutionStage, ExecutionToJudge};
 use log::SessionLog;
 pub use log::{Log, Redact};
 pub use replay::{Divergence, Replayed, replay_log};
@@ -83,7 +84,7 @@ struct Known {
     decision: Decision,
 }
 
-/// What a session is opened with.
+/// The settings that a session is opened with.
 #[derive(Debug, Clone)]
 pub struct SessionOpening {
     /// Its id.
@@ -246,10 +247,13 @@ impl LiveSession {
     }
 
     fn find(&mut self, now: &Now, finding: &Finding) {
+        let place = self.set.rule_place(&finding.tool, &finding.rule);
         self.log.add(
             now,
             "finding",
             json!({
+                "file": place.as_ref().map(|place| place.file.clone()),
+                "line": place.as_ref().map(|place| place.span.line),
                 "code": finding.code,
                 "tool": finding.tool,
                 "rule": finding.rule,

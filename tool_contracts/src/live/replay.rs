@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::apply::{Event, StepCall, apply};
 use crate::call::{Batch, Call, Outcome, Provenance};
-use crate::canonical::{canonical, hash_text};
+use crate::canonical::{canonical, hash, hash_text};
 use crate::compile::Compiled;
 use crate::decide::{Decision, HoldSpec, Verdict, decide, decide_without_approval};
 use crate::hold::{Resolution, resolve_hold};
@@ -26,7 +26,7 @@ pub struct Divergence {
     pub computed: String,
 }
 
-/// What folding a log comes to.
+/// The result of folding a log.
 #[derive(Debug, Clone, Default)]
 pub struct Replayed {
     /// Decisions that were computed again.
@@ -84,7 +84,10 @@ impl Fold<'_> {
             "label" => Event::LabelAdded { label: text("label"), origin: text("origin") },
             "filter" => Event::FilterSet(serde_json::from_value::<BTreeSet<String>>(record["tools"].clone()).ok()),
             "schema" => Event::SchemaSeen { tool: text("tool"), schema: record["schema"].clone() },
-            "state_read" => return,
+            "state_read" => match self.state_read(record) {
+                Some(event) => event,
+                None => return,
+            },
             "cancel_requested" => Event::CancelRequested,
             "killed" if record["by_event"] == true => Event::Killed(text("cause")),
             "session_closed" => Event::Closed,
@@ -151,6 +154,15 @@ impl Fold<'_> {
             Some(StepCall { call, verdict, is_released: one["released"] == true })
         });
         Event::StepDecided { calls: calls.collect(), is_step: record["is_step"] == true }
+    }
+
+    /// An answer of the world; one that was redacted leaves later decisions open.
+    fn state_read(&mut self, record: &Json) -> Option<Event> {
+        let is_whole = record["answer_hash"].as_str() == Some(hash(&record["answer"]).as_str());
+        self.is_incomplete |= !is_whole;
+        let call = record["call"].as_str()?.to_owned();
+        let question = serde_json::from_value(record["question"].clone()).ok()?;
+        Some(Event::StateRead { call, question, answer: serde_json::from_value(record["answer"].clone()).ok()? })
     }
 
     fn completion(&mut self, record: &Json) -> Event {

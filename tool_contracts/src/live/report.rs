@@ -1,4 +1,4 @@
-//! What the log of a session comes to: its calls, what was found, and what was carried out although it was refused.
+//! The log of a session read: its calls, what was found, and what was carried out although it was refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::code::Code;
 use crate::finding::Finding;
 
-/// What the log of a session comes to.
+/// The calls and findings of a session's log.
 #[derive(Debug, Clone, Default)]
 pub struct LogReport {
     /// The ids of all calls that were decided on.

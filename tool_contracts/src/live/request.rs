@@ -42,7 +42,7 @@ pub struct ToolResultSeen {
     pub is_error: bool,
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestDecision {
     /// The reason why it is refused.

@@ -91,16 +91,18 @@ impl Released {
 }
 
 impl LiveSession {
-    /// Judges the calls of a response in their order.
-    pub fn propose(&mut self, now: &Now, proposed: Vec<ProposedCall>, exchange: Option<Exchange>) -> Step {
+    /// Gives the calls of a response their ids in the session.
+    pub fn prepare(&mut self, proposed: Vec<ProposedCall>) -> Vec<Call> {
+        let call = |call: ProposedCall| Call { id: self.call_id(&call.id), tool: call.tool, arguments: call.arguments };
+        proposed.into_iter().map(call).collect()
+    }
+
+    /// Judges the calls of a response in their order. What the world answers about them is known by then.
+    pub fn propose(&mut self, now: &Now, calls: Vec<Call>, exchange: Option<Exchange>) -> Step {
         let codes = exchange.as_ref().filter(|_| self.decides).map(|seen| response_codes(&self.set, seen));
         for code in codes.into_iter().flatten() {
             self.find(now, &Finding::of_session(code, "response_format_invariants", code.explanation()));
         }
-        let calls: Vec<_> = proposed
-            .into_iter()
-            .map(|call| Call { id: self.call_id(&call.id), tool: call.tool, arguments: call.arguments })
-            .collect();
         self.judge(now, calls, exchange, Origin::Response)
     }
 
@@ -251,6 +253,19 @@ impl LiveSession {
         Released { calls: vec![is_released], refusal: refused.filter(|_| !is_released) }
     }
 
+    /// Reasons with the file and the line of their rules.
+    pub(super) fn reasons(&self, tool: &str, reasons: &[Reason]) -> Vec<Json> {
+        let written = |reason: &Reason| {
+            let mut written = json!(reason);
+            if let Some(place) = self.set.rule_place(tool, &reason.rule) {
+                written["file"] = place.file.as_str().into();
+                written["line"] = place.span.line.into();
+            }
+            written
+        };
+        reasons.iter().map(written).collect()
+    }
+
     fn remember(&mut self, judged: &Judged, is_released: bool, origin: &Origin) {
         let Judged { call, decision } = judged;
         if *origin == Origin::Response {
@@ -300,7 +315,7 @@ impl LiveSession {
             "layer": decision.layer,
             "phase": self.phase_json(),
             "state_version": self.state.version,
-            "reasons": decision.reasons,
+            "reasons": self.reasons(&call.tool, &decision.reasons),
             "sentence": decision.explain(),
             "contract": self.set.hash,
         });

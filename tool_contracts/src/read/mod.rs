@@ -13,6 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod precondition;
 pub(crate) mod provider;
 pub(crate) mod response_format;
+pub(crate) mod rule;
 pub(crate) mod session;
 pub(crate) mod tool;
 pub(crate) mod workflow;

@@ -9,6 +9,7 @@ use super::limits::Limits;
 use super::phases::Phases;
 use super::policy::SessionPolicy;
 use super::provider::ProviderConstraints;
+use super::rule::{SessionRule, read_rules};
 use super::tool::{RiskGate, SideEffect};
 use crate::code::{Class, Code};
 use crate::json_path::JsonPath;
@@ -18,7 +19,7 @@ use crate::reader::{At, Named, Reader};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// The fields of a session file.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "schema_version",
     "agent",
     "phases",
@@ -31,6 +32,7 @@ const FIELDS: [&str; 14] = [
     "aggregates",
     "envelopes",
     "checkpoints",
+    "rules",
     "schema_derived",
     "graph_analysis",
 ];
@@ -56,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) checkpoints: Vec<Checkpoint>,
+    /// The rules over the whole session, those of the run's own behind those of the file.
+    pub(crate) rules: Vec<SessionRule>,
     pub(crate) schema_derived: bool,
     pub(crate) suppressions: Vec<Suppression>,
 }
@@ -85,6 +89,7 @@ impl Session {
             aggregates,
             envelopes,
             checkpoints: checkpoints.into_iter().map(|(_, checkpoint)| checkpoint).collect(),
+            rules: read_rules(at, reader),
             schema_derived: reader.flag(at, "schema_derived", true),
             suppressions: read_suppressions(at, reader),
         }
@@ -101,7 +106,8 @@ pub(crate) fn check_version(at: &At<'_>, reader: &mut Reader) {
     }
 }
 
-fn check_unique<'a>(kind: &str, names: impl Iterator<Item = &'a Named>, reader: &mut Reader) {
+/// Reports names that stand twice.
+pub(crate) fn check_unique<'a>(kind: &str, names: impl Iterator<Item = &'a Named>, reader: &mut Reader) {
     let mut seen = BTreeMap::new();
     for name in names {
         if let Some(line) = seen.insert(name.name.clone(), name.place.span.line) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod envelope;
+pub(crate) mod rules;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,6 +13,7 @@ use crate::compile::Compiled;
 use crate::invariant::Invariant;
 use aggregate::AggregateState;
 use envelope::EnvelopeState;
+use rules::RuleState;
 
 /// The life of a session. Killed and closed are final.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +37,10 @@ pub(crate) struct OpenCall {
     pub(crate) tool: String,
     pub(crate) arguments: Json,
     pub(crate) step: u64,
+    /// The step among those that were released to the agent.
+    pub(crate) committed_step: u64,
+    /// The number of the call among the released ones, from 1.
+    pub(crate) index: u64,
 }
 
 /// An earlier call that committed, with what preconditions read of it.
@@ -91,6 +97,8 @@ pub struct SessionState {
     pub(crate) history: BTreeMap<String, Vec<Prior>>,
     pub(crate) aggregates: Vec<AggregateState>,
     pub(crate) envelopes: Vec<EnvelopeState>,
+    /// The automata of the rules over the whole session, in the order of the rules.
+    pub(crate) rules: Vec<RuleState>,
     pub(crate) open: BTreeMap<String, OpenCall>,
     pub(crate) schemas: BTreeMap<String, PinnedSchema>,
 }
@@ -103,6 +111,7 @@ impl SessionState {
             phase: set.session.phases.initial().map(ToOwned::to_owned),
             aggregates: vec![AggregateState::default(); set.session.aggregates.len()],
             envelopes: vec![EnvelopeState::default(); set.session.envelopes.len()],
+            rules: set.session.rules.iter().map(RuleState::new).collect(),
             ..Self::default()
         }
     }
@@ -145,6 +154,7 @@ impl SessionState {
     pub(crate) fn withdraw(&mut self, call: &str) {
         self.open.remove(call);
         self.aggregates.iter_mut().for_each(|aggregate| aggregate.release(call));
+        self.rules.iter_mut().for_each(|rule| rule.withdraw(call));
     }
 
     /// The state as if a call that is under way had never been let out.

@@ -144,6 +144,7 @@ pub(super) fn options(json: &Json) -> CompileOptions {
         principal: principal.map_or(Principal::Missing, |principal| Principal::Given(principal.clone())),
         gateway_tools: opts.get("wrapped").map(|tools| codes(tools).into_iter().collect()),
         tool_schemas: schemas.map(|(tool, schema)| (tool.clone(), schema.clone())).collect(),
+        rules: opts.get("rules").and_then(Json::as_array).cloned().unwrap_or_default(),
         run,
     }
 }

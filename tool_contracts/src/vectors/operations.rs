@@ -19,6 +19,7 @@ use crate::options::Mode;
 use crate::precheck::precheck;
 use crate::read::limits::micros;
 use crate::state::SessionState;
+use crate::state_question::state_questions;
 use crate::step::{judge_step, release_step};
 
 /// A session that a vector goes through.
@@ -117,6 +118,7 @@ impl Session {
         let empty = Vec::new();
         let written_calls = op.get("step").and_then(Json::as_array).unwrap_or(&empty);
         let calls: Vec<Call> = written_calls.iter().map(|call| self.call(call)).collect();
+        written_calls.iter().zip(&calls).try_for_each(|(written, call)| self.answer(written, call))?;
         let exchange = op.get("exchange").map(|exchange| exchange_of(exchange, &calls));
         let decisions = judge_step(&self.set, &self.state, &calls, exchange.clone());
         let (texts, verdicts) = self.resolve(written_calls, &calls, decisions, exchange.clone())?;
@@ -133,6 +135,18 @@ impl Session {
         }
         self.apply(&Event::StepDecided { calls: released.clone(), is_step });
         self.complete(written_calls, &released);
+        Ok(())
+    }
+
+    /// Applies the answers of the world before a call: `answers: {RULE: {rows: [paid]}}`.
+    fn answer(&mut self, written: &Json, call: &Call) -> Checked {
+        for (rule, answer) in written.get("answers").and_then(Json::as_object).into_iter().flatten() {
+            let answer =
+                serde_json::from_value(answer.clone()).map_err(|error| format!("the answer to `{rule}`: {error}"))?;
+            let question = state_questions(&self.set, call).into_iter().find(|question| question.rule == *rule);
+            let question = question.ok_or_else(|| format!("the rule `{rule}` asks nothing"))?;
+            self.apply(&Event::StateRead { call: call.id.clone(), question, answer });
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use engine::approvals::ApprovalAnswer;
 use engine::attempt::{Attempt, Keep};
 use engine::backend::{Identity, Space, Swept};
 use engine::error::EngineError;
@@ -18,6 +19,8 @@ use scenario::interactive::{Ask, CommandReply, Refusal, RefusalKind, Reply, Serv
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use worker::{LiveSandbox, Sandboxes};
+
+use crate::approvals::request;
 
 /// What a sandbox does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,12 @@ pub(crate) enum Act {
     StopSlowly,
     /// Waits to be stopped, and then fails.
     BreakWhenStopped,
+    /// The agent succeeds once somebody decided on a call of it.
+    Hold,
+    /// The same, and then the same call is made with the same approval.
+    HoldTwice,
+    /// The agent makes a call that is held, and its session ends.
+    HoldAndWithdraw,
 }
 
 /// What was seen of an attempt.
@@ -92,6 +101,8 @@ pub(crate) struct Fake {
     pub(crate) stopping: AtomicUsize,
     /// The sandboxes that somebody works in, by id.
     live: Mutex<HashMap<String, Arc<FakeSandbox>>>,
+    /// The answers to held calls, or why there was none.
+    answers: Mutex<Vec<Result<ApprovalAnswer, String>>>,
     /// How often removing one of these fails before it does not.
     pub(crate) stuck: Arc<AtomicUsize>,
 }
@@ -183,6 +194,7 @@ impl Fake {
             sweeps: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
             live: Mutex::default(),
+            answers: Mutex::default(),
             stuck: Arc::default(),
         }
     }
@@ -263,9 +275,27 @@ impl Fake {
         gate.wait_for(|open| *open).await.unwrap();
     }
 
+    /// The answers to held calls, or why there was none.
+    pub(crate) fn answers(&self) -> Vec<Result<ApprovalAnswer, String>> {
+        self.answers.lock().unwrap().clone()
+    }
+
+    /// Holds calls as the gateway does.
+    async fn hold(&self, act: Act, attempt: &Attempt<'_>) {
+        let approvals = attempt.approvals.expect("people can decide");
+        let pending = approvals.ask(&request()).await.unwrap();
+        if act == Act::HoldAndWithdraw {
+            approvals.withdraw(&pending).await;
+        }
+        for _ in 0..if act == Act::HoldTwice { 2 } else { 1 } {
+            let answer = approvals.wait(&pending).await.map_err(|error| error.to_string());
+            self.answers.lock().unwrap().push(answer);
+        }
+    }
+
     async fn act(&self, act: Act, cancel: &CancellationToken) -> Result<Evidence, EngineError> {
         match act {
-            Act::Pass | Act::PassEventfully => Ok(evidence(0, 0)),
+            Act::Pass | Act::PassEventfully | Act::Hold | Act::HoldTwice | Act::HoldAndWithdraw => Ok(evidence(0, 0)),
             Act::PassLoudly => Ok(evidence(0, 100_000)),
             Act::Fail => Ok(evidence(1, 0)),
             Act::Outage => Ok(with_provider(ProviderFailureKind::Unavailable, 1)),
@@ -320,6 +350,9 @@ impl Sandboxes for Fake {
         }
         if act == Act::PassEventfully {
             (0..2000).for_each(|number| events.tell(Event::Note(format!("something happened: {number}"))));
+        }
+        if matches!(act, Act::Hold | Act::HoldTwice | Act::HoldAndWithdraw) {
+            self.hold(act, attempt).await;
         }
         let acted = self.act(act, cancel).await;
         if cancel.is_cancelled() {

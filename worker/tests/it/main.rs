@@ -5,6 +5,7 @@
 #[macro_use]
 mod databases;
 
+mod approvals;
 mod artifact_place;
 mod chance;
 mod control_port;

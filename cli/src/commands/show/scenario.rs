@@ -4,11 +4,13 @@ use scenario::evidence::{Evidence, ImageRecord, ProcessUse, WorkspaceChanges};
 use scenario::plan::parameter_text;
 use scenario::result::RowStatus;
 use scenario::score::Status;
+use scenario::tool_session::ToolSessions;
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
 use store::{RunState, StoreError, StoredScenario};
 
 use super::{Shown, attempts};
+use crate::lane_lines;
 use crate::output::{CommandError, Output};
 use crate::times::size;
 use crate::verdict_lines::{MOST_LINE, lines, own_status};
@@ -43,12 +45,14 @@ pub(super) async fn text(shown: &Shown, scenario: &StoredScenario, output: &mut 
     for attempt in attempts::of(store, &shown.run).await?.iter().filter(|one| is_of(one, scenario)) {
         output.line(attempts::line(attempt))?;
     }
-    if let Some((job, attempt)) = scenario.source
-        && let Some(evidence) = as_far_as_readable(store.evidence(job, attempt).await)?
-    {
-        for line in prompt(scenario, &evidence).into_iter().chain(provenance(&evidence)) {
-            output.line(line)?;
-        }
+    let evidence = match scenario.source {
+        Some((job, attempt)) => as_far_as_readable(store.evidence(job, attempt).await)?,
+        None => None,
+    };
+    let sessions = ToolSessions::of(evidence.as_ref(), scenario.result.as_ref());
+    let about = evidence.iter().flat_map(|evidence| prompt(scenario, evidence).into_iter().chain(provenance(evidence)));
+    for line in about.chain(lane_lines::lines(&sessions)) {
+        output.line(line)?;
     }
     output.line(format!("run it again: touchstone rerun {}", shown.name(scenario)))
 }

@@ -38,6 +38,11 @@ enum CheckFormat {
 }
 
 impl Check {
+    /// The check of a directory, shown to people.
+    pub(super) fn of(dir: PathBuf) -> Self {
+        Self { dir, format: CheckFormat::Text, strict: false }
+    }
+
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let files = ContractFiles::read(&self.dir)?;
         let result = files.compile(&options(self.strict));

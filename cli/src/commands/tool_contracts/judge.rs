@@ -1,18 +1,15 @@
 //! `touchstone tool-contracts judge`: what would have been decided over a recorded trace.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use scenario::{count_noun, untrusted};
-use serde_json::Value as Json;
-use tokio::runtime::Runtime;
 use tool_contracts::options::{Fallback, Principal};
-use tool_contracts::{Class, CompileOptions, TraceEntry, TraceReport, Verdict, judge_trace};
+use tool_contracts::{Class, CompileOptions, TraceFinding, TraceReport, Verdict, judge_trace};
 
 use super::files::{ContractFiles, compiled};
+use super::trace::entries;
 use crate::data_dir::StoreOption;
-use crate::evidence_of::EvidenceHere;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::table::table;
@@ -44,7 +41,7 @@ impl Judge {
             Ok(set) => set,
             Err(exit) => return Ok(exit),
         };
-        let report = judge_trace(&set, &self.entries()?);
+        let report = judge_trace(&set, &entries(&self.trace, &self.store)?);
         show(&report, output)?;
         let fails = report.findings.iter().filter(|found| found.class() == Class::Fail).count();
         Ok(if fails > 0 { Exit::Failed } else { Exit::Passed })
@@ -62,29 +59,6 @@ impl Judge {
         }
         Ok(options)
     }
-
-    fn entries(&self) -> Result<Vec<TraceEntry>, CommandError> {
-        let path = Path::new(&self.trace);
-        let trace = if path.is_file() { read_file(path)? } else { self.stored()? };
-        let wrong =
-            |error| CommandError::usage(format!("{} is no call trace: {error}", untrusted::line(&self.trace, 200)));
-        serde_json::from_value(trace).map_err(wrong)
-    }
-
-    fn stored(&self) -> Result<Json, CommandError> {
-        let reference = self.trace.parse().map_err(CommandError::usage)?;
-        let found = Runtime::new()?.block_on(EvidenceHere::find(&self.store, &reference))?;
-        serde_json::to_value(&found.evidence.call_trace).map_err(CommandError::usage)
-    }
-}
-
-/// A trace as a list, or under `call_trace`.
-fn read_file(path: &Path) -> Result<Json, CommandError> {
-    let cannot =
-        |cause: &dyn std::fmt::Display| CommandError::usage(format!("{} cannot be read: {cause}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
-    let value: Json = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
-    Ok(value.get("call_trace").cloned().unwrap_or(value))
 }
 
 fn show(report: &TraceReport, output: &mut Output) -> Result<(), CommandError> {
@@ -106,11 +80,7 @@ fn show(report: &TraceReport, output: &mut Output) -> Result<(), CommandError> {
         ]);
     }
     output.line(table.to_string())?;
-    let of_session = report
-        .findings
-        .iter()
-        .filter(|found| !report.calls.iter().any(|judged| judged.decision.codes().contains(&found.finding.code)));
-    for found in of_session {
+    for found in report.findings.iter().filter(|found| !is_in_table(report, found)) {
         let finding = &found.finding;
         output.line(format!(
             "{} {}: {}",
@@ -128,4 +98,12 @@ fn show(report: &TraceReport, output: &mut Output) -> Result<(), CommandError> {
         count_noun(fails, "violation"),
         phase.unwrap_or_default()
     ))
+}
+
+/// True when the finding is a reason of a decision, which stands in the table.
+fn is_in_table(report: &TraceReport, found: &TraceFinding) -> bool {
+    let TraceFinding { seq, finding } = found;
+    let is_reason = |reason: &tool_contracts::Reason| reason.code == finding.code && reason.rule == finding.rule;
+    let of_call = |judged: &&tool_contracts::JudgedCall| Some(judged.seq) == *seq && judged.call.id == finding.call;
+    report.calls.iter().filter(of_call).any(|judged| judged.decision.reasons.iter().any(is_reason))
 }

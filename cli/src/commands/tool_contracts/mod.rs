@@ -4,8 +4,10 @@ mod check;
 mod explain;
 mod files;
 mod graph;
+mod init;
 mod judge;
 mod test;
+mod trace;
 mod vectors;
 
 use clap::{Args, Subcommand};
@@ -22,6 +24,7 @@ pub(crate) struct ToolContracts {
 
 #[derive(Debug, Subcommand)]
 enum ToolContractsCommand {
+    Init(init::Init),
     Check(check::Check),
     Test(test::Test),
     Graph(graph::Graph),
@@ -33,6 +36,7 @@ enum ToolContractsCommand {
 impl ToolContracts {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         match self.command {
+            ToolContractsCommand::Init(init) => init.run(output),
             ToolContractsCommand::Check(check) => check.run(output),
             ToolContractsCommand::Test(test) => test.run(output),
             ToolContractsCommand::Graph(graph) => graph.run(output),

@@ -46,7 +46,7 @@ pub(crate) struct FromOpenApi {
 
 impl FromOpenApi {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let text = read(&self.file)?;
+        let text = read_document(&self.file)?;
         let options = ImportOptions { service: self.service, only: self.only };
         let imported = import(&text, &options).map_err(|error| {
             let reason = untrusted::cut(&error.to_string(), MOST_REASON);
@@ -72,7 +72,8 @@ fn tell(imported: &ImportedTools, path: Option<&Path>, output: &mut Output) {
     output.note(format!("{place}{tools} of the service `{}`", imported.service));
 }
 
-fn read(path: &Path) -> Result<String, CommandError> {
+/// Reads a document; `-` is standard input.
+pub(crate) fn read_document(path: &Path) -> Result<String, CommandError> {
     let mut text = String::new();
     let size = match path.as_os_str() == STDIN {
         true => io::stdin().take(MOST_BYTES + 1).read_to_string(&mut text),

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use from_openapi::FromOpenApi;
+pub(crate) use from_openapi::read_document;
 
 /// Write the tools of a spec.
 #[derive(Debug, Args)]

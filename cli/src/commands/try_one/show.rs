@@ -7,6 +7,7 @@ use scenario::result::ScenarioResult;
 use scenario::untrusted;
 use worker::Notice;
 
+use crate::held_calls;
 use crate::output::Output;
 use crate::session::Teller;
 use crate::verdict_lines::MOST_LINE;
@@ -57,6 +58,9 @@ fn tell(event: &Event, output: &mut Output) {
         }
         Event::LimitFired(fired) => output.note(format!("limit {}: {}", fired.limit, fired.detail)),
         Event::SandboxKept { name } => output.note(format!("the sandbox {name} was kept")),
+        Event::CallHeld { .. } | Event::CallDecided { .. } => {
+            held_calls::words(event).into_iter().for_each(|words| output.note(words));
+        }
         Event::Note(note) => output.note(untrusted::line(note, MOST_LINE)),
         Event::PhaseStarted(_)
         | Event::PhaseEnded(Phase::Act, _)

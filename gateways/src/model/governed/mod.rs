@@ -34,7 +34,7 @@ use crate::body::IncomingBody;
 use crate::contract_session::{ContractSession, Gated, Refused, line_of};
 use crate::faults::Decision;
 
-/// What tools are hidden from a request, for the header that tells.
+/// The header that names the tools that are hidden from a request.
 const NARROWED: HeaderName = HeaderName::from_static("x-contract-narrowed");
 
 /// A response that came whole, before its calls are decided on.
@@ -42,7 +42,7 @@ struct Held {
     body: Bytes,
     stream: bool,
     answer: Answer,
-    /// How the call counts, whatever becomes of its response.
+    /// The tokens and cost of the call, which count whatever becomes of its response.
     outcome: Outcome,
     headers: Option<http::HeaderMap>,
 }
@@ -229,7 +229,7 @@ fn count_refused(ticket: &mut Ticket, outcome: Outcome, answer: Answer, refused:
     ticket.finish(refused_outcome(outcome, answer, &refusal, body));
 }
 
-/// How an upstream's answer counts.
+/// The outcome of an upstream's answer.
 fn counted(head: &Head, answer: &Answer) -> Outcome {
     Outcome {
         status: head.status.as_u16(),

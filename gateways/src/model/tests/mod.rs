@@ -2,6 +2,7 @@
 
 mod changed;
 mod faults;
+mod governed;
 mod hostile;
 mod limits;
 mod provider;

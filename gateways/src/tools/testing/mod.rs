@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use super::{DeclaredWith, RecordedTools, ServicePlace, ToolGateway, ToolGatewaySettings};
 use crate::Gateway as _;
 use crate::clock::Clock;
+use crate::contract_session::ContractSession;
 use crate::dial::Dial;
 use crate::faults::FaultEngine;
 use crate::redact::Redactor;
@@ -68,6 +69,7 @@ pub(super) struct Setup {
     headers: Vec<(String, String)>,
     secrets: BTreeMap<String, String>,
     recorded: Option<(ToolTape, Matching)>,
+    contracts: Option<Arc<ContractSession>>,
 }
 
 /// A gateway that is being served.
@@ -102,6 +104,7 @@ pub(super) fn with(tools: &str) -> Setup {
         headers: Vec::new(),
         secrets: BTreeMap::new(),
         recorded: None,
+        contracts: None,
     }
 }
 
@@ -131,6 +134,11 @@ impl Setup {
         Self { recorded: Some((tape, matching)), ..self }
     }
 
+    /// Calls are decided on by this session.
+    pub(super) fn contracts(self, session: &Arc<ContractSession>) -> Self {
+        Self { contracts: Some(Arc::clone(session)), ..self }
+    }
+
     pub(super) fn serve(self) -> Running {
         let spec = spec(&self.tools, &self.chaos);
         let clock = Arc::new(Clock::default());
@@ -148,7 +156,7 @@ impl Setup {
             tools: spec.tools.clone(),
             clock,
             redactor: Redactor::new(&self.secrets, "k"),
-            contracts: None,
+            contracts: self.contracts,
             faults: Some(Arc::clone(&faults)),
         });
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -2,6 +2,7 @@
 
 mod calls;
 mod faults;
+mod governed;
 mod http_tools;
 mod protocol;
 mod recording;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
-use tool_contracts::{Class, Code, Compiled, Finding, Sighting, TraceEntry, TraceFinding, judge_trace};
+use tool_contracts::{Class, Code, Compiled, Finding, JudgedCall, Sighting, TraceEntry, TraceFinding, judge_trace};
 
+use super::session::{JudgedSession, Marked};
 use super::{FindingSeverity, ToolContract, ViolationScore};
 use crate::count_noun;
 use crate::evidence::{CallTrace, ToolCall, ToolCallSource};
@@ -22,9 +23,13 @@ struct Weighed<'a> {
 
 /// Everything that a verdict is made of, from a recorded trace or from live decisions.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct Judged<'a> {
     /// The number of calls.
     pub(super) calls: usize,
+    /// The calls of a recorded trace with their decisions; those of live sessions are in their records.
+    pub(super) judged: Vec<JudgedCall>,
+    /// The recorded trace.
+    pub(super) trace: Option<&'a CallTrace>,
     /// The findings, and their weight where it is not the usual one.
     pub(super) findings: Vec<(TraceFinding, Option<FindingSeverity>)>,
     /// The last phase.
@@ -38,7 +43,7 @@ pub(super) struct Judged {
 }
 
 /// Judges a recorded trace by a compiled set.
-pub(super) fn of_trace(set: &Compiled, trace: &CallTrace) -> Judged {
+pub(super) fn of_trace<'a>(set: &Compiled, trace: &'a CallTrace) -> Judged<'a> {
     let report = judge_trace(set, &trace.0.iter().map(entry).collect::<Vec<_>>());
     let tampered = trace.tampered().into_iter().map(|(reported, _)| {
         let (id, code) = (reported.id.as_deref().unwrap_or_default(), Code::ResultTampered);
@@ -52,6 +57,8 @@ pub(super) fn of_trace(set: &Compiled, trace: &CallTrace) -> Judged {
     });
     Judged {
         calls: report.calls.len(),
+        judged: report.calls,
+        trace: Some(trace),
         findings: findings.map(|found| (found, None)).collect(),
         final_phase: report.final_phase,
         attempted: 0,
@@ -61,7 +68,7 @@ pub(super) fn of_trace(set: &Compiled, trace: &CallTrace) -> Judged {
 }
 
 /// The verdict.
-pub(super) fn verdict(check: &ToolContract, set: &Compiled, judged: &Judged) -> Verdict {
+pub(super) fn verdict(check: &ToolContract, set: &Compiled, judged: &Judged<'_>) -> Verdict {
     let weighed = |(found, own): &'_ (TraceFinding, Option<FindingSeverity>)| {
         let severity = own.unwrap_or_else(|| severity(check, found.finding.code));
         (severity, found.clone())
@@ -69,7 +76,8 @@ pub(super) fn verdict(check: &ToolContract, set: &Compiled, judged: &Judged) -> 
     let weighed: Vec<_> = judged.findings.iter().map(weighed).collect();
     let findings: Vec<_> = weighed.iter().map(|(severity, found)| Weighed { found, severity: *severity }).collect();
     let violations: Vec<_> = findings.iter().filter(|one| one.severity == FindingSeverity::Fail).collect();
-    let details = details(set, judged, &findings);
+    let session = JudgedSession { set, folder: check.contracts.path(), calls: &judged.judged, trace: judged.trace };
+    let details = details(&session, judged, &findings);
     let most = usize::try_from(check.max_violations.get()).unwrap_or(usize::MAX);
     let passes = violations.len() <= most;
     let score = match check.score {
@@ -121,7 +129,7 @@ fn share_without(violations: &[&Weighed<'_>], calls: usize) -> f64 {
     (1.0 - violating.len() as f64 / calls.max(1) as f64).max(0.0)
 }
 
-fn details(set: &Compiled, judged: &Judged, findings: &[Weighed<'_>]) -> Json {
+fn details(session: &JudgedSession<'_>, judged: &Judged<'_>, findings: &[Weighed<'_>]) -> Json {
     let of = |severity| findings.iter().filter(move |one| one.severity == severity);
     let mut by_code: BTreeMap<&str, u64> = BTreeMap::new();
     for one in findings.iter().filter(|one| one.severity != FindingSeverity::Ignore) {
@@ -137,6 +145,8 @@ fn details(set: &Compiled, judged: &Judged, findings: &[Weighed<'_>]) -> Json {
         None => (judged.attempted, judged.bypassed),
     };
     let shown = findings.iter().enumerate().filter(|(_, one)| one.severity != FindingSeverity::Ignore).take(MOST_KEPT);
+    let violations = findings.iter().enumerate().filter(|(_, one)| one.severity == FindingSeverity::Fail);
+    let marked = violations.map(|(place, one)| Marked { finding: &one.found.finding, is_first: first == Some(place) });
     json!({
         "calls": judged.calls,
         "violations": of(FindingSeverity::Fail).count(),
@@ -146,25 +156,31 @@ fn details(set: &Compiled, judged: &Judged, findings: &[Weighed<'_>]) -> Json {
         "final_phase": judged.final_phase,
         "attempted_violations": attempted,
         "executed_violations": executed,
-        "contract": set.hash,
-        "findings": shown.map(|(place, one)| written(one, first == Some(place))).collect::<Vec<_>>(),
+        "contract": session.set.hash,
+        "findings": shown.map(|(place, one)| written(session, one, first == Some(place))).collect::<Vec<_>>(),
+        "session": session.details(marked),
     })
 }
 
-fn written(one: &Weighed<'_>, is_first: bool) -> Json {
+fn written(session: &JudgedSession<'_>, one: &Weighed<'_>, is_first: bool) -> Json {
     let finding = &one.found.finding;
     let mut written = json!({
         "seq": one.found.seq,
         "severity": one.severity,
         "code": finding.code,
+        "call": untrusted::line(&finding.call, 100),
         "tool": untrusted::line(&finding.tool, 100),
-        "rule": finding.rule,
         "path": finding.path,
         "message": untrusted::line(&finding.message, 400),
         "fingerprint": finding.fingerprint(),
     });
-    if is_first {
-        written["first"] = true.into();
+    for (key, value) in session.source_of(&finding.tool, &finding.rule) {
+        written[key] = value;
+    }
+    match one.severity {
+        FindingSeverity::Fail if is_first => written["first"] = true.into(),
+        FindingSeverity::Fail => written["possible_consequence"] = true.into(),
+        FindingSeverity::Warn | FindingSeverity::Info | FindingSeverity::Ignore => {}
     }
     written
 }

@@ -30,7 +30,7 @@ pub(super) fn governing_sets(values: &Values<'_>) -> Option<Vec<Compiled>> {
     }
 }
 
-/// What sessions come to.
+/// Judges the sessions.
 ///
 /// # Errors
 /// A verdict, when a log is not as it was written.
@@ -38,7 +38,7 @@ pub(super) fn judged(
     check: &ToolContract,
     sets: &[Compiled],
     sessions: &[&ContractSession],
-) -> Result<Judged, Box<Verdict>> {
+) -> Result<Judged<'static>, Box<Verdict>> {
     let mut judged = Judged::default();
     for session in sessions {
         require_whole(session)?;

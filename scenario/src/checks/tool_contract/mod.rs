@@ -4,6 +4,7 @@ mod folder;
 mod judgement;
 mod live;
 mod problems;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -48,11 +49,13 @@ section! {
         workflow: Option<BundlePath>,
         /// The one on whose behalf the agent acts, which policies are about. It is in no finding.
         principal: Option<Value>,
+        /// Rules over the whole session, beside those of `session.yaml` (`docs/tool-contracts.md`).
+        rules: Vec<Value> = Vec::new(),
         /// What calls of tools without a contract come to.
         unmatched: Unmatched = Unmatched::Block,
         /// How much findings weigh, by their codes, where that is not their usual weight.
         severity: Table<FindingCode, FindingSeverity> = Table::default(),
-        /// How much refused calls weigh that were never carried out.
+        /// The weight of refused calls that were never carried out.
         attempts: FindingSeverity = FindingSeverity::Warn,
         /// How many violations still pass.
         max_violations: Whole<0, 1_000_000> = Whole::new(0),
@@ -159,7 +162,8 @@ impl ToolContract {
     /// The set of the contracts; with a workflow those of all roles, the first one first.
     fn compile(&self, principal: Option<serde_json::Value>) -> Result<Vec<Compiled>, CompileError> {
         let principal = principal.map_or(Principal::Missing, Principal::Given);
-        let mut options = CompileOptions { principal, ..CompileOptions::default() };
+        let rules = self.rules.iter().map(Value::to_json).collect();
+        let mut options = CompileOptions { principal, rules, ..CompileOptions::default() };
         if self.unmatched == Unmatched::Allow {
             options.run.unmatched = Fallback::Allow;
         }

@@ -1,4 +1,4 @@
-//! What is wrong with contracts, as findings about a spec.
+//! Problems of contracts, as findings about a spec.
 
 use tool_contracts::{CompileError, Diagnostic};
 
@@ -7,7 +7,7 @@ use crate::spec::code::Code;
 use crate::spec::validate::Rules;
 use crate::untrusted;
 
-/// How many problems of a set are reported one by one.
+/// The most problems of a set that are reported one by one.
 const MOST_SHOWN: usize = 20;
 
 /// Reports what is wrong with the contracts in a folder at the place of the rules, each with its place in its file.

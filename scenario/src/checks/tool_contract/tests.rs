@@ -11,6 +11,7 @@ use crate::evidence::{Evidence, ToolProposal, ToolReport};
 use crate::plan::{Scenario, Values};
 use crate::spec::code::Code;
 use crate::spec::{Bundle, Loaded, load};
+use crate::tool_session::{CallDecision, CallOutcome, RuleSource, SessionLane, Violation};
 use crate::verdict::{Outcome, Verdict};
 
 const SESSION: &str = "schema_version: \"1.0\"\nagent: support\nphases: [{name: triage, initial: true}, {name: checked}, {name: done, terminal: true}]\n\
@@ -73,6 +74,41 @@ fn the_first_violation_is_told_and_marked() {
 }
 
 #[test]
+fn the_details_have_the_lane_with_the_line_of_each_rule() {
+    let verdict = judge("", &[("refund", 50, false), ("check", 0, true), ("refund", 60, false)]);
+    let lane = SessionLane::of_verdict("rules", &verdict.details).expect("a lane");
+    let calls: Vec<_> = lane.calls().map(|call| (call.decision, call.outcome, call.violation)).collect();
+    let (blocked, allowed) = (CallDecision::WouldHaveBeenBlocked, CallDecision::Allowed);
+    let expected = [
+        (blocked, Some(CallOutcome::Ok), Some(Violation::First)),
+        (allowed, Some(CallOutcome::Error), None),
+        (blocked, Some(CallOutcome::Ok), Some(Violation::PossibleConsequence)),
+    ];
+    assert_eq!(calls, expected, "{:#}", verdict.details);
+    let first = lane.calls().next().expect("a call");
+    assert_eq!(
+        (first.at_ms, first.step, first.phase.as_deref(), first.self_reported),
+        (Some(0), Some(1), Some("triage"), true)
+    );
+    assert_eq!(
+        first.rule.as_ref().map(RuleSource::words).as_deref(),
+        Some("transitions/valid_in_phases, rules/refund.yaml:3")
+    );
+    let marks: Vec<_> = lane.findings.iter().map(|finding| (finding.violation, finding.rule.place())).collect();
+    assert_eq!(marks[0], (Some(Violation::First), Some("rules/refund.yaml:3".to_owned())));
+    assert_eq!((lane.violations, lane.left_out), (verdict.details["violations"].as_u64().expect("a count"), 0));
+}
+
+#[test]
+fn a_long_session_is_kept_in_part_and_counted() {
+    let calls = vec![("check", 0, false); 203];
+    let verdict = judge("", &calls);
+    let lane = SessionLane::of_verdict("rules", &verdict.details).expect("a lane");
+    assert_eq!((lane.calls().count(), lane.left_out), (200, 3));
+    assert!(lane.summary().starts_with("203 calls, 203 violations"), "{}", lane.summary());
+}
+
+#[test]
 fn options_change_what_counts() {
     let unfinished = [("check", 0, false)];
     assert!(!judge("", &unfinished).is_passed());
@@ -117,7 +153,8 @@ fn governed_session(set: &Compiled, name: &str, role: &str, tool: &str) -> Contr
     let mut live = LiveSession::open(Arc::new(set.clone()), opening, Arc::new(ToOwned::to_owned), &now);
     let seen = ExecutionSeen { via: Via::Mcp, tool: tool.to_owned(), arguments: json!({}), model_id: None };
     let execution = live.execute(&now, seen);
-    if let ExecutionStage::Judged(step) = execution.stage {
+    if let ExecutionStage::ToJudge(to_judge) = execution.stage {
+        let step = live.judge_execution(&now, to_judge);
         live.release(&now, step);
     }
     live.close(&now);

@@ -42,6 +42,8 @@ pub struct ImportedTools {
     pub service: String,
     /// How many tools there are.
     pub count: usize,
+    /// The tools, as entries of the section `tools` of a spec.
+    pub tools: Vec<Json>,
     /// The section `tools` of a spec.
     pub yaml: String,
     /// Notes about everything that was changed or left out.
@@ -88,7 +90,7 @@ pub fn import(text: &str, options: &ImportOptions) -> Result<ImportedTools, Impo
     }
     let yaml = serde_yaml::to_string(&json!({ "tools": tools })).map_err(ImportError::Write)?;
     let yaml = format!("# Made from an OpenAPI document by `touchstone tools from-openapi`.\n{yaml}");
-    Ok(ImportedTools { service, count: tools.len(), yaml, notes: notes.0 })
+    Ok(ImportedTools { service, count: tools.len(), tools, yaml, notes: notes.0 })
 }
 
 /// The service: the one that was named, else the title of the document as a name.

@@ -7,7 +7,7 @@ mod replays;
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped, overall_explained, overall_number};
+use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, tool_findings};
 use crate::regression::RunComparison;
 use crate::score::{Cell, ExperimentVerdict, MutationScore, Status};
 use crate::untrusted;
@@ -299,6 +299,10 @@ fn details(report: &Report, row: &Row) -> String {
             untrusted::line(&what, 200),
             fenced(&untrusted::cut(&untrusted::visible(&found), MOST_FOUND))
         );
+    }
+    let findings = tool_findings::lines(row);
+    if !findings.is_empty() {
+        let _ = writeln!(text, "tool contracts:\n{}", fenced(&findings.join("\n")));
     }
     let _ = writeln!(text, "again:\n{}\n</details>", fenced(&untrusted::line(&report.reproducer(row), MOST_FOUND)));
     text

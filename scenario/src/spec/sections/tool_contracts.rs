@@ -49,6 +49,8 @@ section! {
         principal: Option<Value>,
         /// The values of `equals_env`. The environment of the server is never used.
         env: Table<EnvName, Text> = Table::default(),
+        /// Rules over the whole session, beside those of `session.yaml` (`docs/tool-contracts.md`).
+        rules: Vec<Value> = Vec::new(),
         /// Accepts results of high-risk tools that only the agent reports.
         trust_self_reported: bool = false,
         /// The unit of a step; without it, responses of the model where the spec has a `model`.

@@ -11,6 +11,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 
+pub(crate) use rules::{APPROVAL_DECIDED, APPROVAL_REQUESTED};
+
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -1,4 +1,4 @@
-//! Rules that are looked at when a run ends.
+//! Rules that are looked at when a run ends, or that tell of events.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,6 +17,11 @@ use crate::extract::{At, JsonBody, QueryParams};
 use crate::page::{Listing, PageQuery};
 use crate::{fields, webhooks};
 
+/// The event of a call that waits for a person.
+pub(crate) const APPROVAL_REQUESTED: &str = "approval.requested";
+/// The event of a call that does not wait any more.
+pub(crate) const APPROVAL_DECIDED: &str = "approval.decided";
+
 /// How many alerts an owner may have: each is looked at for each run.
 const MOST: usize = 500;
 
@@ -34,6 +39,8 @@ pub(crate) struct AlertRequest {
     /// When it fires: comparisons of metrics with numbers, changes against an earlier run, `and`, `or`, `not`, parentheses.
     #[schema(example = "pass_rate < 90% or drop in pass_rate > 5%")]
     condition: String,
+    /// The events that it tells of instead of ends of runs: `approval.requested`, `approval.decided`. Such an alert has no condition.
+    events: Vec<EventName>,
     /// How far back an earlier run may be that this one is compared with.
     #[schema(example = "24h")]
     window: Option<String>,
@@ -46,6 +53,26 @@ pub(crate) struct AlertRequest {
     slack_channel: Option<String>,
 }
 
+/// An event that an alert can tell of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) enum EventName {
+    /// A call waits for a person.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested,
+    /// A call does not wait any more.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided,
+}
+
+impl EventName {
+    fn word(self) -> &'static str {
+        match self {
+            Self::ApprovalRequested => APPROVAL_REQUESTED,
+            Self::ApprovalDecided => APPROVAL_DECIDED,
+        }
+    }
+}
+
 /// An alert.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AlertBody {
@@ -56,8 +83,10 @@ pub(crate) struct AlertBody {
     name: String,
     /// The spec whose runs are looked at; empty for all.
     eval_id: String,
-    /// When it fires.
+    /// The condition under which it fires; empty for one that tells of events.
     condition: String,
+    /// The events that it tells of.
+    events: Vec<String>,
     /// How far back an earlier run may be; empty when nothing was said.
     window: String,
     /// How people are told.
@@ -76,7 +105,7 @@ pub(crate) struct AlertBody {
 
 /// Make an alert
 ///
-/// It is looked at whenever a run ends. A message is signed: the header `X-Touchstone-Signature` is `t=…,v1=…`, where `v1` is
+/// It is looked at whenever a run ends, or tells of the `events` that it names. A message is signed: the header `X-Touchstone-Signature` is `t=…,v1=…`, where `v1` is
 /// the HMAC-SHA256 of `t`, a dot and the body, with the `secret` that is returned here, and only here.
 #[utoipa::path(post, path = "/v1/alerts", tag = "alerts", request_body = AlertRequest,
     responses((status = 201, body = AlertBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -145,7 +174,7 @@ fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, A
         None => format!("alert_{}", app.ids.hex(24)),
     };
     let condition = request.condition.trim().to_owned();
-    Condition::parse(&condition).map_err(|mistake| ApiError::invalid(format!("`condition`, {mistake}")))?;
+    let events = events(&condition, &request.events)?;
     let window = given(request.window);
     if let Some(window) = &window {
         Window::parse(window).map_err(|help| ApiError::invalid(format!("`window` cannot be understood: {help}")))?;
@@ -166,11 +195,27 @@ fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, A
         name: fields::name(&request.name, "name")?,
         eval_id,
         condition,
+        events,
         window,
         notify,
         webhook_url,
         slack_channel,
     })
+}
+
+/// The events that an alert tells of: it has them, or a condition.
+fn events(condition: &str, named: &[EventName]) -> Result<Vec<String>, ApiError> {
+    if named.is_empty() {
+        let parsed = Condition::parse(condition);
+        return parsed.map(|_| Vec::new()).map_err(|mistake| ApiError::invalid(format!("`condition`, {mistake}")));
+    }
+    if !condition.is_empty() {
+        return Err(ApiError::invalid("an alert with `events` has no `condition`: make one for each"));
+    }
+    let mut events: Vec<_> = named.iter().map(|event| event.word().to_owned()).collect();
+    events.sort_unstable();
+    events.dedup();
+    Ok(events)
 }
 
 /// Refuses an alert of which nobody would hear.
@@ -219,6 +264,7 @@ impl Owned for Alert {
             name: new.name,
             eval_id: new.eval_id.unwrap_or_default(),
             condition: new.condition,
+            events: new.events,
             window: new.window.unwrap_or_default(),
             notify: new.notify,
             webhook_url: new.webhook_url.unwrap_or_default(),

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use scenario::tool_session::contract_logs;
 use serde::Serialize;
 use store::RunId;
 use utoipa::ToSchema;
@@ -19,6 +20,8 @@ use crate::extract::{At, QueryParams};
 
 /// The name under which an attempt's evidence is found.
 const EVIDENCE: &str = "evidence.json";
+/// The beginning of the names under which records of sessions under tool contracts are found.
+const RECORDS: &str = "contract";
 /// How many artifacts are listed.
 const MOST: usize = 10_000;
 
@@ -54,10 +57,28 @@ pub(crate) async fn artifacts(
         // What is being written has another name than its own until it is whole.
         (!name.contains(EVIDENCE)).then_some((name, artifact.size))
     });
+    let records = contract_records(&app, &found).await?;
     let run = found.run.id.number;
     let url = |name: &str| format!("/v1/experiments/{id}/scenarios/{scenario}/artifacts/{name}?run={run}");
     let body = |(name, size_bytes): (String, u64)| ArtifactBody { url: url(&name), name, size_bytes };
-    Ok(Json(small.chain(large).take(MOST).map(body).collect()))
+    Ok(Json(small.chain(large).chain(records).take(MOST).map(body).collect()))
+}
+
+/// The records of sessions under tool contracts in the attempt that was judged, by their names and sizes. They are in the
+/// evidence, which is read for them only where it can be; elsewhere the list does without.
+async fn contract_records(app: &App, found: &FoundScenario) -> Result<Vec<(String, u64)>, ApiError> {
+    let Some((job, attempt)) = found.stored.source else { return Ok(Vec::new()) };
+    let (evidence, _) = app.stories.of(app, job, attempt).await?;
+    let logs = evidence.map(|evidence| contract_logs(&evidence)).unwrap_or_default();
+    Ok(logs.into_iter().map(|log| (format!("{attempt}/{}", log.name), log.lines.len() as u64)).collect())
+}
+
+/// The records with this name in the evidence of an attempt.
+async fn contract_log(app: &App, found: &FoundScenario, attempt: u32, name: &str) -> Result<Option<String>, ApiError> {
+    let Ok((job, attempt)) = found.attempt(Some(attempt)) else { return Ok(None) };
+    let (evidence, _) = app.stories.of(app, job, attempt).await?;
+    let logs = evidence.map(|evidence| contract_logs(&evidence)).unwrap_or_default();
+    Ok(logs.into_iter().find(|log| log.name == name).map(|log| log.lines))
 }
 
 /// One file that a scenario left
@@ -87,6 +108,12 @@ pub(crate) async fn artifact(
         let _room = app.heavy.acquire().await.map_err(|_| ApiError::busy("the server is ending"))?;
         let text = app.store.evidence_text(job, attempt).await?.ok_or_else(missing)?;
         return Ok(download(Body::from(text), None));
+    }
+    if file.starts_with(RECORDS)
+        && let Some(records) = contract_log(&app, &found, attempt, file).await?
+    {
+        let size = records.len() as u64;
+        return Ok(download(Body::from(records), Some(size)));
     }
     let key = format!("{}/{attempt}/{file}", place(found.acted, &scenario));
     let size = app.store.artifacts().size(&key).await?.ok_or_else(missing)?;

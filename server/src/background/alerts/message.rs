@@ -62,6 +62,11 @@ fn slack(fired: &Fired<'_>) -> Value {
         score.total,
         experiment.id,
     );
+    for_slack(alert, &text)
+}
+
+/// A text as Slack wants it, for the channel of an alert.
+pub(in crate::background) fn for_slack(alert: &Alert, text: &str) -> Value {
     match &alert.new.slack_channel {
         Some(channel) => json!({"text": text, "channel": channel}),
         None => json!({"text": text}),
@@ -69,6 +74,6 @@ fn slack(fired: &Fired<'_>) -> Value {
 }
 
 /// A text in which Slack finds neither links nor names of people.
-fn plain(text: &str) -> String {
+pub(in crate::background) fn plain(text: &str) -> String {
     untrusted::line(text, 500).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,7 +1,7 @@
 //! Looks at alerts when a run has ended: once for each rule and run.
 
 mod earlier;
-mod message;
+pub(super) mod message;
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn look(app: &App, end: RunEnd) -> Result<(), StoreError> {
 }
 
 fn concerns(alert: &Alert, experiment: &Experiment) -> bool {
-    alert.new.eval_id.as_ref().is_none_or(|id| *id == experiment.spec.spec_id)
+    alert.new.events.is_empty() && alert.new.eval_id.as_ref().is_none_or(|id| *id == experiment.spec.spec_id)
 }
 
 /// Fires an alert if its condition is true of a run.

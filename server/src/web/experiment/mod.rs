@@ -22,8 +22,11 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use scenario::score::ExperimentScore;
 use serde::Deserialize;
-use store::{ComparableFilter, ComparableRun, Experiment, Run, RunState, StoredScenario};
+use store::{
+    ApprovalFilter, ApprovalStatus, ComparableFilter, ComparableRun, Experiment, Run, RunId, RunState, StoredScenario,
+};
 
+use super::approvals::waiting_hint;
 use super::layout::{Frame, Tab};
 use super::live::follow;
 use super::session::Visitor;
@@ -69,6 +72,8 @@ struct Shown {
     from: u64,
     /// The ids of those that are being run.
     running: BTreeSet<String>,
+    /// The number of its calls that wait for a person.
+    waiting: u64,
 }
 
 /// The routes.
@@ -158,9 +163,13 @@ impl Shown {
             RunState::Open => app.store.running_of(run.id, unended).await?,
             RunState::Finished | RunState::Cancelled => BTreeSet::new(),
         };
+        let waiting = match run.state {
+            RunState::Open => waiting(app, run.id).await?,
+            RunState::Finished | RunState::Cancelled => 0,
+        };
         // A spec that cannot be read any more has left its verdicts.
         let invariants = numbers.thing.invariants.clone().unwrap_or_else(|| named(&part));
-        Ok(Self { experiment, run, numbers, invariants, choice, part, from, running })
+        Ok(Self { experiment, run, numbers, invariants, choice, part, from, running, waiting })
     }
 
     /// The heading, and how the run stands.
@@ -168,6 +177,7 @@ impl Shown {
         html! {
             div #standing {
                 (head::standing(visitor, &self.experiment, Some(&self.run)))
+                (waiting_hint(self.waiting))
                 (verdict::sentence(self))
                 (verdict::caveats(self))
             }
@@ -199,6 +209,13 @@ impl Shown {
     fn link(&self, scenario: &str) -> String {
         format!("/experiments/{}/scenarios/{scenario}?run={}", self.experiment.id, self.run.id.number)
     }
+}
+
+/// Counts the calls of a run that wait for a person.
+async fn waiting(app: &App, run: RunId) -> Result<u64, ApiError> {
+    let (run, status) = (Some(run), Some(ApprovalStatus::Pending));
+    let filter = ApprovalFilter { run, status, now: app.clock.now(), ..ApprovalFilter::default() };
+    Ok(app.store.count_approvals(filter).await?)
 }
 
 fn named(part: &[StoredScenario]) -> Vec<String> {

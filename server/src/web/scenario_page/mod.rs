@@ -16,6 +16,7 @@ mod search;
 mod siblings;
 mod task;
 mod timeline;
+mod tool_contracts;
 mod tools;
 mod usage;
 mod verdicts;
@@ -33,8 +34,9 @@ use scenario::plan::ScenarioId;
 use scenario::report::Report;
 use scenario::trace::TimedEvent;
 use serde::Deserialize;
-use store::{AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
+use store::{ApprovalFilter, ApprovalStatus, AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
 
+use super::approvals::waiting_hint;
 use super::badges::{Mark, is_ending};
 use super::error_page::escaped;
 use super::experiment::Taken;
@@ -95,6 +97,8 @@ struct Shown {
     numbers: Option<Arc<Made<Standing>>>,
     /// How its spec can be taken along, when it is nobody's file.
     taken: Option<Taken>,
+    /// The number of its calls that wait for a person.
+    waiting: u64,
     /// Where this server is for whoever asks.
     origin: Option<String>,
 }
@@ -106,6 +110,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
         .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
         .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output::file))
+        .route("/experiments/{id}/scenarios/{scenario}/contract/{session}", get(tool_contracts::log))
 }
 
 async fn page(
@@ -182,6 +187,7 @@ impl Shown {
             Err(StoreError::Unreadable(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let waiting = waiting(app, &found).await?;
         let is_quick = run.score.is_some() || run.total <= FEW;
         let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
         let score = numbers.as_ref().map(|numbers| &numbers.thing.score);
@@ -211,6 +217,7 @@ impl Shown {
             task,
             numbers,
             taken,
+            waiting,
             origin: None,
         })
     }
@@ -286,6 +293,7 @@ impl Shown {
         let row = self.report.as_ref().and_then(|report| report.rows.first());
         html! {
             (head::head(self))
+            (waiting_hint(self.waiting))
             @if let Some(row) = row { (verdicts::caveats(row)) }
             (siblings::section(self))
             (task::section(self))
@@ -298,6 +306,7 @@ impl Shown {
             @if self.status == Mark::NotRun { p.notice { (self.not_run()) } }
             (faults::section(self))
             (tools::section(self))
+            (tool_contracts::section(self))
             @if !self.is_untouched() { (timeline::section(self)) }
             @if let Some(evidence) = &self.evidence {
                 (changes::section(self, evidence))
@@ -307,4 +316,15 @@ impl Shown {
             @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce::section(self, report, row)) }
         }
     }
+}
+
+/// Counts the calls of a scenario that wait for a person.
+async fn waiting(app: &App, found: &FoundScenario) -> Result<u64, ApiError> {
+    let FoundScenario { run, stored, .. } = found;
+    if stored.result.is_some() {
+        return Ok(0);
+    }
+    let (scenario, status) = (Some(stored.scenario.id.as_str()), Some(ApprovalStatus::Pending));
+    let filter = ApprovalFilter { run: Some(run.id), scenario, status, now: app.clock.now(), owner: None };
+    Ok(app.store.count_approvals(filter).await?)
 }

@@ -3,3 +3,4 @@
 pub(crate) mod aggregates;
 pub(crate) mod envelopes;
 pub(crate) mod label_gates;
+pub(crate) mod rules;

@@ -72,6 +72,7 @@ pub(super) fn opened(more: &str, mode: ContractMode) -> Arc<ContractWorkflow> {
         max_retries: 0,
         approver: SessionApprover::Scripted { script: Script::default(), is_virtual: true },
         hold_wait: DEADLINE,
+        world: None,
         clock: Arc::new(Clock::default()),
         started_at: jiff::Timestamp::UNIX_EPOCH,
         redactor: Redactor::new(&BTreeMap::new(), "k"),
