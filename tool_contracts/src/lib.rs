@@ -72,5 +72,5 @@ pub use step::{judge_step, release_step};
 pub use vectors::{VectorError, VectorResult, run_vectors};
 pub use workflow::{
     Interval, KillActor, KillScope, WorkflowCall, WorkflowDecision, WorkflowEvent, WorkflowState, inherit_labels,
-    overlaps, wf_apply, wf_decide, wf_precheck,
+    overlaps, wf_apply, wf_budgets, wf_decide, wf_precheck,
 };

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use gateways::Gateway;
 use gateways::clock::Clock;
-use gateways::contract_session::{ContractSession, ContractSettings, HttpRoute, ServiceGovernor, SessionApprover};
+use gateways::contract_session::{
+    ContractSession, ContractSettings, ContractWorkflow, HttpRoute, ServiceGovernor, SessionApprover,
+};
 use gateways::redact::Redactor;
 use jiff::Timestamp;
 use scenario::evidence::ContractMode;
@@ -24,8 +27,10 @@ use crate::error::EngineError;
 /// The session of one attempt, and the governors of its services.
 #[derive(Debug)]
 pub(crate) struct Contracts {
-    /// The session.
+    /// The session; the root of the workflow, where there is one.
     pub(crate) session: Arc<ContractSession>,
+    /// All sessions, where the contracts have a workflow.
+    pub(crate) workflow: Option<Arc<ContractWorkflow>>,
     /// The governors, by service.
     pub(crate) governors: BTreeMap<String, Arc<ServiceGovernor>>,
     /// Answers what rules ask about the world, once it is opened.
@@ -45,10 +50,11 @@ impl Contracts {
         let Some(contracts) = &attempt.spec.tool_contracts else { return Ok(None) };
         let values = attempt.values();
         let reader = Arc::new(SandboxReader::default());
-        let settings = ContractSettings {
+        let compiled = compiled(attempt.spec, contracts, &values)?;
+        let settings = |contracts_of_session: Arc<Compiled>| ContractSettings {
             session: attempt.scenario.id.to_string(),
             role: None,
-            contracts: Arc::new(compiled(attempt.spec, contracts, &values)?),
+            contracts: contracts_of_session,
             mode: match contracts.mode {
                 ContractsMode::Record => ContractMode::Record,
                 ContractsMode::Observe => ContractMode::Observe,
@@ -68,23 +74,52 @@ impl Contracts {
             started_at: now,
             redactor: redactor.at("tool contracts"),
         };
-        let session = Arc::new(ContractSession::open(settings));
+        let (session, workflow) = match compiled {
+            CompiledContracts::Session(set) => (Arc::new(ContractSession::open(settings(Arc::new(*set)))), None),
+            CompiledContracts::Workflow(workflow) => {
+                let root = workflow.clone().into_root().ok_or_else(no_role)?;
+                let workflow = ContractWorkflow::open(*workflow, settings(Arc::new(root))).ok_or_else(no_role)?;
+                (workflow.root(), Some(workflow))
+            }
+        };
         let mark = entropy::hex(16);
         let governors = governors(attempt.spec, contracts, &session, &mark);
-        Ok(Some(Self { session, governors, reader, mark }))
+        Ok(Some(Self { session, workflow, governors, reader, mark }))
+    }
+
+    /// The gateway that begins, ends and records the sessions.
+    pub(crate) fn gateway(&self) -> Arc<dyn Gateway> {
+        match &self.workflow {
+            Some(workflow) => Arc::<ContractWorkflow>::clone(workflow) as Arc<dyn Gateway>,
+            None => Arc::<ContractSession>::clone(&self.session) as Arc<dyn Gateway>,
+        }
+    }
+
+    /// The reason why approvals could not be asked for.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.workflow.as_ref().map_or_else(|| self.session.failure(), |workflow| workflow.failure())
+    }
+
+    /// Lets a token of the sandbox name the root session.
+    pub(crate) fn add_root_token(&self, token: &str) {
+        if let Some(workflow) = &self.workflow {
+            workflow.add_root_token(token);
+        }
     }
 }
 
-fn compiled(spec: &Spec, contracts: &ToolContracts, values: &Values<'_>) -> Result<Compiled, EngineError> {
-    let wrong = |reason: String| EngineError::WrongSpec { place: "tool_contracts".to_owned(), reason };
+fn compiled(spec: &Spec, contracts: &ToolContracts, values: &Values<'_>) -> Result<CompiledContracts, EngineError> {
     let options = spec.contract_options(contracts, contracts.principal(values), values);
     let (compiled, _) = contracts.compile(&options).map_err(|error| wrong(error.to_string()))?;
-    match compiled {
-        CompiledContracts::Session(set) => Ok(*set),
-        CompiledContracts::Workflow(workflow) => {
-            workflow.into_root().ok_or_else(|| wrong("the workflow has no role".to_owned()))
-        }
-    }
+    Ok(compiled)
+}
+
+fn no_role() -> EngineError {
+    wrong("the workflow has no role".to_owned())
+}
+
+fn wrong(reason: String) -> EngineError {
+    EngineError::WrongSpec { place: "tool_contracts".to_owned(), reason }
 }
 
 fn approver(attempt: &Attempt<'_>, approvals: &ApprovalSettings) -> SessionApprover {

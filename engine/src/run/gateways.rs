@@ -61,7 +61,10 @@ impl Opened {
         now: Timestamp,
     ) -> Result<Self, EngineError> {
         let Shared { clock, redactor, faults, contracts } = *shared;
-        let settings = api_settings(attempt, clock, redactor, now);
+        let settings = api_settings(attempt, (clock, redactor, contracts), now);
+        if let Some(contracts) = contracts {
+            contracts.add_root_token(&settings.token);
+        }
         let mut variables = api::environment(&settings);
         let api = ApiGateway::new(settings);
         let listener = listen(door, TOUCHSTONE, "the API gateway").await?;
@@ -70,7 +73,10 @@ impl Opened {
         if let Some(model) = &attempt.spec.model {
             let token = format!("ts-{}", entropy::hex(24));
             variables.extend(model_variables(&token));
-            let settings = model_settings(attempt, model, token, clock, redactor)?;
+            let settings = model_settings(attempt, model, token.clone(), clock, redactor)?;
+            if let Some(contracts) = contracts {
+                contracts.add_root_token(&token);
+            }
             let contracts = contracts.map(|contracts| Arc::clone(&contracts.session));
             let settings = ModelSettings { faults: faults.cloned(), contracts, ..settings };
             check_upstream(&settings.source).await?;
@@ -89,7 +95,11 @@ async fn listen(door: &Door, address: Ipv4Addr, whose: &str) -> Result<std::net:
     Ok(listener.map_err(EngineError::door(format!("listen for {whose}")))?.into())
 }
 
-fn api_settings(attempt: &Attempt<'_>, clock: &Arc<Clock>, redactor: &Redactor, now: Timestamp) -> ApiSettings {
+fn api_settings(
+    attempt: &Attempt<'_>,
+    (clock, redactor, contracts): (&Arc<Clock>, &Redactor, Option<&Contracts>),
+    now: Timestamp,
+) -> ApiSettings {
     let services = attempt.spec.services.iter().map(|service| ApiService {
         name: service.name().to_string(),
         host: format!("{}{DOMAIN}", service.name()),
@@ -105,6 +115,7 @@ fn api_settings(attempt: &Attempt<'_>, clock: &Arc<Clock>, redactor: &Redactor, 
         clock: Arc::clone(clock),
         redactor: redactor.clone(),
         started_at: now,
+        workflow: contracts.and_then(|contracts| contracts.workflow.clone()),
     }
 }
 

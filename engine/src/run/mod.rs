@@ -193,7 +193,7 @@ fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), E
 
 /// Sees to it that approvals could be asked for: that they could not is our failure.
 fn require_approvals(world: &World) -> Result<(), EngineError> {
-    let failure = world.contracts.as_ref().and_then(|contracts| contracts.session.failure());
+    let failure = world.contracts.as_ref().and_then(|contracts| contracts.failure());
     failure.map_or(Ok(()), |reason| Err(EngineError::Approvals { reason }))
 }
 

@@ -8,7 +8,6 @@ use gateways::Gateway;
 use gateways::addresses::DNS;
 use gateways::api::ApiGateway;
 use gateways::clock::Clock;
-use gateways::contract_session::ContractSession;
 use gateways::faults::FaultEngine;
 use gateways::http_mock::HttpMocks;
 use gateways::model::ModelGateway;
@@ -253,7 +252,7 @@ fn gateway_list(
 ) -> GatewayList {
     let mocks: Arc<dyn Gateway> = Arc::<HttpMocks>::clone(mocks);
     let recorder: Arc<dyn Gateway> = Arc::<Recorder>::clone(recorder);
-    let session = contracts.map(|contracts| Arc::<ContractSession>::clone(&contracts.session) as Arc<dyn Gateway>);
+    let session = contracts.map(Contracts::gateway);
     let first = [mocks].into_iter().chain(network.gateways()).chain([recorder]).chain(session);
     GatewayList::new(first, faults, api, model)
 }

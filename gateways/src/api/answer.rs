@@ -27,6 +27,11 @@ impl Answer {
         Self { status: StatusCode::OK, body: share.hold(text.into()), closing: false }
     }
 
+    /// A good answer without a body.
+    pub(super) fn empty() -> Self {
+        Self { status: StatusCode::NO_CONTENT, body: Bytes::new(), closing: false }
+    }
+
     /// A refusal. Keystone's clients show either `error` or `message`, so both say what is wrong and what to do.
     pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Self {
         Self { status, ..Self::json(&json!({"error": message, "message": message, "code": code})) }

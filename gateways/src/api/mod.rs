@@ -13,6 +13,7 @@
 
 mod answer;
 mod environment;
+mod handoffs;
 mod limits;
 mod path;
 mod requests;
@@ -32,6 +33,7 @@ use serde_json::Value as Json;
 
 use super::clock::Clock;
 use crate::Gateway;
+use crate::contract_session::ContractWorkflow;
 use crate::listener::Listener;
 use crate::redact::Redactor;
 
@@ -61,6 +63,8 @@ pub struct ApiSettings {
     pub redactor: Redactor,
     /// When the attempt began.
     pub started_at: jiff::Timestamp,
+    /// The sessions of its tool contracts, where they have a workflow.
+    pub workflow: Option<Arc<ContractWorkflow>>,
 }
 
 /// A service as the agent's SDK shows it.

@@ -18,8 +18,8 @@ use crate::memory_budget::Room;
 
 /// Answers the requests of one sandbox.
 pub(super) struct Requests {
-    settings: ApiSettings,
-    limits: ApiLimits,
+    pub(super) settings: ApiSettings,
+    pub(super) limits: ApiLimits,
     /// Memory for bodies and answers under way.
     pub(super) room: Room,
     log: Mutex<TraceLog>,
@@ -53,6 +53,7 @@ impl Requests {
         match about {
             Target::Health => Answer::json(&json!({"status": "ok"})),
             _ if !self.is_authorized(&parts.headers) => unauthorized(),
+            Target::ServersOnly if let Some(answer) = self.answer_workflow(parts, body) => answer,
             Target::Sandbox(id) | Target::Trace(id) | Target::Part(id, _) if id != own => another(),
             _ => self.answer_own(about, &parts.method, body),
         }
@@ -133,17 +134,23 @@ impl Requests {
 
     /// Whether the request has the sandbox's token, in one of the two headers that Keystone's clients use.
     fn is_authorized(&self, headers: &HeaderMap) -> bool {
-        let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let bearer = of(AUTHORIZATION.as_str()).and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        [bearer, of("x-api-key")].contains(&Some(self.settings.token.as_str()))
+        let own = self.settings.token.as_str();
+        presented(headers).any(|token| token == own) || self.is_of_session(headers)
     }
 
     fn log(&self) -> MutexGuard<'_, TraceLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The tokens of a request.
+pub(super) fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = of(AUTHORIZATION.as_str()).and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    bearer.into_iter().chain(of("x-api-key"))
 }
 
 /// The events in a body.
@@ -205,11 +212,11 @@ fn servers_only() -> Answer {
     )
 }
 
-fn no_json(error: &serde_json::Error) -> Answer {
+pub(super) fn no_json(error: &serde_json::Error) -> Answer {
     Answer::refusal(StatusCode::BAD_REQUEST, "bad_request", &format!("the body is no JSON: {error}"))
 }
 
-fn too_many(most: usize) -> Answer {
+pub(super) fn too_many(most: usize) -> Answer {
     let message = format!("the body has more than {most} values; send fewer events at once");
     Answer::refusal(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &message)
 }

@@ -35,6 +35,7 @@ fn settings() -> ApiSettings {
         clock: Default::default(),
         redactor: Redactor::new(&secrets, "marker-key"),
         started_at: jiff::Timestamp::UNIX_EPOCH,
+        workflow: None,
     }
 }
 

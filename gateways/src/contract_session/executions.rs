@@ -7,6 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 use tool_contracts::{ExecutionSeen, ExecutionStage, Outcome, Reason, Step, Via};
 
 use super::holds::{Waiting, key_of};
+use super::workflow::Entered;
 use super::{ContractSession, Inner};
 
 /// An execution that is about to begin.
@@ -61,6 +62,7 @@ impl ContractSession {
     /// Takes what came of a call. It is called before the agent gets the answer.
     pub fn complete(&self, call: &str, outcome: &Outcome, latency_ms: u64) {
         self.inner.with(|live, now| live.complete(now, call, outcome, latency_ms));
+        self.inner.leave_workflow(call);
     }
 }
 
@@ -73,18 +75,22 @@ impl Inner {
         if let Some(waiting) = self.holds.find(&key) {
             return self.wait_for(&key, waiting).await;
         }
+        let entered = match self.enter_workflow(&request).await {
+            Ok(entered) => entered,
+            Err(refused) => return refused,
+        };
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let ExecutionRequest { via, tool, arguments, model_id } = request;
         let seen = ExecutionSeen { via, tool: tool.clone(), arguments, model_id };
         let execution = self.with(|live, now| live.execute(now, seen));
         let call = execution.call;
         match execution.stage {
-            ExecutionStage::Allowed => self.granted(call, &tool, via),
+            ExecutionStage::Allowed => self.granted(call, &tool, via, entered).await,
             ExecutionStage::Blocked(reason) => Permit::Refused { call, reason: Box::new(reason) },
             ExecutionStage::ToJudge(to_judge) => {
                 self.ask_world(std::slice::from_ref(&to_judge.call)).await;
                 let step = self.with(|live, now| live.judge_execution(now, to_judge));
-                self.judged(call, &tool, via, step, turn).await
+                self.judged(call, (&tool, via), step, turn, entered).await
             }
         }
     }
@@ -93,18 +99,18 @@ impl Inner {
     async fn judged(
         self: &Arc<Self>,
         call: String,
-        tool: &str,
-        via: Via,
+        (tool, via): (&str, Via),
         step: Step,
         turn: OwnedMutexGuard<()>,
+        entered: Option<Entered>,
     ) -> Permit {
         if !self.waits_for_somebody(&step) {
-            return self.finish(call, tool, via, step).await;
+            return self.finish(call, (tool, via), step, entered).await;
         }
         let (inner, tool) = (Arc::clone(self), tool.to_owned());
         let key = step.calls.first().map(|judged| key_of(&tool, &judged.call.arguments)).unwrap_or_default();
         let later = self.holds.begin(&key, async move {
-            let permit = inner.finish(call, &tool, via, step).await;
+            let permit = inner.finish(call, (&tool, via), step, entered).await;
             drop(turn);
             permit
         });
@@ -116,18 +122,23 @@ impl Inner {
         step.next_held().is_some() && self.live().governs()
     }
 
-    async fn finish(&self, call: String, tool: &str, via: Via, mut step: Step) -> Permit {
+    async fn finish(&self, call: String, (tool, via): (&str, Via), mut step: Step, entered: Option<Entered>) -> Permit {
         if self.waits_for_somebody(&step) {
             self.resolve_holds(&mut step).await;
         }
         let released = self.with(|live, now| live.release(now, step));
         match released.refusal {
             Some((_, reason)) if released.is_empty() => Permit::Refused { call, reason: Box::new(reason) },
-            _ => self.granted(call, tool, via),
+            _ => self.granted(call, tool, via, entered).await,
         }
     }
 
-    fn granted(&self, call: String, tool: &str, via: Via) -> Permit {
+    async fn granted(&self, call: String, tool: &str, via: Via, entered: Option<Entered>) -> Permit {
+        if let Some(entered) = entered
+            && let Err(reason) = self.dispatch_in_workflow(&call, tool, entered).await
+        {
+            return Permit::Refused { call, reason: Box::new(reason) };
+        }
         self.with(|live, now| live.dispatched(now, &call, tool, via));
         Permit::Granted(call)
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 use tool_contracts::{Outcome, Via};
 
-use super::{ContractSession, ExecutionRequest, Permit, line_of};
+use super::{ContractSession, ExecutionRequest, Permit, UnknownToken, line_of};
 use crate::http_mock::Answer;
 
 /// The header by which the tool gateway marks requests of calls that were decided on already.
@@ -33,6 +33,8 @@ pub(crate) struct ServiceRequest<'a> {
     pub(crate) body: &'a [u8],
     /// The size of the body in bytes.
     pub(crate) size: u64,
+    /// The token of the session in a workflow, where the request has one.
+    pub(crate) token: Option<&'a str>,
 }
 
 /// Decides on the requests to one service.
@@ -61,9 +63,30 @@ pub(crate) enum Governed {
     /// The agent has not started, so that nothing is decided.
     NotJudged,
     /// It may go on, as this call.
-    Granted(String),
+    Granted(GovernedCall),
     /// It is answered with this.
     Refused(Answer),
+}
+
+/// A request that may go on, as a call of a session.
+#[derive(Debug)]
+pub(crate) struct GovernedCall {
+    session: Arc<ContractSession>,
+    call: String,
+}
+
+impl GovernedCall {
+    /// Takes the answer to the request.
+    pub(crate) fn complete(&self, outcome: &Outcome, latency_ms: u64) {
+        self.session.complete(&self.call, outcome, latency_ms);
+    }
+}
+
+impl Drop for GovernedCall {
+    /// A client that hangs up keeps no resource from other sessions.
+    fn drop(&mut self) {
+        self.session.inner.leave_workflow(&self.call);
+    }
 }
 
 impl ServiceGovernor {
@@ -87,13 +110,15 @@ impl ServiceGovernor {
     /// Decides on a request.
     pub(crate) async fn permit(&self, request: &ServiceRequest<'_>, model_id: Option<&str>) -> Governed {
         let (tool, arguments) = self.call_of(request);
-        let permit = self
-            .session
+        let Ok(session) = self.session.find(request.token) else {
+            return Governed::Refused(unknown_token());
+        };
+        let permit = session
             .permit(ExecutionRequest { via: Via::Http, tool, arguments, model_id: model_id.map(ToOwned::to_owned) })
             .await;
         match permit {
             Permit::NotJudged => Governed::NotJudged,
-            Permit::Granted(call) => Governed::Granted(call),
+            Permit::Granted(call) => Governed::Granted(GovernedCall { session, call }),
             Permit::Refused { call, reason } => {
                 Governed::Refused(self.refused(reason.code.name(), &line_of(&reason), &call))
             }
@@ -105,9 +130,9 @@ impl ServiceGovernor {
         }
     }
 
-    /// Takes the answer to a request.
-    pub(crate) fn complete(&self, call: &str, outcome: &Outcome, latency_ms: u64) {
-        self.session.complete(call, outcome, latency_ms);
+    /// True when a header tells which session of a workflow a request belongs to.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.session.has_workflow()
     }
 
     /// The tool and the arguments of a request. One that no route takes is a tool of its own.
@@ -147,6 +172,12 @@ impl ServiceGovernor {
             _ => answer,
         }
     }
+}
+
+/// The answer to a request with a token that no session has.
+fn unknown_token() -> Answer {
+    let error = json!({"error": {"type": "unknown_session", "message": UnknownToken.to_string()}});
+    Answer::json(StatusCode::UNAUTHORIZED, Bytes::from(error.to_string()))
 }
 
 impl HttpRoute {

@@ -16,6 +16,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod visible_tools;
+mod workflow;
 mod world;
 
 use std::fmt;
@@ -34,10 +35,13 @@ use tool_contracts::{Compiled, LiveSession, Now, Reason, SessionOpening};
 
 pub use approver::SessionApprover;
 pub use executions::{ExecutionRequest, Permit};
-pub(crate) use http_calls::{Governed, MARK, ServiceRequest, outcome_of};
+pub(crate) use http_calls::{Governed, GovernedCall, MARK, ServiceRequest, outcome_of};
 pub use http_calls::{HttpRoute, ServiceGovernor};
 pub use model_calls::{Gated, JudgedRequest, Refused};
 pub use visible_tools::VisibleTools;
+use workflow::Membership;
+pub(crate) use workflow::SESSION_TOKEN;
+pub use workflow::{Artifact, ClaimedSession, ContractWorkflow, HandoffOffer, UnknownToken, WorkflowRefused};
 pub use world::WorldReader;
 
 use crate::Gateway;
@@ -45,6 +49,7 @@ use crate::clock::Clock;
 use crate::redact::Redactor;
 
 /// The settings of a session.
+#[derive(Clone)]
 pub struct ContractSettings {
     /// Its id.
     pub session: String,
@@ -94,7 +99,7 @@ struct Inner {
     turn: Arc<tokio::sync::Mutex<()>>,
     holds: holds::Holds,
     /// The version of the state when tools may have been hidden or shown.
-    visible: watch::Sender<u64>,
+    visible: Arc<watch::Sender<u64>>,
     /// Set when the agent starts: what happens before is not its doing.
     has_begun: AtomicBool,
     /// Cancelled when the session is killed or closed.
@@ -104,15 +109,27 @@ struct Inner {
     clock: Arc<Clock>,
     opened: (Timestamp, Instant),
     redactor: Redactor,
+    /// Its place in a workflow, where there is one.
+    membership: Option<Membership>,
 }
 
 impl ContractSession {
     /// Opens a session.
     #[must_use]
     pub fn open(settings: ContractSettings) -> Self {
+        let opened = (settings.started_at, Instant::now());
+        Self::open_as(settings, opened, None, Vec::new())
+    }
+
+    /// Opens a session, perhaps as one of a workflow, with labels from the session that handed work to it.
+    fn open_as(
+        settings: ContractSettings,
+        opened: (Timestamp, Instant),
+        membership: Option<Membership>,
+        labels: Vec<(String, String)>,
+    ) -> Self {
         let ContractSettings { session, role, contracts, mode, sees_model, feedback, max_retries, .. } = settings;
-        let ContractSettings { approver, hold_wait, world, clock, started_at, redactor, .. } = settings;
-        let opened = (started_at, Instant::now());
+        let ContractSettings { approver, hold_wait, world, clock, redactor, .. } = settings;
         let redact = {
             let redactor = redactor.clone();
             Arc::new(move |text: &str| redactor.text(text))
@@ -122,9 +139,10 @@ impl ContractSession {
             role: role.clone(),
             decides: mode != ContractMode::Record,
             sees_model,
-            labels: Vec::new(),
+            labels,
         };
-        let now = Now { ts: started_at.to_string(), at_ms: clock.elapsed_ms() };
+        let (started_at, since) = opened;
+        let now = Now { ts: (started_at + since.elapsed()).to_string(), at_ms: clock.elapsed_ms() };
         let live = LiveSession::open(contracts, opening, redact, &now);
         let inner = Inner {
             session,
@@ -138,13 +156,14 @@ impl ContractSession {
             live: Mutex::new(live),
             turn: Arc::default(),
             holds: holds::Holds::default(),
-            visible: watch::Sender::new(0),
+            visible: membership.as_ref().map_or_else(Arc::default, Membership::visible),
             has_begun: AtomicBool::new(false),
             over: CancellationToken::new(),
             failure: Mutex::default(),
             clock,
             opened,
             redactor,
+            membership,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -193,14 +212,19 @@ impl Inner {
         let now = self.now();
         let mut live = self.live();
         let before = live.state().version;
+        let tally = self.membership.as_ref().map(|_| workflow::Tally::of(&live));
         let result = work(&mut live, &now);
         let (after, is_over) = (live.state().version, live.is_over());
+        let change = tally.map(|before| before.change(&live));
         drop(live);
         if after != before {
             self.visible.send_replace(after);
         }
         if is_over {
             self.over.cancel();
+        }
+        if let (Some(membership), Some(change)) = (&self.membership, change) {
+            membership.tell(&self.session, change);
         }
         result
     }
@@ -215,7 +239,7 @@ impl Inner {
         SessionRecord {
             session: self.session.clone(),
             role: self.role.clone(),
-            parent: None,
+            parent: self.membership.as_ref().and_then(|membership| membership.parent.clone()),
             contract: live.set().hash.clone(),
             status: live.state().status.name().to_owned(),
             phase: live.state().phase.clone(),

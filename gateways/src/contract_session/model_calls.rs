@@ -50,6 +50,9 @@ impl ContractSession {
 
     /// Looks at a request before it goes to the model. Waits while a call is held.
     pub async fn judge_request(&self, seen: &ModelRequestSeen) -> JudgedRequest {
+        if let Some(reason) = self.inner.refused_by_workflow() {
+            return JudgedRequest { refusal: Some(reason), removed: Vec::new() };
+        }
         let _turn = self.inner.turn.lock().await;
         let RequestDecision { refusal, removed } = self.inner.with(|live, now| live.request(now, seen));
         JudgedRequest { refusal, removed }

@@ -8,7 +8,8 @@ use super::ContractSession;
 #[derive(Debug)]
 pub struct VisibleTools {
     version: watch::Receiver<u64>,
-    shown: Vec<String>,
+    /// The tools of each session of the workflow; of the only one without a workflow.
+    shown: Vec<Vec<String>>,
 }
 
 impl ContractSession {
@@ -23,7 +24,7 @@ impl ContractSession {
     /// Follows changes of the tools that are shown.
     #[must_use]
     pub fn follow_shown(&self, offered: &[String]) -> VisibleTools {
-        VisibleTools { version: self.inner.visible.subscribe(), shown: self.shown(offered) }
+        VisibleTools { version: self.inner.visible.subscribe(), shown: self.shown_everywhere(offered) }
     }
 }
 
@@ -34,7 +35,7 @@ impl VisibleTools {
             if self.version.changed().await.is_err() {
                 return std::future::pending().await;
             }
-            let shown = session.shown(&offered());
+            let shown = session.shown_everywhere(&offered());
             if shown != self.shown {
                 self.shown = shown;
                 return;

@@ -9,7 +9,9 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 use tool_contracts::Outcome;
 
-use crate::contract_session::{Governed, MARK, ServiceGovernor, ServiceRequest, outcome_of};
+use crate::contract_session::{
+    Governed, GovernedCall, MARK, SESSION_TOKEN, ServiceGovernor, ServiceRequest, outcome_of,
+};
 use crate::faulted_requests::{Body, Sent};
 use crate::http_mock::Answer;
 use crate::listener::Broken;
@@ -21,9 +23,8 @@ const CALL_ID: &str = "x-tool-call-id";
 
 /// A request that was let through as a call.
 pub(super) struct GovernedRequest {
-    governor: Arc<ServiceGovernor>,
     /// The call, until its end is known.
-    call: Option<String>,
+    call: Option<GovernedCall>,
     began: Instant,
 }
 
@@ -44,6 +45,7 @@ impl GovernedRequest {
         if governor.is_decided(mark.as_ref().and_then(|mark| mark.to_str().ok())) {
             return Permitted::Passing(request.map(|body| body.boxed_unsync()));
         }
+        let token = governor.has_sessions().then(|| request.headers_mut().remove(SESSION_TOKEN)).flatten();
         let (parts, body) = request.into_parts();
         let Ok(body) = Limited::new(body, BODY_BYTES).collect().await.map(http_body_util::Collected::to_bytes) else {
             let message = format!("the body did not come whole, or is larger than {BODY_BYTES} bytes\n");
@@ -58,12 +60,14 @@ impl GovernedRequest {
             content_type: header("content-type").unwrap_or_default(),
             body: &body,
             size: body.len() as u64,
+            // One that is no text is none of ours.
+            token: token.as_ref().map(|token| token.to_str().unwrap_or_default()),
         };
         match governor.permit(&seen, header(CALL_ID)).await {
             Governed::Refused(answer) => Permitted::Refused(parts.method, answer),
             Governed::NotJudged => Permitted::Passing(Request::from_parts(parts, sent(body))),
             Governed::Granted(call) => {
-                let granted = Self { governor: Arc::clone(governor), call: Some(call), began: Instant::now() };
+                let granted = Self { call: Some(call), began: Instant::now() };
                 Permitted::Call(granted, Request::from_parts(parts, sent(body)))
             }
         }
@@ -90,7 +94,7 @@ impl GovernedRequest {
     fn end(&mut self, outcome: &Outcome) {
         if let Some(call) = self.call.take() {
             let latency = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            self.governor.complete(&call, outcome, latency);
+            call.complete(outcome, latency);
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Requests to mocks that are tool calls under contracts.
 
-use std::sync::Arc;
-
 use scenario::evidence::Exchange;
 use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::mock::Mock;
 use crate::body::IncomingBody;
-use crate::contract_session::{Governed, MARK, ServiceGovernor, ServiceRequest, outcome_of};
+use crate::contract_session::{Governed, GovernedCall, MARK, SESSION_TOKEN, ServiceRequest, outcome_of};
 
 /// The header by which a client may say which call of the model a request carries out.
 const CALL_ID: &str = "x-tool-call-id";
@@ -18,7 +16,7 @@ pub(super) enum Permit {
     /// It is no call under contracts, or was decided on before.
     NotNeeded,
     /// It is a call, which began then.
-    Granted { governor: Arc<ServiceGovernor>, call: String, began: Instant },
+    Granted { call: GovernedCall, began: Instant },
     /// It is answered with this.
     Refused(Answer),
 }
@@ -31,6 +29,10 @@ pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody
     if is_decided {
         return Permit::NotNeeded;
     }
+    let token = head.header(SESSION_TOKEN).filter(|_| governor.has_sessions()).map(ToOwned::to_owned);
+    if governor.has_sessions() {
+        head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(SESSION_TOKEN));
+    }
     let request = ServiceRequest {
         method: &head.method,
         path: &head.path,
@@ -38,10 +40,11 @@ pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody
         content_type: head.header("content-type").unwrap_or_default(),
         body: body.kept(),
         size: body.size(),
+        token: token.as_deref(),
     };
     match governor.permit(&request, head.header(CALL_ID)).await {
         Governed::NotJudged => Permit::NotNeeded,
-        Governed::Granted(call) => Permit::Granted { governor: Arc::clone(governor), call, began: Instant::now() },
+        Governed::Granted(call) => Permit::Granted { call, began: Instant::now() },
         Governed::Refused(answer) => Permit::Refused(answer),
     }
 }
@@ -49,9 +52,9 @@ pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody
 impl Permit {
     /// Tells the session what came of the call, before the agent gets the answer.
     pub(super) fn complete(self, answer: &Answer) {
-        let Self::Granted { governor, call, began } = self else { return };
+        let Self::Granted { call, began } = self else { return };
         let outcome = outcome_of(answer.status.as_u16(), &answer.body, answer.is_silent());
         let latency = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        governor.complete(&call, &outcome, latency);
+        call.complete(&outcome, latency);
     }
 }

@@ -107,7 +107,7 @@ impl Gateway {
         let came = request::read(incoming, &mut body, &self.bounds).await;
         let mut share = self.room.share();
         let asked = came
-            .and_then(|()| request::authorize(&parts, &self.token))
+            .and_then(|()| request::authorize(&parts, &self.token, self.contracts.as_ref()))
             .and_then(|()| ModelRequest::new(&route, &parts.method, body.kept(), &mut share));
         let mut ticket = self.begin(&route, &body, asked.as_ref().ok());
         let decision = self.decide(asked.as_ref().ok()).await;

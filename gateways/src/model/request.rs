@@ -1,5 +1,6 @@
 //! Requests: read, and looked at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::request::Parts;
@@ -15,6 +16,7 @@ use super::refusal::Refusal;
 use super::route::Route;
 use crate::body::IncomingBody;
 use crate::bounded_json::{self, Unreadable};
+use crate::contract_session::ContractSession;
 use crate::memory_budget::Share;
 
 /// A request that is a call.
@@ -106,13 +108,19 @@ pub(super) fn no_room() -> Refusal {
     Refusal::passing(StatusCode::SERVICE_UNAVAILABLE, "too_many_requests", message)
 }
 
-/// Refuses requests without the scenario's own token.
-pub(super) fn authorize(parts: &Parts, token: &str) -> Result<(), Refusal> {
-    if presented(&parts.headers).any(|given| given == token) {
+/// Refuses requests without the scenario's own token, or that of a session of its workflow.
+pub(super) fn authorize(parts: &Parts, token: &str, contracts: Option<&Arc<ContractSession>>) -> Result<(), Refusal> {
+    if presented(&parts.headers).any(|given| given == token) || session_of(parts, contracts).is_some() {
         return Ok(());
     }
     let message = "the request has no key, or not that of this scenario; it is in OPENAI_API_KEY and ANTHROPIC_API_KEY";
     Err(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_api_key", message))
+}
+
+/// The session of a workflow whose token a request has.
+pub(super) fn session_of(parts: &Parts, contracts: Option<&Arc<ContractSession>>) -> Option<Arc<ContractSession>> {
+    let root = contracts.filter(|root| root.has_workflow())?;
+    presented(&parts.headers).find_map(|given| root.find(Some(given)).ok())
 }
 
 fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {

@@ -16,6 +16,7 @@ use super::catalogue::{Found, OfferedTool, ToolKind};
 use super::faulted::{self, Prevented};
 use super::protocol::{RpcError, notification};
 use super::result::ToolResult;
+use crate::contract_session::ContractSession;
 use crate::faults::{Decision, Fault};
 use crate::http_mock::Answer;
 
@@ -38,6 +39,8 @@ pub(super) struct ToolCall {
     pub(super) progress: Option<ProgressTo>,
     /// Cancelled when the client wants no answer any more.
     pub(super) cancelled: CancellationToken,
+    /// The session of a workflow that it belongs to, where the request names one.
+    pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
 /// Where notifications of progress go.
@@ -98,7 +101,7 @@ impl ToolCall {
             _ => return Err(RpcError::params("`arguments` is no object")),
         };
         let id = CALL_IDS.iter().find_map(|key| params["_meta"][key].as_str()).map(str::to_owned);
-        Ok(Self { tool, arguments, id, progress, cancelled })
+        Ok(Self { tool, arguments, id, progress, cancelled, contracts: None })
     }
 }
 

@@ -23,6 +23,7 @@ use super::faulted::{json_answer, on_wire};
 use super::limits::{HEAD_BYTES, KEEP_ALIVE, MESSAGE_BYTES, WAIT};
 use super::methods::complete;
 use super::protocol::{Era, Incoming, RpcError, RpcRequest, Session, Version, error_response, notification, response};
+use crate::contract_session::{ContractSession, UnknownToken};
 use crate::http_mock::Answer;
 use crate::listener::{Broken, Connection, HalfClose, HttpSettings, Reset};
 use crate::memory_budget::Share;
@@ -53,6 +54,8 @@ struct Asked {
     request: RpcRequest,
     era: Era,
     session: Option<(String, Arc<Session>)>,
+    /// The session of a workflow under contracts that it names.
+    contracts: Option<Arc<ContractSession>>,
 }
 
 /// A call under way, with all that decides about its answer.
@@ -133,7 +136,7 @@ impl Inner {
                 {
                     return Reply::Whole(Answer::silent(wait));
                 }
-                let outcome = self.answer(asked.era, method, &asked.request.params).await;
+                let outcome = self.answer(asked.era, method, &asked.request.params, asked.contracts.as_ref()).await;
                 Reply::Whole(answer_of(asked.era, &id, outcome))
             }
         }
@@ -142,6 +145,10 @@ impl Inner {
     /// Finds out what a request belongs to. The body decides; a header that says otherwise is refused.
     fn admit(&self, parts: &Parts, request: RpcRequest) -> Result<Asked, Box<Answer>> {
         let refused = |problem: RpcError| refusal(problem.status(), &request.id, &problem);
+        let unknown = |unknown: UnknownToken| {
+            refusal(StatusCode::UNAUTHORIZED, &request.id, &RpcError::params(unknown.to_string()))
+        };
+        let contracts = self.session_of(&parts.headers).map_err(unknown)?;
         let era = Era::of(&request).map_err(refused)?;
         let named = request.params["name"].as_str().or_else(|| request.params["uri"].as_str());
         let version = era.alone().map(Version::name);
@@ -164,7 +171,7 @@ impl Inner {
             }
             _ => None,
         };
-        Ok(Asked { request, era, session })
+        Ok(Asked { request, era, session, contracts })
     }
 
     /// Begins a session.
@@ -205,14 +212,14 @@ impl Inner {
     ///
     /// An answer that comes before any progress is a whole one, with a status of its own; else it ends a stream.
     async fn called(self: Arc<Self>, headers: &HeaderMap, asked: Asked) -> Reply {
-        let Asked { request, era, session } = asked;
+        let Asked { request, era, session, contracts } = asked;
         let token = request.params["_meta"]["progressToken"].clone();
         let streams = !token.is_null() && accepts(headers, "text/event-stream");
         let (sender, mut events) = mpsc::channel(WAITING_PROGRESS);
         let progress = streams.then_some(ProgressTo { token, stream: sender });
         let cancelled = CancellationToken::new();
         let call = match ToolCall::read(&request.params, progress, cancelled.clone()) {
-            Ok(call) => call,
+            Ok(call) => ToolCall { contracts, ..call },
             Err(problem) => return Reply::Whole(answer_of(era, &request.id, Err(problem))),
         };
         // Without a session, a client that hangs up wants the call to be cancelled.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use serde_json::{Value as Json, json};
 use tokio::time::{Instant, interval_at};
 use tool_contracts::{Outcome, Via};
@@ -11,7 +13,7 @@ use super::Inner;
 use super::call::ToolCall;
 use super::protocol::notification;
 use super::result::ToolResult;
-use crate::contract_session::{ContractSession, ExecutionRequest, Permit, line_of};
+use crate::contract_session::{ContractSession, ExecutionRequest, Permit, SESSION_TOKEN, UnknownToken, line_of};
 
 /// The interval at which a client that wants progress is told that its call waits.
 const STILL_WAITING: Duration = Duration::from_secs(5);
@@ -28,7 +30,7 @@ impl Inner {
     /// Asks for leave to carry a call out; the result is what the agent gets where there is none.
     pub(super) async fn permit(&self, call: &ToolCall) -> Result<PermittedCall, ToolResult> {
         let began = Instant::now();
-        let Some(session) = &self.contracts else {
+        let Some(session) = call.contracts.as_ref().or(self.contracts.as_ref()) else {
             return Ok(PermittedCall { session: None, id: String::new(), began });
         };
         let request = ExecutionRequest {
@@ -48,9 +50,16 @@ impl Inner {
         }
     }
 
-    /// The names of tools that contracts show now, of those that are offered.
-    pub(super) fn shown_by_contracts(&self, offered: &[String]) -> Option<Vec<String>> {
-        self.contracts.as_ref().map(|session| session.shown(offered))
+    /// The session of a workflow that a request names, by either header; `None` when it belongs to the only one, or the first.
+    pub(super) fn session_of(&self, headers: &HeaderMap) -> Result<Option<Arc<ContractSession>>, UnknownToken> {
+        let Some(root) = self.contracts.as_ref().filter(|root| root.has_workflow()) else { return Ok(None) };
+        // A header that is no text is no token of ours.
+        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let bearer = text(AUTHORIZATION.as_str()).map(|value| match value.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+            _ => "",
+        });
+        root.find(text(SESSION_TOKEN).or(bearer)).map(Some)
     }
 
     /// Tells clients when contracts show other tools than before, for ever.

@@ -12,6 +12,7 @@ use super::catalogue::{OfferedTool, hash_of};
 use super::limits::PAGE;
 use super::protocol::{Era, RpcError, Version};
 use super::server::McpServer;
+use crate::contract_session::ContractSession;
 use crate::faults::milliseconds;
 
 /// The key of `_meta` under which a server tells its name.
@@ -32,11 +33,17 @@ impl Inner {
     }
 
     /// The answer to a method that needs no session and makes no stream, except calls of tools.
-    pub(super) async fn answer(&self, era: Era, method: &str, params: &Json) -> Result<Json, RpcError> {
+    pub(super) async fn answer(
+        &self,
+        era: Era,
+        method: &str,
+        params: &Json,
+        contracts: Option<&Arc<ContractSession>>,
+    ) -> Result<Json, RpcError> {
         let result = match method {
             "ping" if !era.is_alone() => json!({}),
             "server/discover" => self.discover(),
-            "tools/list" => self.list_tools(params)?,
+            "tools/list" => self.list_tools(params, contracts)?,
             "logging/setLevel" => json!({}),
             "resources/list" => self.list_of_servers("resources", "resources").await,
             "resources/templates/list" => self.list_of_servers("resources/templates", "resourceTemplates").await,
@@ -69,7 +76,7 @@ impl Inner {
     }
 
     /// A page of the tools.
-    fn list_tools(&self, params: &Json) -> Result<Json, RpcError> {
+    fn list_tools(&self, params: &Json, contracts: Option<&Arc<ContractSession>>) -> Result<Json, RpcError> {
         let from = match &params["cursor"] {
             Json::Null => 0,
             cursor => cursor
@@ -77,7 +84,7 @@ impl Inner {
                 .and_then(|cursor| cursor.parse().ok())
                 .ok_or_else(|| RpcError::params("the cursor is not one of ours"))?,
         };
-        let shown = self.shown();
+        let shown = self.shown(contracts);
         let page: Vec<_> = shown.iter().skip(from).take(PAGE).cloned().collect();
         let next = from.saturating_add(PAGE);
         let mut result = json!({"tools": page});
@@ -115,10 +122,10 @@ impl Inner {
     }
 
     /// The definitions of all tools, as the agent sees them now.
-    fn shown(&self) -> Vec<Json> {
+    fn shown(&self, contracts: Option<&Arc<ContractSession>>) -> Vec<Json> {
         let offered = self.catalogue.offered();
         let names: Vec<String> = offered.iter().map(|tool| tool.name.clone()).collect();
-        let by_contracts = self.shown_by_contracts(&names);
+        let by_contracts = contracts.or(self.contracts.as_ref()).map(|session| session.shown(&names));
         let is_shown = |name: &String| by_contracts.as_ref().is_none_or(|shown| shown.contains(name));
         let there = offered.iter().filter(|tool| !self.faulted.has_vanished(&tool.name) && is_shown(&tool.name));
         let shown = |tool: &Arc<OfferedTool>| {

@@ -1,6 +1,7 @@
 //! Compiling a workflow: its own file, and the sets of its roles.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -9,7 +10,9 @@ use crate::code::Code;
 use crate::diagnostic::Diagnostic;
 use crate::json_path::JsonPath;
 use crate::options::CompileOptions;
-use crate::read::workflow::{Workflow, check_aliases};
+use crate::read::outcome::Retries;
+use crate::read::tool::SideEffect;
+use crate::read::workflow::{ResourceMode, Workflow, check_aliases};
 use crate::reader::{At, Reader};
 
 /// A workflow that was checked.
@@ -110,9 +113,44 @@ impl CompiledWorkflow {
         self.roles.remove(&root.name.name)
     }
 
+    /// The sets of all roles, in the order of the file.
+    #[must_use]
+    pub fn into_roles(mut self) -> Vec<Compiled> {
+        let names = self.workflow.roles.iter().map(|role| &role.name.name);
+        names.filter_map(|name| self.roles.remove(name)).collect()
+    }
+
+    /// The first role, which the root session has.
+    #[must_use]
+    pub fn root_role(&self) -> Option<&str> {
+        self.workflow.roles.first().map(|role| role.name.name.as_str())
+    }
+
+    /// The instances of shared resources that calls wait for, which a call with these arguments is about.
+    #[must_use]
+    pub fn serial_instances(&self, arguments: &Json) -> Vec<String> {
+        let serial = self.workflow.shared_resources.iter().filter(|(_, mode)| *mode == ResourceMode::SerialOnly);
+        serial.filter_map(|(alias, _)| self.instance(&alias.name, arguments)).collect()
+    }
+
     /// The instance of a resource that a call is about, as canonical text; `None` when it is about none.
     pub(crate) fn instance(&self, alias: &str, arguments: &Json) -> Option<String> {
         let value = self.resources.get(alias)?.first(arguments)?;
         Some(format!("{alias}={}", crate::canonical::canonical(value)))
+    }
+}
+
+impl Compiled {
+    /// True when a tool changes something. One without a contract may.
+    #[must_use]
+    pub fn is_mutating(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_none_or(|tool| tool.side_effect != SideEffect::Read)
+    }
+
+    /// The time that a call of a tool may take, waiting included.
+    #[must_use]
+    pub fn total_timeout(&self, tool: &str) -> Duration {
+        let most = self.tools.get(tool).map_or(Retries::DEFAULT_TOTAL_MS, |tool| tool.retries.total_ms);
+        Duration::from_millis(most)
     }
 }

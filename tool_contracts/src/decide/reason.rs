@@ -41,6 +41,12 @@ impl Reason {
         Self { code, rule: rule.into(), path: None, checked, found, message: sentence.clone(), sentence }
     }
 
+    /// The reason for which a workflow refuses something.
+    #[must_use]
+    pub fn of_workflow(code: Code) -> Self {
+        Self::new(code, "workflow", code.explanation())
+    }
+
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self

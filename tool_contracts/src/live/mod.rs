@@ -10,6 +10,7 @@ mod log;
 mod replay;
 mod report;
 mod request;
+mod shared;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,12 @@ pub fn report_of_log(records: &[Json]) -> LogReport {
                 refused.insert(call, is_refused && record["verdict"] == "block");
                 report.findings.extend(reasons(record, call, record["applied"] == true));
             }
+            "workflow_decision" => {
+                if !call.is_empty() {
+                    report.calls.insert(call.to_owned());
+                }
+                report.findings.extend(reasons(record, call, record["applied"] == true));
+            }
             "precheck" => report.findings.extend(reasons(record, "", record["verdict"] == "block")),
             "dispatched" if refused.get(call) == Some(&true) => {
                 report.bypasses.insert(call.to_owned());

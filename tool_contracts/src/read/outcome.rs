@@ -35,9 +35,13 @@ enum StatusClass {
 }
 
 impl Retries {
+    /// The time of a call, when its contract does not say it.
+    pub(crate) const DEFAULT_TOTAL_MS: u64 = 30_000;
+
     /// Reads `timeouts`, `retries` and `rate_limits`.
     pub(crate) fn read(at: &At<'_>, reader: &mut Reader) -> Self {
-        let mut read = Self { max_attempts: 1, retry_on: Vec::new(), total_ms: 30_000, respect_retry_after: true };
+        let mut read =
+            Self { max_attempts: 1, retry_on: Vec::new(), total_ms: Self::DEFAULT_TOTAL_MS, respect_retry_after: true };
         if let Some(timeouts) = at.present("timeouts")
             && reader.is_map(&timeouts, &["total_ms"])
         {

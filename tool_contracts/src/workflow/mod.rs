@@ -61,6 +61,8 @@ pub enum WorkflowEvent {
     },
     /// A model's answer was paid for, in millionths of a dollar.
     CostAdded(u64),
+    /// A call is under way to being decided: it is in flight, and owns nothing yet.
+    CallHeld(WorkflowCall),
     /// A call went out.
     CallDispatched(WorkflowCall),
     /// A call that went out is over.
@@ -107,6 +109,10 @@ fn try_apply(workflow: &CompiledWorkflow, state: &mut WorkflowState, event: &Wor
             state.cost_micros = state.cost_micros.saturating_add(*micros);
             Ok(())
         }
+        WorkflowEvent::CallHeld(call) => {
+            state.hold(workflow, call);
+            Ok(())
+        }
         WorkflowEvent::CallDispatched(call) => {
             state.dispatch(workflow, call);
             Ok(())
@@ -141,6 +147,14 @@ fn take_step(workflow: &CompiledWorkflow, state: &mut WorkflowState, session: &s
 /// The code of the refusal.
 pub fn wf_precheck(workflow: &CompiledWorkflow, state: &WorkflowState, session: &str) -> Result<(), Code> {
     decide::usable(state, session)?;
+    wf_budgets(workflow, state)
+}
+
+/// Checks the budgets of the whole workflow only. A session that was asked to end may still answer in text within them.
+///
+/// # Errors
+/// The code of the refusal.
+pub fn wf_budgets(workflow: &CompiledWorkflow, state: &WorkflowState) -> Result<(), Code> {
     let limits = &workflow.workflow.limits;
     let is_over = limits.max_total_steps.is_some_and(|most| state.total_steps >= most)
         || limits.max_total_cost_micros.is_some_and(|most| state.cost_micros >= most);

@@ -55,6 +55,42 @@ impl WorkflowState {
         self.members.iter().map(|(session, member)| (session.as_str(), &member.status))
     }
 
+    /// True when a session may still call something.
+    #[must_use]
+    pub fn is_usable(&self, session: &str) -> bool {
+        matches!(self.status(session), Some(Status::Active | Status::Paused))
+    }
+
+    /// True when a session is another one, or descends from it.
+    #[must_use]
+    pub fn is_within(&self, session: &str, ancestor: &str) -> bool {
+        let mut next = Some(session);
+        while let Some(at) = next {
+            if at == ancestor {
+                return true;
+            }
+            next = self.members.get(at).and_then(|member| member.parent.as_deref());
+        }
+        false
+    }
+
+    /// The session that offered a handoff; `None` when it was never offered.
+    #[must_use]
+    pub fn offered_by(&self, handoff: &str) -> Option<&str> {
+        self.handoffs.get(handoff).map(|offered| offered.session.as_str())
+    }
+
+    /// True when a handoff was offered, and neither claimed nor taken back.
+    #[must_use]
+    pub fn is_open(&self, handoff: &str) -> bool {
+        self.handoffs.get(handoff).is_some_and(|offered| offered.is_open)
+    }
+
+    /// The ids of handoffs that are open.
+    pub fn open_handoffs(&self) -> impl Iterator<Item = &str> {
+        self.handoffs.iter().filter(|(_, offered)| offered.is_open).map(|(id, _)| id.as_str())
+    }
+
     /// True when a session is the root of the workflow.
     #[must_use]
     pub fn is_root(&self, session: &str) -> bool {
@@ -97,6 +133,14 @@ impl WorkflowState {
         }
     }
 
+    pub(super) fn hold(&mut self, workflow: &CompiledWorkflow, call: &WorkflowCall) {
+        for (alias, _) in &workflow.workflow.shared_resources {
+            if let Some(instance) = workflow.instance(&alias.name, &call.arguments) {
+                self.in_flight.entry(instance).or_default().push((call.session.clone(), call.is_mutating));
+            }
+        }
+    }
+
     pub(super) fn dispatch(&mut self, workflow: &CompiledWorkflow, call: &WorkflowCall) {
         for (alias, mode) in &workflow.workflow.shared_resources {
             let Some(instance) = workflow.instance(&alias.name, &call.arguments) else { continue };
@@ -110,12 +154,16 @@ impl WorkflowState {
     pub(super) fn complete(&mut self, workflow: &CompiledWorkflow, call: &WorkflowCall) {
         for (alias, _) in &workflow.workflow.shared_resources {
             let instance = workflow.instance(&alias.name, &call.arguments);
-            let Some(calls) = instance.and_then(|instance| self.in_flight.get_mut(&instance)) else { continue };
+            let Some(instance) = instance else { continue };
+            let Some(calls) = self.in_flight.get_mut(&instance) else { continue };
             let is_it =
                 |(session, is_mutating): &(String, bool)| *session == call.session && *is_mutating == call.is_mutating;
             let same = calls.iter().position(is_it).or_else(|| calls.iter().position(|(by, _)| *by == call.session));
             if let Some(place) = same {
                 calls.remove(place);
+            }
+            if calls.is_empty() {
+                self.in_flight.remove(&instance);
             }
         }
     }

@@ -26,7 +26,7 @@ use super::answering::{Whole, changed, read};
 use super::gateway::{Answered, Gateway};
 use super::passing::Head;
 use super::refusal::Refusal;
-use super::request::ModelRequest;
+use super::request::{ModelRequest, session_of};
 use super::rewriting::{Rewritten, reply_of};
 use super::ticket::{Outcome, Ticket};
 use super::wire::Finish;
@@ -57,7 +57,7 @@ impl Gateway {
         ticket: &mut Ticket,
         decision: &Decision<LlmMode>,
     ) -> Result<Answered, Refusal> {
-        let Some(session) = self.contracts_for(&asked) else {
+        let Some(session) = self.contracts_for(&asked, parts) else {
             return self.answer_asked(&asked, parts, body, ticket, decision).await;
         };
         if session.governs() && asked.body["n"].as_u64().is_some_and(|choices| choices > 1) {
@@ -105,9 +105,10 @@ impl Gateway {
     }
 
     /// The session that a request belongs to. Lists of models and embeddings are in none, nor is what the setup asks.
-    fn contracts_for(&self, asked: &ModelRequest) -> Option<Arc<ContractSession>> {
+    fn contracts_for(&self, asked: &ModelRequest, parts: &Parts) -> Option<Arc<ContractSession>> {
         let is_conversation = matches!(asked.route.dialect, Dialect::Chat | Dialect::Responses | Dialect::Messages);
-        self.contracts.clone().filter(|session| is_conversation && session.has_begun())
+        let own = session_of(parts, self.contracts.as_ref()).or_else(|| self.contracts.clone());
+        own.filter(|session| is_conversation && session.has_begun())
     }
 
     /// Checks a request, and takes tools out of it that the model is not shown.

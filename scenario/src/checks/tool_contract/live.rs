@@ -11,20 +11,22 @@ use crate::spec::sections::CompiledContracts;
 use crate::verdict::{ErrorCause, Verdict};
 
 /// The sessions of a record that were decided by these contracts; `None` when none was, so that the call trace is judged.
-pub(super) fn sessions<'a>(record: Option<&'a ContractRecord>, set: &Compiled) -> Option<Vec<&'a ContractSession>> {
+pub(super) fn sessions<'a>(record: Option<&'a ContractRecord>, sets: &[Compiled]) -> Option<Vec<&'a ContractSession>> {
     let record = record.filter(|record| record.mode != ContractMode::Record)?;
-    let decided: Vec<_> = record.sessions.iter().filter(|session| session.contract == set.hash).collect();
+    let is_ours = |session: &&ContractSession| sets.iter().any(|set| session.contract == set.hash);
+    let decided: Vec<_> = record.sessions.iter().filter(is_ours).collect();
     (!decided.is_empty()).then_some(decided)
 }
 
-/// The contracts with the options that the spec governed its sessions with, so that its decisions can be computed again.
-pub(super) fn governing_set(values: &Values<'_>) -> Option<Compiled> {
+/// The contracts with the options that the spec governed its sessions with, so that its decisions can be computed again. With a
+/// workflow, those of each role.
+pub(super) fn governing_sets(values: &Values<'_>) -> Option<Vec<Compiled>> {
     let spec = values.spec();
     let contracts = spec.tool_contracts.as_ref()?;
     let options = spec.contract_options(contracts, contracts.principal(values), values);
     match contracts.compile(&options).ok()?.0 {
-        CompiledContracts::Session(set) => Some(*set),
-        CompiledContracts::Workflow(workflow) => workflow.into_root(),
+        CompiledContracts::Session(set) => Some(vec![*set]),
+        CompiledContracts::Workflow(workflow) => Some(workflow.into_roles()),
     }
 }
 
@@ -34,7 +36,7 @@ pub(super) fn governing_set(values: &Values<'_>) -> Option<Compiled> {
 /// A verdict, when a log is not as it was written.
 pub(super) fn judged(
     check: &ToolContract,
-    set: &Compiled,
+    sets: &[Compiled],
     sessions: &[&ContractSession],
 ) -> Result<Judged<'static>, Box<Verdict>> {
     let mut judged = Judged::default();
@@ -54,7 +56,10 @@ pub(super) fn judged(
             judged.findings.push((TraceFinding { seq: None, finding }, None));
         }
         judged.bypassed += report.bypasses.len() as u64;
-        judged.findings.extend(divergences(set, session));
+        // The roles of a workflow are told apart by the hashes of their contracts.
+        if let Some(set) = sets.iter().find(|set| set.hash == session.contract).or(sets.first()) {
+            judged.findings.extend(divergences(set, session));
+        }
     }
     Ok(judged)
 }

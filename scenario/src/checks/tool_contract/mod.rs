@@ -44,7 +44,8 @@ section! {
     pub struct ToolContract {
         /// The folder with `session.yaml` and a file for each tool, beside the spec.
         contracts: ContractFolder,
-        /// The workflow file in that folder. The calls are judged by the rules of its first role.
+        /// The workflow file in that folder. Sessions whose calls were decided while the agent acted are judged by the rules of
+        /// their roles; a recorded trace is judged by those of the first role.
         workflow: Option<BundlePath>,
         /// The one on whose behalf the agent acts, which policies are about. It is in no finding.
         principal: Option<Value>,
@@ -126,14 +127,17 @@ impl ToolContract {
 
     pub(super) fn judge(&self, case: &Case<'_>) -> Verdict {
         let principal = self.principal.as_ref().map(|principal| principal.render(case.values).to_json());
-        let compiled = match self.compile(principal) {
-            Ok(compiled) => compiled,
+        let sets = match self.compile(principal) {
+            Ok(sets) => sets,
             Err(error) => return Verdict::errored(ErrorCause::UnusableCheck, error.to_string()),
         };
-        if let Some(sessions) = live::sessions(case.evidence.tool_contracts.as_ref(), &compiled) {
-            let governing = live::governing_set(case.values).unwrap_or_else(|| compiled.clone());
+        let Some(compiled) = sets.first() else {
+            return Verdict::errored(ErrorCause::UnusableCheck, "the workflow has no role");
+        };
+        if let Some(sessions) = live::sessions(case.evidence.tool_contracts.as_ref(), &sets) {
+            let governing = live::governing_sets(case.values).unwrap_or_else(|| sets.clone());
             return match live::judged(self, &governing, &sessions) {
-                Ok(judged) => judgement::verdict(self, &compiled, &judged),
+                Ok(judged) => judgement::verdict(self, compiled, &judged),
                 Err(verdict) => *verdict,
             };
         }
@@ -141,8 +145,8 @@ impl ToolContract {
             let message = "no tool call was recorded: the spec has neither a `model` nor another record of tools";
             return Verdict::errored(ErrorCause::UnusableCheck, message);
         }
-        let judged = judgement::of_trace(&compiled, &case.evidence.call_trace);
-        judgement::verdict(self, &compiled, &judged)
+        let judged = judgement::of_trace(compiled, &case.evidence.call_trace);
+        judgement::verdict(self, compiled, &judged)
     }
 
     /// The weight of a reason against a call that was not carried out, where it is not the usual one of its code.
@@ -155,7 +159,8 @@ impl ToolContract {
         self.principal.as_ref().map(Value::to_json)
     }
 
-    fn compile(&self, principal: Option<serde_json::Value>) -> Result<Compiled, CompileError> {
+    /// The set of the contracts; with a workflow those of all roles, the first one first.
+    fn compile(&self, principal: Option<serde_json::Value>) -> Result<Vec<Compiled>, CompileError> {
         let principal = principal.map_or(Principal::Missing, Principal::Given);
         let rules = self.rules.iter().map(Value::to_json).collect();
         let mut options = CompileOptions { principal, rules, ..CompileOptions::default() };
@@ -163,9 +168,8 @@ impl ToolContract {
             options.run.unmatched = Fallback::Allow;
         }
         match &self.workflow {
-            Some(_) => compile_workflow(self.contracts.set(), &options)
-                .and_then(|(workflow, warnings)| workflow.into_root().ok_or(CompileError { diagnostics: warnings })),
-            None => compile(&self.contracts.own_set(), &options).map(|(compiled, _)| compiled),
+            Some(_) => compile_workflow(self.contracts.set(), &options).map(|(workflow, _)| workflow.into_roles()),
+            None => compile(&self.contracts.own_set(), &options).map(|(compiled, _)| vec![compiled]),
         }
     }
 }

@@ -1,9 +1,13 @@
-//! Verdicts on call traces.
+//! Verdicts on call traces, and on the sessions of a workflow.
+
+use std::sync::Arc;
 
 use serde_json::json;
+use tool_contracts::{Compiled, ExecutionSeen, ExecutionStage, LiveSession, Now, SessionOpening, Via};
 
 use crate::checks::{Case, Check};
-use crate::evidence::{CallTraceRecorder, Evidence, ToolProposal, ToolReport};
+use crate::evidence::{CallTraceRecorder, ContractMode, ContractRecord, ContractSession};
+use crate::evidence::{Evidence, ToolProposal, ToolReport};
 use crate::plan::{Scenario, Values};
 use crate::spec::code::Code;
 use crate::spec::{Bundle, Loaded, load};
@@ -134,4 +138,74 @@ fn contracts_that_do_not_compile_are_findings_with_their_places() {
     let codes = |check: &str| loaded(check, REFUND).diagnostics.iter().map(|one| one.code).collect::<Vec<_>>();
     assert_eq!(codes(", severity: {wrong_fase: warn}"), [Code::UnknownChoice, Code::NoAgent][..1]);
     assert_eq!(codes(", workflow: workflow.yaml"), [Code::MissingFile]);
+}
+
+/// The record of a session that one role's rules decided: looked at, and closed.
+fn governed_session(set: &Compiled, name: &str, role: &str, tool: &str) -> ContractSession {
+    let opening = SessionOpening {
+        session: name.to_owned(),
+        role: Some(role.to_owned()),
+        decides: true,
+        sees_model: false,
+        labels: Vec::new(),
+    };
+    let now = Now { ts: "2026-01-01T00:00:00Z".to_owned(), at_ms: 0 };
+    let mut live = LiveSession::open(Arc::new(set.clone()), opening, Arc::new(ToOwned::to_owned), &now);
+    let seen = ExecutionSeen { via: Via::Mcp, tool: tool.to_owned(), arguments: json!({}), model_id: None };
+    let execution = live.execute(&now, seen);
+    if let ExecutionStage::ToJudge(to_judge) = execution.stage {
+        let step = live.judge_execution(&now, to_judge);
+        live.release(&now, step);
+    }
+    live.close(&now);
+    let log = live.log();
+    ContractSession {
+        session: name.to_owned(),
+        role: Some(role.to_owned()),
+        contract: set.hash.clone(),
+        records: log.records.clone(),
+        last_hash: log.last_hash.clone(),
+        ..ContractSession::default()
+    }
+}
+
+/// Judges a workflow with these calls: the role by whose rules a tool was decided, and the tool.
+fn judge_workflow(calls: [(usize, &str); 2]) -> Verdict {
+    let text = "version: 1\nid: t\nbase: x\ntask: {prompt: x}\nagent: {type: noop}\n\
+        tool_contracts: {dir: rules, workflow: workflow.yaml, mode: govern}\n\
+        invariants: {rules: {description: x, check: {type: tool_contract, contracts: rules, workflow: workflow.yaml}}}\n";
+    let roles = "schema_version: \"1.0\"\nworkflow: w\nroles: [{name: a, session_contract: a/session.yaml}, \
+        {name: b, session_contract: b/session.yaml}]\nhandoffs: [{from: a, to: b}]\n";
+    let files = [
+        ("rules/workflow.yaml", roles),
+        ("rules/a/session.yaml", "schema_version: \"1.0\"\nagent: a\n"),
+        ("rules/a/check.yaml", "tool: check\nside_effect: read\n"),
+        ("rules/b/session.yaml", "schema_version: \"1.0\"\nagent: b\n"),
+        ("rules/b/refund.yaml", "tool: refund\nside_effect: financial\n"),
+    ];
+    let sizes = files.iter().map(|(name, text)| ((*name).to_owned(), text.len() as u64));
+    let content = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_bytes().to_vec());
+    let loaded = load(text, Some(&Bundle::new(sizes).expect("a bundle").with_texts(content)));
+    let spec = loaded.spec.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let scenario = Scenario::only(&spec, []);
+    let nothing = Evidence::default();
+    let sets = super::live::governing_sets(&Values::for_judging(&spec, &scenario, &nothing)).expect("sets");
+    let sessions = calls
+        .iter()
+        .zip(["s", "s.1"])
+        .map(|((role, tool), name)| governed_session(&sets[*role], name, ["a", "b"][*role], tool));
+    let record =
+        ContractRecord { mode: ContractMode::Govern, sessions: sessions.collect(), ..ContractRecord::default() };
+    let evidence = Evidence { tool_contracts: Some(record), ..Evidence::default() };
+    let values = Values::for_judging(&spec, &scenario, &evidence);
+    spec.invariants["rules"].check.judge(&Case::new(&[], &evidence, &values))
+}
+
+#[test]
+fn each_session_of_a_workflow_is_judged_by_the_rules_of_its_role() {
+    let verdict = judge_workflow([(0, "check"), (1, "refund")]);
+    assert_eq!((verdict.outcome, &verdict.details["calls"]), (Outcome::Passed, &json!(2)), "{:?}", verdict.details);
+    let verdict = judge_workflow([(0, "refund"), (1, "refund")]);
+    assert_eq!(verdict.details["by_code"], json!({"no_contract": 1}), "{:?}", verdict.details);
+    assert_eq!(verdict.details["attempted_violations"], 1);
 }
