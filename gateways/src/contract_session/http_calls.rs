@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use percent_encoding::percent_decode_str;
 use scenario::hex;
 use scenario::spec::sections::{ArgumentKind, BlockResponse, BodyArguments, NarrowingFeedback, PathPiece};
@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 use tool_contracts::{Outcome, Via};
 
 use super::{ContractSession, ExecutionRequest, Permit, UnknownToken, line_of};
-use crate::http_mock::Answer;
 
 /// The header by which the tool gateway marks requests of calls that were decided on already.
 pub(crate) const MARK: &str = "x-touchstone-decided";
@@ -65,7 +64,27 @@ pub(crate) enum Governed {
     /// It may go on, as this call.
     Granted(GovernedCall),
     /// It is answered with this.
-    Refused(Answer),
+    Refused(ServiceRefusal),
+}
+
+/// The answer to a request that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServiceRefusal {
+    pub(crate) status: StatusCode,
+    pub(crate) body: RefusalBody,
+    /// The header that names the decision, where the agent is told.
+    pub(crate) decision: Option<HeaderValue>,
+}
+
+/// The body of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RefusalBody {
+    /// None.
+    Empty,
+    /// A text.
+    Text(String),
+    /// JSON.
+    Json(Bytes),
 }
 
 /// A request that may go on, as a call of a session.
@@ -147,37 +166,35 @@ impl ServiceGovernor {
         }
     }
 
-    fn refused(&self, code: &str, message: &str, call: &str) -> Answer {
-        let answer = match &self.refusal {
+    fn refused(&self, code: &str, message: &str, call: &str) -> ServiceRefusal {
+        let (status, body) = match &self.refusal {
             Some(own) => {
                 let status = u16::try_from(own.status.get()).ok().and_then(|status| StatusCode::from_u16(status).ok());
                 let status = status.unwrap_or(StatusCode::FORBIDDEN);
-                match &own.body {
-                    Some(Json::String(text)) => Answer::text(status, text.clone()),
-                    Some(body) => Answer::json(status, Bytes::from(body.to_string())),
-                    None => Answer::empty(status.as_u16()),
-                }
+                let body = match &own.body {
+                    Some(Json::String(text)) => RefusalBody::Text(text.clone()),
+                    Some(body) => RefusalBody::Json(body.to_string().into()),
+                    None => RefusalBody::Empty,
+                };
+                (status, body)
             }
             None => {
                 let error =
                     json!({"error": {"type": "contract_violation", "code": code, "message": message, "call": call}});
-                Answer::json(StatusCode::FORBIDDEN, Bytes::from(error.to_string()))
+                (StatusCode::FORBIDDEN, RefusalBody::Json(error.to_string().into()))
             }
         };
-        let value = http::HeaderValue::from_str(&format!("block;{code}"));
-        match (self.session.feedback(), value) {
-            (NarrowingFeedback::Metadata, Ok(value)) => {
-                answer.with(http::HeaderName::from_static("x-contract-decision"), value)
-            }
-            _ => answer,
-        }
+        let tells = self.session.feedback() == NarrowingFeedback::Metadata;
+        let decision = tells.then(|| HeaderValue::from_str(&format!("block;{code}")).ok()).flatten();
+        ServiceRefusal { status, body, decision }
     }
 }
 
 /// The answer to a request with a token that no session has.
-fn unknown_token() -> Answer {
+fn unknown_token() -> ServiceRefusal {
     let error = json!({"error": {"type": "unknown_session", "message": UnknownToken.to_string()}});
-    Answer::json(StatusCode::UNAUTHORIZED, Bytes::from(error.to_string()))
+    let body = RefusalBody::Json(error.to_string().into());
+    ServiceRefusal { status: StatusCode::UNAUTHORIZED, body, decision: None }
 }
 
 impl HttpRoute {

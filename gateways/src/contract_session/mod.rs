@@ -35,7 +35,7 @@ use tool_contracts::{Compiled, LiveSession, Now, Reason, SessionOpening};
 
 pub use approver::SessionApprover;
 pub use executions::{ExecutionRequest, Permit};
-pub(crate) use http_calls::{Governed, GovernedCall, MARK, ServiceRequest, outcome_of};
+pub(crate) use http_calls::{Governed, GovernedCall, MARK, RefusalBody, ServiceRefusal, ServiceRequest, outcome_of};
 pub use http_calls::{HttpRoute, ServiceGovernor};
 pub use model_calls::{Gated, JudgedRequest, Refused};
 pub use visible_tools::VisibleTools;

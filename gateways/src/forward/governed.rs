@@ -64,7 +64,7 @@ impl GovernedRequest {
             token: token.as_ref().map(|token| token.to_str().unwrap_or_default()),
         };
         match governor.permit(&seen, header(CALL_ID)).await {
-            Governed::Refused(answer) => Permitted::Refused(parts.method, answer),
+            Governed::Refused(refusal) => Permitted::Refused(parts.method, refusal.into()),
             Governed::NotJudged => Permitted::Passing(Request::from_parts(parts, sent(body))),
             Governed::Granted(call) => {
                 let granted = Self { call: Some(call), began: Instant::now() };

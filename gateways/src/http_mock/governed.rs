@@ -1,12 +1,15 @@
 //! Requests to mocks that are tool calls under contracts.
 
+use http::HeaderName;
 use scenario::evidence::Exchange;
 use tokio::time::Instant;
 
 use super::answer::Answer;
 use super::mock::Mock;
 use crate::body::IncomingBody;
-use crate::contract_session::{Governed, GovernedCall, MARK, SESSION_TOKEN, ServiceRequest, outcome_of};
+use crate::contract_session::{
+    Governed, GovernedCall, MARK, RefusalBody, SESSION_TOKEN, ServiceRefusal, ServiceRequest, outcome_of,
+};
 
 /// The header by which a client may say which call of the model a request carries out.
 const CALL_ID: &str = "x-tool-call-id";
@@ -45,7 +48,7 @@ pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody
     match governor.permit(&request, head.header(CALL_ID)).await {
         Governed::NotJudged => Permit::NotNeeded,
         Governed::Granted(call) => Permit::Granted { call, began: Instant::now() },
-        Governed::Refused(answer) => Permit::Refused(answer),
+        Governed::Refused(refusal) => Permit::Refused(refusal.into()),
     }
 }
 
@@ -56,5 +59,21 @@ impl Permit {
         let outcome = outcome_of(answer.status.as_u16(), &answer.body, answer.is_silent());
         let latency = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         call.complete(&outcome, latency);
+    }
+}
+
+impl From<ServiceRefusal> for Answer {
+    /// The refusal as it is sent.
+    fn from(refusal: ServiceRefusal) -> Self {
+        let ServiceRefusal { status, body, decision } = refusal;
+        let answer = match body {
+            RefusalBody::Empty => Self::empty(status.as_u16()),
+            RefusalBody::Text(text) => Self::text(status, text),
+            RefusalBody::Json(bytes) => Self::json(status, bytes),
+        };
+        match decision {
+            Some(value) => answer.with(HeaderName::from_static("x-contract-decision"), value),
+            None => answer,
+        }
     }
 }
