@@ -66,7 +66,7 @@ fn a_call_that_somebody_denies_is_not_carried_out() {
     let mut run = place.start(&["--backend", "local"]);
     let id = until_held(&place, &mut run);
     assert_eq!(place.run(&["approvals", "deny", &id]).0, 0);
-    assert!(run.wait_for("FAIL held/default-r0"), "{}", run.told);
+    assert!(run.wait_for("FAIL  held/default-r0"), "{}", run.told);
     run.end();
     let (_, shown, _) = place.run(&["trace", "latest/default-r0", "--format", "contract"]);
     assert!(shown.contains("checkpoint_denied"), "{shown}");
