@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 from urllib.request import Request, urlopen
 
 session = None
@@ -92,6 +93,13 @@ def disobey():
         "the tool gateway": call("refund_order", {"order_id": "1001", "amount": 2500})[0].get("isError"),
         "an id of another call": call("refund_order", {"order_id": "1001", "amount": 2500}, {"tool_call_id": "call_1_0"})[0].get("isError"),
     }
+    shim = subprocess.run(["touchstone-tool", "refund_order", '{"order_id": "1001", "amount": 2500}'], capture_output=True)
+    direct["the command of the tool gateway"] = shim.returncode != 0
+    try:
+        socket.create_connection((address, 8080), timeout=5)
+        direct["another port"] = "open"
+    except OSError:
+        direct["another port"] = 403
     begin_session()
     direct["another session"] = call("refund_order", {"order_id": "1001", "amount": 2500})[0].get("isError")
     for way, outcome in direct.items():

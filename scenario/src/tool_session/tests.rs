@@ -85,6 +85,15 @@ fn a_governed_session_has_bands_decisions_and_their_ends() {
 }
 
 #[test]
+fn a_refusal_of_the_workflow_is_a_row_like_any_other() {
+    let mut refused = decision(1, "write_order", "open", &block("resource_owned", "shared_resources/order"));
+    refused["kind"] = "workflow_decision".into();
+    let lane = lane(ContractMode::Govern, vec![refused]);
+    let text = drawn(&lane);
+    assert!(text.contains("write_order blocked") && text.contains("resource_owned"), "{text}");
+}
+
+#[test]
 fn in_observe_mode_a_refusal_would_have_been_one() {
     let refused = json!({"applied": false, "released": true});
     let mut wrong = block("wrong_phase", "transitions/valid_in_phases");

@@ -52,7 +52,8 @@ impl Fold {
             "narrowed" => self.narrowed(record, "hidden from the model"),
             "would_have_narrowed" => self.narrowed(record, "would have been hidden from the model"),
             "precheck" => self.prechecked(record),
-            "decision" => self.decided(record),
+            // Refusals of the workflow above the session look like its own.
+            "decision" | "workflow_decision" => self.decided(record),
             "hold" => self.held(record),
             "approval" => self.approved(record),
             "dispatched" => self.dispatched(record),
