@@ -81,6 +81,7 @@ impl Harness {
         let slot = slot().await;
         let folder = tempfile::tempdir().expect("a folder");
         let data_dir = DataDir::resolve(Some(folder.path().join("data"))).expect("a data directory");
+        share_caches(&data_dir);
         let backend = backend(data_dir.clone()).await;
         Self {
             _slot: slot,
@@ -304,6 +305,17 @@ pub(crate) fn only_scenario(yaml: &str, bundle: &BundleFolder) -> (Spec, Scenari
 
 fn identity(scenario: &Scenario) -> Identity {
     Identity { experiment: "test".to_owned(), scenario: scenario.id.to_string(), job: entropy::uuid(), attempt: 1 }
+}
+
+/// Has the tests of one run share what the local backend makes once for each data directory: the userland, and what databases begin
+/// with. `scripts/test` names the place; each user has a folder of its own there.
+fn share_caches(data_dir: &DataDir) {
+    let Some(shared) = std::env::var_os("TOUCHSTONE_TEST_SHARED") else { return };
+    let shared = Path::new(&shared).join(rustix::process::getuid().as_raw().to_string());
+    for name in ["userland", "templates", "services"] {
+        fs::create_dir_all(shared.join(name)).expect("a shared folder");
+        std::os::unix::fs::symlink(shared.join(name), data_dir.path().join(name)).expect("a link");
+    }
 }
 
 /// Waits for one of a few locks, which the kernel frees when the test ends.
