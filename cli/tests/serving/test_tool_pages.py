@@ -61,3 +61,15 @@ def test_a_session_under_tool_contracts_is_a_lane(site):  # noqa: F811
     site.look("scenario-tool-contracts")
     contracts.locator(".rules-broken a").first.click()
     expect(page.locator(".call:target")).to_contain_text("first violation")
+
+
+def test_a_governed_session_shows_what_was_refused_held_and_approved(site):  # noqa: F811
+    page = site.page
+    experiment = run_example(site, "tool-contracts-govern")
+    page.goto(f"/experiments/{experiment}")
+    page.get_by_role("link", name=re.compile("obedient")).first.click()
+    contracts = section(page, "Tool contracts")
+    expect(contracts).to_contain_text("blocked")
+    expect(contracts).to_contain_text("held")
+    expect(contracts.locator(".band .phase strong").first).to_have_text("triage")
+    site.look("scenario-governed")
