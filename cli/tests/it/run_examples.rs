@@ -16,7 +16,7 @@ const NEED_DOCKER: [&str; 4] =
 
 /// Examples that are run on Docker each time: every kind of service, gateway, limit and way to look at what was left. All
 /// are with `TOUCHSTONE_EVERY_EXAMPLE`, as `just nightly` sets it; without Docker all are run each time.
-const SAMPLE: [&str; 17] = [
+const SAMPLE: [&str; 18] = [
     "specs/chaos-http-container",
     "specs/chaos-model-faults",
     "specs/chaos-tool-faults",
@@ -34,6 +34,7 @@ const SAMPLE: [&str; 17] = [
     "specs/redis-cache",
     "specs/refund",
     "specs/support-agent-scripted-model",
+    "specs/tool-contracts-govern",
 ];
 
 /// The examples that this run has on Docker.

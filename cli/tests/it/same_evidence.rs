@@ -7,17 +7,22 @@ use crate::place::Place;
 
 /// What is about the moment, or about what made the sandbox. Digests are of texts with such things in them, and the texts are
 /// compared themselves.
-const DIFFERS: [&str; 13] = [
+const DIFFERS: [&str; 18] = [
     "after_ms",
     "at_ms",
     "close_to_another",
     "dropped_bytes",
     "duration_ms",
     "first_fault_ms",
+    "hash",
+    "last_hash",
+    "latency_ms",
     "marker_key",
+    "prev",
     "retried_after_ms",
     "sha256",
     "started_at",
+    "ts",
     "used",
     "wall_ms",
     "world",
