@@ -22,9 +22,9 @@ use crate::door::{Door, DoorError};
 use crate::services::LiveService;
 use crate::world::World;
 
-/// How long one answer may take. Other calls wait meanwhile.
+/// The longest time for one answer. Other calls wait meanwhile.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// How large a file may be.
+/// The largest file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads the state of a sandbox and its services. It is made before they are, and opened when all of them are there.

@@ -69,7 +69,7 @@ async fn run(kind: &Kind, rules: &[&str], script: &str) -> (ScenarioResult, Evid
     harness.run(&spec.to_string()).await
 }
 
-/// How each call ended: its word, the exit status of the program and a part of what it said.
+/// The end of each call: its word, the exit status of the program and a part of what it said.
 #[track_caller]
 fn assert_ended(evidence: &Evidence, expected: &[(&str, bool, &str)]) {
     let said = evidence.agent.stdout.text();
@@ -81,7 +81,7 @@ fn assert_ended(evidence: &Evidence, expected: &[(&str, bool, &str)]) {
     }
 }
 
-/// What the world answered, in order.
+/// The answers of the world, in order.
 fn answers(evidence: &Evidence) -> Vec<Json> {
     let session = &evidence.tool_contracts.as_ref().expect("contracts").sessions[0];
     let reads = session.records.iter().filter(|record| record["kind"] == "state_read");

@@ -40,7 +40,7 @@ struct Kill {
 struct Caller<'a> {
     workflow: &'a ContractWorkflow,
     session: Arc<ContractSession>,
-    /// How many values a body may have.
+    /// The most values of a body.
     most_values: usize,
 }
 

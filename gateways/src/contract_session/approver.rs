@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tool_contracts::{Resolution, Script, ScriptedDecision};
 
-use crate::approvals::{ApprovalAnswer, ApprovalRequest, Approvals, PendingApproval};
+use crate::approvals::{ApprovalAnswer, ApprovalRequest, Approvals, ApprovalsUnavailable, PendingApproval};
 
 /// The one who decides on held calls.
 #[derive(Debug, Clone)]
@@ -42,11 +42,15 @@ pub(super) enum Asked {
 
 impl SessionApprover {
     /// Makes a call known.
-    pub(super) async fn ask(&self, request: &ApprovalRequest, arguments: &serde_json::Value) -> Result<Asked, String> {
+    pub(super) async fn ask(
+        &self,
+        request: &ApprovalRequest,
+        arguments: &serde_json::Value,
+    ) -> Result<Asked, ApprovalsUnavailable> {
         match self {
             Self::Human(None) => Ok(Asked::Nobody),
             Self::Human(Some(place)) => {
-                let pending = place.ask(request).await.map_err(|error| error.to_string())?;
+                let pending = place.ask(request).await?;
                 Ok(Asked::Human(Arc::clone(place), pending))
             }
             Self::Scripted { script, is_virtual } => {
@@ -68,10 +72,10 @@ impl Asked {
     }
 
     /// Waits for the decision.
-    pub(super) async fn wait(&self) -> Result<Decided, String> {
+    pub(super) async fn wait(&self) -> Result<Decided, ApprovalsUnavailable> {
         match self {
             Self::Human(place, pending) => {
-                let answer = place.wait(pending).await.map_err(|error| error.to_string())?;
+                let answer = place.wait(pending).await?;
                 Ok(match answer {
                     ApprovalAnswer::Approved { by, note } => Decided { resolution: Resolution::Approved, by, note },
                     ApprovalAnswer::Denied { by, note } => Decided { resolution: Resolution::Denied, by, note },

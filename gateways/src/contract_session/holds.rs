@@ -94,15 +94,12 @@ impl Inner {
     async fn resolve_hold(&self, step: &mut Step, place: usize) {
         let Some(request) = self.request_of(step, place) else { return };
         let arguments = step.calls[place].call.arguments.clone();
-        let (asked, problem) = match self.approver.ask(&request, &arguments).await {
-            Ok(asked) => (Some(asked), None),
-            Err(problem) => (None, Some(problem)),
-        };
-        let id = asked.as_ref().and_then(|asked| asked.id().map(ToOwned::to_owned));
+        let asked = self.approver.ask(&request, &arguments).await;
+        let id = asked.as_ref().ok().and_then(|asked| asked.id().map(ToOwned::to_owned));
         self.with(|live, now| live.hold(now, step, place, id.as_deref()));
-        let decided = match &asked {
-            None => Err(problem.unwrap_or_default()),
-            Some(asked) => tokio::select! {
+        let decided = match asked {
+            Err(unavailable) => Err(unavailable),
+            Ok(asked) => tokio::select! {
                 decided = asked.wait() => decided,
                 () = self.over.cancelled() => {
                     asked.withdraw().await;
@@ -110,9 +107,10 @@ impl Inner {
                 }
             },
         };
-        let Decided { resolution, by, note } = decided.unwrap_or_else(|problem| {
-            self.fail(problem.clone());
-            Decided { resolution: Resolution::Denied, by: String::new(), note: problem }
+        let Decided { resolution, by, note } = decided.unwrap_or_else(|unavailable| {
+            let note = unavailable.to_string();
+            self.fail(note.clone());
+            Decided { resolution: Resolution::Denied, by: String::new(), note }
         });
         // The world may be another one by now.
         if let Some(judged) = step.calls.get(place) {

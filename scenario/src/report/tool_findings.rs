@@ -8,7 +8,7 @@ use crate::untrusted;
 
 /// The most findings of an invariant that are told.
 const MOST: usize = 20;
-/// How long the name of an invariant may be.
+/// The longest name of an invariant.
 const MOST_NAME: usize = 100;
 
 /// A line for each finding of each `tool_contract` check, the first violation marked; nothing without such a check.

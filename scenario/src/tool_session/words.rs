@@ -162,7 +162,7 @@ impl SessionLane {
         format!("{calls}, {violations}{}{status}", phase.unwrap_or_default())
     }
 
-    /// What the lane leaves out, in words.
+    /// Says in words what the lane leaves out.
     #[must_use]
     pub fn left_out_words(&self) -> Option<String> {
         let what = match self.origin {

@@ -13,13 +13,13 @@ use super::{ContractWorkflow, Shared, WorkflowRefused};
 use crate::contract_session::{ContractSession, ContractSettings};
 use crate::entropy;
 
-/// How many handoffs there may be at all, whatever the workflow says.
+/// The most handoffs, whatever the workflow says.
 const MOST_HANDOFFS: usize = 10_000;
-/// How many sessions there may be at all, whatever the workflow says.
+/// The most sessions, whatever the workflow says.
 const MOST_SESSIONS: usize = 100;
-/// How many artifacts a handoff may have.
+/// The most artifacts of a handoff.
 const MOST_ARTIFACTS: usize = 100;
-/// How long each text of a handoff may be.
+/// The longest text of a handoff.
 const MOST_BYTES: usize = 200;
 
 /// Work that is offered to a role.

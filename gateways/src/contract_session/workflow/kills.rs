@@ -10,9 +10,9 @@ use tool_contracts::{KillActor, KillScope, Status, WorkflowEvent};
 use super::{ContractWorkflow, WorkflowRefused};
 use crate::contract_session::ContractSession;
 
-/// How long a session that was asked to end may still answer in text.
+/// The time for which a session that was asked to end may still answer in text.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long the reason of a kill may be.
+/// The longest reason of a kill.
 const MOST_REASON: usize = 500;
 
 impl ContractWorkflow {

@@ -6,7 +6,7 @@ use tool_contracts::record::{RecordLog, RecordTime};
 
 use crate::redact::Redactor;
 
-/// How many records are kept.
+/// The most records that are kept.
 const KEPT_RECORDS: usize = 50_000;
 
 /// Writes the records of a workflow, each with the hash of the one before it.

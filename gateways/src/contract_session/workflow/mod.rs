@@ -4,7 +4,7 @@
 //! returned. What sessions share is here and nowhere else: budgets, handoffs and locks on resources. Order is always workflow
 //! first, then session, and the lock of the workflow is never held while a session is changed.
 //!
-//! How much memory it takes at most: 10,000 handoffs, and 100 sessions with their records.
+//! It keeps at most 10,000 handoffs, and 100 sessions with their records.
 
 mod handoffs;
 mod kills;

@@ -8,9 +8,9 @@ use tool_contracts::Code;
 use super::{ContractWorkflow, UnknownToken, WorkflowRefused};
 use crate::contract_session::ContractSession;
 
-/// How long a label may be.
+/// The longest label.
 const MOST_LABEL: usize = 100;
-/// How many labels a session may have.
+/// The most labels of a session.
 const MOST_LABELS: usize = 1_000;
 
 impl ContractWorkflow {

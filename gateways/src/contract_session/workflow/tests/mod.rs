@@ -126,7 +126,7 @@ pub(super) fn status(session: &ContractSession) -> String {
     session.inner.live().state().status.name().to_owned()
 }
 
-/// What is recorded at the end.
+/// The record at the end.
 pub(super) async fn record(workflow: &ContractWorkflow) -> ContractRecord {
     workflow.seal().await;
     let mut evidence = Evidence::default();
