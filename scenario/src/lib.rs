@@ -1,7 +1,7 @@
 //! The domain of Touchstone, pure: no I/O, no clock, no runtime.
 //!
 //! A spec is read ([`spec`]) and expanded into scenarios ([`plan`]). What is observed of a scenario ([`evidence`]) is
-//! judged ([`checks`], [`forbidden`]), scored ([`score`], [`metric`]), compared with what was before ([`regression`]) and shown ([`report`]).
+//! judged ([`checks`], [`forbidden`]), scored ([`score`], [`metric`], [`statistics`]), compared with what was before ([`regression`]) and shown ([`report`]).
 //! Every step is a function from data to data, so a stored experiment can be judged again and two workers cannot
 //! disagree.
 //!
@@ -30,6 +30,7 @@ pub mod report;
 pub mod result;
 pub mod score;
 pub mod spec;
+pub mod statistics;
 pub mod tool_session;
 pub mod trace;
 pub mod verdict;

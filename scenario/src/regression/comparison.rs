@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::family::{Member, holm};
-use super::fisher::{chance_of_drop, is_below, least_chance};
-use super::logarithms::count;
-use super::power::{MOST_REPLICAS, replicas_to_tell};
 use super::{Change, Finding, SIGNIFICANT, Share};
 use crate::score::CellVerdict;
+use crate::statistics::fisher::{chance_of_drop, is_below, least_chance};
+use crate::statistics::holm::{Member, holm};
+use crate::statistics::{MOST_REPLICAS, count, replicas_to_tell};
 
 /// Something that was looked at on both sides.
 #[derive(Debug)]

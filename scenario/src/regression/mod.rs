@@ -1,20 +1,15 @@
 //! What became worse since a baseline, and what only looks so.
 //!
 //! Reports of two moments are laid side by side, spec by spec and cell by cell. A drop of a pass rate is a regression only when
-//! chance is an unlikely reason ([`chance_of_drop`], corrected for the number of comparisons); otherwise the evidence is
-//! insufficient, and is called so, with the number of replicas that would be enough ([`replicas_to_tell`]). A cell that misses its
+//! chance is an unlikely reason ([`chance_of_drop`](crate::statistics::chance_of_drop), corrected for the number of comparisons); otherwise the evidence is
+//! insufficient, and is called so, with the number of replicas that would be enough ([`replicas_to_tell`](crate::statistics::replicas_to_tell)). A cell that misses its
 //! bar fails its run, and is no regression by that alone. Times and costs are told, and decide nothing: they depend on the machine.
 
 #[cfg(test)]
 mod cell_keys;
 mod comparison;
-mod family;
 mod findings;
-mod fisher;
-mod logarithms;
 mod metrics;
-mod power;
-mod share;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -25,10 +20,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use fisher::chance_of_drop;
 pub use metrics::{ComparedMetric, Direction, compare_metrics};
-pub use power::{MOST_REPLICAS, POWER, replicas_to_tell};
-pub use share::Share;
+
+pub use crate::statistics::Share;
 
 use crate::count_noun;
 use crate::report::Report;

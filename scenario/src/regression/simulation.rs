@@ -1,8 +1,8 @@
 //! How often the whole gate is wrong, and how often it is right: pairs of runs, thousands of them, seeded.
 
 use super::comparison::{Compared, unlikely};
-use super::power::replicas_to_tell;
 use super::{SIGNIFICANT, Share};
+use crate::statistics::replicas_to_tell;
 
 /// Two runs of every cell, each so often. A cell has invariants of its own rates, and passes when all of them do.
 struct Gate<'a> {

@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::composite::reaches;
-use super::statistics::{Interval, count, pass_curve, wilson};
 use crate::plan::{CellId, CellKey, Plan, Scenario};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::sections::{ReplicaAggregation, Scoring};
+use crate::statistics::{Interval, count, pass_curve, wilson};
 
 /// The status of a scenario beside the other replicas of its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

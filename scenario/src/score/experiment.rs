@@ -10,12 +10,12 @@ use super::contract::{self, ContractScore, ContractVerdict};
 use super::mutations::{self, MutationScore};
 use super::overall::{self, OverallScore, Parts};
 use super::replays::{self, ReplayScore};
-use super::statistics::{Interval, count, wilson};
 use crate::count_noun;
 use crate::plan::{CellId, Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::Spec;
 use crate::spec::sections::Scoring;
+use crate::statistics::{Interval, count, wilson};
 
 /// What a caller may ask of an experiment besides the spec.
 #[derive(Debug, Clone, Copy, Default)]

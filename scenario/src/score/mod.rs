@@ -11,7 +11,6 @@ mod mutations;
 mod mutations_tests;
 mod overall;
 mod replays;
-mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -25,4 +24,3 @@ pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, 
 pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};
 pub use replays::{ReplayScore, ReplayedSession};
-pub use statistics::{Interval, wilson};

@@ -7,9 +7,9 @@ use super::composite::reaches;
 use super::contract::{ContractScore, ContractVerdict};
 use super::mutations::MutationScore;
 use super::replays::ReplayScore;
-use super::statistics::count;
 use crate::plan::Purpose;
 use crate::spec::Spec;
+use crate::statistics::count;
 
 /// The weights of the parts where the spec says nothing: mutation, chaos, contract, replay.
 const WEIGHTS: [f64; 4] = [0.20, 0.35, 0.35, 0.10];

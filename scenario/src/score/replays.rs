@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, CellVerdict};
-use super::statistics::count;
 use crate::count_noun;
 use crate::evidence::Played;
 use crate::plan::{CellId, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
+use crate::statistics::count;
 
 /// The most calls of one kind that are named.
 const MOST_CALLS: usize = 20;

@@ -3,13 +3,13 @@
 use indexmap::IndexMap;
 use proptest::prelude::*;
 
-use super::statistics::pass_curve;
-use super::{CellVerdict, ExperimentScore, ExperimentVerdict, ScoreOptions, Status, composite, reaches, score, wilson};
+use super::{CellVerdict, ExperimentScore, ExperimentVerdict, ScoreOptions, Status, composite, reaches, score};
 use crate::checks::testing::read;
 use crate::evidence::{Fired, Limit, Usage};
 use crate::plan::{CellId, CellKey, Plan, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{InvariantResult, RowStatus, ScenarioResult};
 use crate::spec::sections::{GateRule, Scoring};
+use crate::statistics::{pass_curve, wilson};
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 
 fn invariant(weight: f64, gate: bool, outcome: Outcome, score: f64) -> InvariantResult {

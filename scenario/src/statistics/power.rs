@@ -97,8 +97,9 @@ fn times(power: usize, rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Binomial, Factorials, MOST_REPLICAS, power, replicas_to_tell};
-    use crate::regression::fisher::is_below;
-    use crate::regression::{SIGNIFICANT, Share, chance_of_drop};
+    use crate::regression::SIGNIFICANT;
+    use crate::statistics::fisher::is_below;
+    use crate::statistics::{Share, chance_of_drop};
 
     fn share(passed: usize, judged: usize) -> Share {
         Share { passed, judged }

@@ -1,4 +1,4 @@
-//! Logarithms of factorials, with which numbers of ways are counted without overflowing.
+//! Logarithms of factorials, with which numbers of ways are counted without overflow.
 
 /// ln 0!, ln 1!, … ln n!
 #[derive(Debug)]
@@ -20,6 +20,7 @@ impl Factorials {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-pub(super) fn count(number: usize) -> f64 {
+/// A count as a number to compute with.
+pub(crate) fn count(number: usize) -> f64 {
     number as f64
 }

@@ -15,13 +15,13 @@ pub fn chance_of_drop(before: Share, now: Share) -> Option<f64> {
 
 /// The smallest chance that any outcome with the same number of passes could have; `None` when one side has none that was
 /// judged.
-pub(super) fn least_chance(before: Share, now: Share) -> Option<f64> {
+pub(crate) fn least_chance(before: Share, now: Share) -> Option<f64> {
     let table = Table::of(before, now)?;
     Some(table.likelihood(table.fewest()).min(1.0))
 }
 
 /// Whether a chance is below a level of significance.
-pub(super) fn is_below(chance: f64, level: f64) -> bool {
+pub(crate) fn is_below(chance: f64, level: f64) -> bool {
     // Three of three to none of three is exactly at 5 %, which rounding must not decide.
     const ROUNDING: f64 = 1e-9;
     chance + ROUNDING < level

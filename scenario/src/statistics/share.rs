@@ -17,33 +17,33 @@ pub struct Share {
 
 impl Share {
     /// One more, which passed or did not.
-    pub(super) fn add(&mut self, passed: bool) {
+    pub(crate) fn add(&mut self, passed: bool) {
         self.passed += usize::from(passed);
         self.judged += 1;
     }
 
     /// Both together.
-    pub(super) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self { passed: self.passed + other.passed, judged: self.judged + other.judged }
     }
 
     /// Whether there is any, and all passed.
-    pub(super) fn is_all(self) -> bool {
+    pub(crate) fn is_all(self) -> bool {
         self.judged > 0 && self.passed == self.judged
     }
 
     /// Whether there is any, and none passed.
-    pub(super) fn is_none(self) -> bool {
+    pub(crate) fn is_none(self) -> bool {
         self.judged > 0 && self.passed == 0
     }
 
     /// The part that passed; 0 of none.
-    pub(super) fn rate(self) -> f64 {
+    pub(crate) fn rate(self) -> f64 {
         count(self.passed) / count(self.judged.max(1))
     }
 
     /// Whether a smaller share passed than of the other.
-    pub(super) fn is_below(self, other: Self) -> bool {
+    pub(crate) fn is_below(self, other: Self) -> bool {
         self.passed * other.judged < other.passed * self.judged
     }
 }

@@ -1,6 +1,8 @@
-//! Honest numbers from few repetitions.
+//! The range in which a true share lies.
 
 use serde::{Deserialize, Serialize};
+
+use super::logarithms::count;
 
 /// The quantile of the normal distribution for 95 %.
 const Z: f64 = 1.959_963_984_540_054;
@@ -28,25 +30,4 @@ pub fn wilson(passed: usize, trials: usize) -> Option<Interval> {
         low: ((centre - spread) / scale).clamp(0.0, 1.0),
         high: ((centre + spread) / scale).clamp(0.0, 1.0),
     })
-}
-
-/// How long a curve of pass^j is at most.
-const MOST_STEPS: usize = 100;
-
-/// The unbiased estimates of pass^1, pass^2, … as far as there are trials, at most 100 of them: the chance that j repetitions
-/// all pass is C(passed, j) / C(trials, j).
-pub(super) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
-    let steps = (0..trials.min(MOST_STEPS)).map(|step| count(passed.saturating_sub(step)) / count(trials - step));
-    steps
-        .scan(1.0, |all, one| {
-            *all *= one;
-            Some(*all)
-        })
-        .collect()
-}
-
-/// Counts here are at most 10,000.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-pub(super) fn count(number: usize) -> f64 {
-    number as f64
 }

@@ -10,15 +10,15 @@ use super::logarithms::count;
 
 /// A comparison in a family.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Member {
+pub(crate) struct Member {
     /// How likely chance alone explains what was found.
-    pub(super) chance: f64,
+    pub(crate) chance: f64,
     /// How likely it would explain the largest drop that was possible.
-    pub(super) least_chance: f64,
+    pub(crate) least_chance: f64,
 }
 
 /// Says of each member whether chance is an unlikely reason for it, among all of them.
-pub(super) fn holm(members: &[Member], level: f64) -> Vec<bool> {
+pub(crate) fn holm(members: &[Member], level: f64) -> Vec<bool> {
     let mut telling = telling(members, level);
     telling.sort_by(|one, other| members[*one].chance.total_cmp(&members[*other].chance));
     let mut found = vec![false; members.len()];
