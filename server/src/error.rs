@@ -240,7 +240,8 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::NotFound(message) => Self::not_found(message),
             StoreError::Invalid(message) => Self::invalid(message),
-            StoreError::Conflict(message) | StoreError::Unreadable(message) => Self::conflict(message),
+            StoreError::Conflict(message) => Self::conflict(message),
+            StoreError::Unreadable(spec) => Self::conflict(spec.to_string()),
             StoreError::EvidenceGone { ref what, .. } => {
                 tracing::error!(error = %error, "evidence is gone: {error}");
                 Self::gone(format!(

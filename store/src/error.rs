@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::artifact_owner::ArtifactOwner;
+use crate::reading::UnreadableSpec;
 
 /// Why the store could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -125,8 +126,8 @@ pub enum StoreError {
         reason: String,
     },
     /// A spec that is kept cannot be read by this version.
-    #[error("{0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableSpec),
     /// An artifact could not be used.
     #[error("cannot {operation} the artifact `{key}`: {cause}")]
     Artifact {

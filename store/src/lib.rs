@@ -98,7 +98,8 @@ pub use queue::{
     Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, SpecDepth, Summarise, WorkerId,
 };
 pub use reading::{
-    Numbers, Printed, ReportParts, header, read_spec, report, report_without_output, spec_of, with_output,
+    Numbers, Printed, ReportParts, UnreadableSpec, header, read_spec, report, report_without_output, spec_of,
+    with_output,
 };
 pub use rescored::Rescored;
 pub use rescoring::{Judged, Version};

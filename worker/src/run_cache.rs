@@ -10,7 +10,7 @@ use engine::bundle::BundleFolder;
 use engine::uploaded::SnapshotFiles;
 use scenario::plan::{AgentOverride, PlanOptions, Scenario, SnapshotAgent, UnknownAgent, expand};
 use scenario::spec::Spec;
-use store::{Numbers, RunId, Sandbox, SpecContent, Store, StoreError, read_spec};
+use store::{Numbers, RunId, Sandbox, SpecContent, Store, StoreError, UnreadableSpec, read_spec};
 use tokio::sync::Mutex;
 use tokio::task;
 
@@ -77,6 +77,12 @@ impl From<UnknownAgent> for Unopened {
     }
 }
 
+impl From<UnreadableSpec> for Unopened {
+    fn from(unreadable: UnreadableSpec) -> Self {
+        Self::Unusable(unreadable.to_string())
+    }
+}
+
 impl From<Unavailable> for Unopened {
     fn from(lack: Unavailable) -> Self {
         match lack {
@@ -131,7 +137,7 @@ impl Library {
         let experiment = self.store.experiment(run.experiment).await?;
         let digest = self.store.run(run).await?.digest;
         let content = self.store.spec(&digest).await?;
-        let spec = read_spec(&content).map_err(Unopened::Unusable)?;
+        let spec = read_spec(&content)?;
         let secrets = self.secrets.resolve(&experiment, &spec).await?;
         let agent = experiment.settings.agent_override()?;
         let bundle = self.unpack(digest, content).await?;
@@ -156,7 +162,7 @@ impl Library {
     /// Opens what a sandbox is made from.
     pub(crate) async fn open_sandbox(&self, sandbox: &Sandbox) -> Result<OpenedSandbox, Unopened> {
         let content = self.store.spec(&sandbox.new.digest).await?;
-        let spec = read_spec(&content).map_err(Unopened::Unusable)?;
+        let spec = read_spec(&content)?;
         let plan = expand(&spec, PlanOptions::default()).map_err(|error| Unopened::Unusable(error.to_string()))?;
         let nothing = || Unopened::Unusable("the spec has no scenario".to_owned());
         let scenario = plan.scenarios.into_iter().next().ok_or_else(nothing)?;

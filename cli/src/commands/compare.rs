@@ -103,7 +103,7 @@ impl Compare {
 pub(super) fn from_file(path: &Path) -> Result<Vec<Report>, CommandError> {
     let named = |problem: String| CommandError::Usage(format!("`{}` is no baseline: {problem}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    Ok(read_all(&text).map_err(named)?.reports)
+    Ok(read_all(&text).map_err(|error| named(error.to_string()))?.reports)
 }
 
 fn text(comparison: &RunComparison) -> String {

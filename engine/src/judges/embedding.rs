@@ -26,7 +26,7 @@ pub(crate) struct EmbeddingQuestion {
 
 /// The provider of a model of embeddings; otherwise why there is none.
 pub(super) fn upstream(providers: &Providers, model: &str) -> Result<Upstream, String> {
-    let upstream = providers.for_model(model)?;
+    let upstream = providers.for_model(model).map_err(|error| error.to_string())?;
     match upstream.provider {
         ProviderKind::OpenAi => Ok(upstream),
         ProviderKind::Anthropic => {

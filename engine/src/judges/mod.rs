@@ -36,7 +36,7 @@ pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
     of_checks.chain(writer).find_map(|(place, check, model)| {
         let found = match check {
             _ if model.contains("{{") => return None,
-            Some(Check::LlmAsJudge(_)) | None => providers.for_model(model),
+            Some(Check::LlmAsJudge(_)) | None => providers.for_model(model).map_err(|error| error.to_string()),
             Some(_) => embedding::upstream(providers, model),
         };
         found.err().map(|problem| format!("`{place}` asks the model `{model}`: {problem}"))
@@ -102,7 +102,7 @@ pub(crate) async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer
 async fn ask_with(machine: &Machine, asked: &JudgeQuestion, patience: Patience) -> JudgeAnswer {
     let upstream = match machine.providers.for_model(&asked.request.model) {
         Ok(upstream) => upstream,
-        Err(problem) => return unanswered(problem),
+        Err(problem) => return unanswered(problem.to_string()),
     };
     let question = Question::new(&upstream, &asked.request, asked.marker_key.as_deref(), asked.sample);
     let cache = machine.judgements.as_deref().map(Cache);

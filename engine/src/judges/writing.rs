@@ -9,6 +9,7 @@ use super::cache::{Cache, Question};
 use super::call::{self, NoReply, ReplyForm};
 use super::transport::Patience;
 use crate::machine::Machine;
+use crate::providers::ProviderUnavailable;
 
 /// The time that a prompt may take to be written, with all tries.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -28,8 +29,8 @@ pub(crate) struct WrittenPrompt {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// The model has no provider here.
-    #[error("{0}")]
-    NoProvider(String),
+    #[error(transparent)]
+    NoProvider(#[from] ProviderUnavailable),
     /// The provider does not answer, or refuses the question.
     #[error("{0}")]
     NoReply(String),
@@ -51,7 +52,7 @@ pub(super) async fn write_with(
     request: &PromptRequest,
     patience: Patience,
 ) -> Result<WrittenPrompt, WriteError> {
-    let upstream = machine.providers.for_model(&request.model).map_err(WriteError::NoProvider)?;
+    let upstream = machine.providers.for_model(&request.model)?;
     let asked = asked(request);
     let question = Question::of_prompt(&upstream, &asked, request.seed);
     let cache = machine.judgements.as_deref().map(Cache);

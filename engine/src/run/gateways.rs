@@ -26,7 +26,7 @@ use crate::door::Door;
 use crate::entropy;
 use crate::environment::Environment;
 use crate::error::EngineError;
-use crate::providers::{Key, ProviderKind, Reach, Upstream, refused_provider};
+use crate::providers::{Key, ProviderKind, Reach, RefusedProvider, Upstream};
 use crate::services::HTTP;
 
 /// The parts that all gateways of one attempt share.
@@ -185,7 +185,7 @@ async fn check_upstream(source: &Source) -> Result<(), EngineError> {
         return Ok(());
     }
     let refused = |problem: NotPublic| {
-        let what = format!("`model.upstream`: `base_url` {}", refused_provider(&problem));
+        let what = format!("`model.upstream`: `base_url` {}", RefusedProvider(problem));
         EngineError::Unsupported { what }
     };
     let url = PublicUrl::parse(&upstream.base_url).map_err(refused)?;
@@ -211,13 +211,13 @@ fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, St
     let values = attempt.values();
     let own_model = upstream.model.as_ref().map(|model| model.render(&values));
     if let Some(alias) = &upstream.alias {
-        let known = attempt.machine.providers.upstream(alias.as_str())?;
+        let known = attempt.machine.providers.upstream(alias.as_str()).map_err(|error| error.to_string())?;
         return Ok(Some(Upstream { model: own_model.or(known.model), ..known }));
     }
     let Some(base_url) = &upstream.base_url else { return Ok(None) };
     let named = |problem: &str| format!("`base_url` {problem}");
     let base_url = base_url.render(&values).map_err(|error| named(&format!("cannot be used: {error}")))?;
-    let reach = attempt.permissions.providers.reach(&base_url).map_err(|problem| named(&problem))?;
+    let reach = attempt.permissions.providers.reach(&base_url).map_err(|problem| named(&problem.to_string()))?;
     let key = upstream.api_key.as_ref().and_then(|name| attempt.secrets.get(name.as_str()));
     Ok(Some(Upstream {
         name: "model.upstream".to_owned(),

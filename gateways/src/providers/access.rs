@@ -32,6 +32,13 @@ pub struct ProviderHost {
 #[error("`{0}` is no host; write `HOST` or `HOST:PORT`, such as `llm.internal:8000`")]
 pub struct InvalidHost(String);
 
+/// The spec names a provider that is not on the public network. The message follows the name of the key in the spec.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0}; use an alias of `models.yaml`, or let who runs the worker allow it with `--allow-private-providers HOST:PORT`"
+)]
+pub struct RefusedProvider(#[from] pub NotPublic);
+
 impl FromStr for ProviderHost {
     type Err = InvalidHost;
 
@@ -58,21 +65,14 @@ impl ProviderHost {
 
 impl ProviderAccess {
     /// How far a client of a provider at this address may reach; otherwise why it may not be asked.
-    pub fn reach(&self, base_url: &str) -> Result<Reach, String> {
+    pub fn reach(&self, base_url: &str) -> Result<Reach, RefusedProvider> {
         let Self::Public { except } = self else { return Ok(Reach::Anywhere) };
         let url = Url::parse(base_url).ok();
         if url.is_some_and(|url| except.iter().any(|host| host.is_of(&url))) {
             return Ok(Reach::Anywhere);
         }
-        PublicUrl::parse(base_url).map(|_| Reach::Public).map_err(|error| refused_provider(&error))
+        Ok(PublicUrl::parse(base_url).map(|_| Reach::Public)?)
     }
-}
-
-/// A refusal with what to do about it. It follows the name of the key.
-pub fn refused_provider(why: &NotPublic) -> String {
-    format!(
-        "{why}; use an alias of `models.yaml`, or let who runs the worker allow it with `--allow-private-providers HOST:PORT`"
-    )
 }
 
 #[cfg(test)]
@@ -85,16 +85,16 @@ mod tests {
         let except = ["llm.internal:8000", "10.0.0.7", "[fd00::1]:80"].map(|host| host.parse().expect("a host"));
         let access = ProviderAccess::Public { except: except.to_vec() };
         for url in ["http://llm.internal:8000/v1", "https://10.0.0.7/v1", "http://0xa000007/v1", "http://[fd00::1]/"] {
-            assert_eq!(access.reach(url), Ok(Reach::Anywhere), "{url}");
+            assert_eq!(access.reach(url).ok(), Some(Reach::Anywhere), "{url}");
         }
         for url in ["https://api.example.com/v1", "http://llm.internal:8001/v1", "http://llm.internal.example.com/"] {
-            assert_eq!(access.reach(url), Ok(Reach::Public), "{url}");
+            assert_eq!(access.reach(url).ok(), Some(Reach::Public), "{url}");
         }
         for url in ["http://10.0.0.7:9/v1", "https://[fd00::1]/", "http://127.0.0.1:8000/", "http://10.0.0.8/"] {
-            let refused = access.reach(url).expect_err(url);
+            let refused = access.reach(url).expect_err(url).to_string();
             assert!(refused.contains("--allow-private-providers"), "{refused}");
         }
-        assert_eq!(ProviderAccess::Any.reach("http://127.0.0.1/"), Ok(Reach::Anywhere));
+        assert_eq!(ProviderAccess::Any.reach("http://127.0.0.1/").ok(), Some(Reach::Anywhere));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod file;
 mod key;
 mod prices;
 mod reach;
+mod unavailable;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +14,12 @@ use std::path::{Path, PathBuf};
 
 use scenario::evidence::TokenCount;
 
-pub use access::refused_provider;
-pub use access::{InvalidHost, ProviderAccess, ProviderHost};
+pub use access::{InvalidHost, ProviderAccess, ProviderHost, RefusedProvider};
 use file::File;
 pub use key::Key;
 use prices::Prices;
 use reach::{Reached, reach, usual};
+pub use unavailable::ProviderUnavailable;
 
 /// Aliases that specs may use without knowing this machine; they lead nowhere until its owner says where.
 const VENDOR_ALIASES: [&str; 2] = ["paragon-fast", "paragon-max"];
@@ -136,7 +137,7 @@ impl Providers {
     }
 
     /// The provider behind an alias.
-    pub fn upstream(&self, alias: &str) -> Result<Upstream, String> {
+    pub fn upstream(&self, alias: &str) -> Result<Upstream, ProviderUnavailable> {
         match self.aliases.get(alias) {
             Some(reached) => reached.get(),
             None => Err(self.unknown(alias)),
@@ -145,7 +146,7 @@ impl Providers {
 
     /// The provider of a model: that of the alias of this name, else the one whose models are called so. The model is that
     /// of the alias, when it has one.
-    pub fn for_model(&self, model: &str) -> Result<Upstream, String> {
+    pub fn for_model(&self, model: &str) -> Result<Upstream, ProviderUnavailable> {
         let named = |upstream: Upstream| {
             let asked = upstream.model.clone().unwrap_or_else(|| model.to_owned());
             Upstream { model: Some(asked), ..upstream }
@@ -160,7 +161,7 @@ impl Providers {
         } else {
             return Err(self.unknown(model));
         };
-        let reached = reached.as_ref().ok_or_else(|| format!("the environment variable `{key}` is not set"))?;
+        let reached = reached.as_ref().ok_or_else(|| ProviderUnavailable::UnsetVariable(key.to_owned()))?;
         reached.get().map(named)
     }
 
@@ -181,11 +182,10 @@ impl Providers {
         all.filter_map(named).collect()
     }
 
-    fn unknown(&self, alias: &str) -> String {
-        let place = self.source.as_ref().map_or_else(|| "models.yaml".to_owned(), |path| path.display().to_string());
-        let known: Vec<_> = self.aliases.keys().map(|name| format!("`{name}`")).collect();
-        let known = if known.is_empty() { String::new() } else { format!(" (it has {})", known.join(", ")) };
-        format!("there is no alias `{alias}` in `{place}`{known}: add it")
+    fn unknown(&self, alias: &str) -> ProviderUnavailable {
+        let file = self.source.as_ref().map_or_else(|| "models.yaml".to_owned(), |path| path.display().to_string());
+        let known = self.aliases.keys().cloned().collect();
+        ProviderUnavailable::UnknownAlias { alias: alias.to_owned(), file, known }
     }
 }
 

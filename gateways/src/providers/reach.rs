@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use super::file::{Alias, ProviderName};
-use super::{Environment, Key, ProviderKind, Reach, Upstream};
+use super::{Environment, Key, ProviderKind, ProviderUnavailable, Reach, Upstream};
 
 /// Where a provider is, and the key for it or why there is none.
 #[derive(Debug, Clone)]
 pub(super) struct Reached {
     pub(super) upstream: Upstream,
-    pub(super) problem: Option<String>,
+    pub(super) problem: Option<ProviderUnavailable>,
 }
 
 impl Reached {
     /// Where it is; otherwise why it cannot be asked.
-    pub(super) fn get(&self) -> Result<Upstream, String> {
+    pub(super) fn get(&self) -> Result<Upstream, ProviderUnavailable> {
         match &self.problem {
             Some(problem) => Err(problem.clone()),
             None => Ok(self.upstream.clone()),
@@ -36,7 +36,7 @@ pub(super) fn usual(provider: ProviderKind, environment: Environment<'_>) -> Rea
     if provider == ProviderKind::Anthropic && !base_url.ends_with("/v1") {
         base_url.push_str("/v1");
     }
-    let problem = key.is_none().then(|| format!("the environment variable `{prefix}_API_KEY` is not set"));
+    let problem = key.is_none().then(|| ProviderUnavailable::UnsetVariable(format!("{prefix}_API_KEY")));
     Reached {
         upstream: Upstream { name: name.to_owned(), provider, base_url, key, model: None, reach: Reach::Anywhere },
         problem,
@@ -59,30 +59,31 @@ pub(super) fn reach(name: &str, alias: Alias, path: &Path, environment: Environm
         // An address of its own may need no key; the provider itself does.
         (None, None, None) if own => (None, None),
         (None, None, None) => (usual.upstream.key, usual.problem),
-        (Some(key), None, None) => kept(Key::new(key), || "`api_key` is empty".to_owned()),
+        (Some(key), None, None) => kept(Key::new(key), || ProviderUnavailable::EmptyKey),
         (None, Some(variable), None) => kept(environment(variable).and_then(|key| Key::new(&key)), || {
-            format!("the environment variable `{variable}` is not set")
+            ProviderUnavailable::UnsetVariable(variable.clone())
         }),
         (None, None, Some(file)) => key_in(file, path),
         _ => return Err("give one of `api_key_env`, `api_key_file` and `api_key`".to_owned()),
     };
-    let problem = problem.map(|problem| format!("the alias `{name}` has no key: {problem}"));
+    let problem =
+        problem.map(|reason| ProviderUnavailable::AliasWithoutKey { alias: name.to_owned(), reason: Box::new(reason) });
     let base_url = base_url.unwrap_or(usual.upstream.base_url);
     let (name, reach) = (name.to_owned(), Reach::Anywhere);
     Ok(Reached { upstream: Upstream { name, provider, base_url, key, model: alias.model, reach }, problem })
 }
 
-fn kept(key: Option<Key>, problem: impl FnOnce() -> String) -> (Option<Key>, Option<String>) {
+fn kept(key: Option<Key>, problem: impl FnOnce() -> ProviderUnavailable) -> (Option<Key>, Option<ProviderUnavailable>) {
     let problem = key.is_none().then(problem);
     (key, problem)
 }
 
 /// The key in a file; a relative path starts beside the configuration.
-fn key_in(file: &str, path: &Path) -> (Option<Key>, Option<String>) {
+fn key_in(file: &str, path: &Path) -> (Option<Key>, Option<ProviderUnavailable>) {
     let place = path.parent().unwrap_or(Path::new("")).join(file);
     match fs::read_to_string(&place) {
-        Ok(text) => kept(Key::new(&text), || format!("`{}` is empty", place.display())),
-        Err(error) => (None, Some(format!("cannot read `{}`: {error}", place.display()))),
+        Ok(text) => kept(Key::new(&text), || ProviderUnavailable::EmptyKeyFile(place)),
+        Err(error) => (None, Some(ProviderUnavailable::UnreadableKeyFile { path: place, reason: error.to_string() })),
     }
 }
 

@@ -33,12 +33,12 @@ fn models_are_found_by_their_names() {
     assert_eq!((gpt.base_url.as_str(), key(&gpt)), ("https://api.openai.com/v1", Some("sk-openai")));
     assert_eq!((gpt.provider, gpt.model.as_deref()), (ProviderKind::OpenAi, Some("gpt-4o")));
     let claude = providers.for_model("claude-sonnet-4-5").expect_err("no key");
-    assert_eq!(claude, "the environment variable `ANTHROPIC_API_KEY` is not set");
+    assert_eq!(claude.to_string(), "the environment variable `ANTHROPIC_API_KEY` is not set");
     assert_eq!(
-        providers.for_model("paragon-fast").expect_err("no alias"),
+        providers.for_model("paragon-fast").expect_err("no alias").to_string(),
         "there is no alias `paragon-fast` in `/data/models.yaml`: add it"
     );
-    assert!(providers.for_model("llama").expect_err("no alias").contains("no alias `llama`"));
+    assert!(providers.for_model("llama").expect_err("no alias").to_string().contains("no alias `llama`"));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn an_alias_says_where_and_which() {
     assert_eq!((claude.base_url.as_str(), key(&claude)), ("http://127.0.0.1:9/anthropic/v1", Some("sk-other")));
     assert_eq!(providers.for_model("gpt-4o").expect("a provider").base_url, "https://proxy.example/v1");
     assert_eq!(providers.warnings().len(), 1, "{:?}", providers.warnings());
-    assert!(providers.upstream("gpt-4").expect_err("no alias").contains("it has `claude`, `gpt-4o`"));
+    assert!(providers.upstream("gpt-4").expect_err("no alias").to_string().contains("it has `claude`, `gpt-4o`"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_key_may_be_in_a_file() {
     let providers = Providers::load(&config, &|_| None).expect("providers");
     assert_eq!(key(&providers.upstream("a").expect("a provider")), Some("sk-file"));
     let gone = providers.upstream("b").expect_err("no key");
-    assert!(gone.contains("the alias `b` has no key: cannot read"), "{gone}");
+    assert!(gone.to_string().contains("the alias `b` has no key: cannot read"), "{gone}");
     assert!(Providers::load(&folder.path().join("none.yaml"), &|_| None).is_ok());
 }
 

@@ -21,7 +21,7 @@ mod window;
 use std::fmt;
 
 pub use evaluate::Facts;
-pub use window::Window;
+pub use window::{InvalidWindow, Window};
 
 use crate::metric::Metric;
 use token::Operator;

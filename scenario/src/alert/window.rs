@@ -1,8 +1,9 @@
-//! How far back an earlier run may be.
+//! The window in which an earlier run is looked for.
 
+use std::str::FromStr;
 use std::time::Duration;
 
-/// How far back an earlier run may be.
+/// The window in which an earlier run is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// It ended at most so long before this one.
@@ -30,9 +31,16 @@ const UNITS: [(&str, u64); 11] = [
     ("weeks", 604_800),
 ];
 
-impl Window {
-    /// Reads `24h`, `7d`, `10 runs`, `last_24h` or `last_5_runs`; the error says what is possible.
-    pub fn parse(text: &str) -> Result<Self, String> {
+/// The text is no window. The message lists the forms that are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write a time such as `24h` or `7d` (at most a year), or `10 runs` (at most {MOST_RUNS})")]
+pub struct InvalidWindow;
+
+impl FromStr for Window {
+    type Err = InvalidWindow;
+
+    /// Reads `24h`, `7d`, `10 runs`, `last_24h` or `last_5_runs`.
+    fn from_str(text: &str) -> Result<Self, InvalidWindow> {
         let text = text.trim().to_ascii_lowercase();
         let rest = text.strip_prefix("last").unwrap_or(&text).trim_start_matches(['_', ' ']);
         let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
@@ -46,9 +54,7 @@ impl Window {
                 (time <= LONGEST).then_some(Self::Time(time))
             }
         });
-        read.ok_or_else(|| {
-            format!("write a time such as `24h` or `7d` (at most a year), or `10 runs` (at most {MOST_RUNS})")
-        })
+        read.ok_or(InvalidWindow)
     }
 }
 
@@ -78,7 +84,7 @@ mod tests {
             ("99999999999999999999d", None),
             ("9999w", None),
         ] {
-            assert_eq!(Window::parse(text).ok(), expected, "{text}");
+            assert_eq!(text.parse::<Window>().ok(), expected, "{text}");
         }
     }
 }

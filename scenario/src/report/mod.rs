@@ -40,7 +40,7 @@ pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{comment, comparison as markdown_comparison, render as markdown, render_all as markdown_all};
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use overall_words::{overall_explained, overall_number};
-pub use read::{read, read_all};
+pub use read::{ReadReportError, read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
 pub use terminal::{comparison as terminal_comparison, render as terminal, render_all as terminal_all};

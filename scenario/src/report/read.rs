@@ -144,24 +144,43 @@ fn yes() -> bool {
     true
 }
 
-/// Reads one report; otherwise what is wrong with it.
-pub fn read(value: Json) -> Result<Report, String> {
+/// A text or value that is not a report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadReportError {
+    /// The text is not JSON.
+    #[error("this is no JSON: {0}")]
+    NotJson(#[source] serde_json::Error),
+    /// The value is not an object.
+    #[error("this is no report; `-o FILE.json` writes one")]
+    NotAnObject,
+    /// A field is missing, or has another type.
+    #[error("this is no report that this version can read ({0}); `-o FILE.json` writes one")]
+    Fields(#[source] serde_json::Error),
+    /// The list of experiments is not a list.
+    #[error("`experiments` is no list")]
+    NotAList,
+    /// An id has characters that ids never have.
+    #[error("this is no report: `{}` is no id", crate::untrusted::line(.0, 100))]
+    InvalidId(String),
+}
+
+/// Reads one report.
+pub fn read(value: Json) -> Result<Report, ReadReportError> {
     if !value.is_object() {
-        return Err("this is no report; `-o FILE.json` writes one".to_owned());
+        return Err(ReadReportError::NotAnObject);
     }
-    let other = |error| format!("this is no report that this version can read ({error}); `-o FILE.json` writes one");
-    let written: Written = serde_json::from_value(value).map_err(other)?;
+    let written: Written = serde_json::from_value(value).map_err(ReadReportError::Fields)?;
     written.check()?;
     Ok(written.into())
 }
 
 /// Reads one report or several, as [`super::json()`] and [`super::json_all()`] write them.
-pub fn read_all(text: &str) -> Result<Reports, String> {
-    let mut value: Json = serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))?;
+pub fn read_all(text: &str) -> Result<Reports, ReadReportError> {
+    let mut value: Json = serde_json::from_str(text).map_err(ReadReportError::NotJson)?;
     let Some(experiments) = value.get_mut("experiments").map(Json::take) else {
         return Ok(Reports { reports: vec![read(value)?], ..Reports::default() });
     };
-    let Json::Array(experiments) = experiments else { return Err("`experiments` is no list".to_owned()) };
+    let Json::Array(experiments) = experiments else { return Err(ReadReportError::NotAList) };
     let reports = experiments.into_iter().map(read).collect::<Result<_, _>>()?;
     let skipped = value["skipped"].as_array().into_iter().flatten().map(|one| Skipped {
         spec: one["spec"].as_str().unwrap_or_default().to_owned(),
@@ -173,7 +192,7 @@ pub fn read_all(text: &str) -> Result<Reports, String> {
 
 impl Written {
     /// Refuses names that are none of ours.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ReadReportError> {
         let scenarios = self.scenarios.iter().map(|scenario| scenario.scenario_id.as_str());
         let of_scenarios = self.scenarios.iter().filter_map(|scenario| scenario.cell_id.as_ref()).map(CellId::as_str);
         let cells = self.cells.iter().map(|cell| cell.id.as_str()).chain(of_scenarios);
@@ -181,7 +200,7 @@ impl Written {
         for name in names {
             let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
             if name.is_empty() || !name.chars().all(is_plain) {
-                return Err(format!("this is no report: `{}` is no id", crate::untrusted::line(name, 100)));
+                return Err(ReadReportError::InvalidId(name.to_owned()));
             }
         }
         Ok(())

@@ -28,13 +28,6 @@ pub enum BundleError {
     },
 }
 
-/// For callers whose own errors are texts.
-impl From<BundleError> for String {
-    fn from(error: BundleError) -> Self {
-        error.to_string()
-    }
-}
-
 /// The files beside a spec: their paths relative to its folder, their sizes, and the texts of those that a spec is read with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bundle {

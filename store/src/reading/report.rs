@@ -64,7 +64,7 @@ impl<'a> ReportParts<'a> {
 
 /// The spec by which a run was judged.
 pub async fn spec_of(store: &Store, run: &Run) -> Result<Spec, StoreError> {
-    read_spec(&store.spec(&run.digest).await?).map_err(StoreError::Unreadable)
+    Ok(read_spec(&store.spec(&run.digest).await?)?)
 }
 
 /// Which experiment a report is about.

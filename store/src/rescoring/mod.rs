@@ -64,7 +64,7 @@ impl Store {
     /// A version of a spec that is kept.
     async fn version(&self, digest: &str) -> Result<Version, StoreError> {
         let content = self.spec(digest).await?;
-        let spec = read_spec(&content).map_err(StoreError::Unreadable)?;
+        let spec = read_spec(&content)?;
         Ok(Version { spec, content })
     }
 

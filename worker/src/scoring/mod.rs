@@ -107,7 +107,7 @@ async fn answer(shared: &Shared, request: &ScoreRequest, cancel: &CancellationTo
 async fn score(shared: &Shared, request: &ScoreRequest) -> Result<(), StoreError> {
     let digest = shared.store.run(request.run).await?.digest;
     let content = shared.store.spec(&digest).await?;
-    let spec = store::read_spec(&content).map_err(StoreError::Unreadable)?;
+    let spec = store::read_spec(&content).map_err(StoreError::from)?;
     let mut rules = Vec::new();
     for id in &request.rules {
         // One that was removed meanwhile says nothing.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use scenario::alert::{Condition, Window};
+use scenario::alert::{Condition, InvalidWindow, Window};
 use scenario::untrusted;
 use serde::{Deserialize, Serialize};
 use store::{Alert, Listed, NewAlert, Page, Store, StoreError};
@@ -177,7 +177,8 @@ fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, A
     let events = events(&condition, &request.events)?;
     let window = given(request.window);
     if let Some(window) = &window {
-        Window::parse(window).map_err(|help| ApiError::invalid(format!("`window` cannot be understood: {help}")))?;
+        let invalid = |error: InvalidWindow| ApiError::invalid(format!("`window` cannot be understood: {error}"));
+        window.parse::<Window>().map_err(invalid)?;
     }
     let notify = given(request.notify).unwrap_or_else(|| "webhook".to_owned());
     let webhook_url = given(request.webhook_url);

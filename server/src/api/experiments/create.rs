@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
-use store::{ExperimentId, NewExperiment};
+use store::{ExperimentId, NewExperiment, StoreError};
 use utoipa::ToSchema;
 
 use super::schema::ExperimentBody;
@@ -56,7 +56,7 @@ pub(crate) async fn create(
     let NewExperimentBody { target: ExperimentTarget { spec_id, secrets }, options } = NewExperimentBody::read(&body)?;
     let stored = app.store.spec_version(&owner, &spec_id).await?.ok_or_else(|| missing(&spec_id))?;
     let content = app.store.spec(&stored.version.digest).await?;
-    let spec = store::read_spec(&content).map_err(ApiError::conflict)?;
+    let spec = store::read_spec(&content).map_err(StoreError::from)?;
     let settings = options.settings()?;
     let id = ExperimentId(app.ids.id());
     let seed = plan(&spec, &settings, options.seed)?.seed;

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use store::StoreError;
 
 use super::find;
 use super::schema::RunBody;
@@ -27,7 +28,7 @@ pub(crate) async fn run(
 ) -> Result<(StatusCode, Json<RunBody>), ApiError> {
     let experiment = find(&app, &caller, &id).await?;
     let content = app.store.spec(&experiment.spec.digest).await?;
-    let spec = store::read_spec(&content).map_err(ApiError::conflict)?;
+    let spec = store::read_spec(&content).map_err(StoreError::from)?;
     let given = given_of(&app, experiment.id).await?;
     require_secrets(&app, &experiment.owner, &spec, &given).await?;
     let scenarios = next_scenarios(&app, &experiment, &spec).await?;

@@ -60,7 +60,7 @@ async fn look_at(app: &App, alert: &Alert, experiment: &Experiment, run: &Run) -
             return Ok(());
         }
     };
-    let window = alert.new.window.as_deref().and_then(|window| Window::parse(window).ok());
+    let window = alert.new.window.as_deref().and_then(|window| window.parse::<Window>().ok());
     let earlier = match condition.looks_back() {
         true => earlier::find(app, experiment, run, window).await?,
         false => None,
