@@ -369,7 +369,7 @@ mod tests {
         }
         let mut value = json_value(&report());
         value["scenarios"][0]["scenario_id"] = "\u{1b}[2Jx".into();
-        let problem = read(value).expect_err("refused");
+        let problem = read(value).expect_err("refused").to_string();
         assert!(problem.contains("is no id") && !problem.contains('\u{1b}'), "{problem}");
     }
 }
