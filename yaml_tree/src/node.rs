@@ -21,11 +21,11 @@ pub struct Span {
 pub struct Node {
     /// Where the value stands.
     pub span: Span,
-    /// What it is.
+    /// Value of the node.
     pub kind: Kind,
 }
 
-/// What a value is, by YAML's core schema.
+/// A value, typed by YAML's core schema.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `null`, `~`, or nothing at all.
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// What this is, for a message: `a list`, `the number 3`.
+    /// Describes the value for a message: `a list`, `the number 3`.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.kind {
