@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::limits::Limits;
 
-/// What happens on a connection.
+/// Activity of a connection: the phase it is in, and whether it was asked to hurry.
 #[derive(Debug)]
 pub(crate) struct Activity {
     state: Mutex<State>,
@@ -21,7 +21,7 @@ pub(crate) struct Activity {
     hurry: Notify,
 }
 
-/// What a connection is doing.
+/// State of a connection.
 #[derive(Debug)]
 struct State {
     phase: Phase,
@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-/// What a connection is doing, and since when.
+/// Phase of a connection, with the time when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Nothing has arrived yet.
@@ -60,7 +60,7 @@ impl Activity {
         Arc::new(Self { state: Mutex::new(state), hurry: Notify::new() })
     }
 
-    /// Whether a request is being answered.
+    /// Returns true while a request is being answered.
     pub(crate) fn is_answering(&self) -> bool {
         self.state().phase == Phase::Request
     }
