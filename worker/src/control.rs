@@ -1,4 +1,4 @@
-//! What can be asked of a worker while it works.
+//! Orders to a worker while it works.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ struct Inner {
     changed: Notify,
 }
 
-/// What is asked for. Later ones go further than earlier ones.
+/// An order to a worker. Later ones go further than earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Order {
     /// To take jobs and do them.
@@ -56,7 +56,7 @@ impl Control {
         self.wake();
     }
 
-    /// What is asked for.
+    /// Returns the current order.
     pub(crate) fn order(&self) -> Order {
         *self.0.order.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! What a worker is given instead of taking it, besides the time: ids, who else lives, secrets and uploaded agents. So its
-//! life can be tested.
+//! Dependencies of a worker, passed in like the time: ids, liveness of other processes, secrets and uploaded agents. So
+//! its life can be tested.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// Knows which processes live.
 pub trait Peers: Debug + Send + Sync {
-    /// Whether the process with this owner's id is known to be gone.
+    /// Returns true if the process with this owner's id is known to be gone.
     fn is_gone(&self, owner: Uuid) -> bool;
 }
 

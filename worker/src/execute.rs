@@ -36,7 +36,7 @@ pub(crate) struct Execution {
     pub(crate) opened: OnceLock<Arc<Opened>>,
 }
 
-/// How a job that we failed goes on.
+/// Tells if a job that we failed is worth another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
     /// Another attempt could go better.
@@ -162,7 +162,7 @@ impl Execution {
     }
 }
 
-/// What somebody said who panicked.
+/// Returns the message of a panic.
 pub(crate) fn words_of(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()

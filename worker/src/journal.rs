@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::notice::About;
 
-/// How many events are written at once.
+/// Number of events written at once.
 const AT_ONCE: usize = 200;
 
 /// Where events are written down. The task that does it ends with the last clone.
@@ -19,7 +19,7 @@ pub(crate) struct Journal {
     clock: Arc<dyn Clock>,
 }
 
-/// What the task is told.
+/// A message to the task that writes.
 #[derive(Debug)]
 enum Entry {
     /// Something happened.

@@ -62,27 +62,27 @@ use run_cache::Library;
 /// Everything that a worker is given.
 #[derive(Debug)]
 pub struct Parts {
-    /// What it may do.
+    /// Permissions and limits of the worker.
     pub config: Config,
     /// Where jobs come from, and where everything is kept.
     pub store: Store,
-    /// What runs scenarios.
+    /// Runs scenarios.
     pub sandboxes: Arc<dyn Sandboxes>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids.
     pub ids: Arc<dyn Ids>,
-    /// Who else lives.
+    /// Tells which other processes are alive.
     pub peers: Arc<dyn Peers>,
     /// The values of secrets.
     pub secrets: Arc<dyn Secrets>,
     /// Agents that were uploaded.
     pub snapshots: Arc<dyn Snapshots>,
-    /// Who watches.
+    /// Receives the notices.
     pub observer: Observer,
 }
 
-/// What all jobs of a worker share.
+/// State that all jobs of a worker share.
 #[derive(Debug)]
 struct Shared {
     config: Config,

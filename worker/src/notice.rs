@@ -1,4 +1,4 @@
-//! What a worker tells whoever watches it.
+//! Notices of a worker to its observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum Notice {
     Happened {
         /// Which job.
         job: About,
-        /// What.
+        /// The event.
         event: Event,
     },
     /// We failed, and will try again.
@@ -36,7 +36,7 @@ pub enum Notice {
     Ended {
         /// Which job.
         job: About,
-        /// What came of it.
+        /// Result of the scenario.
         result: Box<ScenarioResult>,
     },
     /// A job ended without a result.

@@ -12,12 +12,12 @@ use crate::config::Service;
 
 /// Telling how the worker is, as something that is tried again.
 const TELLING: &str = "telling that the worker is there";
-/// How long it takes until a change is told, so that many are told at once.
+/// Delay before a change is announced, so that many changes are announced at once.
 const GATHER: Duration = Duration::from_millis(200);
-/// How long a worker that ends tries to say so.
+/// Time limit for the last announcement of a worker that ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How a worker is.
+/// The announced state of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     /// `None` until it has looked for the first time.

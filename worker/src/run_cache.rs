@@ -17,7 +17,7 @@ use tokio::task;
 use crate::bundles;
 use crate::dependencies::{Secrets, Snapshots, Unavailable};
 
-/// How many runs are remembered.
+/// Number of runs that are remembered.
 const REMEMBERED: usize = 64;
 
 /// A run that can be worked on.
@@ -29,13 +29,13 @@ pub(crate) struct Opened {
     pub(crate) bundle: BundleFolder,
     /// The values of its secrets.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// Who acts instead of the spec's own agent.
+    /// Agent that acts instead of the spec's own.
     pub(crate) agent: Option<AgentOverride>,
     /// The runs without faults that its scenarios are compared with.
     pub(crate) baselines: Baselines,
     /// Whose it is.
     owner: String,
-    /// How its numbers are made.
+    /// Computes the run's numbers.
     pub(crate) numbers: Arc<Numbers>,
 }
 

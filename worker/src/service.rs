@@ -13,9 +13,9 @@ use crate::scoring::Scoring;
 use crate::worker::LOOKING;
 use crate::{Ticked, Worker};
 
-/// How long it is waited at most before the store is asked again.
+/// Longest pause before the store is asked again.
 const LONGEST: Duration = Duration::from_secs(15);
-/// How long a look may take, besides the time of a lease.
+/// Time limit of a look at the store, besides the length of a lease.
 const LOOK: Duration = Duration::from_secs(10);
 
 impl Worker {

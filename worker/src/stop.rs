@@ -36,7 +36,7 @@ impl Stop {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the engine watches.
+    /// Returns the cancellation token that the engine watches.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }

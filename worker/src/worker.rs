@@ -22,13 +22,13 @@ use crate::stop::{Stop, Why};
 use crate::wakeup_listener::Listening;
 use crate::{Parts, Shared};
 
-/// How long the last sweep may take once everything else has ended.
+/// Time limit of the last sweep once everything else has ended.
 const LAST_SWEEP: Duration = Duration::from_secs(30);
 
 /// Looking for something to do, as something that is tried again.
 pub(crate) const LOOKING: &str = "looking for something to do";
 
-/// How often in a row the store may fail before a worker that is to empty its queue ends.
+/// Failures of the store in a row after which a worker that is to empty its queue ends.
 const PATIENCE: u64 = 10;
 
 /// Takes jobs and does them.
@@ -49,14 +49,14 @@ pub struct Worker {
     _listening: Listening,
 }
 
-/// What a look came to.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticked {
-    /// How many jobs and sandboxes were started.
+    /// Number of jobs and sandboxes that were started.
     pub started: usize,
-    /// How many there are.
+    /// Number of jobs and sandboxes that are running.
     pub running: usize,
-    /// Whether jobs wait for room on the disk, or for a place where evidence can be kept.
+    /// True when jobs wait for room on the disk, or for a place where evidence can be kept.
     pub blocked: bool,
 }
 
@@ -212,7 +212,7 @@ impl Worker {
         Ok(ticked.running == 0 && (closed || self.is_empty().await?))
     }
 
-    /// What can be asked of it while it works.
+    /// Returns a handle that gives orders to the worker while it works.
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
@@ -289,7 +289,8 @@ impl Worker {
         self.slots.free(task);
     }
 
-    /// Whether no job of the lane is left. One that is being done by another worker may have to be done again.
+    /// Returns true if no job of the lane is left. A job that another worker does counts as left, for it may have to be
+    /// done again.
     async fn is_empty(&self) -> Result<bool, StoreError> {
         let (store, lane) = (&self.shared.store, self.shared.config.lane);
         Ok(store.next_ready(lane).await?.is_none() && store.held().await?.iter().all(|held| held.lane != lane))

@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Removing a sandbox, and writing down how it is, as things that are tried again.
 const REMOVING: &str = "removing a sandbox";
 const WRITING: &str = "writing down the state of a sandbox";
-/// How often a sandbox is tried to be removed.
+/// Number of tries to remove a sandbox.
 const TRIES: u32 = 5;
 
 /// One sandbox that somebody works in.
@@ -37,7 +37,7 @@ pub(crate) struct Life {
     pub(crate) stop: Arc<Stop>,
 }
 
-/// How a sandbox ends.
+/// The way a sandbox ended.
 enum End {
     /// In good order.
     Stopped,
@@ -101,7 +101,7 @@ impl Life {
         opened.map_err(|error| error.to_string())
     }
 
-    /// What becomes of a sandbox that was not made.
+    /// Returns the end of a sandbox that could not be made.
     fn unmade(&self, message: String) -> End {
         match self.stop.why() {
             None => End::Broken(message),
@@ -186,7 +186,7 @@ impl Life {
     }
 }
 
-/// How long to wait after so many tries.
+/// Returns the pause after this many tries.
 fn pause(tries: u32) -> Duration {
     Duration::from_millis(100).saturating_mul(2_u32.saturating_pow(tries)).min(LONGEST)
 }

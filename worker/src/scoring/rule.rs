@@ -11,7 +11,7 @@ use scenario::verdict::{Outcome, Verdict};
 use serde_json::{Map, Value as Json, json};
 use store::StoredScenario;
 
-/// How much memory a pattern may take.
+/// Memory limit of a compiled pattern, in bytes.
 const MOST_PATTERN: usize = 1 << 20;
 
 /// A rule.
@@ -27,12 +27,12 @@ pub(super) enum Rule {
     Unusable(String),
 }
 
-/// What a rule says about a scenario.
+/// Judgement of a rule on a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judged {
-    /// How good it is, from 0 to 1.
+    /// Score, from 0 to 1.
     pub(super) score: f64,
-    /// Whether that is good enough.
+    /// True when the score is good enough.
     pub(super) passed: bool,
     /// Why.
     pub(super) message: String,
@@ -75,7 +75,7 @@ impl Rule {
         read.unwrap_or_else(|problem| Self::Unusable(format!("this rule cannot be used: {problem}")))
     }
 
-    /// What it says about a scenario.
+    /// Judges a scenario.
     pub(super) async fn judge(
         &self,
         machine: &Machine,

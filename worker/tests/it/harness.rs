@@ -22,7 +22,7 @@ use worker::{Config, Control, Interactive, Notice, Observer, Parts, Service, Sto
 use crate::dependencies::{CountingIds, FixedSecrets, KnownPeers, ManualClock};
 use crate::fake::Fake;
 
-/// How long a test waits for something.
+/// Time limit for whatever a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where jobs are, and what workers are given.
@@ -249,7 +249,7 @@ impl World {
         self.notices().iter().any(|notice| matches!(notice, Notice::Problem(text) if text.contains(part)))
     }
 
-    /// How often a job was given back for another attempt.
+    /// Returns the number of times a job was given back for another attempt.
     pub(crate) fn retried(&self) -> usize {
         self.notices().iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count()
     }
@@ -267,7 +267,7 @@ impl World {
         self.store.attempts(run).await.unwrap()
     }
 
-    /// What happened in a run, in one word each.
+    /// Lists the events of a run, in one word each, with their phase.
     pub(crate) async fn events(&self, run: RunId) -> Vec<String> {
         let events = self.store.events(run, 0, 100_000).await.unwrap();
         let word = |phase: &serde_json::Value| phase.as_str().map(|phase| format!(" {phase}")).unwrap_or_default();
@@ -314,7 +314,7 @@ pub(crate) fn serve(worker: Worker) -> Serving {
     Serving { control, interactive, task: tokio::spawn(worker.run()) }
 }
 
-/// What a service of these tests tells about itself.
+/// Makes the settings of a service of these tests.
 pub(crate) fn service() -> Service {
     let mut service = Service::new("here".to_owned(), "http://127.0.0.1:1".to_owned(), "1.2.3".to_owned());
     service.pulse = Duration::from_millis(20);
@@ -331,7 +331,7 @@ pub(crate) fn start(mut worker: Worker) -> Working {
     Working { control, task }
 }
 
-/// Who the worker with this number is.
+/// Makes the identity of the worker with this number.
 pub(crate) fn worker_id(number: u128) -> WorkerId {
     WorkerId { data_dir: Uuid::from_u128(1), owner: Uuid::from_u128(number) }
 }
