@@ -26,7 +26,7 @@ pub(crate) enum Fork {
 pub(crate) struct Ended {
     /// Its number.
     pub(crate) pid: i32,
-    /// How it ended, as the kernel writes it.
+    /// Wait status, as the kernel writes it.
     pub(crate) status: i32,
     /// Processor time in user mode, in microseconds.
     pub(crate) user_us: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Ended {
     pub(crate) max_rss_kib: u64,
 }
 
-/// What the last call of the C library failed with.
+/// Returns the error of the last call of the C library.
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
@@ -63,7 +63,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
 
 /// Makes a mount and all that are below it read-only, without setuid programs and without devices.
 pub(crate) fn seal_tree(path: &std::ffi::CStr) -> Result<(), Errno> {
-    /// What the kernel calls `struct mount_attr`.
+    /// The kernel's `struct mount_attr`.
     #[repr(C)]
     struct Attributes {
         set: u64,

@@ -1,4 +1,4 @@
-//! What a command reads on standard input.
+//! Standard input of a command.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -12,11 +12,11 @@ use super::outbox::Outbox;
 pub(crate) struct Input {
     /// Where it is written.
     descriptor: OwnedFd,
-    /// What is to be written yet.
+    /// Bytes that are still to be written.
     waiting: Vec<u8>,
     /// The request that is answered once all of it was taken.
     request: Option<u32>,
-    /// Whether it stays open after that.
+    /// True when it stays open after that.
     more: bool,
 }
 

@@ -40,11 +40,11 @@ use self::start::{Arguments, Start};
 use self::sweep::{Sweep, kill_others};
 use crate::sys;
 
-/// How often it looks again whether everybody is gone.
+/// Interval at which a sweep looks again for processes that are left.
 const SWEEP_PERIOD: Duration = Duration::from_millis(5);
-/// How many ended processes are taken in a row. An agent can end processes as fast as we can take them.
+/// Number of ended processes that are reaped in a row. An agent can end processes as fast as we can reap them.
 const REAPED_AT_ONCE: usize = 1024;
-/// How often the last processes are killed before the doorkeeper itself ends, 5 ms apart.
+/// Number of rounds of killing the last processes before the doorkeeper itself ends, 5 ms apart.
 const LAST_ROUNDS: usize = 400;
 
 /// Does what the worker asks for, until it asks to end (`Ok`) or something else does.
@@ -67,7 +67,7 @@ enum Ready {
     Command(u32, Part),
 }
 
-/// Whether to go on.
+/// Tells if the loop goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// There is more to come.
@@ -80,7 +80,7 @@ enum Next {
 
 /// The doorkeeper.
 struct Keeper {
-    /// Who it is.
+    /// User, group and capabilities of the doorkeeper.
     identity: Identity,
     /// Becomes readable when a signal arrived.
     signals: OwnedFd,
@@ -88,9 +88,9 @@ struct Keeper {
     stream: UnixStream,
     /// Where a visitor listens, once it stays without the worker.
     door: Door,
-    /// What arrived from the worker.
+    /// Decodes messages from the worker.
     decoder: Decoder,
-    /// What waits to be sent to the worker.
+    /// Frames that wait to be sent to the worker.
     outbox: Outbox,
     /// Commands, by their number.
     commands: BTreeMap<u32, Command>,
@@ -98,11 +98,11 @@ struct Keeper {
     jobs: BTreeMap<u32, Task>,
     /// Ending everybody, when that is under way.
     sweep: Option<Sweep>,
-    /// How full the workspace gets.
+    /// Watches the free space of the workspace.
     space: SpaceWatch,
     /// The room that is taken away.
     filling: Option<Filling>,
-    /// What ended processes used since somebody asked.
+    /// Resources of processes that ended since the last question.
     used: Used,
 }
 
@@ -198,7 +198,7 @@ impl Keeper {
         Ok(ready.into_iter().zip(happened).filter(|(_, events)| !events.is_empty()).map(|(ready, _)| ready).collect())
     }
 
-    /// How long it can wait; `None` is forever.
+    /// Returns the timeout of the next poll; `None` is forever.
     fn patience(&self) -> Option<Timespec> {
         let may_send = !self.outbox.is_full();
         let busy = self.jobs.values().any(|task| task.progress() == Progress::More) && may_send;
@@ -309,7 +309,7 @@ impl Keeper {
     }
 }
 
-/// What it means that the connection failed.
+/// Returns the ending for an error of the connection to the worker.
 fn worker_failed(errno: Errno) -> Ending {
     match errno {
         Errno::PIPE | Errno::CONNRESET => Ending::WorkerGone,

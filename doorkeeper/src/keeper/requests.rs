@@ -1,4 +1,4 @@
-//! What each request of the worker sets in motion.
+//! Starts the work that each request of the worker asks for.
 
 use std::os::fd::OwnedFd;
 
@@ -146,7 +146,7 @@ impl Keeper {
         }
     }
 
-    /// Whether a number belongs to something that is under way.
+    /// Returns true if the number belongs to a command or job that is under way.
     fn is_taken(&self, id: u32) -> bool {
         self.commands.contains_key(&id) || self.jobs.contains_key(&id)
     }

@@ -1,4 +1,4 @@
-//! How full file systems are.
+//! Free space of file systems.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::clock::now;
 use super::failure::{failed, show};
 
-/// How often the watched file system is looked at while commands run.
+/// Interval of looks at the watched file system while commands run.
 pub(crate) const PERIOD: Duration = Duration::from_millis(50);
 
 /// Watches how full one file system gets.
@@ -34,7 +34,7 @@ impl SpaceWatch {
         Self { watched, least_free: u64::MAX, looked: None, paused: false }
     }
 
-    /// Whether there is anything to watch.
+    /// Returns true if there is a file system to watch.
     pub(crate) fn is_watching(&self) -> bool {
         self.watched.is_some()
     }

@@ -24,7 +24,7 @@ use super::identity::Identity;
 use super::terminal::Terminal;
 use crate::sys::{self, Fork};
 
-/// How readily the kernel ends commands when memory is short: before the doorkeeper.
+/// OOM score of commands: when memory is short, the kernel ends them before the doorkeeper.
 const OOM_SCORE: &[u8] = b"500";
 
 /// A command whose process exists.
@@ -52,7 +52,7 @@ pub(crate) enum Streams {
     Terminal(OwnedFd),
 }
 
-/// What a child does before it becomes the command.
+/// A step of a child before it becomes the command.
 #[derive(Clone, Copy)]
 enum Step {
     /// It takes its standard streams.
@@ -183,7 +183,7 @@ fn become_user(spawn: &Spawn, identity: &Identity) -> Result<(), Errno> {
     if safe && is_user(spawn, identity)? { Ok(()) } else { Err(Errno::PERM) }
 }
 
-/// Whether this process is the user that the command is to run as.
+/// Returns true if this process is the user that the command is to run as.
 fn is_user(spawn: &Spawn, identity: &Identity) -> Result<bool, Errno> {
     let (uid, gid) = (spawn.uid, spawn.gid);
     let mut wanted = spawn.groups.clone();
@@ -224,7 +224,7 @@ pub(crate) fn read_report(report: &OwnedFd, spawn: &Origin) -> Option<Result<(),
     }
 }
 
-/// What of a command its failure names.
+/// The parts of a command that messages about its failure name.
 pub(crate) struct Origin {
     /// The program.
     pub(crate) program: Vec<u8>,

@@ -50,7 +50,7 @@ pub(crate) enum Ending {
 const TERMINATED: u8 = 143;
 
 impl Ending {
-    /// What the worker can tell it by.
+    /// Returns the exit code by which the worker recognises the ending.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Terminated => ExitCode::from(TERMINATED),
@@ -79,7 +79,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What the command line says.
+/// Arguments of the command line.
 pub(crate) struct Arguments {
     /// The worker's socket.
     socket: PathBuf,
@@ -98,7 +98,7 @@ impl Arguments {
 
 /// Everything that is settled before the first request.
 pub(crate) struct Start {
-    /// Who the doorkeeper is.
+    /// User, group and capabilities of the doorkeeper.
     pub(crate) identity: Identity,
     /// Becomes readable when a child ended.
     pub(crate) signals: OwnedFd,
@@ -106,7 +106,7 @@ pub(crate) struct Start {
     pub(crate) stream: UnixStream,
     /// Where it connects.
     pub(crate) door: Door,
-    /// What of the first requests arrived with the greeting.
+    /// Decoder that holds the part of the first requests that arrived with the greeting.
     pub(crate) decoder: Decoder,
 }
 

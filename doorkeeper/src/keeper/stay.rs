@@ -18,7 +18,7 @@ use super::sweep::kill_others;
 use super::{Keeper, Next};
 use crate::sys;
 
-/// How often it looks whether a visitor listens.
+/// Interval of checks whether a visitor listens.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Keeper {

@@ -11,10 +11,10 @@ use std::time::Duration;
 const HTTP: u16 = 80;
 /// The port of DNS.
 const DNS: u16 = 53;
-/// How long a name server may take, and how often it is asked.
+/// Timeout of a name server, and the number of times that it is asked.
 const PATIENCE: Duration = Duration::from_secs(3);
 const TRIES: u16 = 2;
-/// How large an answer of a name server may be.
+/// Largest answer of a name server, in bytes.
 const MOST_ANSWER: usize = 4096;
 
 /// An address of MCP over HTTP.

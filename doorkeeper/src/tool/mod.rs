@@ -28,7 +28,7 @@ const USUAL: &str = "http://tools.services.internal/mcp";
 const FAILED: u8 = 1;
 /// The exit code for wrong usage, and for a gateway that cannot be reached or understood.
 const UNUSABLE: u8 = 2;
-/// How many bytes of arguments are read from standard input.
+/// Largest arguments on standard input, in bytes.
 const MOST_ARGUMENTS: u64 = 16 * 1024 * 1024;
 
 const USAGE: &str = "usage:

@@ -41,7 +41,7 @@ pub(crate) enum NoBox {
     Unreadable(Unreadable),
     /// The kernel refused something.
     Refused {
-        /// What.
+        /// The operation.
         what: String,
         /// Why.
         errno: Errno,
@@ -72,7 +72,7 @@ fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> NoBox {
     move |errno| NoBox::Refused { what: what.into(), errno }
 }
 
-/// How a process that makes a box ends.
+/// The way a process that makes a box ends.
 pub(crate) enum End {
     /// There is no box.
     NoBox(NoBox),
@@ -242,7 +242,7 @@ fn move_in(plan: &Plan, line: &Line) -> Result<End, NoBox> {
     Ok(End::Kept(keeper::keep(arguments.into_iter().filter(|argument: &std::ffi::OsString| !argument.is_empty()))))
 }
 
-/// Whether the user namespace that this process is in has more than one user.
+/// Returns true if the user namespace that this process is in has more than one user.
 fn has_many_users() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let counts = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());

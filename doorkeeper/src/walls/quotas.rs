@@ -1,11 +1,11 @@
-//! What the kernel counts for each user of the machine, and one box must not take from all others.
+//! Limits that the kernel counts for each user of the machine. One box must not use them up for all others.
 
 use std::fs;
 
 /// The least part of each that a box gets.
 const PART: u64 = 8;
-/// What is counted: what each user of the machine may have, where a user namespace says what all of its users may have, and
-/// what is enough for any box.
+/// The limited resources: the limit of each user of the machine, the limit of a user namespace for all of its users,
+/// and an amount that is enough for any box.
 const QUOTAS: [(&str, &str, u64); 2] = [
     ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances", 16),
     ("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches", 8192),

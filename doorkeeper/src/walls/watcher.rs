@@ -13,11 +13,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::{NoBox, mounts, refused};
 use crate::sys;
 
-/// What a founder says before a message for people.
+/// First byte of a founder's message for people.
 const COMPLAINT: u8 = b'!';
-/// What stands before a plan.
+/// First byte of a plan.
 const PLAN: u8 = b'P';
-/// How long a message can be: a plan is a few thousand bytes.
+/// Largest message: a plan is a few thousand bytes.
 const LONGEST: usize = 128 * 1024;
 
 /// A line between two of the processes.

@@ -18,13 +18,13 @@ use super::job::Progress;
 use super::write::{finish, make_directory, write_all};
 use super::{LONGEST_PATH, file_type};
 
-/// How many bytes are copied at once.
+/// Number of bytes that are copied at once.
 const PIECE: usize = 128 * 1024;
 
-/// How deep folders may be: each on the way is open three times.
+/// Depth limit of folders: each on the way is open three times.
 const DEEPEST: usize = 300;
 
-/// How many files with several names are remembered; later ones become separate files.
+/// Number of files with several names that are remembered; later ones become separate files.
 const MOST_LINKS: usize = 10_000;
 
 /// A folder that is being copied.
@@ -33,7 +33,7 @@ pub(crate) struct Copy {
     folders: Vec<Folder>,
     /// The file that is being copied.
     file: Option<OpenFile>,
-    /// What was copied.
+    /// Counts of the copied entries and bytes.
     copied: Copied,
     /// Where the copy of each file with several names is, below the folder that is copied into.
     links: HashMap<u64, Vec<u8>>,
@@ -49,7 +49,7 @@ struct Folder {
     from: OwnedFd,
     /// Where it is copied to.
     to: OwnedFd,
-    /// What the copy looks like in the end; `None` for the outermost one, which stays as it is.
+    /// Metadata that the copy gets in the end; `None` for the outermost folder, which stays as it is.
     stat: Option<Stat>,
 }
 
@@ -61,7 +61,7 @@ struct OpenFile {
     from: OwnedFd,
     /// Where it is copied to.
     to: OwnedFd,
-    /// What the copy looks like in the end.
+    /// Metadata that the copy gets in the end.
     stat: Stat,
     /// Where the next piece begins.
     offset: u64,

@@ -17,22 +17,22 @@ use super::job::Progress;
 use super::kind;
 use super::root::{FoundFile, Last, Root, open_root};
 
-/// How many bytes are read at once.
+/// Number of bytes that are read at once.
 const PIECE: usize = 128 * 1024;
 
 /// Files that are being read.
 pub(crate) struct Fingerprinting {
-    /// What paths stay in.
+    /// The folder that paths stay in.
     root: Root,
     /// The paths that are left, the next one last.
     paths: Vec<Vec<u8>>,
-    /// What was found of those before.
+    /// Fingerprints of the paths before.
     done: Vec<Option<Fingerprint>>,
     /// The file that is read in part.
     file: Option<OpenFile>,
-    /// How many bytes may be read yet.
+    /// Number of bytes that may still be read.
     left: u64,
-    /// How many were read.
+    /// Number of bytes that were read.
     bytes: u64,
     /// Where a piece is read into.
     piece: Vec<u8>,

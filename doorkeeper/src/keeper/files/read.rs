@@ -29,9 +29,9 @@ pub(crate) struct Read {
     file: OwnedFd,
     /// Its path, for messages.
     path: Vec<u8>,
-    /// How many bytes are read at most yet.
+    /// Number of bytes that may still be read.
     left: u64,
-    /// How many bytes the worker allows.
+    /// Number of bytes that the worker allows.
     credit: u64,
 }
 

@@ -13,12 +13,13 @@ use super::super::failure::{failed, show};
 use super::file_type;
 use doorkeeper::protocol::Failure;
 
-/// How many links are followed on the way, as in the kernel.
+/// Number of links that are followed on the way, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// How many names are walked for one path, those in links included: more than twice as many as fit into the longest path.
+/// Number of names that are walked for one path, those in links included: more than twice as many as fit into the
+/// longest path.
 pub(super) const MOST_STEPS: usize = 4096;
 
-/// Whether a link at the end of a path is followed.
+/// Tells if a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     /// It is, and what it leads to is found.
@@ -41,7 +42,7 @@ pub(super) struct Root {
 pub(super) struct FoundFile {
     /// Refers to the file.
     pub(super) descriptor: OwnedFd,
-    /// What is known about it.
+    /// Metadata of the file.
     pub(super) stat: Stat,
 }
 
@@ -53,11 +54,11 @@ struct Position {
     above: Vec<FolderId>,
     /// The names that are still to be walked, the next one last.
     pending: Vec<Vec<u8>>,
-    /// How many links were followed.
+    /// Number of links that were followed.
     links: usize,
 }
 
-/// What a folder is known by: its file system, and its number there.
+/// Identity of a folder: its file system, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FolderId(u64, u64);
 
