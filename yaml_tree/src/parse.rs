@@ -79,7 +79,7 @@ struct Builder {
     findings: Vec<Problem>,
     /// The lines on which templates stand without quotes.
     unquoted: Vec<usize>,
-    /// Where the value that is being read stands.
+    /// Path of the value that is being read.
     path: Path,
 }
 
