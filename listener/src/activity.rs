@@ -25,7 +25,7 @@ pub(crate) struct Activity {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Since when the client has not read what is sent to it.
+    /// Time since which the client has not read what is sent to it.
     stalled: Option<Instant>,
 }
 
@@ -44,13 +44,13 @@ impl State {
 /// Phase of a connection, with the time when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has arrived yet.
+    /// No byte has arrived yet.
     New(Instant),
     /// The head of a request arrives.
     Header(Instant),
     /// A request is being answered; those who answer it have timeouts of their own.
     Request,
-    /// Nothing of a next request has arrived; what is left of the answer may be on its way.
+    /// No byte of a next request has arrived; the rest of the answer may be on its way.
     Idle(Instant),
 }
 

@@ -41,7 +41,7 @@ struct Entry {
     /// Its place among those of a key; `None` while no request showed one.
     share: Option<Share>,
     is_answering: bool,
-    /// Since when it is as it is.
+    /// Time when the connection was accepted, or when it last began or stopped answering.
     since: Instant,
     /// Cancelled to close it.
     close: CancellationToken,

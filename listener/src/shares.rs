@@ -31,7 +31,7 @@ pub struct Share {
     key: String,
 }
 
-/// Why there is no place.
+/// Reason why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     /// The key has as many as it may have.
@@ -92,7 +92,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Whose it is.
+    /// Returns the key that has the place.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
