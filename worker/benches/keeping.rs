@@ -120,7 +120,7 @@ async fn submit(store: &Store, lane: Lane, count: usize) -> RunId {
     store.submit(&experiment, &run, Now.now()).await.expect("submitted")
 }
 
-/// Answers at once, with what a trivial scenario tells and leaves.
+/// Sandboxes that answer at once, with the events and evidence of a trivial scenario.
 #[derive(Debug)]
 struct AtOnce;
 
@@ -186,7 +186,7 @@ impl Clock for Now {
     }
 }
 
-/// There are no others.
+/// Peers without other processes.
 #[derive(Debug)]
 struct Nobody;
 
@@ -196,7 +196,7 @@ impl Peers for Nobody {
     }
 }
 
-/// There are no secrets.
+/// Secrets without values.
 #[derive(Debug)]
 struct NoSecrets;
 
@@ -207,7 +207,7 @@ impl Secrets for NoSecrets {
     }
 }
 
-/// Sorts values; the one in the middle.
+/// Sorts values and returns the median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]

@@ -25,7 +25,7 @@ pub(crate) struct ArtifactPlace {
 /// Tells if evidence of a job that is taken now could be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeping {
-    /// It could.
+    /// The evidence could be kept.
     Possible,
     /// Not now.
     Later,
@@ -63,7 +63,7 @@ impl Worker {
         self.place.keeping()
     }
 
-    /// Why nothing that comes of jobs can be kept, in words; `None` when it can.
+    /// Returns the reason why no results can be kept, in words; `None` when they can.
     pub(crate) fn why_not_kept(&self) -> Option<String> {
         let retries = &self.shared.retries;
         retries.reason_of(PROBING).or_else(|| retries.reason_of(KEEPING))

@@ -17,7 +17,7 @@ use crate::notice::Notice;
 use crate::stop::Why;
 use crate::traces::traces;
 
-/// Keeping what came of a job, as something that is tried again.
+/// Name of the retried operation of keeping the results of a job.
 pub(crate) const KEEPING: &str = "keeping what came of a scenario";
 /// Number of tries to keep something, for a worker that empties its queue.
 const TRIES: u32 = 6;
@@ -165,7 +165,7 @@ impl Execution {
         Notice::GivenUp { job: self.about.clone(), message: message.to_owned() }
     }
 
-    /// Tells how the job ended, if that counts.
+    /// Announces the end of the job, or that this attempt does not count because another worker holds the job by now.
     async fn tell_end(&self, kept: Result<Kept, StoreError>, notice: Notice) {
         let observer = &self.shared.observer;
         match kept {

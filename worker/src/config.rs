@@ -10,13 +10,13 @@ use store::{Demand, Lane, Limits, WorkerId};
 /// Permissions, limits and timeouts of a worker.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Whose jobs it takes.
+    /// Lane that it takes jobs from.
     pub lane: Lane,
     /// Identity of the worker.
     pub worker: WorkerId,
-    /// Where the files beside specs are unpacked.
+    /// Folder where the files beside specs are unpacked.
     pub bundles: PathBuf,
-    /// Where unfinished files are; on the same file system as `bundles`.
+    /// Folder for unfinished files; on the same file system as `bundles`.
     pub scratch: PathBuf,
     /// Number of jobs it does at once.
     pub slots: usize,
@@ -28,7 +28,7 @@ pub struct Config {
     pub permissions: Permissions,
     /// Shared parts of the machine that its scenarios use.
     pub machine: Machine,
-    /// Which sandboxes stay for a person to look into.
+    /// Sandboxes that stay for a person to look into.
     pub keep: KeepSandbox,
     /// Number of attempts at a job when we fail.
     pub attempts: u32,
@@ -52,7 +52,7 @@ pub struct Config {
 pub struct Service {
     /// The machine's name.
     pub host: String,
-    /// Where its control port is; '' when it has none, and only its own process can ask about its sandboxes.
+    /// Address of its control port; '' when it has none, and only its own process can ask about its sandboxes.
     pub control: String,
     /// Its version.
     pub version: String,
@@ -72,13 +72,13 @@ impl Service {
     }
 }
 
-/// Which sandboxes stay for a person to look into.
+/// Selects the sandboxes that stay for a person to look into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepSandbox {
     /// None.
     #[default]
     Never,
-    /// Those of scenarios that did not pass.
+    /// Sandboxes of scenarios that did not pass.
     OnFailure,
     /// All.
     Always,

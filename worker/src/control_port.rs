@@ -26,7 +26,7 @@ const MOST_BODY: usize = MOST_FILE_BYTES / 3 * 4 + 256 * 1024;
 const CONNECTIONS: usize = 128;
 /// Timeout for receiving a body.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// As whom servers are counted: all of them have the same token.
+/// Key under which servers are counted: all of them have the same token.
 const SERVERS: &str = "servers";
 /// Time limit for answers that are under way when the port shuts down.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -13,7 +13,7 @@ use crate::{Shared, Worker};
 /// each time is not run for ever.
 const MOST: u32 = 20;
 
-/// Why a worker takes nothing then.
+/// Reason, in words, why a worker claims no jobs then.
 pub(crate) const AWAY: &str = "the engine that makes sandboxes does not answer";
 
 /// Asking the engine, as something that is tried again.
@@ -46,7 +46,7 @@ impl Absence {
 }
 
 impl Shared {
-    /// Asks, and remembers the answer. Watchers are told of a change.
+    /// Checks the engine, and remembers the answer. Watchers are told of a change.
     async fn is_engine_away(&self) -> bool {
         let problem = self.sandboxes.answers().await.err();
         let is_away = problem.is_some();

@@ -59,12 +59,12 @@ use engine_health::Absence;
 use journal::Journal;
 use run_cache::Library;
 
-/// Everything that a worker is given.
+/// Parts that a worker is made of.
 #[derive(Debug)]
 pub struct Parts {
     /// Permissions and limits of the worker.
     pub config: Config,
-    /// Where jobs come from, and where everything is kept.
+    /// Store that has the jobs and keeps the results.
     pub store: Store,
     /// Runs scenarios.
     pub sandboxes: Arc<dyn Sandboxes>,
@@ -97,7 +97,7 @@ struct Shared {
     /// Told when leases are to be renewed at once: somebody may have cancelled a run.
     renew: Notify,
     absence: Absence,
-    /// Everything that fails and is tried again.
+    /// Operations that fail and are retried.
     retries: Retries,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Disk {
 }
 
 impl Worker {
-    /// Gives jobs back whose workers are gone.
+    /// Returns jobs of dead workers to the queue.
     pub(crate) async fn look_for_the_gone(&mut self) -> Result<(), StoreError> {
         if self.is_due(self.looked.for_the_gone, self.shared.config.poll) {
             self.looked.for_the_gone = Some(self.shared.clock.now());

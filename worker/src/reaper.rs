@@ -19,7 +19,7 @@ use crate::notice::{About, Notice};
 /// Message for people about a job whose worker is gone.
 const LOST: &str = "its worker was not heard of any more";
 
-/// Gives back the jobs of workers that are gone. `is_ours` says which jobs are being done by ourselves.
+/// Returns the jobs of dead workers to the queue. `is_ours` says which jobs are being done by ourselves.
 pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) -> Result<(), StoreError> {
     let now = shared.clock.now();
     let mut lost = shared.store.expired(now).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn lose_sandboxes(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives a job back for another attempt, or ends it when there were enough.
+/// Returns a job to the queue for another attempt, or ends it when there were enough attempts.
 async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> {
     let now = shared.clock.now();
     let about = About { run: held.run, scenario: held.scenario.id.to_string(), attempt: held.lease.epoch };

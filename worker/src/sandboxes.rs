@@ -46,7 +46,7 @@ pub trait Sandboxes: Debug + Send + Sync {
 /// A sandbox that somebody works in.
 #[async_trait]
 pub trait LiveSandbox: Debug + Send + Sync {
-    /// Answers a question.
+    /// Answers a request.
     async fn answer(&self, ask: Ask) -> Result<Reply, Refusal>;
 
     /// Returns the addresses and states of its services, by name.

@@ -48,7 +48,7 @@ impl Worker {
         }
     }
 
-    /// Looks once; how long to wait when the store did not answer.
+    /// Ticks once; returns the pause when the store did not answer.
     async fn look(&mut self, outage: &mut RetryObserver) -> Option<Duration> {
         let patience = self.shared.config.lease + LOOK;
         let problem = match tokio::time::timeout(patience, self.tick()).await {
@@ -64,7 +64,7 @@ impl Worker {
         Some(pause.min(LONGEST))
     }
 
-    /// Gives jobs back that go on for too long after the end was asked for.
+    /// Releases jobs that are still running when the drain has reached its time limit.
     fn limit_drain(&self, deadline: &mut Option<Instant>) {
         let drain = self.shared.config.service.as_ref().and_then(|service| service.drain);
         let (Order::Drain, Some(drain)) = (self.control().order(), drain) else { return };

@@ -40,7 +40,7 @@ pub(crate) enum What {
 /// Room for another job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Nothing.
+    /// No room.
     None,
     /// A job that takes no more than this.
     For(Demand),
@@ -69,7 +69,7 @@ impl Slots {
         self.taken.insert(task, taken);
     }
 
-    /// Gives the room of a job back.
+    /// Frees the slot of a job.
     pub(crate) fn free(&mut self, task: task::Id) {
         self.taken.remove(&task);
     }

@@ -33,7 +33,7 @@ const PATIENCE: u64 = 10;
 
 /// Takes jobs and does them.
 ///
-/// One that is dropped leaves its jobs to whoever finds that they are not renewed any more; ask its [`Control`] to end it
+/// A worker that is dropped leaves its jobs to whoever finds that their leases expired; ask its [`Control`] to end it
 /// in good order.
 #[derive(Debug)]
 pub struct Worker {
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Looks once: what has ended, who is gone, what is new.
+    /// Ticks once: collects ended jobs, reclaims jobs of dead workers, starts new ones.
     pub async fn tick(&mut self) -> Result<Ticked, StoreError> {
         while let Some(ended) = self.jobs.try_join_next_with_id() {
             self.collect(ended);
@@ -151,7 +151,7 @@ impl Worker {
         Ok(held.map(|held| self.start_sandbox(held, asked)).is_some())
     }
 
-    /// Says how the worker is, and why it takes nothing.
+    /// Reports the worker's state, and the reason why it takes no jobs.
     async fn tell_standing(&mut self) -> Result<(), StoreError> {
         if self.shared.config.service.is_none() {
             return Ok(());
@@ -171,7 +171,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Why no job could be done now, whatever room there is.
+    /// Returns the reason why no job could be done now, whatever room there is.
     fn obstacle(&self) -> Option<String> {
         let away = self.shared.absence.is_known().then(|| AWAY.to_owned());
         away.or_else(|| self.why_not_kept())
@@ -205,7 +205,7 @@ impl Worker {
         }
     }
 
-    /// Looks once; whether nothing is left to do.
+    /// Ticks once; returns true if nothing is left to do.
     async fn is_done(&mut self) -> Result<bool, StoreError> {
         let ticked = self.tick().await?;
         let closed = self.control.order() != Order::Work || ticked.blocked;

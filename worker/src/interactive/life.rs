@@ -1,4 +1,4 @@
-//! One sandbox that somebody works in, from its claim to its end.
+//! Life of an interactive sandbox, from its claim to its end.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const WRITING: &str = "writing down the state of a sandbox";
 /// Number of tries to remove a sandbox.
 const TRIES: u32 = 5;
 
-/// One sandbox that somebody works in.
+/// Life of an interactive sandbox.
 pub(crate) struct Life {
     pub(crate) shared: Arc<Shared>,
     pub(crate) interactive: Interactive,
@@ -39,11 +39,11 @@ pub(crate) struct Life {
 
 /// The way a sandbox ended.
 enum End {
-    /// In good order.
+    /// The sandbox ended in good order.
     Stopped,
-    /// It could not be made, or is broken.
+    /// The sandbox could not be made, or is broken.
     Broken(String),
-    /// It was not made, and another worker may do that.
+    /// The sandbox was not made, and another worker may make it.
     Returned,
 }
 
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Lets the sandbox be asked until it has to end.
+    /// Keeps the sandbox open for requests until it has to end.
     async fn keep(&self, live: &Arc<dyn LiveSandbox>) -> End {
         self.interactive.ready(&self.held.lease.sandbox, Arc::clone(live));
         let services = json!(live.services());

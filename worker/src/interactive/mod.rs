@@ -31,7 +31,7 @@ pub struct Interactive(Arc<Mutex<HashMap<String, Known>>>);
 /// A sandbox that is here.
 #[derive(Debug, Clone)]
 struct Known {
-    /// Which time it was claimed.
+    /// Number of the claim.
     epoch: u32,
     /// The live sandbox that requests go to, once it is there.
     live: Option<Arc<dyn LiveSandbox>>,
@@ -42,7 +42,7 @@ struct Known {
 }
 
 impl Interactive {
-    /// Asks about a sandbox. This is the one way to it, whoever asks.
+    /// Sends a request to a sandbox. All requests come this way, from this process and from the control port.
     pub async fn ask(&self, ask: Ask) -> Result<Reply, Refusal> {
         let known = self.known().get(ask.sandbox()).cloned();
         match (ask, known) {

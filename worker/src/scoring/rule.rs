@@ -1,4 +1,4 @@
-//! One rule, and what it says about a scenario.
+//! Scores a scenario by a rule.
 
 use engine::judges;
 use engine::machine::Machine;
@@ -23,7 +23,7 @@ pub(super) enum Rule {
     Text(String),
     /// A check of the language, judged by the evidence that was kept.
     Check(Box<Check>),
-    /// It cannot be applied, and this is why.
+    /// The rule cannot be applied, for this reason.
     Unusable(String),
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Judged {
     pub(super) score: f64,
     /// True when the score is good enough.
     pub(super) passed: bool,
-    /// Why.
+    /// Reason for the judgement.
     pub(super) message: String,
 }
 
 impl Judged {
-    /// Nothing can be said.
+    /// Makes the judgement of a rule that could not be applied.
     pub(super) fn not_possible(message: impl Into<String>) -> Self {
         Self { score: 0.0, passed: false, message: message.into() }
     }
@@ -156,7 +156,7 @@ fn kept_answers(check: &Check, spec: &Spec, evidence: &Evidence, values: &Values
     answers.next().map(<[Answer]>::to_vec)
 }
 
-/// Asks the model of a check, when it has one; otherwise the verdict without asking.
+/// Asks the model of a check, when it has one; otherwise returns the verdict without asking.
 async fn ask(machine: &Machine, check: &Check, case: &Case<'_>) -> Result<Vec<Answer>, Box<Verdict>> {
     let marker_key = case.evidence.marker_key.clone();
     if let Some(request) = check.embedding(case) {

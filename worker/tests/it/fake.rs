@@ -45,7 +45,7 @@ pub(crate) enum Act {
     BreakForGood,
     /// We panic.
     Panic,
-    /// Says that it was cancelled, which nobody asked for.
+    /// Reports that it was cancelled, which nobody asked for.
     CancelItself,
     /// The agent succeeds once the gate is open; it can be stopped before.
     Wait,
@@ -112,7 +112,7 @@ pub(crate) struct Fake {
 pub(crate) struct FakeSandbox {
     /// The values of its secrets.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// Why it broke.
+    /// Reason why it broke.
     broken: watch::Sender<Option<String>>,
     destroyed: AtomicUsize,
     stuck: Arc<AtomicUsize>,
@@ -219,7 +219,7 @@ impl Fake {
         *self.otherwise.lock().unwrap() = act;
     }
 
-    /// Lets those that wait go on.
+    /// Releases the sandboxes that wait at the gate.
     pub(crate) fn open_gate(&self) {
         self.gate.send_replace(true);
     }
@@ -237,7 +237,7 @@ impl Fake {
             .collect()
     }
 
-    /// Those that were stopped before their time.
+    /// Returns the attempts that were stopped before their time.
     pub(crate) fn stopped(&self) -> Vec<Identity> {
         self.stopped.lock().unwrap().clone()
     }
@@ -280,7 +280,7 @@ impl Fake {
         self.answers.lock().unwrap().clone()
     }
 
-    /// Holds calls as the gateway does.
+    /// Holds a call as the gateway does.
     async fn hold(&self, act: Act, attempt: &Attempt<'_>) {
         let approvals = attempt.approvals.expect("people can decide");
         let pending = approvals.ask(&request()).await.unwrap();

@@ -25,11 +25,11 @@ use crate::fake::Fake;
 /// Time limit for whatever a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where jobs are, and what workers are given.
+/// The store, the clock and all other dependencies of the workers in a test.
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) folder: TempDir,
-    /// Where rows are, unless they are in the folder.
+    /// Database of the rows, unless they are in the folder.
     _postgres: Option<TestDatabase>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) ids: Arc<CountingIds>,
@@ -50,7 +50,7 @@ pub(crate) struct Submission {
     pub(crate) text: Option<&'static str>,
     pub(crate) files: Vec<SpecFile>,
     pub(crate) settings: Settings,
-    /// Which uploaded agent its scenarios are run with.
+    /// Uploaded agent that its scenarios are run with.
     pub(crate) snapshot: Option<String>,
 }
 
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Lets the artifact place be a file, in which nothing can be kept; which one.
+    /// Replaces the artifact place by a file, in which nothing can be kept; returns its path.
     pub(crate) fn break_place(&self) -> PathBuf {
         let place = self.folder.path().join("evidence");
         std::fs::remove_dir_all(&place).unwrap();
@@ -204,12 +204,12 @@ impl World {
         })
     }
 
-    /// Asks for a sandbox to work in.
+    /// Requests an interactive sandbox.
     pub(crate) async fn want_sandbox(&self, id: &str) {
         self.want_sandbox_for(id, Duration::from_secs(3600)).await;
     }
 
-    /// Asks for a sandbox to work in for some time.
+    /// Requests an interactive sandbox for some time.
     pub(crate) async fn want_sandbox_for(&self, id: &str, timeout: Duration) {
         let now = self.clock.now();
         let content = SpecContent { text: spec_text("test"), files: Vec::new() };
@@ -308,7 +308,7 @@ impl Serving {
     }
 }
 
-/// Lets a worker work as a service.
+/// Starts a worker as a service.
 pub(crate) fn serve(worker: Worker) -> Serving {
     let (control, interactive) = (worker.control(), worker.interactive());
     Serving { control, interactive, task: tokio::spawn(worker.run()) }
@@ -321,7 +321,7 @@ pub(crate) fn service() -> Service {
     service
 }
 
-/// Lets a worker work until nothing is left.
+/// Starts a worker that works until nothing is left.
 pub(crate) fn start(mut worker: Worker) -> Working {
     let control = worker.control();
     let task = tokio::spawn(async move {
