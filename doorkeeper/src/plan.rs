@@ -20,12 +20,12 @@ pub const WAIT: &[u8] = b"wait\0";
 pub struct Plan {
     /// An empty folder of the host, on which the box's root is put together. Nothing of that is seen outside.
     pub stage: String,
-    /// Which users of the box are which users of the host; beside another box, which are which of that one, or none when
-    /// they are the same.
+    /// Maps users of the box to users of the host; beside another box, to users of that one, or nothing when they are
+    /// the same.
     pub users: Vec<Ids>,
-    /// Which groups are which.
+    /// Maps groups in the same way.
     pub groups: Vec<Ids>,
-    /// Another box, in whose users and network this one is.
+    /// Another box, whose users and network this one shares.
     pub beside: Option<Beside>,
     /// Folders of control groups that the box is in.
     pub cgroups: Vec<String>,
@@ -48,9 +48,9 @@ pub struct Plan {
 /// The namespaces of another box that a box is in: where they are found on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
-    /// That of its users.
+    /// User namespace.
     pub users: String,
-    /// That of its network.
+    /// Network namespace.
     pub network: String,
 }
 
@@ -78,7 +78,7 @@ pub struct Ceilings {
     pub memory: u64,
     /// Number of processes.
     pub processes: u64,
-    /// On how many processors they run.
+    /// Number of processors that they run on.
     pub cores: usize,
 }
 
@@ -87,14 +87,14 @@ pub struct Ceilings {
 pub enum Step {
     /// A folder of the host, over which the box writes elsewhere.
     Layer {
-        /// Where.
+        /// Path in the box.
         target: String,
         /// The folder of the host.
         lower: String,
     },
     /// A file or folder of the host as it is.
     Bind {
-        /// Where.
+        /// Path in the box.
         target: String,
         /// The file or folder of the host.
         source: String,
@@ -103,7 +103,7 @@ pub enum Step {
     },
     /// An empty folder in memory.
     Memory {
-        /// Where.
+        /// Path in the box.
         target: String,
         /// Capacity in bytes.
         bytes: u64,
@@ -116,21 +116,21 @@ pub enum Step {
     Devices,
     /// A folder.
     Folder {
-        /// Where.
+        /// Path in the box.
         target: String,
         /// Permissions.
         mode: u32,
     },
     /// A symbolic link.
     Link {
-        /// Where.
+        /// Path in the box.
         target: String,
-        /// Where it leads.
+        /// Target of the link.
         to: String,
     },
     /// Makes the files at a place read-only; mounts below it stay as they were.
     Seal {
-        /// Where.
+        /// Path in the box.
         target: String,
     },
 }

@@ -46,7 +46,7 @@ impl Connection {
         &self.stream
     }
 
-    /// Gives back the socket, and what of the next messages arrived already.
+    /// Returns the socket, and the decoder with the part of the next messages that arrived already.
     #[must_use]
     pub fn into_parts(self) -> (UnixStream, Decoder) {
         (self.stream, self.decoder)

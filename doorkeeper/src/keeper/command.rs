@@ -42,7 +42,7 @@ pub(crate) struct Command {
     started: Instant,
     /// Names of the command for messages about failures.
     origin: Origin,
-    /// Where it reports; `None` when it became the program.
+    /// Pipe on which the child reports a failure; `None` when it became the program.
     report: Option<OwnedFd>,
     /// Standard input, while it is open.
     stdin: Option<Input>,
@@ -101,7 +101,7 @@ impl Command {
         report.into_iter().chain(stdin).chain(outputs)
     }
 
-    /// Goes on with a part that is ready. `true` means that the command never came to be, and is to be forgotten.
+    /// Handles a part that is ready. Returns true if the command could not be started and is to be forgotten.
     pub(crate) fn proceed(&mut self, part: Part, outbox: &mut Outbox) -> bool {
         match part {
             Part::Report => return self.hear(outbox),
@@ -114,7 +114,7 @@ impl Command {
         false
     }
 
-    /// One of the two streams.
+    /// Returns one of the two streams.
     fn output(&mut self, stream: Stream) -> &mut Output {
         match stream {
             Stream::Out => &mut self.out,
@@ -122,7 +122,7 @@ impl Command {
         }
     }
 
-    /// Hears whether it became the program. `true` means that it did not.
+    /// Reads the child's report, and tells the worker if the command started. Returns true if it could not be started.
     fn hear(&mut self, outbox: &mut Outbox) -> bool {
         let Some(report) = &self.report else { return false };
         let Some(result) = spawn::read_report(report, &self.origin) else { return false };
@@ -142,7 +142,7 @@ impl Command {
         }
     }
 
-    /// Gives it more to read on standard input; no bytes mean the end.
+    /// Writes bytes to its standard input; no bytes mean the end.
     pub(crate) fn add_input(&mut self, request: u32, bytes: Vec<u8>, outbox: &mut Outbox) -> Result<(), Failure> {
         self.stdin.as_mut().ok_or_else(input::closed)?.add(request, bytes)?;
         self.feed(outbox);
@@ -202,7 +202,7 @@ impl Command {
         self.exited.is_none()
     }
 
-    /// Says that it ended, once everything that it printed was sent. `true` means that it is to be forgotten.
+    /// Reports its exit, once all of its output was sent. Returns true if the command is to be forgotten.
     pub(crate) fn finish(&mut self, outbox: &mut Outbox) -> bool {
         let Some(exited) = self.exited else { return false };
         if let Some(mut input) = self.stdin.take() {
@@ -221,7 +221,7 @@ impl Command {
     }
 }
 
-/// One of the streams that a command prints to.
+/// An output stream of a command.
 struct Output {
     /// The pipe; `None` when it ended.
     pipe: Option<OwnedFd>,

@@ -24,7 +24,7 @@ const KEPT: CapabilitySet =
 const LEAST_SIGNALS: u64 = 1024;
 /// Least limit of bytes in message queues: room for two queues that are made without options.
 const LEAST_QUEUES: u64 = 204_800;
-/// Without these it cannot become somebody else.
+/// Capabilities that it needs to become another user.
 const NEEDED: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
 /// User, group and capabilities of the doorkeeper.
@@ -72,7 +72,7 @@ impl Identity {
         valid && (self.is_privileged() || (uid, gid) == (self.uid, self.gid))
     }
 
-    /// Does something to files as their owner: there is no capability to give files away.
+    /// Works on files as their owner: there is no capability to give files away.
     pub(crate) fn as_owner<T>(&self, uid: u32, gid: u32, work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         if !self.can_be(uid, gid) {
             return Err(Errno::PERM);
@@ -122,7 +122,7 @@ fn shrink_bounding_set() {
     }
 }
 
-/// Holds exactly these capabilities, all of them effective.
+/// Reduces the capabilities to these, all of them effective.
 fn hold(kept: CapabilitySet) -> Result<(), Errno> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() })
 }

@@ -10,7 +10,7 @@ use super::outbox::Outbox;
 
 /// The standard input of a command, as long as it is open.
 pub(crate) struct Input {
-    /// Where it is written.
+    /// Write end of standard input.
     descriptor: OwnedFd,
     /// Bytes that are still to be written.
     waiting: Vec<u8>,
@@ -64,7 +64,7 @@ impl Input {
         self.more || !self.waiting.is_empty()
     }
 
-    /// Answers that nobody reads it any more.
+    /// Answers a waiting request with a failure: the command does not read any more.
     pub(crate) fn refuse(&mut self, outbox: &mut Outbox) {
         if let Some(request) = self.request.take() {
             outbox.answer(request, Err(closed()));

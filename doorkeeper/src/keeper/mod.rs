@@ -47,7 +47,7 @@ const REAPED_AT_ONCE: usize = 1024;
 /// Number of rounds of killing the last processes before the doorkeeper itself ends, 5 ms apart.
 const LAST_ROUNDS: usize = 400;
 
-/// Does what the worker asks for, until it asks to end (`Ok`) or something else does.
+/// Serves the worker's requests until the worker asks it to end (`Ok`) or something else ends it.
 pub(crate) fn keep(arguments: impl Iterator<Item = OsString>) -> Result<(), Ending> {
     let arguments = Arguments::read(arguments)?;
     let start = start::start(&arguments)?;
@@ -57,7 +57,7 @@ pub(crate) fn keep(arguments: impl Iterator<Item = OsString>) -> Result<(), Endi
     ending
 }
 
-/// Something that became ready.
+/// A source that became ready.
 enum Ready {
     /// The connection to the worker.
     Worker,
@@ -67,10 +67,10 @@ enum Ready {
     Command(u32, Part),
 }
 
-/// Tells if the loop goes on.
+/// Continuation of the loop after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// There is more to come.
+    /// The loop continues.
     GoOn,
     /// The worker asked to stay without it.
     Stay,
@@ -82,11 +82,11 @@ enum Next {
 struct Keeper {
     /// User, group and capabilities of the doorkeeper.
     identity: Identity,
-    /// Becomes readable when a signal arrived.
+    /// Descriptor that becomes readable when a signal arrived.
     signals: OwnedFd,
     /// The connection to the worker.
     stream: UnixStream,
-    /// Where a visitor listens, once it stays without the worker.
+    /// The place where a visitor listens, once it stays without the worker.
     door: Door,
     /// Decodes messages from the worker.
     decoder: Decoder,
@@ -149,7 +149,7 @@ impl Keeper {
         Ok(next)
     }
 
-    /// Does all that is due without waiting for anything.
+    /// Does all work that is due without waiting for anything.
     fn work(&mut self) {
         self.reap();
         self.commands.retain(|_, command| !command.finish(&mut self.outbox));
@@ -225,7 +225,7 @@ impl Keeper {
         self.take_requests()
     }
 
-    /// Does what the requests that arrived ask for.
+    /// Handles the requests that arrived.
     fn take_requests(&mut self) -> Result<Next, Ending> {
         while let Some(message) = self.decoder.take().map_err(Ending::Malformed)? {
             let Message::Request(request) = message else { return Err(Ending::NoRequest) };
@@ -254,7 +254,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Goes on with a part of a command.
+    /// Handles a part of a command that is ready.
     fn proceed(&mut self, id: u32, part: Part) {
         let Some(command) = self.commands.get_mut(&id) else { return };
         if command.proceed(part, &mut self.outbox) {
@@ -286,7 +286,7 @@ impl Keeper {
         self.jobs.retain(|_, task| task.progress() != Progress::Finished);
     }
 
-    /// Goes on with ending everybody.
+    /// Continues killing all processes, and answers when it is done.
     fn step_sweep(&mut self) {
         let Some(sweep) = &self.sweep else { return };
         if let Some(result) = sweep.step(&self.identity, self.commands.is_empty()) {

@@ -39,7 +39,7 @@ impl SpaceWatch {
         self.watched.is_some()
     }
 
-    /// Looks, if the last time was long enough ago.
+    /// Samples the free space, if the last sample is old enough.
     pub(crate) fn sample_sometimes(&mut self) {
         if self.looked.is_none_or(|looked| now().duration_since(looked) >= PERIOD) {
             self.sample();
@@ -51,7 +51,7 @@ impl SpaceWatch {
         self.paused = paused;
     }
 
-    /// Looks how much is free.
+    /// Samples the free space, and keeps the least.
     pub(crate) fn sample(&mut self) {
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.looked = Some(now());
@@ -60,7 +60,7 @@ impl SpaceWatch {
         }
     }
 
-    /// Says how full the file system of a path is, and begins anew to look for the least that is free.
+    /// Returns the space of a path's file system, and resets the least that was free.
     pub(crate) fn ask(&mut self, path: &[u8]) -> Result<Space, Failure> {
         let asked = open_path(path).and_then(|asked| Ok((look(&asked)?, fstat(&asked)?.st_dev)));
         let (mut space, device) =
@@ -79,7 +79,7 @@ fn open_path(path: &[u8]) -> Result<OwnedFd, Errno> {
     open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Asks how full a file system is.
+/// Returns the space of a file system.
 fn look(descriptor: &OwnedFd) -> Result<Space, Errno> {
     let space = fstatvfs(descriptor)?;
     let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);

@@ -68,7 +68,7 @@ pub enum Request {
         id: u32,
         /// TCP or UDP.
         transport: Transport,
-        /// Where to listen.
+        /// Address to listen on.
         address: SocketAddr,
     },
     /// Start to connect to an address. Answered by [`Event::Descriptor`] with a non-blocking socket that may still be
@@ -76,7 +76,7 @@ pub enum Request {
     Connect {
         /// The number of the request.
         id: u32,
-        /// Where to connect to.
+        /// Address to connect to.
         address: SocketAddr,
     },
     /// Read a regular file: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. When it fails, the number tells
@@ -215,7 +215,7 @@ pub enum Request {
     Credit {
         /// The request that streams.
         id: u32,
-        /// Which of its streams.
+        /// The stream of the command or job.
         stream: Stream,
         /// Number of bytes to add.
         bytes: u32,
@@ -245,7 +245,7 @@ pub struct Spawn {
     pub arguments: Vec<Vec<u8>>,
     /// The whole environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where to start it.
+    /// Working directory of the command.
     pub directory: Vec<u8>,
     /// The user; never [`super::DOORKEEPER_UID`].
     pub uid: u32,
@@ -280,7 +280,7 @@ pub enum Transport {
     Udp,
 }
 
-/// Which stream of a request data belongs to.
+/// A stream of a request's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard output, the content of a file, the entries of a folder.
@@ -289,7 +289,7 @@ pub enum Stream {
     Err,
 }
 
-/// Something to write.
+/// A file or part of a file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteFile {
     /// The absolute path. Folders above it are made, owned like the file.
@@ -324,16 +324,16 @@ pub enum EntryKind {
 /// An answer of the doorkeeper. `id` is the number of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It was done.
+    /// The request was carried out.
     Done {
         /// The number of the request.
         id: u32,
     },
-    /// It could not be done.
+    /// The request failed.
     Failed {
         /// The number of the request.
         id: u32,
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
     /// A command was started.
@@ -347,7 +347,7 @@ pub enum Event {
     Data {
         /// The number of the request.
         id: u32,
-        /// Which of its streams.
+        /// The stream of the command or job.
         stream: Stream,
         /// The bytes.
         bytes: Vec<u8>,
@@ -384,7 +384,7 @@ pub enum Event {
     Fingerprints {
         /// The number of the request.
         id: u32,
-        /// One for each path, in the order of the request; `None` where nothing is.
+        /// Fingerprints in the order of the request's paths; `None` where nothing is.
         fingerprints: Vec<Option<Fingerprint>>,
         /// Number of bytes that were read.
         bytes: u64,
@@ -440,7 +440,7 @@ impl Event {
     }
 }
 
-/// Why something could not be done.
+/// The failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The number that the kernel gave; 0 when the doorkeeper itself refused.
@@ -452,7 +452,7 @@ pub struct Failure {
 /// The exit of a command: its status, and the resources it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exited {
-    /// By which code or signal.
+    /// Exit code, or the signal that killed it.
     pub status: Status,
     /// Time that it ran.
     pub wall_us: u64,
@@ -478,16 +478,16 @@ pub struct Used {
     pub max_rss_kib: u64,
 }
 
-/// By which code or signal a command ended.
+/// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It exited.
+    /// The command exited with this code.
     Code(i32),
-    /// It was killed.
+    /// The command was killed by this signal.
     Signal(i32),
 }
 
-/// One entry of a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The path below the root, beginning with the path that was asked for.

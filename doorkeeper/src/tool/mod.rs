@@ -1,7 +1,7 @@
 //! `touchstone-tool`: the tools of the sandbox for agents that only have a shell.
 //!
-//! It is the doorkeeper's program under another name, because that is static and in every sandbox. It speaks MCP over HTTP with the
-//! gateway of tools.
+//! The tool is the doorkeeper's program under another name, because that is static and in every sandbox. It speaks MCP
+//! over HTTP with the gateway of tools.
 
 mod address;
 mod answer;

@@ -45,12 +45,12 @@ pub(super) fn layers(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Where what is written over a layer is, as long as the host's root is the root.
+/// Returns the path of a layer's upper folder, as long as the host's root is the root.
 pub(super) fn upper(plan: &Plan, number: usize) -> String {
     format!("{}/{LAYERS}/{number}/upper", plan.stage)
 }
 
-/// Where a place of the box is, as long as the host's root is the root.
+/// Returns the path of a place in the box, as long as the host's root is the root.
 pub(super) fn inside(plan: &Plan, path: &str) -> String {
     format!("{}/{ROOT}{path}", plan.stage)
 }

@@ -11,10 +11,10 @@ const QUOTAS: [(&str, &str, u64); 2] = [
     ("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches", 8192),
 ];
 
-/// Gives this user namespace, and those in it, a part of what their owner has. A program that asks for more is refused by the
-/// kernel as if that were all there is (`EMFILE`, `ENOSPC`).
+/// Limits this user namespace, and those in it, to a part of their owner's quota. A program that asks for more is
+/// refused by the kernel as if that were all there is (`EMFILE`, `ENOSPC`).
 ///
-/// Where `/proc` cannot be written to, as in some containers, the kernel's own limit is all there is.
+/// Where `/proc` is not writable, as in some containers, only the kernel's own limit holds.
 pub(super) fn share_out() {
     for (all, own, enough) in QUOTAS {
         let there = fs::read_to_string(all).ok().and_then(|text| text.trim().parse().ok());

@@ -229,7 +229,7 @@ impl Sandbox {
         }
     }
 
-    /// Gives back the credit that an event used.
+    /// Returns the credit that an event used.
     pub(crate) fn credit(&mut self, event: &Event) {
         let stream = if let Event::Data { stream, .. } = event { *stream } else { Stream::Out };
         self.send(Request::Credit { id: event.id(), stream, bytes: event.credit() });

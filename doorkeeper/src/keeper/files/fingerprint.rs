@@ -1,4 +1,4 @@
-//! Says what files are like, with all of their contents, so that two moments can be compared.
+//! Takes fingerprints of files, with all of their contents, so that two moments can be compared.
 //!
 //! Times do not tell everything: a store through a shared mapping of a file in memory changes neither the time of the last
 //! modification nor that of the last change. So contents are read, and become a digest for which nobody finds another
@@ -34,7 +34,7 @@ pub(crate) struct Fingerprinting {
     left: u64,
     /// Number of bytes that were read.
     bytes: u64,
-    /// Where a piece is read into.
+    /// Buffer that a piece is read into.
     piece: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ impl Fingerprinting {
         Progress::More
     }
 
-    /// Looks at what a path names, and opens it when it is a file.
+    /// Takes the metadata of a path, and opens it when it is a file.
     fn look(&mut self, path: &[u8]) {
         let found = match self.root.find(path, Last::Keep) {
             Ok(found) => found,

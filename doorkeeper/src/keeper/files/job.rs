@@ -12,11 +12,11 @@ use super::{Copy, Fingerprinting, Read, Remove, Walk};
 /// Progress of a job in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It could go on at once.
+    /// The job could go on at once.
     More,
-    /// It waits for credit.
+    /// The job waits for credit.
     Waiting,
-    /// It was answered.
+    /// The job has been answered.
     Finished,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Job {
     Read(Read),
     /// Lists a folder.
     Walk(Walk),
-    /// Says what files are like.
+    /// Takes fingerprints of files.
     Fingerprint(Box<Fingerprinting>),
     /// Copies a folder.
     Copy(Copy),

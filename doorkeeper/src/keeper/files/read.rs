@@ -13,7 +13,7 @@ use super::file_type;
 use super::job::Progress;
 use super::root::{Last, open_root};
 
-/// Where a link leads, as it is written.
+/// Returns the target of a link, as it is written.
 pub(crate) fn read_link(root: &[u8], path: &[u8]) -> Result<Vec<u8>, Failure> {
     let root = open_root(root)?;
     let target = root.find(path, Last::Keep).and_then(|found| match file_type(&found.stat) {

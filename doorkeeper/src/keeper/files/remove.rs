@@ -15,7 +15,7 @@ use super::root::{Last, Root, open_root, split};
 /// Depth limit of folders: each on the way is open.
 const DEEPEST: usize = 200;
 
-/// Something that is being removed.
+/// The removal of a path, with everything below it.
 pub(crate) struct Remove {
     /// The folder that the path stays in.
     root: Root,

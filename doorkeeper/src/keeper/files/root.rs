@@ -1,8 +1,8 @@
 //! Finding a path that stays within a folder.
 //!
-//! The path is walked one name at a time, each opened relative to the folder before it and without following links.
-//! So a link is followed here and not by the kernel, and one that leads out is seen. An agent decides how far links lead, so
-//! the steps are counted, and each takes the same time, however deep it is.
+//! The path is walked one name at a time, each opened relative to the folder before it and without following links. So
+//! a link is followed here and not by the kernel, and one that leads out is detected. An agent decides how far links
+//! lead, so the steps are counted, and each takes the same time, however deep it is.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -22,9 +22,9 @@ pub(super) const MOST_STEPS: usize = 4096;
 /// Tells if a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// It is, and what it leads to is found.
+    /// The link is followed, and its target is found.
     Follow,
-    /// It is not, and the link itself is found.
+    /// The link is not followed, and is found itself.
     Keep,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct FoundFile {
     pub(super) stat: Stat,
 }
 
-/// Where finding has come to.
+/// Position of the walk along a path.
 struct Position {
     /// The folder, or at the end the file.
     current: OwnedFd,
@@ -63,7 +63,7 @@ struct Position {
 pub(super) struct FolderId(u64, u64);
 
 impl FolderId {
-    /// That of a folder that is open.
+    /// Returns the identity of an open folder.
     pub(super) fn of(folder: &OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(folder)?;
         Ok(Self(stat.st_dev, stat.st_ino))
@@ -137,7 +137,7 @@ impl Root {
         names.join(&b'/')
     }
 
-    /// Goes to the folder above.
+    /// Moves to the folder above.
     fn go_up(&self, position: &mut Position) -> Result<(), Errno> {
         match position.above.pop() {
             Some(above) => position.current = open_above(&position.current, above, OFlags::PATH)?,
@@ -148,7 +148,7 @@ impl Root {
         Ok(())
     }
 
-    /// Goes to what a name in the folder stands for.
+    /// Opens a name in the folder: a folder below, a link that is followed, or the end of the path.
     fn go_down(&self, name: &[u8], last: Last, position: &mut Position) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let next = openat(&position.current, name, flags, Mode::empty())?;
@@ -175,7 +175,7 @@ impl Root {
         openat(&self.directory, ".", flags, Mode::empty())
     }
 
-    /// Says why a path could not be found or used.
+    /// Explains the failure to find or use a path.
     pub(super) fn failure(&self, tried: &str, path: &[u8], errno: Errno) -> Failure {
         let (path, root) = (show(path), show(&self.path));
         let tried = match errno {

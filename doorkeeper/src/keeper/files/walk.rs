@@ -188,7 +188,7 @@ impl Walk {
         }
     }
 
-    /// Goes into a folder.
+    /// Enters a folder.
     fn descend(&mut self, mut path: Vec<u8>, directory: OwnedFd) {
         path.push(b'/');
         // The longest name and its terminating zero have to fit.

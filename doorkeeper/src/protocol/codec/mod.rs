@@ -136,7 +136,7 @@ impl Event {
     }
 }
 
-/// Why bytes are not a message. The connection is of no use afterwards.
+/// Reason why bytes are not a message. The connection is of no use afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecodeError {
     /// The frame is longer than [`MAX_FRAME`], or empty.
@@ -145,7 +145,7 @@ pub enum DecodeError {
     Truncated,
     /// The frame goes on after its message.
     TrailingBytes(usize),
-    /// There is no such message.
+    /// The kind of message is unknown.
     UnknownKind(u8),
     /// A field has a value that is none of its own.
     UnknownTag {
@@ -184,7 +184,7 @@ impl std::error::Error for DecodeError {}
 pub struct Decoder {
     /// Received bytes; messages before `start` were taken.
     buffer: Vec<u8>,
-    /// Where the next frame begins.
+    /// Start of the next frame.
     start: usize,
 }
 
