@@ -38,7 +38,7 @@ impl DataDir {
         &self.path
     }
 
-    /// What tells it from all others, wherever it is mounted.
+    /// Returns the id that distinguishes it from all others, wherever it is mounted.
     #[must_use]
     pub fn id(&self) -> Uuid {
         self.id

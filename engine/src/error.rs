@@ -23,31 +23,31 @@ pub enum EngineError {
     /// The socket of a Docker engine is there, and not open to this user.
     #[error("{0}")]
     ShutEngine(String),
-    /// What is there cannot be used for sandboxes.
+    /// The engine cannot be used for sandboxes.
     #[error("{0}")]
     UnfitEngine(String),
     /// The Docker engine refused something.
     #[error("cannot {operation}: {reason}")]
     Docker {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// What the engine said.
+        /// The engine's message.
         reason: String,
     },
     /// The Docker engine took too long.
     #[error("cannot {operation}: the Docker engine did not answer within {seconds}s")]
     DockerTimeout {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
     },
     /// A box that needs no engine could not be made, or did not do its work.
     #[error("cannot {operation}: {reason}")]
     NoBox {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// What the kernel or the box said.
+        /// The message of the kernel or the box.
         reason: String,
     },
     /// There is no such image, and none can be had.
@@ -63,7 +63,7 @@ pub enum EngineError {
     /// The doorkeeper did not come up, or could not do something before the agent started.
     #[error("cannot {operation}: {cause}")]
     Door {
-        /// What was tried.
+        /// The operation.
         operation: String,
         /// Why it failed.
         #[source]
@@ -74,9 +74,9 @@ pub enum EngineError {
     ServiceNotReady {
         /// The service.
         service: String,
-        /// What was waited for.
+        /// The condition that was not met.
         reason: String,
-        /// What it printed last, or nothing.
+        /// Its last output, or nothing.
         output: String,
     },
     /// A fixture could not be put in place.
@@ -84,15 +84,15 @@ pub enum EngineError {
     Fixture {
         /// Where it stands in the spec, from 0.
         index: usize,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
-    /// What the spec says about its world cannot be done: a statement is refused, a command fails.
+    /// The spec asks for something in its world that fails: a statement is refused, a command fails.
     #[error("{place}: {reason}")]
     WrongSpec {
         /// Where it stands in the spec.
         place: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// A part of `setup` failed.
@@ -100,21 +100,21 @@ pub enum EngineError {
     Setup {
         /// Where it stands in the spec.
         place: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// The spec asks for something that this machine or version does not do.
     #[error("{what}")]
     Unsupported {
-        /// What is asked for, and what to do instead.
+        /// The unsupported request, and an alternative.
         what: String,
     },
     /// The preparation took longer than `resources.timeout`.
     #[error("the world was not ready within `resources.timeout` ({seconds}s); the last step was: {step}")]
     PrepareTimeout {
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
-        /// What was being done.
+        /// The step that was under way.
         step: String,
     },
     /// A probe could not be asked, and the agent cannot be the reason.
@@ -122,7 +122,7 @@ pub enum EngineError {
     Probe {
         /// The invariant.
         invariant: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// The kernel ended processes of a sandbox that was below its own limit.
@@ -133,7 +133,7 @@ pub enum EngineError {
     /// A file of ours could not be used.
     #[error("cannot {operation}: {cause}{}", after(cause))]
     Files {
-        /// What was tried.
+        /// The operation.
         operation: String,
         /// Why it failed.
         #[source]
@@ -144,7 +144,7 @@ pub enum EngineError {
     Redacted {
         /// The message without the secret.
         message: String,
-        /// Whether another attempt could go better.
+        /// True when another attempt may succeed.
         retryable: bool,
         /// Whose mistake it is.
         kind: ErrorKind,
@@ -183,14 +183,14 @@ impl EngineError {
         move |cause| Self::Files { operation, cause }
     }
 
-    /// Whether there is no Docker engine for this user: none answers, or its socket is shut. One that answers and cannot be
-    /// used is there.
+    /// Returns true if there is no Docker engine for this user: none answers, or its socket is not open to the user. An
+    /// engine that answers and cannot be used is there.
     #[must_use]
     pub fn is_no_engine(&self) -> bool {
         matches!(self, Self::NoEngine { .. } | Self::ShutEngine(_))
     }
 
-    /// Whether a doorkeeper is there and did not answer in time.
+    /// Returns true if a doorkeeper is there and did not answer in time.
     pub(crate) fn is_silence(&self) -> bool {
         matches!(self, Self::Door { cause, .. } if cause.is_silence())
     }
@@ -205,7 +205,7 @@ impl EngineError {
         }
     }
 
-    /// Whether another attempt could go better.
+    /// Returns true if another attempt may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Whether code outside of tests makes an error.
+    /// Returns true if code outside of tests makes an error.
     fn makes_errors(path: &Path) -> bool {
         let text = fs::read_to_string(path).expect("a source");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();

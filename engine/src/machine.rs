@@ -1,4 +1,4 @@
-//! What the machine has for every attempt: providers of models, a way to the outside, a place for judgements.
+//! Parts of the machine that all attempts share: providers of models, a way to the outside, a place for judgements.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use gateways::egress::{Internet, Outside};
 
 use crate::providers::Providers;
 
-/// What the machine has for every attempt.
+/// Parts of the machine that all attempts share.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The providers of models, and what they cost.

@@ -29,7 +29,7 @@ const ENDED: &str = "oom_kill";
 
 /// The key under which it is counted how often a group itself ran out.
 const RAN_OUT: &str = "oom";
-/// How near to its limit a group was that ran out: the kernel hands memory out in pieces.
+/// Distance from its limit at which a group counts as having run out: the kernel hands memory out in pieces.
 const NEAR: u64 = 2 << 20;
 
 /// Whose memory was used up.
@@ -41,7 +41,7 @@ pub(crate) enum OutOfMemory {
     Outside,
 }
 
-/// What the kernel has counted in a group.
+/// Counters of the kernel for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemoryEvents {
     /// Processes that it ended for want of memory.
@@ -49,7 +49,7 @@ pub(crate) struct MemoryEvents {
     own: OwnLimit,
 }
 
-/// What is known about the limit of a group itself.
+/// Knowledge about the limit of a group itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OwnLimit {
     /// Nothing.
@@ -62,7 +62,7 @@ enum OwnLimit {
 }
 
 impl MemoryEvents {
-    /// What the files of a group say; `None` when they are not there.
+    /// Reads the counters from the files of a group; `None` when they are not there.
     pub(crate) fn of(files: Files, read: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let [counts, others @ ..] = files.names() else { return None };
         let counts = read(counts)?;
@@ -78,8 +78,8 @@ impl MemoryEvents {
         Some(Self { ended: value(&counts, ENDED), own })
     }
 
-    /// Whether processes were ended since, and whose memory was used up then. Where that cannot be told it was the group's own:
-    /// who is in it could have used it up.
+    /// Tells if processes were killed since, and whose memory was used up then. Where that cannot be told it was the
+    /// group's own: its processes could have used it up.
     pub(crate) fn ended_since(self, later: Self) -> Option<OutOfMemory> {
         if later.ended <= self.ended {
             return None;

@@ -27,11 +27,11 @@ use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::world::World;
 
-/// How large an answer may be.
+/// Largest size of an answer.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// How many values an answer may have whose output is looked up.
+/// Largest number of values in an answer whose output is looked up.
 const MOST_VALUES: usize = 500_000;
-/// How long a server that was ended may take to be gone.
+/// Time limit until a server that was ended is gone.
 const PARTING: Duration = Duration::from_secs(15);
 /// The pause between tries to reach an agent that was just started.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -119,7 +119,7 @@ async fn serve(watch: &Watch<'_>, server: &Process) -> Result<Acted, EngineError
     Ok(served)
 }
 
-/// What the agent's server printed stands where other agents print their log.
+/// Puts the output of the agent's server where other agents print their log.
 fn keep_log(acted: &mut Acted, served: &Acted) {
     let parts = [acted.record.stderr.text(), served.record.stdout.text(), served.record.stderr.text()];
     let log = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
@@ -127,7 +127,7 @@ fn keep_log(acted: &mut Acted, served: &Acted) {
     acted.leaks.extend(served.leaks.iter().cloned());
 }
 
-/// What comes of a conversation that must end in time.
+/// Follows a conversation until it ends, a limit fires or the time is up.
 async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, HttpError>>) -> Acted {
     let started = Instant::now();
     let mut acted = Acted::default();
@@ -264,7 +264,7 @@ async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(Sta
     Ok((status, body.to_bytes()))
 }
 
-/// What stands at a dotted path of a JSON answer.
+/// Returns the value at a dotted path of a JSON answer.
 fn output(text: &str, path: &str) -> Result<String, HttpError> {
     let answer = bounded_json::parse(text.as_bytes(), MOST_VALUES).map_err(|_| HttpError::NoJson(text.to_owned()))?;
     let mut found = &answer;

@@ -17,7 +17,7 @@ use crate::limits;
 use crate::probes::{Line, exit, not_started};
 use crate::world::World;
 
-/// How often it is looked at how much was written over the image.
+/// Interval of looks at the number of bytes written over the image.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A process to run as the agent.
@@ -34,11 +34,11 @@ pub(super) struct Process {
 pub(super) struct Watch<'a> {
     pub(super) world: &'a World,
     pub(super) deadline: &'a Deadline,
-    /// How much it may print.
+    /// Number of bytes that it may print.
     pub(super) output: u64,
 }
 
-/// What the agent's processes print, one after the other.
+/// Output of the agent's processes, one after the other.
 #[derive(Debug)]
 pub(super) struct Printed {
     stdout: Capture,

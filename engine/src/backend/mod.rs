@@ -1,4 +1,4 @@
-//! What makes sandboxes.
+//! Backends, which make sandboxes.
 //!
 //! A backend makes the box; everything inside is done through its doorkeeper, so backends differ in little. The promises
 //! that each must keep are tested by one suite (`tests/it/conformance`).
@@ -47,20 +47,20 @@ const MOUNTED: [&str; 6] = ["/.touchstone", DOORKEEPER, TOOL_FOLDER, TOOL_PROGRA
 pub(crate) const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
 /// Processor cores of a service.
 pub(crate) const SERVICE_CPUS: f64 = 2.0;
-/// What a holder of a service's own network needs: it does nothing.
+/// Limits of a container that only holds a service's own network: it does nothing.
 pub(crate) const HOLDER: Limits = Limits { cpus: 1.0, memory: 64 * 1024 * 1024, disk: 1024 * 1024, pids: 16 };
 
 /// Folders of a sandbox that anything may write to; what changes there does not modify its image.
 const SCRATCH: [&str; 7] = ["/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue", WORKSPACE];
 
-/// Whether anything may write to a path, so that a change there does not modify the image.
+/// Returns true if anything may write to a path, so that a change there does not modify the image.
 pub(crate) fn is_scratch(path: &str) -> bool {
     let inside =
         |scratch: &&str| path.strip_prefix(scratch).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     SCRATCH.iter().any(inside)
 }
 
-/// Whether a scratch folder is below a path.
+/// Returns true if a scratch folder is below a path.
 pub(crate) fn is_above_scratch(path: &str) -> bool {
     SCRATCH.iter().any(|scratch| scratch.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
 }
@@ -85,23 +85,23 @@ pub trait Backend: Debug + Send + Sync {
     /// are free. One that a container uses stays, and so does one that was used a moment ago.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
 
-    /// Whether whatever makes sandboxes is there, and answers promptly.
+    /// Checks that the engine, or whatever else makes sandboxes, is available and answers promptly.
     async fn answers(&self) -> Result<(), EngineError>;
 
     /// Removes images that [`Backend::with_packages`] made and that were not used for so long; their names. One that a
     /// container uses stays, and so does one that was used a moment ago.
     async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError>;
 
-    /// What the evidence says about it.
+    /// Describes it for the evidence.
     fn record(&self) -> BackendRecord;
 
-    /// Whether its sandboxes are children of this process, so that the limits of its control groups hold for them, too.
-    /// Those of an engine are not.
+    /// Returns true if its sandboxes are children of this process, so that the limits of its control groups hold for
+    /// them, too. Those of an engine are not.
     fn is_in_own_group(&self) -> bool {
         false
     }
 
-    /// What of a spec it cannot do, whatever the scenario; `None` when there is nothing.
+    /// Explains which part of a spec it cannot do, whatever the scenario; `None` when there is none.
     fn misfit(&self, spec: &Spec) -> Option<String>;
 }
 
@@ -116,7 +116,7 @@ pub trait Sandbox: Debug + Send + Sync {
     /// Its doorkeeper.
     fn door(&self) -> &Door;
 
-    /// Whether commands in it can be somebody else than root.
+    /// Returns true if commands in it can run as other users than root.
     fn has_other_users(&self) -> bool {
         true
     }
@@ -130,7 +130,8 @@ pub trait Sandbox: Debug + Send + Sync {
     /// The paths of the image that were changed since the sandbox was made.
     async fn image_changes(&self) -> Result<ImageChanges, EngineError>;
 
-    /// How many bytes were written over the image; `None` when that cannot be told quickly and it need not be thorough.
+    /// Returns the number of bytes that were written over the image; `None` when that cannot be told quickly and it
+    /// need not be thorough.
     async fn written_over_image(&self, thorough: bool) -> Result<Option<u64>, EngineError>;
 
     /// Gives it more memory than its limit, for looking at it once the agent has gone and left all of it used.
@@ -142,7 +143,7 @@ pub trait Sandbox: Debug + Send + Sync {
     /// A private folder of this machine for what is needed for a moment while it lives. It goes with its owner.
     fn scratch(&self) -> PathBuf;
 
-    /// Whether its services go on when it is kept.
+    /// Returns true if its services go on when it is kept.
     fn keeps_services(&self) -> bool;
 
     /// Keeps it for a person to look into: its processes are ended, and then it, its workspace and its services stay until
@@ -167,14 +168,14 @@ pub trait RunningService: Debug + Send + Sync {
     /// The last lines of what it printed.
     async fn last_output(&self) -> String;
 
-    /// Whether it is still running. That somebody removed it is an error: no agent can do that.
+    /// Returns true if it is still running. A service that somebody removed is an error: no agent can do that.
     async fn is_running(&self) -> Result<bool, EngineError>;
 
-    /// How many bytes were written over its image, where that can be told quickly.
+    /// Returns the number of bytes that were written over its image, where that can be told quickly.
     async fn written_over_image(&self) -> Option<u64>;
 
-    /// Whether the kernel ended something in it for want of memory outside of it, while it was below its own limit. Where
-    /// that cannot be told it did not.
+    /// Returns true if the kernel killed a process in it for lack of memory outside of it, while it was below its own
+    /// limit. Where that cannot be told, returns false.
     async fn lacked_memory_outside(&self) -> bool {
         false
     }
@@ -204,18 +205,18 @@ pub struct Process {
     pub parent: u32,
     /// The name of its program.
     pub program: String,
-    /// How it was called.
+    /// Its command line.
     pub arguments: String,
 }
 
 /// An image that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What the evidence says about it.
+    /// Record for the evidence.
     pub record: ImageRecord,
-    /// What the backend knows it by.
+    /// Id that the backend knows it by.
     pub id: String,
-    /// What it runs.
+    /// Command that it runs.
     pub entrypoint: Vec<String>,
     /// The arguments of what it runs.
     pub command: Vec<String>,
@@ -223,15 +224,15 @@ pub struct Image {
     pub environment: Vec<(String, String)>,
     /// Where it runs it.
     pub directory: String,
-    /// Who runs it.
+    /// User who runs it.
     pub user: String,
     /// Paths that are volumes.
     pub volumes: Vec<String>,
-    /// Whether it was made by `touchstone images build`.
+    /// True when it was made by `touchstone images build`.
     pub ours: bool,
 }
 
-/// What identifies an attempt, and everything that is made for it.
+/// Identity of an attempt, and of everything that is made for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The experiment.
@@ -257,22 +258,22 @@ impl Identity {
 pub struct SandboxRequest {
     /// Whom it is for.
     pub identity: Identity,
-    /// What it is made from.
+    /// Image that it is made from.
     pub image: Image,
-    /// What it may use.
+    /// Resources that it may use.
     pub limits: Limits,
     /// Names of its services, and the addresses on its loopback that they lead to: once it is kept and nobody serves names
     /// any more, they are in its `/etc/hosts`.
     pub hosts: Vec<(String, Ipv4Addr)>,
     /// Where names are looked up, on its loopback; `None` when there are none.
     pub name_server: Option<Ipv4Addr>,
-    /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
+    /// True when everything but the workspace, `/tmp` and `/run` is read-only.
     pub read_only: bool,
-    /// Whether the agent has tools, and so the program `touchstone-tool` that calls them.
+    /// True when the agent has tools, and so the program `touchstone-tool` that calls them.
     pub has_tools: bool,
 }
 
-/// What a sandbox may use.
+/// Resources that a sandbox may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Processor cores.
@@ -290,13 +291,13 @@ pub struct Limits {
 pub struct ServiceRequest {
     /// Its name.
     pub name: String,
-    /// What it is made from.
+    /// Image that it is made from.
     pub image: Image,
     /// Replaces the image's command.
     pub command: Option<Vec<String>>,
     /// Its environment, besides the image's.
     pub environment: BTreeMap<String, String>,
-    /// Whether it gets a network of its own, because another service wants one of its ports.
+    /// True when it gets a network of its own, because another service wants one of its ports.
     pub own_network: bool,
     /// True when it may be started again, and must find its data then. It has a network of its own.
     pub restarts: bool,
@@ -321,13 +322,13 @@ impl Shim {
 /// Why a doorkeeper is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMortem {
-    /// How its box ended.
+    /// The end of its box.
     pub end: End,
-    /// What there is to say.
+    /// Description for people.
     pub description: String,
 }
 
-/// How a box ended.
+/// The end of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The kernel ended its PID 1 because its memory was used up.
@@ -347,20 +348,20 @@ pub struct ImageChanges {
     pub paths: BTreeMap<Vec<u8>, i64>,
     /// Set when there were more than are looked at.
     pub incomplete: bool,
-    /// Whether the number of a path changes with every write to it, also with one through a shared mapping.
+    /// True when the number of a path changes with every write to it, also with one through a shared mapping.
     pub times_tell: bool,
 }
 
-/// What a sweep removes.
+/// Reach of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// What owners left that have gone, but no sandbox that is kept.
+    /// Leftovers of dead owners, but no sandbox that is kept.
     Gone,
     /// That, and every sandbox that is kept, whether its owner lives or not.
     GoneAndKept,
 }
 
-/// How much room there is on disk.
+/// Room on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Space {
     /// Bytes that are free where there are the fewest: where images and containers are, or in the data directory.
@@ -369,7 +370,7 @@ pub struct Space {
     pub evicted: Vec<String>,
 }
 
-/// What a sweep removed.
+/// Counts of what a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     /// Containers.
@@ -382,11 +383,11 @@ pub struct Swept {
     pub kept: usize,
 }
 
-/// What the evidence says about a backend.
+/// Description of a backend for the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackendRecord {
     /// Its name.
     pub name: String,
-    /// What starts its boxes, such as `runc`.
+    /// Runtime that starts its boxes, such as `runc`.
     pub runtime: String,
 }

@@ -30,7 +30,7 @@ const KNOWN: [(&str, &str); 14] = [
     ("ubuntu", "dpkg"),
 ];
 
-/// How the names of images begin that Touchstone makes itself.
+/// Prefix of the names of images that Touchstone makes itself.
 const OURS: &str = "touchstone/";
 
 /// Says why the programs of this machine cannot stand in for the base of a spec; `None` when they can.

@@ -1,11 +1,11 @@
-//! Who may ask a service's database, as the service's own environment says.
+//! Credentials for a service's database, from the service's own environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Database;
 
-/// What the connection is opened with: the most privileged user that is known, in the service's database.
+/// Credentials of a connection: the most privileged user that is known, in the service's database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user.
@@ -119,7 +119,7 @@ impl fmt::Debug for Credentials {
 mod tests {
     use super::*;
 
-    /// What `variables` (`NAME=value`, separated by blanks) give: `user:password@database`.
+    /// Reads credentials from `variables` (`NAME=value`, separated by blanks) as `user:password@database`.
     fn read(database: Database, variables: &str) -> String {
         let environment = variables
             .split_whitespace()

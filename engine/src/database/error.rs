@@ -1,4 +1,4 @@
-//! What can go wrong between us and a database, in kinds that tell who is at fault.
+//! Errors between us and a database, in kinds that tell who is at fault.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
-/// What went wrong. A database that was healthy at the baseline and gives one of these afterwards was broken by the
+/// Error of a database. A database that was healthy at the baseline and gives one of these afterwards was broken by the
 /// agent, unless [`DatabaseError::is_ours`].
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
@@ -35,13 +35,13 @@ pub enum DatabaseError {
     /// The answer is larger than is read.
     #[error("the database's answer is larger than {limit_bytes} bytes")]
     TooLarge {
-        /// How much would have been read.
+        /// Limit that the answer exceeded.
         limit_bytes: u64,
     },
     /// The server said something that is not the database's protocol, or not a part of it that is understood.
     #[error("the database's answer cannot be read: {reason}")]
     Unreadable {
-        /// What was wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// The relay to the sandbox cannot be opened: nothing that an agent could do.
@@ -50,14 +50,14 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Whether the cause is on our side of the sandbox, and so never the agent's doing.
+    /// Returns true if the cause is on our side of the sandbox, and so never the agent's doing.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Relay(_))
     }
 }
 
-/// What the server itself said.
+/// Refusal by the server itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The server's code: five letters of SQLSTATE for Postgres, a number for MySQL and MariaDB.

@@ -57,7 +57,7 @@ impl Relay {
         self.meter.left.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether the server sent more than was allowed.
+    /// Returns true if the server sent more than was allowed.
     pub(crate) fn overflowed(&self) -> bool {
         self.meter.overflowed.load(Ordering::Relaxed)
     }
@@ -96,7 +96,7 @@ fn is_own(client: &UnixStream) -> bool {
     client.peer_cred().is_ok_and(|peer| peer.pid().is_some() && peer.pid() == own)
 }
 
-/// What the server may still send.
+/// Counter of bytes that the server may still send.
 #[derive(Debug)]
 struct Meter {
     left: AtomicU64,

@@ -14,7 +14,7 @@ pub struct Command {
     pid: u32,
 }
 
-/// What a command does.
+/// An event of a command.
 #[derive(Debug)]
 pub enum CommandEvent {
     /// It printed something.
@@ -34,7 +34,7 @@ impl Command {
         self.pid
     }
 
-    /// What it does next. Taking output makes room for more.
+    /// Waits for the next event. Taking output makes room for more.
     pub async fn next(&mut self) -> Result<CommandEvent, DoorError> {
         let event = self.call.next().await?.event;
         let credit = event.credit();
@@ -48,7 +48,7 @@ impl Command {
         }
     }
 
-    /// What the command reads, and its terminal.
+    /// Returns a handle for the command's standard input and its terminal.
     #[must_use]
     pub fn input(&self) -> CommandInput {
         CommandInput { command: self.call.id, connection: self.call.connection() }

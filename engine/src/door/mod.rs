@@ -89,7 +89,7 @@ impl Door {
         }
     }
 
-    /// How full the file system of a path is.
+    /// Returns the space of a path's file system.
     pub async fn space(&self, path: &str) -> Result<Space, DoorError> {
         let mut call = self.connection.call(|id| Request::Space { id, path: path.into() })?;
         match call.answer().await?.event {
@@ -98,7 +98,7 @@ impl Door {
         }
     }
 
-    /// What processes used that ended since this was asked last.
+    /// Returns the resources of processes that ended since the last call.
     pub async fn used(&self) -> Result<Used, DoorError> {
         match self.connection.call(|id| Request::Used { id })?.answer().await?.event {
             Event::Used { used, .. } => Ok(used),
@@ -116,7 +116,7 @@ impl Door {
         self.connection.send(&Request::Shutdown);
     }
 
-    /// Whether the connection has ended: the doorkeeper is gone.
+    /// Returns true if the connection has ended: the doorkeeper is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.connection.is_closed()

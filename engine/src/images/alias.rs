@@ -12,7 +12,7 @@ use crate::data_dir::DataDir;
 
 /// The name of the file in the data directory.
 const FILE: &str = "images.yaml";
-/// What the file says about itself.
+/// First lines of the file, which describe it.
 const HEADER: &str = "\
 # Which image is used when a spec names one that is neither present nor can be pulled.
 # `touchstone images build` adds its own; entries that lead elsewhere are yours, and are kept.
@@ -49,7 +49,7 @@ pub enum AliasError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         source: Box<serde_yaml::Error>,
     },
     /// The file cannot be written.
@@ -76,7 +76,8 @@ impl Aliases {
         Ok(Self { path, file, by_reference })
     }
 
-    /// What to use for this reference, however it is written. An image that is asked for by its digest has no stand-in.
+    /// Returns the image to use for this reference, however it is written. An image that is asked for by its digest has
+    /// no stand-in.
     #[must_use]
     pub fn resolve(&self, reference: &str) -> Option<&str> {
         self.by_reference.get(&normalise(reference)).map(String::as_str)

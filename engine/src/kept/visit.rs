@@ -12,7 +12,7 @@ use crate::backend::WORKSPACE;
 use crate::data_dir::DataDir;
 use crate::door::{Command, Door, DoorError, DoorListener};
 
-/// How long a doorkeeper may take to see that somebody listens. It looks a few times a second.
+/// Timeout for a doorkeeper to see that somebody listens. It looks a few times a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The file beside a door that is locked while somebody is inside.
 const LOCK: &str = "visit.lock";
@@ -43,7 +43,7 @@ pub enum VisitError {
     NoAnswer {
         /// The sandbox.
         name: String,
-        /// What came instead.
+        /// The error.
         #[source]
         cause: DoorError,
     },

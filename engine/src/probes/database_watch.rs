@@ -13,7 +13,7 @@ pub(crate) struct Watched(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How each was left.
+    /// State of each database after its activity was ended.
     still: EndedOfServices,
     /// Those that a command of a check may have used since.
     stirred: BTreeSet<String>,
@@ -30,7 +30,7 @@ impl Watched {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen.
+    /// Takes the offences that were found.
     pub(crate) fn offences(&self) -> Vec<String> {
         std::mem::take(&mut self.state().offences)
     }

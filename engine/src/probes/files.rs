@@ -14,11 +14,11 @@ use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// How many entries are searched for those that a glob names.
+/// Number of entries that are searched for those that a glob names.
 const MOST_SEARCHED: u64 = 200_000;
-/// How large a file may be for its digest to be made.
+/// Largest size of a file whose digest is made.
 const MOST_HASHED: u64 = 64 * 1024 * 1024;
-/// How many bytes of files all checks of a scenario keep together, counted as they are stored.
+/// Number of bytes of files that all checks of a scenario keep together, counted as they are stored.
 const MOST_KEPT: u64 = 256 * 1024 * 1024;
 
 impl Prober<'_> {
@@ -76,7 +76,7 @@ impl Prober<'_> {
 }
 
 impl Prober<'_> {
-    /// Whether so many bytes more may be kept.
+    /// Returns true if this many bytes more may be kept.
     fn keeps(&self, bytes: u64) -> bool {
         self.kept_bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT
     }

@@ -62,12 +62,12 @@ impl Addresses {
         self.of.get(service).copied()
     }
 
-    /// Whether a service has a network of its own.
+    /// Returns true if a service has a network of its own.
     pub(crate) fn has_own_network(&self, service: &str) -> bool {
         self.own_network.contains(service)
     }
 
-    /// Whether a name of the outside leads to a service.
+    /// Returns true if a name of the outside leads to a service.
     pub(crate) fn is_overridden(&self, service: &str) -> bool {
         self.overridden.contains(service)
     }

@@ -11,7 +11,7 @@ use crate::database::ThroughDoor;
 use crate::database::wire::Recorder;
 use crate::door::Door;
 
-/// How many connections one service gets at once; more wait.
+/// Number of connections that one service gets at once; more wait.
 const MOST_CONNECTIONS: usize = 512;
 
 /// Connections that are passed on, until this is dropped.

@@ -36,7 +36,7 @@ pub(crate) const HTTPS: u16 = 443;
 pub(crate) struct LiveService {
     /// The container.
     pub(crate) running: Arc<dyn RunningService>,
-    /// How it is asked with SQL, when it can be.
+    /// Database and credentials for SQL, when it understands SQL.
     pub(crate) database: Option<(Database, Credentials)>,
     /// Which database it is, also when nobody knows how to log in.
     pub(crate) kind: Option<Database>,
@@ -81,16 +81,16 @@ fn containers<'a>(attempt: &Attempt<'a>) -> impl Iterator<Item = (&'a Service, &
     })
 }
 
-/// What starting services takes.
+/// Everything that starting services needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartAll<'a> {
     /// Where they are reached.
     pub(crate) addresses: &'a Addresses,
-    /// What they are made from, by name.
+    /// Their images, by name.
     pub(crate) images: &'a BTreeMap<String, Image>,
-    /// What takes TLS off connections, where something is served over HTTPS.
+    /// Terminator that takes TLS off connections, where something is served over HTTPS.
     pub(crate) secure: Option<&'a Terminator>,
-    /// What the clocks of databases show, when not the real time.
+    /// Clock of databases, when it is not the real time.
     pub(crate) clock: Option<&'a FakeClock>,
     /// The faults of the scenario, if it has any.
     pub(crate) faults: Option<&'a Arc<FaultEngine>>,
@@ -98,7 +98,7 @@ pub(crate) struct StartAll<'a> {
     pub(crate) contracts: Option<&'a Contracts>,
     /// Finds values in what the agent sends to services, when some are looked for.
     pub(crate) watch: Option<&'a Redactor>,
-    /// Who is told.
+    /// Receiver of events.
     pub(crate) events: &'a Events,
 }
 

@@ -13,9 +13,9 @@ use crate::capture::Capture;
 use crate::door::{Command, CommandEvent, DoorError};
 use crate::probes::{Line, exit, not_started};
 
-/// How long a command may take when nothing else is said.
+/// Time limit of a command when nothing else is said.
 const USUAL: Duration = Duration::from_secs(60);
-/// How long it is waited for the end of a command that was killed.
+/// Time limit for the end of a command that was killed.
 const END: Duration = Duration::from_secs(5);
 /// The signal that nothing can refuse.
 const KILL: i32 = 9;

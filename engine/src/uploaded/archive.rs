@@ -11,7 +11,7 @@ use super::{MOST_BYTES, MOST_ENTRIES};
 
 /// The longest path.
 const MOST_PATH: usize = 4000;
-/// How large a description of an entry may be, such as a long name.
+/// Largest description of an entry, such as a long name.
 const MOST_DESCRIPTION: u64 = 64 * 1024;
 
 /// Something in an archive.
@@ -19,11 +19,11 @@ const MOST_DESCRIPTION: u64 = 64 * 1024;
 pub(super) struct Packed {
     /// Where it belongs, below the agent's folder.
     pub(super) path: String,
-    /// What it is.
+    /// Its content.
     pub(super) content: Content,
 }
 
-/// What something in an archive is.
+/// Content of an entry in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     /// A folder.

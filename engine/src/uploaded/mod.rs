@@ -15,9 +15,9 @@ pub(crate) use install::{Installed, add_variables, install};
 /// Where the files of an uploaded agent are inside the sandbox.
 pub const FOLDER: &str = "/opt/agent";
 
-/// How many files, folders and links an archive may have.
+/// Number of files, folders and links that an archive may have.
 pub const MOST_ENTRIES: usize = 50_000;
-/// How many bytes an archive may unpack to.
+/// Number of bytes that an archive may unpack to.
 pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// An agent that was uploaded.
@@ -35,7 +35,7 @@ pub struct SnapshotFiles {
     pub archive: Arc<[u8]>,
     /// The program and its arguments.
     pub entrypoint: Vec<String>,
-    /// What it is written for, such as `python3`; nothing depends on it.
+    /// Runtime that it is written for, such as `python3`; nothing depends on it.
     pub runtime: String,
     /// Variables that have to be in its environment.
     pub required_env: Vec<String>,
@@ -48,8 +48,8 @@ pub struct SnapshotFiles {
 pub struct ConfigFile {
     /// Where: an absolute path, one below `~/`, or one below the agent's own folder.
     pub path: String,
-    /// What. `{{ secrets.NAME }}` and everything else that a spec may name is replaced; `${NAME}` and `{{ NAME }}` too, for
-    /// the agent's required variables.
+    /// Template of the content. `{{ secrets.NAME }}` and everything else that a spec may name is replaced; `${NAME}`
+    /// and `{{ NAME }}` too, for the agent's required variables.
     pub template: String,
 }
 

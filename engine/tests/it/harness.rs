@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine_api::labelled;
 
-/// How many tests use the engine at once, over all processes: more than this only makes each slower.
+/// Number of tests that use the engine at once, over all processes: more than this only makes each slower.
 const SLOTS: usize = 3;
 
 /// The time, for specs that want another.

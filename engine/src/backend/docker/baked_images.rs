@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::bake::CACHE;
 use crate::data_dir::DataDir;
 
-/// What was used within this time stays: another process may be about to use it.
+/// Time for which an image that was used stays: another process may be about to use it.
 const JUST_NOW: Duration = Duration::from_secs(10 * 60);
 
 /// An image that was made for its packages.
@@ -21,7 +21,7 @@ pub(super) struct Cached {
     pub(super) name: String,
     /// When it was used last.
     pub(super) used: SystemTime,
-    /// Whether a container was made from it.
+    /// True when a container was made from it.
     pub(super) in_use: bool,
 }
 
@@ -32,7 +32,8 @@ pub(super) fn evictable(mut images: Vec<Cached>, now: SystemTime, unused_for: Du
     images
 }
 
-/// Whether something was not used for so long, nor just now. A time to come is no use that is long ago.
+/// Returns true if an image was unused for this long, and not used just now either. A time of use in the future does
+/// not count as long ago.
 pub(super) fn is_unused(used: SystemTime, now: SystemTime, unused_for: Duration) -> bool {
     now.duration_since(used).is_ok_and(|age| age >= unused_for.max(JUST_NOW))
 }

@@ -13,9 +13,9 @@ use bollard::models::{ContainerCreateBody, ContainerInspectResponse, MountPoint,
 use super::call::call_if_there;
 use crate::error::EngineError;
 
-/// How many letters of its id a container is called by when nobody gives it a name.
+/// Length of the part of its id that a container has as its host name when nobody gives it one.
 const SHORT_ID: usize = 12;
-/// How many letters an id has.
+/// Length of an id.
 const ID: usize = 64;
 /// Files that an engine mounts into every container, from a folder that is called like the container.
 const GIVEN: [&str; 3] = ["/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
@@ -62,7 +62,7 @@ impl HostPaths {
         })
     }
 
-    /// What is to be made, with files of ours at their places on the engine's host.
+    /// Translates the mounts of a request: files of ours get their paths on the engine's host.
     pub(super) fn translated(&self, mut body: ContainerCreateBody) -> Result<ContainerCreateBody, EngineError> {
         let mounts = body.host_config.as_mut().and_then(|config| config.mounts.as_mut());
         for mount in mounts.into_iter().flatten().filter(|mount| mount.typ == Some(MountType::BIND)) {
@@ -96,12 +96,13 @@ fn is_hex(text: &str, letters: usize) -> bool {
     text.len() == letters && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether it was found by its id. An engine finds containers by their names too, and a name can be anything.
+/// Returns true if the container was found by its id. An engine finds containers by their names too, and a name can be
+/// anything.
 fn is_called(container: &ContainerInspectResponse, id: &str) -> bool {
     container.id.as_deref().is_some_and(|found| found.starts_with(id))
 }
 
-/// What is mounted: where it is here, and where on the engine's host. What is in memory is nowhere there.
+/// Lists mounts with their paths here and on the engine's host. Mounts in memory have no path there.
 fn mounted(mounts: Vec<MountPoint>) -> Vec<(PathBuf, PathBuf)> {
     let pair = |mount: MountPoint| {
         let there = mount.source.filter(|source| source.starts_with('/'))?;

@@ -19,7 +19,7 @@ use crate::door::Door;
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
 
-/// How much of what a readiness command prints is kept.
+/// Length of a readiness command's output that is kept.
 const KEPT_OUTPUT: usize = 4096;
 
 /// A service as a container.

@@ -24,7 +24,7 @@ pub fn group_to_join(path: &Path, user: u32, group: u32) -> Option<u32> {
     }
 }
 
-/// Whether a user can connect to a socket.
+/// Tells if a user can connect to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// As the user is.

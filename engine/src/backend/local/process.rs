@@ -14,9 +14,9 @@ use tokio::time::timeout;
 
 use crate::door::DoorError;
 
-/// How much of what it says is kept.
+/// Length of its error output that is kept.
 const SAID: u64 = 8 * 1024;
-/// How long a box may take to end once its doorkeeper was asked to.
+/// Time limit for a box to end once its doorkeeper was asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The process that watches a box.
@@ -34,12 +34,12 @@ pub(super) struct Watcher {
     namespaces: BTreeMap<&'static str, String>,
 }
 
-/// How a box ended.
+/// The end of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ended {
     /// The exit code of its first process; 137 when it was killed.
     pub(super) code: Option<i32>,
-    /// What was said last.
+    /// Its error output.
     pub(super) said: String,
 }
 
@@ -114,7 +114,8 @@ impl Watcher {
         self.pid
     }
 
-    /// What was written over each layer: where that is in the box, and where it can be read.
+    /// Lists the changes over each layer: the path of the layer in the box, and the folder where the changes can be
+    /// read.
     pub(super) fn layers(&self) -> impl Iterator<Item = (&str, PathBuf)> {
         self.layers.iter().map(|(target, number)| (target.as_str(), self.folder(number)))
     }
@@ -131,7 +132,7 @@ impl Watcher {
         format!("/proc/{}/fd/{number}", self.pid)
     }
 
-    /// What a box is told that is beside this one.
+    /// Returns the namespaces for a box beside this one.
     pub(super) fn beside(&self) -> Beside {
         Beside { users: self.namespace("user"), network: self.namespace("net") }
     }

@@ -1,22 +1,22 @@
-//! What this process may do on this machine.
+//! Rights of this process on this machine.
 
 use doorkeeper::plan::Ids;
 
-/// What this process may do.
+/// Rights of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rights {
     /// It is root: sandboxes have many users.
     Root,
     /// It is somebody: sandboxes have one user, who is root in there and nobody else outside.
     User {
-        /// Who.
+        /// Its user.
         uid: u32,
         /// In which group.
         gid: u32,
     },
 }
 
-/// How many users a sandbox of root's has.
+/// Number of users in a sandbox that root makes.
 const MANY: u32 = 65536;
 
 impl Rights {
@@ -26,12 +26,12 @@ impl Rights {
         if uid == 0 { Self::Root } else { Self::User { uid, gid } }
     }
 
-    /// Whether a sandbox has more than one user.
+    /// Returns true if a sandbox has more than one user.
     pub(super) fn has_many_users(self) -> bool {
         self == Self::Root
     }
 
-    /// What the evidence says.
+    /// Returns the word for the evidence.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Root => "namespaces",
@@ -47,8 +47,8 @@ impl Rights {
         }
     }
 
-    /// Who is who in the box of a service that runs as the user `number`: its users and groups. Beside a sandbox whose users
-    /// it can share there is nothing to say.
+    /// Maps users and groups in the box of a service that runs as the user `number`. Returns no maps beside a sandbox
+    /// whose users it can share.
     pub(super) fn of_service(self, number: u32, is_beside: bool) -> (Vec<Ids>, Vec<Ids>) {
         match self {
             Self::Root if is_beside => (Vec::new(), Vec::new()),

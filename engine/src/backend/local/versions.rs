@@ -14,7 +14,7 @@ use crate::backend::fit;
 /// A program that can be a service where there is no Docker, and whether it is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// What people call it: `Postgres`.
+    /// Its name for people: `Postgres`.
     pub name: &'static str,
     /// The images that it stands in for, without a tag.
     pub images: &'static [&'static str],
@@ -52,7 +52,8 @@ impl Versions {
 }
 
 impl LocalBackend {
-    /// What stands in for an image as a service, in words: `Postgres 15.18`; `None` when no program of this machine does.
+    /// Names the program that stands in for an image as a service: `Postgres 15.18`; `None` when no program of this
+    /// machine does.
     pub(super) fn stand_in(&self, reference: &str) -> Option<String> {
         let found = find(reference)?.ok()?;
         let version = self.0.versions.of(&found).map(|version| format!(" {version}")).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::cgroups::Group;
 use super::process::Watcher;
 use crate::entropy;
 
-/// How many wait at most.
+/// Number of boxes that may wait.
 const MOST: usize = 2;
 /// The time that a killed one may take to end, in milliseconds.
 const ENDING_MS: u32 = 2000;
@@ -23,7 +23,7 @@ pub(super) struct Spares(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<Spare>,
-    /// How many are being made.
+    /// Number of boxes that are being made.
     coming: usize,
     ended: bool,
 }
@@ -84,7 +84,7 @@ impl Spares {
         drop(waiting);
     }
 
-    /// Whether one more is wanted, which the caller then makes.
+    /// Returns true if one more is wanted, which the caller then makes.
     fn begin(&self) -> bool {
         let mut state = self.state();
         let is_wanted = !state.ended && state.waiting.len() + state.coming < MOST;

@@ -25,7 +25,8 @@ const OWN: [&str; 13] = [
     "walwriter",
     "stats collector",
 ];
-/// What runs by itself: subscriptions write what others publish, and event triggers run at every login, ours included.
+/// Query for objects that run by themselves: subscriptions write the changes that others publish, and event triggers
+/// run at every login, ours included.
 pub(super) const STANDING: &str = "SELECT 'subscription', subname::pg_catalog.text FROM pg_catalog.pg_subscription \
          WHERE subenabled \
      UNION ALL SELECT 'login trigger', evtname::pg_catalog.text FROM pg_catalog.pg_event_trigger \

@@ -39,7 +39,7 @@ pub enum ClientInstruction {
 pub(super) struct SplitError {
     /// Where it is not, in bytes.
     pub(super) offset: usize,
-    /// What is there instead.
+    /// The instruction that stands in its place.
     #[source]
     pub(super) instruction: ClientInstruction,
 }
@@ -67,14 +67,14 @@ struct Splitter<'a> {
     begun: Option<Begun<'a>>,
 }
 
-/// What is known of the statement that is being read.
+/// State of the statement that is being read.
 struct Begun<'a> {
     offset: usize,
     /// Its first words, in lower case; four are enough for `create or replace function`.
     words: Vec<String>,
     last_word: &'a str,
     parentheses: usize,
-    /// How deep it is in `BEGIN ATOMIC … END`, the body of a function in standard SQL.
+    /// Depth in `BEGIN ATOMIC … END`, the body of a function in standard SQL.
     blocks: usize,
 }
 
@@ -201,7 +201,7 @@ impl Begun<'_> {
         Ok(())
     }
 
-    /// Whether the statement is `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
+    /// Returns true if the statement is `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
     fn makes_routine(&self) -> bool {
         let words: Vec<_> = self.words.iter().map(String::as_str).collect();
         matches!(

@@ -15,7 +15,7 @@ pub(super) struct Frames {
     is_cut: bool,
 }
 
-/// How a header is read.
+/// Kind of protocol, which decides how a header is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A letter, and a length that counts itself.
@@ -31,7 +31,7 @@ pub(super) struct Frame {
     pub(super) tag: u8,
     /// Its content, as far as it is kept.
     pub(super) body: Vec<u8>,
-    /// Whether it was longer.
+    /// True when it was longer.
     pub(super) is_cut: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What one connection wrote and has not committed yet, and what its names stand for.
+//! State of one connection: its writes that are not committed yet, and the statements and tables that its names stand
+//! for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,9 +9,9 @@ use super::Unfollowable;
 use super::ledger::{Ledger, UNKNOWN, Writes};
 use super::sql::{Effect, Statement, Target};
 
-/// How many prepared statements and temporary tables one connection can have.
+/// Number of prepared statements and temporary tables that one connection can have.
 const MOST_NAMES: usize = 10_000;
-/// How much all statements that one connection holds can weigh, until they are weighed anew; then, half of it.
+/// Weight limit of all statements that one connection holds, until they are weighed anew; then, half of it.
 const MOST_WEIGHT: usize = 20_000;
 
 /// One connection's own state.
@@ -93,7 +94,7 @@ impl Session {
         self.transient.clear();
     }
 
-    /// What a statement does: that of the prepared one, when it runs one. `None` when that is not known.
+    /// Resolves a statement: that of the prepared one, when it runs one. `None` when that is not known.
     pub(super) fn resolve(&self, statement: Option<Arc<Statement>>) -> Option<Arc<Statement>> {
         let statement = statement?;
         match &statement.effect {
@@ -185,7 +186,7 @@ impl Session {
         }
     }
 
-    /// What was written stays.
+    /// Keeps the writes of the transaction.
     pub(super) fn commit(&mut self) {
         let kept = std::mem::take(&mut self.pending_temporary);
         self.temporary.extend(kept);
@@ -195,7 +196,7 @@ impl Session {
         }
     }
 
-    /// What was written is undone.
+    /// Undoes the writes of the transaction.
     pub(super) fn roll_back(&mut self) {
         self.pending = Writes::default();
         self.pending_temporary.clear();

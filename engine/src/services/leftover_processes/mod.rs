@@ -13,7 +13,7 @@ use crate::backend::{Process, RunningService};
 use crate::error::EngineError;
 use makeup::Makeup;
 
-/// What ran in each service before the agent started.
+/// Processes that ran in each service before the agent started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline(BTreeMap<String, Known>);
 
@@ -141,13 +141,14 @@ fn is_like_another(seen: &Seen, known: &[&Seen]) -> bool {
     })
 }
 
-/// How often a service is looked at while something unexpected runs in it. A process that is just ending cannot be told from
-/// a stranger, because the kernel does not say any more what it ran; it is gone at one of the next looks.
+/// Number of looks at a service while something unexpected runs in it. A process that is just ending cannot be
+/// distinguished from a stranger, because the kernel does not say any more what it ran; it is gone at one of the next
+/// looks.
 const LOOKS: u32 = 20;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the agent left running in services; each is a reason to fail.
+/// Returns the processes that the agent left running in services; each is a reason to fail.
 pub(crate) async fn offences(services: &LiveServices, baseline: &Baseline) -> Result<Vec<String>, EngineError> {
     let mut offences = Vec::new();
     for (name, service) in services {

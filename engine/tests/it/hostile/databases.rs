@@ -214,7 +214,7 @@ async fn postgres_answers_in_the_session_that_it_was_prepared_for(harness: &mut 
     assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
 }
 
-/// What was written, as `op table`.
+/// Lists the writes, as `op table`.
 fn writes(evidence: &Evidence) -> Vec<String> {
     let shown = |event: &AuditEvent| match event {
         AuditEvent::DbWrite { table, op, .. } => Some(format!("{op} {table}")),

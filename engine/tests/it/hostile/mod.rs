@@ -84,7 +84,7 @@ fn verdict<'a>(result: &'a ScenarioResult, name: &str) -> &'a Verdict {
     &found.unwrap_or_else(|| panic!("no {name}: {result:#?}")).verdict
 }
 
-/// What the agent printed, as JSON.
+/// Returns the agent's output, as JSON.
 fn report(evidence: &Evidence) -> Json {
     let printed = evidence.agent.stdout.text();
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}\n{:?}", evidence.agent))

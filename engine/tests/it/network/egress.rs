@@ -9,7 +9,7 @@ use super::internet::Internet;
 use super::{acting, lookups, report, went_out};
 use crate::harness::Harness;
 
-/// What the agents begin with: every try is in the report.
+/// Beginning of the agents' programs: every try is in the report.
 const TRIES: &str = r#"
 import http.client, json, socket, ssl, sys, urllib.request, urllib.error
 report = {}

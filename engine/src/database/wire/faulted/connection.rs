@@ -20,7 +20,7 @@ use super::Faultable;
 use super::lost::{Lost, Outcome};
 use super::pieces::{LONGEST, Piece, Pieces};
 
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 32 << 10;
 /// The longest message of a server that can be replaced.
 const LONGEST_OF_SERVER: usize = 1 << 20;
@@ -39,7 +39,7 @@ pub(in super::super) struct FaultedConnection {
     cut: CancellationToken,
 }
 
-/// What becomes of the connection after a message.
+/// Continuation of the connection after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -252,7 +252,7 @@ impl FaultedConnection {
         Ok(())
     }
 
-    /// What the client gets of a message of the server.
+    /// Returns the bytes that the client gets of a message of the server.
     fn heard(&self, conversation: &mut dyn Faultable, piece: &Piece) -> Result<Vec<u8>, Unfollowable> {
         let (Piece::Whole(message) | Piece::Part(message)) = piece;
         let is_whole = matches!(piece, Piece::Whole(_));

@@ -10,7 +10,7 @@ const LONGEST_ANSWER: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Lost {
     fault: Fault<ServiceMode>,
-    /// How many ends of answers come until its own.
+    /// Number of ends of answers until its own.
     owed: usize,
     /// The answers until then.
     held: Vec<u8>,

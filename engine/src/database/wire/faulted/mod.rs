@@ -40,7 +40,7 @@ impl Refused {
 
 /// A conversation whose statements can be faulted. All messages are whole, with their headers.
 pub(super) trait Faultable: Conversation {
-    /// How its messages are cut.
+    /// Returns the protocol, which decides how its messages are cut.
     fn kind(&self) -> Kind;
 
     /// Finds out which tables statements read, too.
@@ -55,7 +55,8 @@ pub(super) trait Faultable: Conversation {
     /// Lets a statement fail: the message for the server in its place.
     fn refuse(&mut self, message: &[u8], fault: Fault<ServiceMode>) -> Result<Vec<u8>, Unfollowable>;
 
-    /// What the client gets in place of a message of the server, before that is followed; `None` when it gets it as it is.
+    /// Returns the replacement that the client gets for a message of the server, before that is followed; `None` when
+    /// it gets the message as it is.
     fn replacement(&mut self, message: &[u8]) -> Option<Vec<u8>>;
 
     /// Faults whose statements failed for another reason, or got no answer.
@@ -64,10 +65,11 @@ pub(super) trait Faultable: Conversation {
     /// The last message of a session that an administrator ended.
     fn killed(&self) -> Vec<u8>;
 
-    /// How many ends of answers the server owes for messages so far.
+    /// Returns the number of ends of answers that the server owes for messages so far.
     fn owed(&self) -> usize;
 
-    /// How many more it owes for this one, once the client has sent what belongs to it.
+    /// Returns the number of ends of answers that it owes for this message besides, once the client has sent everything
+    /// that belongs to it.
     fn owed_later(&self, message: &[u8]) -> usize;
 
     /// Tells if a message of the server says that a commit failed (`true`) or was made (`false`).

@@ -19,11 +19,11 @@ use super::sql::{Dialect, Effect, Script, Statement};
 use super::{Conversation, Passed, Unfollowable};
 use handshake::{FirstPacket, Greeting, Login};
 
-/// How much of a client's packet is kept.
+/// Number of bytes of a client's packet that are kept.
 const KEPT_OF_CLIENT: usize = 1 << 20;
-/// How much of a server's packet is kept.
+/// Number of bytes of a server's packet that are kept.
 const KEPT_OF_SERVER: usize = 1 << 10;
-/// How many commands can wait for their answers.
+/// Number of commands that can wait for their answers.
 const MOST_WAITING: usize = 1 << 12;
 
 /// One connection to MySQL or MariaDB.
@@ -38,7 +38,7 @@ pub(super) struct MySql {
     logged_in: bool,
     waiting: VecDeque<PendingCommand>,
     stage: Stage,
-    /// Whether the client sends a file.
+    /// True while the client sends a file.
     sends_file: bool,
     rows: u64,
     in_transaction: bool,
@@ -68,7 +68,7 @@ enum PendingCommand {
     Refused(Box<Refused>),
 }
 
-/// How much of the first command's answer has come.
+/// Stage of the first command's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     First,
@@ -140,7 +140,7 @@ impl MySql {
         self.session.hold(more, waiting)
     }
 
-    /// What a command asks; `None` when it has no answer.
+    /// Reads a command; `None` when it has no answer.
     fn command(&mut self, frame: &Frame) -> Result<Option<PendingCommand>, Unfollowable> {
         let Some((command, rest)) = frame.body.split_first() else {
             return Err(Unfollowable::new("an empty command"));

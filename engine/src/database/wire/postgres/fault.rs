@@ -15,7 +15,7 @@ use super::{MOST_WAITING, PendingMessage, Postgres, Texts};
 
 /// A text that fails in every state of a session. As a name, it is that of a statement that is never made.
 const FAILING: &str = "touchstone_fault";
-/// How many messages before one are looked at for what it means.
+/// Number of earlier messages that are searched for the meaning of one.
 const MOST_LOOKED_AT: usize = 1000;
 
 impl Postgres {

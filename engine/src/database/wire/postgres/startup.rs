@@ -11,7 +11,7 @@ const CANCEL: u32 = 80_877_102;
 /// The longest first message.
 const LONGEST: usize = 10_000;
 
-/// What is known of the beginning.
+/// State of the start of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Startup {
     kept: Vec<u8>,
@@ -89,7 +89,7 @@ impl Startup {
         self.database.take()
     }
 
-    /// Whether it is no connection, but asks to stop another one.
+    /// Returns true if it is no connection, but a request to cancel another one.
     pub(super) fn is_cancellation(&self) -> bool {
         self.is_cancellation
     }

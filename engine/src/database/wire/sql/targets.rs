@@ -4,7 +4,7 @@ use super::super::super::Database;
 use super::Target;
 use super::lexer::Token;
 
-/// How many tables one statement can name.
+/// Number of tables that one statement can name.
 pub(super) const MOST_TABLES: usize = 100;
 /// Words that can stand before a table's name and are none of it.
 const BEFORE: [&str; 5] = ["only", "if", "exists", "low_priority", "quick"];
@@ -58,27 +58,27 @@ impl<'a> Cursor<'a> {
         self.tokens.get(self.at..).unwrap_or_default()
     }
 
-    /// Whether this keyword is here.
+    /// Returns true if this keyword is here.
     pub(super) fn is(&self, keyword: &str) -> bool {
         self.peek().is_some_and(|token| token.is(keyword))
     }
 
-    /// Whether one of these keywords is here.
+    /// Returns true if one of these keywords is here.
     pub(super) fn is_any(&self, keywords: &[&str]) -> bool {
         self.peek().is_some_and(|token| token.is_any(keywords))
     }
 
-    /// Whether this keyword is next.
+    /// Returns true if this keyword is next.
     pub(super) fn next_is(&self, keyword: &str) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.is(keyword))
     }
 
-    /// Whether this sign is here.
+    /// Returns true if this sign is here.
     pub(super) fn is_sign(&self, sign: u8) -> bool {
         self.peek() == Some(Token::Sign(sign))
     }
 
-    /// Whether this keyword comes somewhere.
+    /// Returns true if this keyword comes somewhere.
     pub(super) fn rest_has(&self, keyword: &str) -> bool {
         self.rest().iter().any(|token| token.is(keyword))
     }
