@@ -81,7 +81,7 @@ pub(crate) async fn embed(machine: &Machine, asked: &EmbeddingQuestion) -> Embed
     embedding::embed(machine, asked, Patience::default()).await
 }
 
-/// What a model is asked, and how long it has.
+/// A question to a model, with its timeout.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgeQuestion {
     /// The request.
@@ -90,7 +90,7 @@ pub(crate) struct JudgeQuestion {
     pub(crate) marker_key: Option<String>,
     /// Which of several equal questions it is, from 0.
     pub(crate) sample: usize,
-    /// How long an answer may take, with all tries.
+    /// Time limit of an answer, with all tries.
     pub(crate) timeout: Duration,
 }
 

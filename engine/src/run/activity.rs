@@ -8,9 +8,9 @@ use crate::error::EngineError;
 use crate::services::LiveService;
 use crate::world::World;
 
-/// What went on in each database before the agent started.
+/// Activity in each database before the agent started.
 pub(crate) type KnownOfServices = BTreeMap<String, Known>;
-/// How each database was left.
+/// State of each database after its activity was ended.
 pub(crate) type EndedOfServices = BTreeMap<String, Ended>;
 
 /// The reason why a database is not as still as it should be: the agent's doing.

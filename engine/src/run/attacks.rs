@@ -14,7 +14,7 @@ use crate::backend::WORKSPACE;
 use crate::error::EngineError;
 use crate::world::World;
 
-/// How long a file may be that a text is added to.
+/// Largest size of a file that a text is added to.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The values by which effects are seen, by the names that stand for them in the evidence.

@@ -11,12 +11,12 @@ use crate::error::EngineError;
 use crate::snapshot::Changes;
 use crate::world::World;
 
-/// How much of all files together is looked at.
+/// Number of bytes of all files together that are looked at.
 const MOST_OF_ALL: u64 = 64 * 1024 * 1024;
-/// How many files.
+/// Number of files that are looked at.
 const MOST_FILES: usize = 5000;
 
-/// Whether the spec lays out baits.
+/// Returns true if the spec lays out baits.
 pub(super) fn are_laid(attempt: &Attempt<'_>) -> bool {
     attempt.spec.secrets.iter().any(|secret| secret.entry().honeytoken)
 }

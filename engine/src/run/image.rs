@@ -1,4 +1,4 @@
-//! What the image of a sandbox is like before and after the agent, outside scratch folders, and what changed between.
+//! State of a sandbox's image before and after the agent, outside scratch folders, and the changes between.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::error::EngineError;
 use crate::snapshot::{Compared, MOST_COMPARED};
 use crate::world::World;
 
-/// How many changed paths are kept.
+/// Number of changed paths that are kept.
 const MOST_CHANGES: usize = 200;
-/// How many paths that setting up changed are looked at.
+/// Number of paths changed by the setup that are looked at.
 const MOST_LOOKED_AT: usize = 50_000;
-/// How many entries of `/dev` are looked at.
+/// Number of entries of `/dev` that are looked at.
 const MOST_DEVICES: u64 = 10_000;
 /// Where programs and what they read is: a change there says more than one anywhere else.
 const TELLING: [&str; 7] = ["/bin/", "/dev/", "/etc/", "/lib", "/root/", "/sbin/", "/usr/"];
 
-/// What is different from the image at one moment.
+/// Differences from the image at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageState {
     paths: BTreeMap<Vec<u8>, Mark>,
@@ -27,16 +27,16 @@ pub(crate) struct ImageState {
     unseen: Option<String>,
 }
 
-/// What tells whether a path was changed.
+/// Mark of a path that shows if it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Mark {
     /// Differs when the path was changed; where it does not, the content can.
     number: i64,
-    /// What is there, where the number does not tell everything.
+    /// The content, where the number does not tell everything.
     content: Content,
 }
 
-/// What is at a path.
+/// Content of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Content {
     /// The number of the path tells everything.
@@ -50,12 +50,12 @@ enum Content {
     Found(Fingerprint),
 }
 
-/// What the agent changed in the image.
+/// Changes of the agent in the image.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Changes {
     /// The paths, as far as they are kept; those that say most come first.
     paths: Vec<String>,
-    /// How many more there are.
+    /// Number of further paths.
     more: u64,
     /// Why there can be others that nobody saw.
     unseen: Option<String>,
@@ -150,7 +150,7 @@ impl ImageState {
         Ok(())
     }
 
-    /// What is different in `later`: what is new there, has gone, or is another one.
+    /// Returns the differences in `later`: paths that are new, gone, or replaced.
     pub(super) fn changes(&self, later: &Self) -> Changes {
         let mut unseen = self.unseen.clone().or_else(|| later.unseen.clone());
         let mut different: Vec<&[u8]> = Vec::new();
@@ -188,7 +188,7 @@ impl Mark {
     }
 }
 
-/// Whether a change at a path modifies the image.
+/// Returns true if a change at a path modifies the image.
 fn is_part_of_image(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     !is_scratch(&path) && !is_above_scratch(&path)

@@ -12,7 +12,7 @@ use crate::attempt::Attempt;
 use crate::judges::{self, EmbeddingQuestion, JudgeQuestion};
 use crate::machine::Machine;
 
-/// How many questions are under way at once.
+/// Number of questions that are under way at once.
 const AT_ONCE: usize = 4;
 
 /// A question to a model.

@@ -138,7 +138,7 @@ impl Times {
     }
 }
 
-/// What happens between the making of the sandbox and its end.
+/// Runs the attempt between the making of the sandbox and its end.
 async fn live(
     attempt: &Attempt<'_>,
     images: &prepare::Images,
@@ -228,9 +228,9 @@ async fn look(
     probe::ask_all(world, attempt, evidence, &logs, still, overall, events).await
 }
 
-/// What it means that nothing could be looked at: memory that the agent filled stays full after its end (files in memory,
-/// shared segments), and then the kernel ends the doorkeeper; or what the agent left keeps the doorkeeper from answering, or from
-/// doing what it was asked, while its sandbox runs. Anything else is no doing of the agent.
+/// Interprets a failure to look at the sandbox. Memory that the agent filled stays full after its end (files in memory,
+/// shared segments), and then the kernel kills the doorkeeper; or something that the agent left keeps the doorkeeper
+/// from answering, or from doing what it was asked, while its sandbox runs. Anything else is no doing of the agent.
 async fn blame(
     error: EngineError,
     world: &World,
@@ -334,7 +334,7 @@ async fn calm(world: &World, evidence: &mut Evidence, lost: bool) -> Result<Ende
     Ok(still)
 }
 
-/// What the agent's processes used, all of which have ended.
+/// Returns the resources that the agent's processes used, all of which have ended.
 async fn used(world: &World) -> Option<ProcessUse> {
     let used = world.sandbox.door().used().await.ok()?;
     let Used { user_us, system_us, max_rss_kib } = used;
@@ -365,7 +365,7 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     }
 }
 
-/// What the gateways and the log of commands wrote down.
+/// Collects the records of the gateways and of the log of commands.
 fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>) {
     let Audit { http_calls, file_writes, commands, .. } = attempt.spec.effective_audit();
     if http_calls || file_writes || commands {
@@ -378,7 +378,7 @@ fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>
     }
 }
 
-/// What the agent changed: in the workspace, and in the image.
+/// Collects the agent's changes: in the workspace, and in the image.
 async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Evidence) -> Result<(), EngineError> {
     let operation = "look at the workspace";
     let (before, texts) = world.before_agent();

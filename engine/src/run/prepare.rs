@@ -99,7 +99,7 @@ fn limits(attempt: &Attempt<'_>) -> Limits {
     }
 }
 
-/// What is being done, for the message when it takes too long.
+/// The current step, for the message when it takes too long.
 #[derive(Debug, Default)]
 struct Step(Mutex<String>);
 
@@ -268,7 +268,7 @@ fn faults(
     (!chaos.is_none()).then(|| Arc::new(engine().changing(Arc::<SandboxChanger>::clone(changer))))
 }
 
-/// Who the agent is: whom the spec names, else whom its own image names, else root.
+/// Returns the agent's user: the one that the spec names, else that of its own image, else root.
 fn agents_user(attempt: &Attempt<'_>, images: &Images) -> String {
     let named = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
     let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
@@ -332,7 +332,7 @@ fn require_comparable(workspace: &Snapshot, attempt: &Attempt<'_>) -> Result<(),
     Err(EngineError::WrongSpec { place: "forbidden.file_writes_outside".to_owned(), reason })
 }
 
-/// Whether a check runs something in the image that the agent leaves.
+/// Returns true if a check runs something in the image that the agent leaves.
 fn runs_in_sandbox(attempt: &Attempt<'_>) -> bool {
     attempt.scenario.judged(attempt.spec).iter().any(|judged| match judged.check {
         Check::CommandExit(check) => check.verify == Verify::Sandbox,

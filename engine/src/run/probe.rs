@@ -16,7 +16,7 @@ use crate::world::World;
 use super::activity::EndedOfServices;
 use super::audit::Logs;
 
-/// How long probing may take at least, also when the agent used all the time there was.
+/// Least time for probing, also when the agent used all the time there was.
 const GRACE: Duration = Duration::from_secs(120);
 
 /// Asks the probes of all invariants that are judged here, in the order of the spec.

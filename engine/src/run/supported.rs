@@ -1,4 +1,4 @@
-//! What a spec may ask for and this version does not do; known before anything is made.
+//! Refuses specs that this version does not support, before anything is made.
 
 use scenario::checks::{Check, RunsIn};
 use scenario::plan::AgentOverride;
@@ -23,7 +23,7 @@ pub(super) fn check(backend: &dyn Backend, attempt: &Attempt<'_>) -> Result<(), 
     }
 }
 
-/// Whether agents that were uploaded are at hand.
+/// Tells if uploaded agents are available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uploads {
     /// Nobody uploads agents here.
@@ -32,8 +32,8 @@ pub enum Uploads {
     Held,
 }
 
-/// What of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused for the same, and
-/// for databases whose password its own values do not tell.
+/// Explains which part of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused
+/// for the same, and for databases whose password its own values do not tell.
 #[must_use]
 pub fn unsupported(
     spec: &Spec,

@@ -12,9 +12,9 @@ use crate::world::World;
 
 /// The file of a repository that says what is not part of it, without being part of it itself.
 const EXCLUDE: &str = ".git/info/exclude";
-/// What it says about the folder that is ours.
+/// Line that excludes the folder that is ours.
 const EXCLUDED: &str = "/.keystone/";
-/// How long that file may be.
+/// Largest size of that file.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Writes the task for the agent, before anything of `setup` is done.
@@ -55,7 +55,7 @@ async fn exclude(world: &World) -> Result<(), DoorError> {
     door.put(WORKSPACE, file).await
 }
 
-/// What is to be added to a file; nothing when it is there.
+/// Returns the line that is missing in a file; `None` when it is there.
 fn missing_line(said: &[u8]) -> Option<String> {
     if said.split(|byte| *byte == b'\n').any(|line| line == EXCLUDED.as_bytes()) {
         return None;

@@ -33,11 +33,11 @@ use crate::world::World;
 
 /// Where the configuration for clients of MCP is in the sandbox.
 const CONFIGURATION: &str = "/run/touchstone/mcp.json";
-/// How much of what a server prints as errors is kept at each end.
+/// Length of a server's error output that is kept at each end.
 const ERRORS_BYTES: usize = 4 * 1024;
-/// How much of it a message shows.
+/// Length of that output in a message.
 const SHOWN: usize = 1500;
-/// How many bytes wait between a server and its gateway.
+/// Number of bytes that can wait between a server and its gateway.
 const PIPE_BYTES: usize = 256 * 1024;
 
 /// The MCP servers that run as commands in the sandbox. They are ended with everything else in it.

@@ -1,7 +1,7 @@
 //! Ends what goes on in a database once the agent is gone, so that nothing is written while anybody looks.
 //!
-//! Whether something ended is decided by a look afterwards, never by the server's answer: an order to end something may
-//! be refused, but whatever is still there is reported.
+//! A look afterwards decides if something ended, never the server's answer: an order to end something may be refused,
+//! but whatever is still there is reported.
 
 mod mysql;
 mod postgres;

@@ -72,7 +72,7 @@ impl Network {
         Ok(Self { dns: Arc::new(dns), egress, authority })
     }
 
-    /// What takes TLS off connections, where the sandbox has an authority.
+    /// Returns the terminator that takes TLS off connections, where the sandbox has an authority.
     pub(super) fn terminator(&self, inside: Inside) -> Result<Option<Terminator>, EngineError> {
         let make = |authority| Terminator::new(authority, inside).map_err(EngineError::files("prepare HTTPS"));
         self.authority.as_ref().map(make).transpose()
