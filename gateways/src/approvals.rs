@@ -49,14 +49,14 @@ pub struct PendingApproval {
 pub enum ApprovalAnswer {
     /// Somebody approved it.
     Approved {
-        /// Who.
+        /// The person.
         by: String,
         /// Their note.
         note: String,
     },
     /// Somebody denied it.
     Denied {
-        /// Who.
+        /// The person.
         by: String,
         /// Their note.
         note: String,

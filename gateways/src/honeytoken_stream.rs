@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::redact::{Redactor, StreamRedactor};
 
-/// How often what was left unread is read from, and how much each time.
+/// Number of reads of the bytes that were left unread, and the size of each.
 const LEFT_READS: usize = 16;
 const LEFT_BYTES: usize = 8 * 1024;
 

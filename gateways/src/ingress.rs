@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::forward::{Forward, ForwardFaults, Target};
 
-/// How many connections there may be at once; more wait.
+/// Number of connections at once; more wait.
 const CONNECTIONS: usize = 64;
 
 /// A port of this machine that leads into a sandbox, until it is dropped.

@@ -17,7 +17,7 @@ pub(crate) struct Client {
     ask: Ask,
 }
 
-/// How long one request took.
+/// Duration of one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
     /// Until the first part of the answer's body.

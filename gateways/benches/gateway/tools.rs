@@ -51,7 +51,7 @@ pub(crate) async fn mocked() -> Pair {
     Pair { name: "tool over MCP, a mock", is_streamed: false, plain, gateway }
 }
 
-/// What is asked of the service itself.
+/// Returns the request to the service itself.
 fn request() -> Ask {
     Ask::post("/refunds", "shop", arguments().to_string())
 }

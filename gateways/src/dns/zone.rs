@@ -61,7 +61,7 @@ impl Zone {
         }
     }
 
-    /// Whether a name exists outside.
+    /// Returns true if a name exists outside.
     pub(super) async fn exists_outside(&self, name: &str) -> bool {
         match &self.gate {
             Some(gate) => gate.exists(&name.to_ascii_lowercase()).await,

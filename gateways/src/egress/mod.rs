@@ -52,9 +52,9 @@ pub struct Egress {
 /// The gateway while the agent acts. Before, all may go out.
 #[derive(Debug, Clone)]
 pub struct WhileActing {
-    /// What may go out.
+    /// Policy of the way out.
     pub policy: Policy,
-    /// Whether it listens. Where it does not, what has its ports is somebody else's.
+    /// True when it listens. Where it does not, other services may have its ports.
     pub listens: bool,
 }
 
@@ -90,14 +90,15 @@ impl Egress {
         self.listener.serve(listener, None, move |connection| entrance::serve(entrance, connection, Arc::clone(&gate)))
     }
 
-    /// What may go out from now on. Connections that were made before end, and nothing that was seen is kept.
+    /// Applies a policy from now on. Connections that were made before are cut, and the record of earlier ones is
+    /// cleared.
     async fn apply(&self, policy: Policy) {
         self.gate.set_policy(policy);
         self.listener.cut().await;
         self.gate.seen.clear();
     }
 
-    /// What went out and what did not.
+    /// Returns the connections that went out and those that were denied.
     pub fn seen(&self) -> Vec<Audited> {
         self.gate.seen.kept()
     }

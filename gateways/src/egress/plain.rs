@@ -23,7 +23,7 @@ use crate::listener::Broken;
 /// The port of HTTP without TLS.
 pub(super) const PORT: u16 = 80;
 
-/// How many hosts of one connection are known to have been called; a connection that calls more counts anew.
+/// Number of hosts that are remembered as called on one connection; a connection that calls more is counted anew.
 const KNOWN_HOSTS: usize = 1000;
 
 /// The requests of one connection.

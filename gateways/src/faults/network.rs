@@ -50,7 +50,7 @@ struct Partitions {
     later: Vec<Later>,
 }
 
-/// How long a partition holds a connection.
+/// Length of time for which a partition holds a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Until this moment.

@@ -22,7 +22,7 @@ pub(super) struct Rule<Matcher, Mode> {
     pub(super) matcher: Matcher,
     /// Which of them are faulted.
     pub(super) trigger: Trigger,
-    /// What happens to them.
+    /// The fault.
     pub(super) mode: Mode,
 }
 

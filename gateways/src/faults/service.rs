@@ -121,7 +121,7 @@ impl ServiceFaults {
     }
 }
 
-/// How long `hang` answers nothing; nothing for other modes.
+/// Returns the time for which `hang` answers nothing; `None` for other modes.
 #[must_use]
 pub fn hang_time(mode: &ServiceMode) -> Option<Duration> {
     match mode {

@@ -23,7 +23,7 @@ use crate::redact::Redactor;
 use crate::tls::Terminator;
 use http::Requests;
 
-/// How long a connection that is passed on may carry nothing: as long as MySQL waits for a silent client, so that no pool of
+/// Idle timeout of a connection that is passed on: as long as MySQL waits for a silent client, so that no pool of
 /// connections notices.
 pub const FORWARD_IDLE: Duration = Duration::from_secs(8 * 60 * 60);
 

@@ -24,7 +24,7 @@ use crate::redact::{Redactor, StreamRedactor};
 pub(super) struct Arrival {
     mock: Arc<Mock>,
     limits: MockLimits,
-    /// What came; taken out when it is written down.
+    /// The request; taken out when it is recorded.
     coming: Option<(Exchange, IncomingBody)>,
     /// Looks for honeytokens in all of the body, also in what is not kept of it.
     watch: Option<StreamRedactor>,

@@ -35,8 +35,8 @@ fn takes(route: &Route, request: &Received<'_>) -> Option<PathParams> {
     (query && headers() && body()).then_some(params)
 }
 
-/// Whether a value is the wanted one: `true` wants any, a number its text. Nothing else can be wanted, which the
-/// validator makes sure of.
+/// Returns true if a value is the wanted one: `true` wants any, a number its text. Nothing else can be wanted, which
+/// the validator makes sure of.
 fn is_wanted(wanted: &Json, value: &str) -> bool {
     match wanted {
         Json::Bool(true) => true,
@@ -46,8 +46,8 @@ fn is_wanted(wanted: &Json, value: &str) -> bool {
     }
 }
 
-/// Whether the body is as the matcher wants it. Of a body larger than what is kept, `contains` looks at the beginning,
-/// and `json` does not hold.
+/// Returns true if the body is as the matcher wants it. Of a body larger than the part that is kept, `contains` looks
+/// at the beginning, and `json` does not hold.
 fn has(matcher: &BodyMatcher, request: &Received<'_>) -> bool {
     let contains = |text: &String| memmem::find(request.body(), text.as_bytes()).is_some();
     let json = |wanted: &Json| request.json().is_some_and(|found| includes(found, wanted));

@@ -50,10 +50,10 @@ enum Prepared {
     Template(MockResponse),
 }
 
-/// What changes with every request. One lock covers choosing an answer and writing it down, so the journal has the
-/// requests in the order in which sequences answered them.
+/// State that changes with every request. One lock covers choosing an answer and writing it down, so the journal has
+/// the requests in the order in which sequences answered them.
 pub(super) struct State {
-    /// How many requests each route took.
+    /// Number of requests that each route took.
     taken: Vec<usize>,
     /// Answers for faults that give them again.
     memory: AnswerMemory,
@@ -239,7 +239,7 @@ impl Mock {
         answer
     }
 
-    /// What was written down; `None` when nothing was to be.
+    /// Returns the journal; `None` when the mock does not record.
     pub(super) fn journal(&self) -> Option<Journal> {
         self.state().recorder.as_ref().map(Recorder::journal)
     }

@@ -4,14 +4,14 @@
 //! which mock is meant, whatever its `Host` header says. Where a name of the outside leads to a mock, TLS is taken off
 //! first.
 //!
-//! What is recorded: every request whose head could be read. When its body does not come whole, what came is recorded with
-//! the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for too long, 413 when
-//! the body is larger than 64 MiB, 503 when too many large bodies are under way. What is no HTTP at all, or has a head
-//! larger than 64 KiB, is turned away by the HTTP library and is no request. Requests stand in the order in which they
-//! had come whole, which is also the order in which sequences answer.
+//! The journal records every request whose head could be read. When its body does not come whole, the part that came is
+//! recorded with the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for
+//! too long, 413 when the body is larger than 64 MiB, 503 when too many large bodies are under way. Bytes that are no
+//! HTTP at all, or have a head larger than 64 KiB, are turned away by the HTTP library and are no request. Requests
+//! stand in the order in which they had come whole, which is also the order in which sequences answer.
 //!
-//! How much memory it takes at most: for each recording mock 96 MiB of journal; for the sandbox 64 MiB of calls, 128 MiB
-//! of bodies and rendered answers under way, and the buffers of 512 connections.
+//! Memory limits: for each recording mock 96 MiB of journal; for the sandbox 64 MiB of calls, 128 MiB of bodies and
+//! rendered answers under way, and the buffers of 512 connections.
 
 mod answer;
 mod arrival;
@@ -79,7 +79,7 @@ use server::Server;
 /// exchanges whose body is the answer.
 pub type Redact = Arc<dyn Fn(&mut Exchange) + Send + Sync>;
 
-/// What mocks know of their scenario.
+/// Facts about the scenario that mocks use.
 #[derive(Clone)]
 pub struct MockContext {
     /// The scenario's seed, for templates.
@@ -92,7 +92,7 @@ pub struct MockContext {
     pub clock: Arc<Clock>,
     /// Replaces the values of secrets.
     pub redact: Redact,
-    /// Whether to collect calls for the audit.
+    /// True to collect calls for the audit.
     pub collect_calls: bool,
     /// Looks for honeytokens in requests, whether they are recorded or not.
     pub watch: Option<Redactor>,
@@ -212,7 +212,7 @@ impl HttpMocks {
         self.call_log().map_or_else(Vec::new, |log| log.calls().to_vec())
     }
 
-    /// How many calls came after the number that is kept.
+    /// Returns the number of calls after those that are kept.
     #[must_use]
     pub fn uncollected_calls(&self) -> u64 {
         self.call_log().map_or(0, |log| log.counted())

@@ -15,7 +15,7 @@ use super::request::Received;
 /// The longest name; a `{{` without a `}}` within this many bytes is no name.
 const LONGEST_NAME: usize = 300;
 
-/// What is the same for every request of a scenario.
+/// Values that are the same for every request of a scenario.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
     pub(super) seed: u64,
@@ -23,7 +23,7 @@ pub(super) struct Constants {
     pub(super) parameters: IndexMap<String, Json>,
 }
 
-/// What names mean for one request.
+/// Values of names for one request.
 pub(super) struct Names<'a> {
     pub(super) request: &'a Received<'a>,
     pub(super) params: &'a PathParams,

@@ -18,7 +18,7 @@ use crate::faults::FaultEngine;
 use crate::faults::testing::engine_at;
 use crate::tls::{Authority, Inside, Terminator};
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for nothing to happen in.
 const WHILE: Duration = Duration::from_millis(100);

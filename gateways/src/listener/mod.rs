@@ -61,7 +61,7 @@ pub struct Listener {
     shared: Arc<Shared>,
 }
 
-/// What the sockets of a listener share.
+/// State that the sockets of a listener share.
 #[derive(Debug)]
 struct Shared {
     /// The gateway, as logs call it.

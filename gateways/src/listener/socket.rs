@@ -85,7 +85,7 @@ impl Socket {
         }
     }
 
-    /// What makes it end with a reset.
+    /// Returns a handle that makes it end with a reset.
     pub(super) fn reset(&self) -> Reset {
         self.reset.clone()
     }

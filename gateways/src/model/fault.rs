@@ -31,9 +31,9 @@ pub(super) enum Instead {
 /// The place at which an answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// How many bytes are sent.
+    /// Number of bytes that are sent.
     pub(super) bytes: usize,
-    /// How long nothing comes before the connection ends.
+    /// Time without any byte before the connection ends.
     pub(super) wait: Duration,
 }
 

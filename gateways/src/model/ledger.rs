@@ -1,4 +1,4 @@
-//! What is written down: calls, tools, and what was used.
+//! Ledger of calls, tools, and usage.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use super::ticket::{Outcome, Ticket};
 use crate::clock::Clock;
 use crate::redact::Redactor;
 
-/// What is written down of one scenario's model.
+/// Ledger of one scenario's model.
 pub(super) struct Ledger {
     pub(super) entries: Mutex<Entries>,
     fired: watch::Sender<Option<Fired>>,
@@ -38,7 +38,7 @@ pub(super) struct Begun {
     pub(super) dialect: Dialect,
     pub(super) model: String,
     pub(super) request: Body,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub(super) size: usize,
 }
 

@@ -17,17 +17,17 @@ use super::proxy::Proxy;
 use super::refusal::Refusal;
 use crate::providers::ProviderKind;
 
-/// How many questions of its own the gateway asks in one scenario. They cost something, and an agent must not be able to run
-/// up a bill with them.
+/// Number of questions of its own that the gateway asks in one scenario. They cost something, and an agent must not be
+/// able to run up a bill with them.
 const MOST_QUESTIONS: u32 = 20;
-/// How many failed calls are kept.
+/// Number of failed calls that are kept.
 const MOST_FAILURES: usize = 100;
-/// How much of a list of models is read: 1 MiB.
+/// Number of bytes of a list of models that are read: 1 MiB.
 const MOST_LIST: usize = 1024 * 1024;
-/// What is asked.
+/// Text of the gateway's own question.
 const QUESTION: &str = "Reply with OK.";
 
-/// How many shapes and models of answered calls are remembered.
+/// Number of shapes and models of answered calls that are remembered.
 const MOST_ANSWERED: usize = 16;
 
 /// Identifies a request: the digest of its path and body.
@@ -41,7 +41,7 @@ pub(super) struct Call {
     pub(super) model: String,
 }
 
-/// What is known of one scenario's provider.
+/// Health of one scenario's provider.
 #[derive(Debug)]
 pub(super) struct ProviderHealth {
     question_wait: Duration,
@@ -70,7 +70,7 @@ pub(super) enum Verdict {
     Agent,
 }
 
-/// What came of a question.
+/// Reply to a question.
 enum Reply {
     Answered(Option<BTreeSet<String>>),
     Failed(Failure),
@@ -103,7 +103,7 @@ impl ProviderHealth {
         }
     }
 
-    /// Whether the provider failed the last call.
+    /// Returns true if the provider failed the last call.
     pub(super) fn is_down(&self) -> bool {
         self.state().down.is_some()
     }

@@ -102,7 +102,7 @@ impl Proxy {
         scrubbed
     }
 
-    /// What takes the key out of answers.
+    /// Returns the scrubber that takes the key out of answers.
     pub(super) fn scrubber(&self) -> Scrubber {
         Scrubber::new(self.upstream.key.as_ref().map(Key::expose))
     }

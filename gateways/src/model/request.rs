@@ -27,9 +27,9 @@ pub(super) struct ModelRequest {
     pub(super) body: Json,
     /// The model that is asked for; empty when none is named.
     pub(super) model: String,
-    /// Whether a stream is asked for.
+    /// True when a stream is asked for.
     pub(super) stream: bool,
-    /// How many bytes the body has.
+    /// Size of the body in bytes.
     pub(super) size: usize,
 }
 

@@ -60,7 +60,7 @@ impl Route {
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message))
     }
 
-    /// Whether an answer to it costs something.
+    /// Returns true if an answer to it costs something.
     pub(super) fn is_billed(&self) -> bool {
         !matches!(self.dialect, Dialect::Models | Dialect::Other)
     }

@@ -64,7 +64,8 @@ impl ProviderHost {
 }
 
 impl ProviderAccess {
-    /// How far a client of a provider at this address may reach; otherwise why it may not be asked.
+    /// Returns the networks that a client of a provider at this address may reach, or the reason why it may not be
+    /// asked.
     pub fn reach(&self, base_url: &str) -> Result<Reach, RefusedProvider> {
         let Self::Public { except } = self else { return Ok(Reach::Anywhere) };
         let url = Url::parse(base_url).ok();

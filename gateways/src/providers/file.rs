@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::prices::Prices;
 
-/// What `models.yaml` says.
+/// Content of `models.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {

@@ -23,7 +23,7 @@ pub use unavailable::ProviderUnavailable;
 
 /// Aliases that specs may use without knowing this machine; they lead nowhere until its owner says where.
 const VENDOR_ALIASES: [&str; 2] = ["paragon-fast", "paragon-max"];
-/// How models of OpenAI are called.
+/// Beginnings of the names of OpenAI's models.
 const OPENAI_NAMES: [&str; 6] = ["gpt", "o1", "o3", "o4", "chatgpt", "text-embedding"];
 
 /// The providers that this machine knows, and the price table.
@@ -41,7 +41,7 @@ pub struct Providers {
 /// Where calls of a model go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// What messages call it: the alias, or the provider.
+    /// Name in messages: the alias, or the provider.
     pub name: String,
     /// The shape of its API.
     pub provider: ProviderKind,
@@ -89,7 +89,7 @@ pub enum ProvidersError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its place.
         reason: String,
     },
 }
@@ -130,7 +130,7 @@ impl Providers {
         Ok(providers)
     }
 
-    /// What the owner should know about the configuration.
+    /// Returns warnings about the configuration for its owner.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -165,7 +165,7 @@ impl Providers {
         reached.get().map(named)
     }
 
-    /// What tokens of a model cost in US dollars; `None` when it has no price.
+    /// Returns the cost of tokens of a model in US dollars; `None` when it has no price.
     #[must_use]
     pub fn cost(&self, model: &str, tokens: &TokenCount) -> Option<f64> {
         self.prices.of(model).or_else(|| prices::shipped(model)).map(|price| price.cost(tokens))

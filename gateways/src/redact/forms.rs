@@ -13,7 +13,7 @@ const SHORTEST_FORM: usize = 6;
 const SHORTEST_LINE: usize = 8;
 /// A word of letters alone that is shorter than this is found by chance in other cases, such as `postgres`.
 const SHORTEST_WORD: usize = 16;
-/// What a URL need not encode.
+/// Characters that a URL need not encode.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The value as it is, line by line, and in every usual encoding; each text once, in the plainest form that it is.
@@ -133,7 +133,7 @@ fn in_base64(value: &str) -> Vec<String> {
     (0..3).flat_map(|before| engines.map(|engine| inner_base64(engine, before, value))).collect()
 }
 
-/// What base64 makes of a value that so many bytes stand before: the letters that depend on the value alone.
+/// Returns the part of the base64 of a value after this many bytes that depends on the value alone.
 fn inner_base64(engine: &GeneralPurpose, before: usize, value: &str) -> String {
     let encoded = engine.encode([&vec![0; before], value.as_bytes()].concat());
     let first = (before * 8).div_ceil(6);

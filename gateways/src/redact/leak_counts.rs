@@ -5,16 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use scenario::evidence::Leak;
 
-/// How many places are told apart; an agent can choose some of their names.
+/// Number of places that are counted apart; an agent can choose some of their names.
 const MOST_PLACES: usize = 256;
-/// What stands for all places after those.
+/// Name of all places after those.
 const ELSEWHERE: &str = "other places";
 
-/// How often each secret was seen, by place.
+/// Number of times that each secret was seen, by place.
 #[derive(Debug, Default)]
 pub(super) struct Sightings(Mutex<BTreeMap<(String, String), u64>>);
 
-/// How a sighting counts.
+/// Way of counting a sighting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Counting {
     /// Each counts.

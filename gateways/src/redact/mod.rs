@@ -184,7 +184,7 @@ impl Redactor {
         self.bytes(&bytes[..bytes.len() - self.cut_at_end(bytes)])
     }
 
-    /// How many bytes at the end may be the first part of a value.
+    /// Returns the number of bytes at the end that may be the first part of a value.
     fn cut_at_end(&self, bytes: &[u8]) -> usize {
         self.hidden.cut_at_end(bytes)
     }

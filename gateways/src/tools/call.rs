@@ -23,7 +23,7 @@ use crate::http_mock::Answer;
 /// Keys of `_meta` under which clients say which call of the model they carry out.
 const CALL_IDS: [&str; 3] = ["tool_call_id", "claudecode/toolUseId", "toolCallId"];
 
-/// How many notifications of progress wait to be passed on; more are left out.
+/// Number of notifications of progress that wait to be passed on; more are left out.
 pub(super) const WAITING_PROGRESS: usize = 64;
 
 /// A call as it came.
@@ -52,7 +52,7 @@ pub(super) struct ProgressTo {
     pub(super) stream: mpsc::Sender<Json>,
 }
 
-/// What comes of a call.
+/// Result of a call.
 #[derive(Debug)]
 pub(super) struct Called {
     /// The result, or the error.
@@ -61,13 +61,13 @@ pub(super) struct Called {
     pub(super) instead: Option<Answer>,
     /// A fault of the answer on its way.
     pub(super) on_wire: Option<Fault<ToolMode>>,
-    /// How much later the answer comes.
+    /// Delay of the answer.
     pub(super) delay: Duration,
     /// Set when the session is lost.
     pub(super) loses_session: bool,
 }
 
-/// How a call ended, before it is answered.
+/// End of a call, before it is answered.
 struct Ended {
     outcome: Result<ToolResult, RpcError>,
     refused: Option<ToolRefusal>,
@@ -203,7 +203,7 @@ impl Inner {
         faults.tool_call(tool)
     }
 
-    /// What a fault gives in place of the tool.
+    /// Returns the end that a fault gives in place of the tool.
     fn prevented(&self, fault: &Fault<ToolMode>, call: &ToolCall) -> Ended {
         let ended = Ended { fault: Some(fault.mark.clone()), ..Ended::with(ToolResult::empty()) };
         match faulted::instead(fault) {

@@ -17,7 +17,7 @@ use super::result::ToolResult;
 use crate::faults::{Decision, Fault, milliseconds};
 use crate::http_mock::{self, Answer, AnswerMemory, RequestKey};
 
-/// What a fault gives in place of a tool.
+/// Answer of a fault in place of a tool.
 #[derive(Debug)]
 pub(super) enum Prevented {
     /// A result.
@@ -30,7 +30,7 @@ pub(super) enum Prevented {
     SessionLost,
 }
 
-/// What a fault makes of a result.
+/// Result after a fault.
 #[derive(Debug)]
 pub(super) enum Applied {
     /// Another result.
@@ -41,7 +41,7 @@ pub(super) enum Applied {
     WithoutEffect,
 }
 
-/// What faults remember of a scenario.
+/// Memory of faults in a scenario.
 #[derive(Debug, Default)]
 pub(super) struct Faulted {
     memory: Mutex<AnswerMemory>,
@@ -131,7 +131,7 @@ pub(super) fn is_on_wire(mode: &ToolMode) -> bool {
     matches!(mode, ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_))
 }
 
-/// What a fault gives in place of the tool.
+/// Returns the answer of a fault in place of the tool.
 pub(super) fn instead(fault: &Fault<ToolMode>) -> Prevented {
     match &fault.mode {
         ToolMode::MaliciousResponse(answer) => Prevented::Result(ToolResult::text(answer.payload.clone())),

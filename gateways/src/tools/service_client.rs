@@ -15,9 +15,9 @@ use hyper_util::rt::TokioIo;
 use crate::contract_session::MARK;
 use crate::dial::Dial;
 
-/// How large an answer may be: 8 MiB.
+/// Largest answer: 8 MiB.
 const ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// How many idle connections are kept for later requests.
+/// Number of idle connections that are kept for later requests.
 const IDLE: usize = 8;
 
 /// Where a service is inside the sandbox.

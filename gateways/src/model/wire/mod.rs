@@ -17,12 +17,12 @@ pub(super) use models::models;
 
 /// When everything was made, in seconds: the same in every run, so that the same script gives the same bytes.
 const CREATED: u64 = 1_735_689_600;
-/// How many characters one piece of a stream has at least.
+/// Least number of characters in one piece of a stream.
 const PIECE: usize = 16;
 /// Into how many pieces a text is cut at most.
 const PIECES: usize = 64;
 
-/// What a script answers.
+/// Answer of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
     /// Which answer of the gateway it is, from 0; ids derive from it.
@@ -34,9 +34,9 @@ pub(super) struct Reply {
     pub(super) content: Option<String>,
     pub(super) tools: Vec<ReplyTool>,
     pub(super) tokens: TokenCount,
-    /// How many times the answer stands in it (`n` of chat completions).
+    /// Number of times that the answer stands in it (`n` of chat completions).
     pub(super) choices: usize,
-    /// Whether a stream ends with what was counted.
+    /// True when a stream ends with the counts of tokens.
     pub(super) include_usage: bool,
     /// Why it ends.
     pub(super) finish: Finish,
@@ -57,13 +57,13 @@ pub(super) enum Finish {
 /// A tool that an answer calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReplyTool {
-    /// What its id ends with.
+    /// End of its id.
     pub(super) key: String,
     /// Its id, when a provider gave it one.
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) arguments: Json,
-    /// What stands in the place of the arguments, when a fault broke them.
+    /// Text in the place of the arguments, when a fault broke them.
     pub(super) broken: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Reply {
         }
     }
 
-    /// How many characters the answer has.
+    /// Returns the number of characters in the answer.
     pub(super) fn characters(&self) -> usize {
         let tool = |tool: &ReplyTool| tool.name.len() + tool.arguments.to_string().len();
         self.content.as_ref().map_or(0, String::len) + self.tools.iter().map(tool).sum::<usize>()

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::bounded_json;
 
-/// How many values a message may have.
+/// Number of values that a message may have.
 pub(in crate::tools) const MOST_VALUES: usize = 200_000;
 
 /// A message of a client.
@@ -14,7 +14,7 @@ pub(in crate::tools) enum Incoming {
     Request(RpcRequest),
     /// It wants none.
     Notification {
-        /// What it is about.
+        /// Its method.
         method: String,
         /// Its parameters.
         params: Json,
@@ -28,7 +28,7 @@ pub(in crate::tools) enum Incoming {
 pub(in crate::tools) struct RpcRequest {
     /// The client's id, a text or a number.
     pub(in crate::tools) id: Json,
-    /// What it is about.
+    /// Its method.
     pub(in crate::tools) method: String,
     /// Its parameters: an object, or nothing.
     pub(in crate::tools) params: Json,

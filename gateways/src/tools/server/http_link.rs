@@ -25,9 +25,9 @@ use crate::tools::service_client::{ServiceClient, ServicePlace, header};
 const SESSION: &str = "mcp-session-id";
 /// The header with the version of the protocol.
 const VERSION: &str = "mcp-protocol-version";
-/// How large an answer may be: 16 MiB.
+/// Largest answer: 16 MiB.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// How long a server may take to accept a message that wants no answer.
+/// Timeout for a server to accept a message that wants no answer.
 const ACCEPT_WAIT: Duration = Duration::from_secs(10);
 
 /// The link to a server that is a service.

@@ -28,13 +28,13 @@ use stdio_link::StdioLink;
 
 /// The version that we speak to servers.
 const VERSION: &str = "2025-11-25";
-/// How many pages of one list are read.
+/// Number of pages of one list that are read.
 const MOST_PAGES: usize = 100;
-/// How many tools of one server are read.
+/// Number of tools of one server that are read.
 const MOST_TOOLS: usize = 5_000;
-/// How large the items of one list may be together: 16 MiB.
+/// Size limit of all items of one list: 16 MiB.
 const LIST_BYTES: u64 = 16 * 1024 * 1024;
-/// How long a server may take to list what it has while the agent acts. After that, the tools that it had before are offered.
+/// Timeout for a server to list its tools while the agent acts. After that, the tools that it had before are offered.
 const LIST_WAIT: Duration = Duration::from_secs(10);
 
 /// The way to an MCP server.
@@ -60,7 +60,7 @@ pub struct McpServer {
     /// Its declaration.
     pub(super) declared: ToolServer,
     link: Link,
-    /// What it can do, as it says.
+    /// Its capabilities, as it says.
     pub(super) capabilities: Json,
     program: Option<String>,
     protocol: Option<String>,
@@ -91,7 +91,7 @@ pub enum ServerFailure {
     Ended {
         /// The server.
         server: String,
-        /// What happened.
+        /// Description of the end.
         why: String,
     },
     /// It took too long.
@@ -99,7 +99,7 @@ pub enum ServerFailure {
     TimedOut {
         /// The server.
         server: String,
-        /// How long it was waited for.
+        /// Length of the timeout.
         wait: Duration,
     },
     /// It broke the protocol.
@@ -107,7 +107,7 @@ pub enum ServerFailure {
     Broken {
         /// The server.
         server: String,
-        /// What it did.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -287,7 +287,7 @@ impl McpServer {
         }
     }
 
-    /// What is kept about it; `hidden` are the tools that it has and that are not offered.
+    /// Returns its record; `hidden` are the tools that it has and that are not offered.
     pub(super) fn record(&self, hidden: Vec<String>) -> ToolServerRecord {
         ToolServerRecord {
             name: self.declared.server.to_string(),
@@ -316,7 +316,7 @@ impl io::Write for Counted {
     }
 }
 
-/// How long a list is as JSON.
+/// Returns the length of a list as JSON.
 fn size(items: &[Json]) -> u64 {
     let mut counted = Counted::default();
     // Counting does not fail.

@@ -36,7 +36,7 @@ pub(super) struct Question {
     pub(super) answer: oneshot::Receiver<Result<Json, ServerFailure>>,
 }
 
-/// What must be done about a message of a server.
+/// Reaction to a message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reaction {
     /// Nothing more.

@@ -60,7 +60,7 @@ pub(super) fn place(name: &str, port: u16) -> ServicePlace {
     ServicePlace { name: name.to_owned(), dial: Arc::new(Here), port, mark: None }
 }
 
-/// What a gateway of a test has.
+/// Setup of a gateway in a test.
 pub(super) struct Setup {
     tools: String,
     chaos: String,
@@ -239,7 +239,7 @@ impl Running {
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// What was recorded so far.
+    /// Returns the evidence so far.
     pub(super) fn evidence(&self) -> Evidence {
         let mut evidence = Evidence::default();
         self.gateway.record(&mut evidence);
