@@ -27,7 +27,7 @@ impl Default for CallLimits {
     }
 }
 
-/// One call that was answered, without secrets.
+/// A call that was answered, without secrets.
 #[derive(Debug)]
 pub struct Call {
     /// The service that answered.
@@ -42,7 +42,7 @@ pub struct Call {
     pub status: u16,
     /// The body of the answer; `None` when it had none.
     pub response_body: Option<String>,
-    /// When it came, in milliseconds since the agent started.
+    /// Arrival time, in milliseconds since the agent started.
     pub at_ms: u64,
 }
 

@@ -33,7 +33,7 @@ pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
 
 /// A server that requests are passed on to.
 pub(crate) trait Server: Sync {
-    /// Why there is no answer.
+    /// Reason why there is no answer.
     type Failure: From<Broken> + Send;
 
     /// Sends a request, and waits for the head of its answer.

@@ -24,7 +24,7 @@ pub(crate) struct Watched<S: AsyncRead + Unpin> {
 }
 
 impl<S: AsyncRead + Unpin> Watched<S> {
-    /// Looks at what comes in, on behalf of the place that the redactor is for.
+    /// Searches incoming bytes, on behalf of the place that the redactor is for.
     pub(crate) fn new(stream: S, redactor: Option<&Redactor>) -> Self {
         let watch = redactor.filter(|redactor| !redactor.is_empty()).map(|redactor| redactor.glimpses().stream());
         Self { stream, watch }
@@ -70,7 +70,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> Drop for Watched<S> {
-    /// Looks at what has come and was not read: a server that refuses a request does not read the rest of it.
+    /// Searches the bytes that have come and were not read: a server that refuses a request does not read the rest of
+    /// it.
     fn drop(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let mut context = Context::from_waker(Waker::noop());

@@ -11,7 +11,7 @@ const CONNECTIONS: usize = 64;
 /// A port of this machine that leads into a sandbox, until it is dropped.
 #[derive(Debug)]
 pub struct Ingress {
-    /// Where it is on this machine.
+    /// Address on this machine.
     pub at: SocketAddr,
     _forward: Forward,
 }

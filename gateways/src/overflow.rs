@@ -16,7 +16,7 @@ const OTHER_METHODS: &str = "(other)";
 /// Counts by method and path, as far as they are told apart. No request is lost: each is in exactly one count.
 #[derive(Debug, Default)]
 pub struct OverflowCounter {
-    /// Where a pair stands in `counts`.
+    /// Index of a pair in `counts`.
     places: HashMap<(String, Option<String>), usize>,
     /// The counts, in the order in which the pairs came.
     counts: Vec<OverflowCount>,

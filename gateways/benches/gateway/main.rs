@@ -65,8 +65,8 @@ async fn memory(what: &str, pair: Pair) -> io::Result<()> {
     Ok(())
 }
 
-/// One request after the other on one connection each: a plain server and a gateway take turns, so that a slow moment hits
-/// both.
+/// Measures latency: one request after the other on one connection each. A plain server and a gateway take turns, so
+/// that a slow moment hits both.
 async fn latency(requests: usize) -> io::Result<()> {
     say("\n## Latency (µs)\n\n| | plain p50 | plain p99 | gateway p50 | gateway p99 | added p50 | added p99 |")?;
     say("|---|---|---|---|---|---|---|")?;

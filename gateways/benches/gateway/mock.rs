@@ -16,7 +16,7 @@ use crate::target::{Ask, Pair, Target};
 /// Size of the body of a larger request and answer.
 const LARGER: usize = 16 * 1024;
 
-/// Everything about mocks that is measured.
+/// Returns the measured pairs of mocks.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![
         small().await,

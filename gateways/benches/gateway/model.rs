@@ -29,7 +29,7 @@ const TOKEN: &str = "token-of-the-benchmark";
 /// Number of words in the model's answer, which is sent word by word when it is streamed.
 const WORDS: usize = 40;
 
-/// Everything about the model gateway that is measured.
+/// Returns the measured pairs of the model gateway.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![
         pair("model, scripted", false, served(scripted(), ask(false), ())).await,

@@ -9,7 +9,7 @@ use http_body_util::Full;
 
 /// A server with the request that it is asked.
 pub(crate) struct Target {
-    /// Where it is.
+    /// Address of the server.
     pub(crate) address: SocketAddr,
     /// The request.
     pub(crate) ask: Ask,

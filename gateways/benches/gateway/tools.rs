@@ -30,7 +30,7 @@ impl Dial for Here {
     }
 }
 
-/// Everything about tools that is measured: each beside the request to the service itself.
+/// Returns the measured pairs of tools: each beside the request to the service itself.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![over_http().await, mocked().await]
 }

@@ -61,7 +61,7 @@ pub struct ApiSettings {
     pub clock: Arc<Clock>,
     /// Takes secrets out of what is kept.
     pub redactor: Redactor,
-    /// When the attempt began.
+    /// Start of the attempt.
     pub started_at: jiff::Timestamp,
     /// The sessions of its tool contracts, where they have a workflow.
     pub workflow: Option<Arc<ContractWorkflow>>,

@@ -5,13 +5,13 @@
 pub(super) enum Target<'p> {
     /// The question if the gateway is available.
     Health,
-    /// All sandboxes that the token is good for.
+    /// The list of all sandboxes that the token is good for.
     Sandboxes,
     /// A sandbox.
     Sandbox(&'p str),
     /// The reports of a sandbox's agent.
     Trace(&'p str),
-    /// Something else of a sandbox, such as `files`.
+    /// Another part of a sandbox, such as `files`.
     Part(&'p str, &'p str),
     /// Reports of an agent that does not name its sandbox.
     Traces,

@@ -9,7 +9,7 @@ use crate::redact::Redactor;
 const VALUE_BYTES: usize = 64;
 /// Field that marks a report of the agent itself.
 const SELF_REPORTED: &str = "self_reported";
-/// When the event came, in milliseconds since the agent started.
+/// Field with the arrival time of the event, in milliseconds since the agent started.
 const RECEIVED_AT_MS: &str = "received_at_ms";
 /// Field that marks an event whose long fields are missing.
 const CUT: &str = "cut";

@@ -29,9 +29,9 @@ pub(super) struct Question {
 pub(super) enum Incoming {
     /// A question.
     Question(Question),
-    /// Something else, with what to answer.
+    /// Another message, with the answer to it.
     Refused(Vec<u8>),
-    /// Nothing that is answered: an answer, or what has no header.
+    /// A message that gets no answer: an answer, or bytes without a header.
     Noise,
 }
 

@@ -54,19 +54,19 @@ pub struct Gate {
     pub(super) seen: Sightings,
 }
 
-/// Why something does not go out.
+/// Refusal of a connection to the outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The host, as the client named it.
     pub(super) host: String,
     /// Status of the answer to a client that speaks HTTP.
     pub(super) status: StatusCode,
-    /// Why.
+    /// The reason.
     pub(super) reason: String,
 }
 
 impl Refusal {
-    /// It is not allowed.
+    /// Makes the refusal of a connection that is not allowed.
     pub(super) fn forbidden(host: &str, reason: impl Into<String>) -> Self {
         Self { host: host.to_owned(), status: StatusCode::FORBIDDEN, reason: reason.into() }
     }
@@ -173,7 +173,7 @@ impl Gate {
         }
     }
 
-    /// Where the addresses of a name are kept; `None` when there are too many names.
+    /// Returns the cell that keeps the addresses of a name; `None` when there are too many names.
     fn pin(&self, name: &str) -> Option<Pin> {
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         if pins.len() >= PINNED_NAMES && !pins.contains_key(name) {
@@ -204,7 +204,7 @@ impl Gate {
         Err(last)
     }
 
-    /// Looks for secrets in what goes out.
+    /// Returns the redactor, which finds secrets in outgoing bytes.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.redactor
     }

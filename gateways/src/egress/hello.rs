@@ -49,7 +49,7 @@ async fn read_all(stream: &mut (impl AsyncRead + Unpin)) -> Result<Hello, String
     Err("it is no TLS; only TLS goes out here".to_owned())
 }
 
-/// Gives bytes to the reader; `Some` when it has read enough, with the name when there is one.
+/// Feeds bytes to the TLS reader; `Some` when it has read enough, with the name when there is one.
 fn feed(acceptor: &mut Acceptor, mut bytes: &[u8]) -> Result<Option<Option<String>>, ()> {
     while !bytes.is_empty() {
         let read: io::Result<usize> = acceptor.read_tls(&mut bytes);

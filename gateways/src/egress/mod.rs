@@ -1,9 +1,9 @@
 //! The way to the outside: names that the spec allows, and nothing else.
 //!
-//! Names that may be reached lead to one address of the sandbox's loopback. What comes there is judged by the name that
-//! it says itself: each request of HTTP by its host, TLS by the server that its beginning names, which is then passed on
-//! as it is. The name is looked up outside, once, and connected to only where it leads to the outside (`scenario::address`).
-//! Everything that went out and everything that did not is written down.
+//! Allowed names lead to one address of the sandbox's loopback. A connection there is judged by the name that it says
+//! itself: each request of HTTP by its host, TLS by the server that its beginning names, which is then passed on as it
+//! is. The gateway looks the name up outside, once, and connects only to addresses outside (`scenario::address`). It
+//! records every connection that went out and every one that was denied.
 
 mod client;
 mod entrance;
@@ -106,7 +106,7 @@ impl Egress {
 
 #[async_trait]
 impl Gateway for Egress {
-    /// Lets out what the spec says and no more.
+    /// Applies the policy of the spec.
     async fn begin(&self) {
         self.apply(self.acting.policy.clone()).await;
         if !self.acting.listens {

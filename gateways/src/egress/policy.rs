@@ -1,4 +1,4 @@
-//! Which names may be reached.
+//! Policy of the names that may be reached.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ const LONGEST: usize = 253;
 /// The longest part of a name.
 const LONGEST_LABEL: usize = 63;
 
-/// Which names may be reached.
+/// Policy of the names that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// All: while the sandbox is set up.
+    /// All names: while the sandbox is set up.
     Open,
-    /// Those that the spec lists, or all.
+    /// Names that the spec lists, or all.
     Listed {
         /// True when names that are not listed may be reached too.
         others: bool,

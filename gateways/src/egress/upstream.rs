@@ -76,7 +76,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     }
 }
 
-/// Where a connection leads, written down with its bytes when it ends.
+/// Record of a connection's destination, written with its bytes when it ends.
 #[derive(Debug)]
 pub(super) struct Record {
     gate: Arc<Gate>,

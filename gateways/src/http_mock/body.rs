@@ -24,9 +24,9 @@ pub(crate) struct BreakOff {
 /// The end of a connection whose answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It is closed: the client sees a body that is too short.
+    /// The connection is closed: the client sees a body that is too short.
     Close,
-    /// It is reset: the client sees an error of the connection.
+    /// The connection is reset: the client sees an error of the connection.
     Reset,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct MockBody {
 
 #[derive(Debug)]
 enum Content {
-    /// It is sent as it is.
+    /// The body is sent as it is.
     Whole(Full<Bytes>),
-    /// It breaks off.
+    /// The body breaks off.
     Broken(Beginning),
-    /// It comes a few bytes at a time.
+    /// The body is sent a few bytes at a time.
     Slow(Dribble),
 }
 

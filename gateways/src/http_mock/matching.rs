@@ -1,4 +1,4 @@
-//! Which route takes a request.
+//! Finds the route that takes a request.
 
 use memchr::memmem;
 use scenario::spec::sections::{BodyMatcher, Route};
@@ -64,7 +64,7 @@ mod tests {
     use crate::http_mock::testing::mock;
     use crate::memory_budget::Room;
 
-    /// Which of the routes takes the request that `POST /orders?size=2&tag=a&tag=b` with some headers is.
+    /// Returns the route that takes the request `POST /orders?size=2&tag=a&tag=b`, which has some headers.
     fn taken(routes: &str, body: &str) -> Option<usize> {
         let request = Request::post("/orders?size=2&tag=a&tag=b&empty=")
             .header("X-Api-Version", "2")

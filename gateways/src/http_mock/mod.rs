@@ -84,7 +84,7 @@ pub type Redact = Arc<dyn Fn(&mut Exchange) + Send + Sync>;
 pub struct MockContext {
     /// The scenario's seed, for templates.
     pub seed: u64,
-    /// Which repetition it is, for templates.
+    /// Number of the repetition, for templates.
     pub replica: u32,
     /// The cell's parameters, for templates.
     pub parameters: IndexMap<String, Json>,
@@ -94,7 +94,7 @@ pub struct MockContext {
     pub redact: Redact,
     /// True to collect calls for the audit.
     pub collect_calls: bool,
-    /// Looks for honeytokens in requests, whether they are recorded or not.
+    /// Redactor that finds honeytokens in requests, whether they are recorded or not.
     pub watch: Option<Redactor>,
     /// The faults that hit requests on purpose.
     pub faults: Option<Arc<FaultEngine>>,
@@ -218,7 +218,8 @@ impl HttpMocks {
         self.call_log().map_or(0, |log| log.counted())
     }
 
-    /// Tells how the agent's calls differ from those of the session. With strict matching they fail the scenario.
+    /// Records the differences of the agent's calls from those of the session. With strict matching they fail the
+    /// scenario.
     fn record_replay(&self, evidence: &mut Evidence) {
         let Some(replay) = &self.replay else { return };
         let mut played = Played { session: replay.session.id.clone(), ..Played::default() };

@@ -37,9 +37,9 @@ struct Chunk {
 /// The beginning of a connection that a partition may hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// It can be served.
+    /// The connection can be served.
     Served,
-    /// It was refused, the client has given up, or the agent has ended.
+    /// The connection was refused, the client has given up, or the agent has ended.
     Over,
 }
 

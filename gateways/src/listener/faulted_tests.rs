@@ -78,7 +78,7 @@ async fn there_and_back(stream: &mut TcpStream, bytes: &[u8]) -> Duration {
     started.elapsed()
 }
 
-/// Nothing comes for a while.
+/// Expects that nothing comes for a while.
 async fn is_silent(stream: &mut TcpStream) {
     is_silent_for(stream, WHILE).await;
 }

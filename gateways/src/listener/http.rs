@@ -18,9 +18,9 @@ use super::{Connection, Tasks, UnderWay};
 /// The meaning of a client that closes its side before it was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HalfClose {
-    /// It has said all it has to say, and still wants the answer.
+    /// The client has said all it has to say, and still wants the answer.
     Answer,
-    /// It has gone, and nobody works on an answer that nobody reads.
+    /// The client has gone, and the server stops work on an answer that nobody reads.
     Leave,
 }
 

@@ -10,13 +10,13 @@ pub const DRAIN: Duration = Duration::from_secs(1);
 pub struct ListenerLimits {
     /// Connections that are served at once; more wait to be accepted.
     pub connections: usize,
-    /// When a connection counts as idle, and is ended.
+    /// Timeout after which a connection counts as idle, and is ended.
     pub idle: IdleTimeout,
     /// Time limit for connections to end by themselves when the records end, and then to end when they are cut.
     pub drain: Duration,
 }
 
-/// When a connection counts as idle.
+/// Timeout after which a connection counts as idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleTimeout {
     /// No byte has passed for so long: for connections that carry anything.

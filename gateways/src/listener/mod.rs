@@ -1,4 +1,4 @@
-//! One listener for all gateways: accepts connections, bounds them, and ends them.
+//! The one listener of all gateways: accepts connections, bounds them, and ends them.
 //!
 //! A gateway makes a [`Listener`] with the limits that are right for it, and gives it sockets with a function that serves
 //! one [`Connection`]. The listener keeps these promises:

@@ -18,13 +18,13 @@ const NO_CREDIT: &[u8] = b"insufficient_quota";
 /// Class of failure of the upstream, by its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureClass {
-    /// It cannot be reached, is overloaded or broken; asking again may help.
+    /// The upstream cannot be reached, is overloaded or broken; asking again may help.
     Unavailable,
-    /// It refuses us: the address, the key or the account is wrong.
+    /// The upstream refuses us: the address, the key or the account is wrong.
     Refused,
 }
 
-/// One try that failed.
+/// A try that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) class: FailureClass,

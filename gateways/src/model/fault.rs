@@ -22,9 +22,9 @@ use crate::faults::{Fault, milliseconds};
 pub(super) enum Instead {
     /// An error of the provider, and how many seconds it asks to wait.
     Refusal(Refusal, Option<HeaderValue>),
-    /// Nothing: the connection ends after a while.
+    /// Silence: the connection ends after a while.
     Silence(Duration),
-    /// Nothing: the connection is reset.
+    /// A reset of the connection.
     Reset,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Cut {
     pub(super) wait: Duration,
 }
 
-/// Gives what a call gets in place of an answer; `None` when the fault changes one.
+/// Returns the replacement for an answer; `None` when the fault changes the answer.
 pub(super) fn instead(mode: &LlmMode) -> Option<Instead> {
     let refusal = |status, code, message: &str| Refusal::passing(status, code, message);
     match mode {

@@ -36,7 +36,7 @@ pub(super) struct Forwarding {
     /// The time since the agent started, and how long it may act.
     clock: Arc<Clock>,
     time: Option<Duration>,
-    /// Looks at the provider that go on when the agent hung up.
+    /// Diagnoses of the provider that go on when the agent hung up.
     diagnoses: TaskTracker,
 }
 
@@ -138,7 +138,7 @@ impl Forwarding {
         }
     }
 
-    /// One try. What comes of it is noted.
+    /// Tries once, and notes the result.
     async fn try_once(
         &self,
         asked: &ModelRequest,
@@ -198,7 +198,7 @@ impl Forwarding {
         self.diagnose_later(call.clone(), Failure::unreachable(refusal), Instant::now());
     }
 
-    /// Looks at the provider when nobody waits for the answer any more.
+    /// Diagnoses the provider when nobody waits for the answer any more.
     fn diagnose_later(self: &Arc<Self>, call: Call, failure: Failure, at: Instant) {
         if self.pace.exceeded().is_some() || tokio::runtime::Handle::try_current().is_err() {
             return;

@@ -53,7 +53,7 @@ pub(super) struct Gateway {
     pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
-/// Where answers come from.
+/// Source of answers.
 pub(super) enum Answers {
     Script(Player),
     Upstream(Arc<Forwarding>),
@@ -86,7 +86,7 @@ impl Gateway {
         })
     }
 
-    /// Looks for secrets in what is asked.
+    /// Returns the redactor, which finds secrets in requests.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.ledger.redactor
     }

@@ -86,8 +86,8 @@ impl Ledger {
         Ticket::new(Arc::clone(self), index, begun.size)
     }
 
-    /// Lets a call through that may cost something, or says which limit does not. What it reserves, the end of the call
-    /// gives back.
+    /// Admits a call that may cost something, or returns the limit that refuses it. It reserves a call, which is given
+    /// back at the call's end.
     pub(super) fn admit(&self, model: &str) -> Result<(), Refusal> {
         if let Some(fired) = self.fired() {
             return Err(limited(&fired));

@@ -61,7 +61,7 @@ pub(super) const READ_WAIT: Duration = Duration::from_secs(300);
 /// Timeout for a connection without a request under way. The wait for a head ends most of them before.
 pub(super) const IDLE_WAIT: Duration = Duration::from_secs(120);
 
-/// When a call of an upstream is tried again.
+/// Limits of retries of an upstream's call.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryLimits {
     /// Time for retries of a call after its first failure. Half of the time that the agent has left, if that is less.
@@ -110,7 +110,7 @@ pub struct ModelGatewayLimits {
     pub kept_bytes: usize,
     /// Number of tools that are kept.
     pub kept_tools: usize,
-    /// When a call of an upstream is tried again.
+    /// Limits of retries of an upstream's call.
     pub retries: RetryLimits,
     /// Pace of an agent without `max_calls` beyond which an overloaded upstream is its own doing.
     pub pace: PaceLimits,

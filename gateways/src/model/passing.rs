@@ -25,14 +25,14 @@ const HUNG_UP: &str = "the agent hung up before the answer ended";
 
 /// Facts about an answer whose head has come.
 pub(super) struct Head {
-    /// Where it came from, and the call that it answers.
+    /// Source of the answer, and the call that it answers.
     pub(super) forwarding: Arc<Forwarding>,
     pub(super) call: Call,
     pub(super) dialect: Dialect,
     pub(super) status: StatusCode,
     /// True for a stream of events.
     pub(super) stream: bool,
-    /// When the upstream says that one may ask again.
+    /// Time at which the upstream allows another try.
     pub(super) retry_after: Option<String>,
     /// True when an answer counts as a call.
     pub(super) billed: bool,

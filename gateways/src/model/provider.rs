@@ -1,4 +1,4 @@
-//! Tells failures of the provider from those that the agent brings about.
+//! Distinguishes failures of the provider from those that the agent causes.
 //!
 //! An agent that could make its provider fail could turn its own failure into an error. So what the provider says to the
 //! agent's request decides nothing: once the tries of a call are used up, the gateway asks a question of its own, with
@@ -54,14 +54,14 @@ pub(super) struct ProviderHealth {
 struct State {
     /// The shapes and models of calls that were answered, the newest last.
     answered: Vec<(Dialect, String)>,
-    /// Why the provider is down, since its last answer.
+    /// The failure, while the provider is down since its last answer.
     down: Option<ProviderFailure>,
     /// Calls that the provider failed and that were not answered since.
     failures: BTreeMap<Fingerprint, ProviderFailure>,
     questions: u32,
 }
 
-/// Whose failure a call is.
+/// Tells if the provider or the agent caused a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The provider's: it fails the gateway's own question too.
@@ -113,7 +113,7 @@ impl ProviderHealth {
         self.state().failures.values().cloned().collect()
     }
 
-    /// Says whose failure it is that a call failed at this time.
+    /// Decides if the provider or the agent caused the failure of a call at this time.
     pub(super) async fn diagnose(&self, proxy: &Proxy, failure: &Failure, call: &Call, at: Instant) -> Verdict {
         // One question at a time; what was asked after the failure holds for it too.
         let mut asked = self.asked.lock().await;

@@ -34,7 +34,7 @@ pub(super) struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// Looks at a request that came whole. `share` takes the memory that its tree may need.
+    /// Reads a request that came whole. `share` takes the memory that its tree may need.
     pub(super) fn new(route: &Route, method: &Method, bytes: &[u8], share: &mut Share) -> Result<Self, Refusal> {
         route.check(method)?;
         let route = route.clone();

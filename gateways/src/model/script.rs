@@ -26,7 +26,7 @@ pub struct Script {
     rules: Vec<(String, ScriptedTurn)>,
     advance: Advance,
     on_exhausted: Exhausted,
-    /// Which variant each turn has, for turns that have variants.
+    /// Variant of each turn, for turns that have variants.
     pub(super) variants: Vec<Option<usize>>,
 }
 

@@ -21,7 +21,7 @@ pub type Cost = Arc<dyn Fn(&str, &TokenCount) -> Option<f64> + Send + Sync>;
 
 /// Settings of a model gateway.
 pub struct ModelSettings {
-    /// Where answers come from.
+    /// Source of answers.
     pub source: Source,
     /// Limits of the agent's use of the model.
     pub limits: ModelLimits,
@@ -59,14 +59,14 @@ impl ModelSettings {
     }
 }
 
-/// Where answers come from.
+/// Source of answers.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// From the turns of a spec.
+    /// Turns of a spec.
     Script(Script),
-    /// From a provider.
+    /// A provider.
     Upstream(Upstream),
-    /// From a recording.
+    /// A recording.
     Recording(Recording),
 }
 
@@ -91,8 +91,8 @@ pub enum MissingSource {
 }
 
 impl Source {
-    /// Where the answers of a spec's model come from in one scenario. `values` replace templates. `upstream` is for `proxy` and
-    /// `record`, `recording` for `replay`.
+    /// Finds the source of answers for a spec's model in one scenario. `values` replace templates. `upstream` is for
+    /// `proxy` and `record`, `recording` for `replay`.
     ///
     /// # Errors
     ///

@@ -122,7 +122,7 @@ impl Running {
         Answer::of(request.send().await.expect("an answer")).await
     }
 
-    /// Asks for a chat completion of the model `m`.
+    /// Requests a chat completion of the model `m`.
     pub(super) async fn chat(&self, text: &str) -> Answer {
         self.post("/v1/chat/completions", chat(text)).await
     }

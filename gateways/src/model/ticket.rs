@@ -88,7 +88,7 @@ impl Ticket {
         }
     }
 
-    /// Asks for leave to make a call that may cost something.
+    /// Requests admission of a call that may cost something.
     pub(super) fn admit(&mut self, model: &str) -> Result<(), Refusal> {
         self.ledger.admit(model)?;
         self.reserved = true;

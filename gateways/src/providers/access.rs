@@ -13,7 +13,7 @@ pub enum ProviderAccess {
     /// Any: the spec is of whoever owns the machine.
     #[default]
     Any,
-    /// Those of the public network, and private ones that the operator named.
+    /// Providers of the public network, and private ones that the operator named.
     Public {
         /// The private ones.
         except: Vec<ProviderHost>,

@@ -16,7 +16,7 @@ pub(super) struct File {
     pub(super) prices: Prices,
 }
 
-/// Where a provider is, as the file says it.
+/// Address of a provider, as the file has it.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Alias {

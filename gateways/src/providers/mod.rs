@@ -38,7 +38,7 @@ pub struct Providers {
     warnings: Vec<String>,
 }
 
-/// Where calls of a model go.
+/// Destination of a model's calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// Name in messages: the alias, or the provider.
@@ -58,9 +58,9 @@ pub struct Upstream {
 /// Addresses that a provider may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Any, because the operator named it.
+    /// Any address, because the operator named the provider.
     Anywhere,
-    /// Those of the public network, because a stranger did.
+    /// Addresses of the public network only, because a stranger named the provider.
     Public,
 }
 
@@ -73,7 +73,7 @@ pub enum ProviderKind {
     Anthropic,
 }
 
-/// Why the providers cannot be used.
+/// Reason why the providers cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvidersError {
     /// The file is there and cannot be read, or was named and is not there.
@@ -81,7 +81,7 @@ pub enum ProvidersError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
     /// The file is not what it should be.
@@ -98,7 +98,7 @@ pub enum ProvidersError {
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Providers {
-    /// Those of a file, which need not be there, and those whose keys are in the environment.
+    /// Loads the providers of a file, which need not be there, and those whose keys are in the environment.
     pub fn load(path: &Path, environment: Environment<'_>) -> Result<Self, ProvidersError> {
         match fs::read_to_string(path) {
             Ok(text) => Self::read(&text, path, environment),
@@ -107,7 +107,7 @@ impl Providers {
         }
     }
 
-    /// Those that a text says, and those whose keys are in the environment. Messages name the text by its path.
+    /// Reads the providers of a text, and those whose keys are in the environment. Messages name the text by its path.
     pub fn read(text: &str, path: &Path, environment: Environment<'_>) -> Result<Self, ProvidersError> {
         let broken = |reason: String| ProvidersError::Broken { path: path.to_owned(), reason };
         let is_empty = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));

@@ -119,7 +119,7 @@ fn in_html(value: &str) -> Vec<String> {
     forms
 }
 
-/// As hexadecimal digits, alone and as dumps and languages write them.
+/// Returns the value as hexadecimal digits, alone and as dumps and languages write them.
 fn in_hex(value: &str) -> Vec<String> {
     let digits: Vec<_> = value.bytes().map(|byte| hex([byte])).collect();
     let upper: Vec<_> = digits.iter().map(|digits| digits.to_uppercase()).collect();
@@ -127,7 +127,7 @@ fn in_hex(value: &str) -> Vec<String> {
     joined.concat()
 }
 
-/// As base64, wherever in a longer text it stands.
+/// Returns the value as base64, wherever in a longer text it stands.
 fn in_base64(value: &str) -> Vec<String> {
     let engines = [&BASE64_STANDARD_NO_PAD, &BASE64_URL_SAFE_NO_PAD];
     (0..3).flat_map(|before| engines.map(|engine| inner_base64(engine, before, value))).collect()

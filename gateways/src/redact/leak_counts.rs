@@ -1,4 +1,4 @@
-//! Where secrets were seen.
+//! Counts sightings of secrets, by place.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,10 +17,10 @@ pub(super) struct Sightings(Mutex<BTreeMap<(String, String), u64>>);
 /// Way of counting a sighting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Counting {
-    /// Each counts.
+    /// Each sighting counts.
     #[default]
     Each,
-    /// It only tells that there was one: others look at the same bytes and count them.
+    /// A sighting only shows that there was one: others look at the same bytes and count them.
     Glimpse,
 }
 
@@ -37,7 +37,7 @@ impl Sightings {
         *count = count.saturating_add(u64::from(counting == Counting::Each));
     }
 
-    /// All of them.
+    /// Lists all sightings.
     pub(super) fn list(&self) -> Vec<Leak> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let leak = |((secret, place), count): (&(String, String), &u64)| Leak {

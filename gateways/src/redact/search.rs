@@ -42,7 +42,7 @@ pub(super) struct SecretMatch<'a> {
     pub(super) range: Range<usize>,
     pub(super) name: &'a str,
     pub(super) marker: &'a [u8],
-    /// Which form it is.
+    /// Index of its form.
     pub(super) index: usize,
 }
 

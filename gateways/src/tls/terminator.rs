@@ -40,7 +40,7 @@ pub struct Terminator {
 }
 
 impl Terminator {
-    /// One with certificates of this authority.
+    /// Makes a terminator with certificates of this authority.
     pub fn new(authority: &Arc<Authority>, inside: Inside) -> io::Result<Self> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;

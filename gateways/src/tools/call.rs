@@ -35,7 +35,7 @@ pub(super) struct ToolCall {
     pub(super) arguments: Map<String, Json>,
     /// The model's id of the call.
     pub(super) id: Option<String>,
-    /// Where to send what happens meanwhile.
+    /// Receiver of progress.
     pub(super) progress: Option<ProgressTo>,
     /// Cancelled when the client wants no answer any more.
     pub(super) cancelled: CancellationToken,
@@ -43,7 +43,7 @@ pub(super) struct ToolCall {
     pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
-/// Where notifications of progress go.
+/// Receiver of notifications of progress.
 #[derive(Debug, Clone)]
 pub(super) struct ProgressTo {
     /// The client's token.
@@ -63,7 +63,7 @@ pub(super) struct Called {
     pub(super) on_wire: Option<Fault<ToolMode>>,
     /// Delay of the answer.
     pub(super) delay: Duration,
-    /// Set when the session is lost.
+    /// True when the session is lost.
     pub(super) loses_session: bool,
 }
 
@@ -80,7 +80,7 @@ struct Ended {
 }
 
 impl ProgressTo {
-    /// Tells the client how far a call is. What a slow client does not take is left out.
+    /// Notifies the client of a call's progress. A notification that a slow client does not take is dropped.
     pub(super) fn tell(&self, mut progress: Json) {
         progress["progressToken"] = self.token.clone();
         let _ = self.stream.try_send(notification("notifications/progress", progress));
@@ -308,7 +308,7 @@ impl Inner {
         }
     }
 
-    /// Asks the server of a tool.
+    /// Calls the tool at its server.
     async fn asked(
         &self,
         server: &super::server::McpServer,

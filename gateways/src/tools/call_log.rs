@@ -61,7 +61,7 @@ pub(super) struct EndedCall<'a> {
     pub(super) refused: Option<ToolRefusal>,
     /// The fault.
     pub(super) fault: Option<FaultMark>,
-    /// Set when the agent gets no answer.
+    /// True when the agent gets no answer.
     pub(super) lost: bool,
 }
 

@@ -60,7 +60,7 @@ pub(super) enum Found {
     Hidden,
     /// A tool whose definition must not change, and did.
     Changed,
-    /// Nothing.
+    /// No tool has this name.
     Unknown,
 }
 
@@ -115,8 +115,8 @@ impl Catalogue {
         self.declared.iter().cloned().chain(of_servers).filter(|tool| names.insert(tool.name.clone())).collect()
     }
 
-    /// Asks the servers for their tools again. A server that does not answer in time keeps those that it had; one that has ended
-    /// too, so that calls say that it did.
+    /// Asks the servers for their tools again. A server that does not answer in time keeps those that it had; one that
+    /// has ended too, so that calls report that it did.
     pub(super) async fn refresh(&self, at_ms: u64) {
         join_all(self.servers.iter().map(ServerTools::refresh)).await;
         self.note(at_ms);

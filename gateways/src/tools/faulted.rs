@@ -33,11 +33,11 @@ pub(super) enum Prevented {
 /// Result after a fault.
 #[derive(Debug)]
 pub(super) enum Applied {
-    /// Another result.
+    /// The fault gives another result.
     Result(ToolResult),
     /// The result is right, and its answer is changed on its way.
     OnWire,
-    /// Nothing.
+    /// The fault has no effect.
     WithoutEffect,
 }
 
@@ -61,7 +61,7 @@ impl Faulted {
         self.changed().vanished.insert(tool.to_owned());
     }
 
-    /// Tells if a tool was taken away.
+    /// Returns true if a tool was taken away.
     pub(super) fn has_vanished(&self, tool: &str) -> bool {
         self.changed().vanished.contains(tool)
     }
@@ -126,7 +126,7 @@ impl Faulted {
     }
 }
 
-/// Tells if a fault leaves the result as it is, and hits its answer on the way.
+/// Returns true if a fault leaves the result as it is, and hits its answer on the way.
 pub(super) fn is_on_wire(mode: &ToolMode) -> bool {
     matches!(mode, ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_))
 }

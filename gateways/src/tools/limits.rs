@@ -53,7 +53,7 @@ impl CallLimit {
         Err(fired)
     }
 
-    /// All calls.
+    /// Returns the number of all calls.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }

@@ -225,7 +225,7 @@ fn offered(declared: DeclaredWith) -> OfferedTool {
 }
 
 impl Inner {
-    /// Tells clients when a server says that its tools changed, for ever.
+    /// Notifies clients when a server's tools changed, for ever.
     async fn watch(self: Arc<Self>, server: Arc<McpServer>) {
         loop {
             self.catalogue.follow(&server, &self.clock).await;

@@ -20,7 +20,7 @@ const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// Number of idle connections that are kept for later requests.
 const IDLE: usize = 8;
 
-/// Where a service is inside the sandbox.
+/// Place of a service inside the sandbox.
 #[derive(Debug, Clone)]
 pub struct ServicePlace {
     /// Its name.
@@ -37,7 +37,7 @@ pub struct ServicePlace {
 pub(super) struct ServiceClient {
     place: ServicePlace,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
-    /// Set when connections are no longer kept.
+    /// True when connections are no longer kept.
     is_closed: AtomicBool,
 }
 

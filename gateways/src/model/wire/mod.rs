@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 pub(super) use embeddings::{Embedding, embeddings};
 pub(super) use models::models;
 
-/// When everything was made, in seconds: the same in every run, so that the same script gives the same bytes.
+/// Creation time of everything, in seconds: the same in every run, so that the same script gives the same bytes.
 const CREATED: u64 = 1_735_689_600;
 /// Least number of characters in one piece of a stream.
 const PIECE: usize = 16;
@@ -25,7 +25,7 @@ const PIECES: usize = 64;
 /// Answer of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
-    /// Which answer of the gateway it is, from 0; ids derive from it.
+    /// Number of the gateway's answer, from 0; ids derive from it.
     pub(super) number: u64,
     /// Its id, when a provider gave it one.
     pub(super) id: Option<String>,
@@ -38,17 +38,17 @@ pub(super) struct Reply {
     pub(super) choices: usize,
     /// True when a stream ends with the counts of tokens.
     pub(super) include_usage: bool,
-    /// Why it ends.
+    /// Reason for its end.
     pub(super) finish: Finish,
 }
 
-/// Why an answer ends.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Finish {
-    /// All was said.
+    /// The answer is complete.
     #[default]
     Natural,
-    /// It reached its limit of tokens.
+    /// The answer reached its limit of tokens.
     Length,
     /// A filter withheld it.
     ContentFilter,
@@ -116,7 +116,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One event, whose data has its name as `type` before everything else.
+/// Formats an event, whose data has its name as `type` before everything else.
 fn event(name: &str, data: Json) -> String {
     let mut typed = json!({"type": name});
     if let (Json::Object(typed), Json::Object(data)) = (&mut typed, data) {

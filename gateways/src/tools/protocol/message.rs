@@ -10,16 +10,16 @@ pub(in crate::tools) const MOST_VALUES: usize = 200_000;
 /// A message of a client.
 #[derive(Debug)]
 pub(in crate::tools) enum Incoming {
-    /// It wants an answer.
+    /// A request, which wants an answer.
     Request(RpcRequest),
-    /// It wants none.
+    /// A notification, which wants none.
     Notification {
         /// Its method.
         method: String,
         /// Its parameters.
         params: Json,
     },
-    /// It answers a question of ours. We ask none.
+    /// An answer to a question of ours. We ask none.
     Answer,
 }
 
@@ -53,7 +53,7 @@ impl RpcError {
     const METHOD_NOT_FOUND: i64 = -32601;
     const INVALID_PARAMS: i64 = -32602;
     const INTERNAL: i64 = -32603;
-    /// There is no such session.
+    /// Code for an unknown session.
     const NO_SESSION: i64 = -32001;
     /// The client cancelled the request.
     const CANCELLED: i64 = -32800;
@@ -66,7 +66,7 @@ impl RpcError {
         Self { code, message: message.into(), data: Json::Null, lacks_meta: false }
     }
 
-    /// There is no such method.
+    /// Makes the error for an unknown method.
     pub(in crate::tools) fn no_method(method: &str) -> Self {
         Self::new(Self::METHOD_NOT_FOUND, format!("there is no method `{}`", scenario::untrusted::line(method, 100)))
     }

@@ -120,7 +120,7 @@ impl HttpLink {
         }
     }
 
-    /// Hears what the server says without being asked, where it has a stream for that, until it ends.
+    /// Receives the server's own messages, where it has a stream for them, until the stream ends.
     pub(super) async fn listen(self) {
         let Ok((_sender, response)) = self.0.send(Method::GET, "text/event-stream", Bytes::new()).await else { return };
         if response.status().is_success() && is_stream(&response) {

@@ -39,9 +39,9 @@ pub(super) struct Question {
 /// Reaction to a message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reaction {
-    /// Nothing more.
+    /// Nothing more has to be done.
     Done,
-    /// This is to be answered.
+    /// This answer is to be sent.
     Reply(Json),
 }
 
@@ -128,7 +128,7 @@ impl Pending {
         }
     }
 
-    /// Why the server answers no more.
+    /// Returns the reason why the server answers no more.
     pub(super) fn ended(&self) -> Option<String> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

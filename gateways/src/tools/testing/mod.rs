@@ -192,17 +192,17 @@ impl Running {
         Answer { status, session, text: deadline(answer.text()).await.expect("the whole answer") }
     }
 
-    /// Asks without a session.
+    /// Sends a request without a session.
     pub(super) async fn ask(&self, method: &str, params: Json) -> Json {
         self.post(&[], request(method, params)).await.json()
     }
 
-    /// Asks in a session.
+    /// Sends a request in a session.
     pub(super) async fn in_session(&self, session: &str, method: &str, params: Json) -> Answer {
         self.post(&[("mcp-session-id", session)], request(method, params)).await
     }
 
-    /// Asks with a request that stands alone.
+    /// Sends a request that stands alone.
     pub(super) async fn alone(&self, method: &str, params: Json) -> Answer {
         self.post(&[], alone(method, params)).await
     }

@@ -139,7 +139,7 @@ impl Fake {
         self.state().tools.retain(|tool| tool["name"] != name);
     }
 
-    /// Tells that its list changed.
+    /// Notifies the gateway that its list changed.
     pub(in crate::tools) fn tell_change(&self) {
         self.print(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
     }
