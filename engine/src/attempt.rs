@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::providers::ProviderAccess;
 use crate::uploaded::SnapshotFiles;
 
-/// One attempt of one scenario.
+/// An attempt of a scenario.
 #[derive(Debug)]
 pub struct Attempt<'a> {
     /// The spec.
@@ -41,7 +41,7 @@ pub struct Attempt<'a> {
     pub machine: &'a Machine,
     /// The runs without faults that it shares with other scenarios of its run.
     pub baselines: &'a Baselines,
-    /// When it began.
+    /// Start of the attempt.
     pub started_at: Timestamp,
     /// Tells if its sandbox is kept for a person to look into.
     pub keep: Keep<'a>,
@@ -57,18 +57,18 @@ pub struct Attempt<'a> {
     pub approvals: Option<&'a Arc<dyn Approvals>>,
 }
 
-/// When a sandbox is kept, once its agent's processes have gone, instead of being removed.
+/// Condition for keeping a sandbox, once its agent's processes have gone, instead of removing it.
 ///
 /// But for [`Keep::Never`], the sandbox of an attempt that ended in an error is kept too, because there is no evidence to
 /// go by. That of a cancelled one never is.
 #[derive(Clone, Copy, Default)]
 pub enum Keep<'a> {
-    /// It is removed.
+    /// The sandbox is removed.
     #[default]
     Never,
-    /// It is kept.
+    /// The sandbox is kept.
     Always,
-    /// It is kept when this says so of the evidence.
+    /// The sandbox is kept when this function returns true for the evidence.
     When(&'a (dyn Fn(&Evidence) -> bool + Send + Sync)),
 }
 

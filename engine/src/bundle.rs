@@ -33,7 +33,7 @@ impl BundleFolder {
         Self(None)
     }
 
-    /// Where a path of the bundle is.
+    /// Returns the place of a path of the bundle.
     #[must_use]
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         self.0.as_ref().map(|folder| folder.join(path))

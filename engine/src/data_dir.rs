@@ -1,4 +1,4 @@
-//! Where Touchstone keeps its things.
+//! The data directory, in which Touchstone keeps its files.
 
 use std::env;
 use std::fs::{self, DirBuilder};

@@ -9,9 +9,9 @@ use crate::services::Addresses;
 
 /// Returns the most that one sandbox of a spec takes from the machine.
 ///
-/// That is `resources.cpu`; `resources.memory` and `resources.disk`, because the workspace is in memory; for each container
-/// of a service the limits that it gets (2 cores, and 3 GiB with its data); and the memory of what holds a service's own
-/// network. Mocks are served by the worker and take nothing.
+/// The demand is `resources.cpu`; `resources.memory` and `resources.disk`, because the workspace is in memory; for each
+/// container of a service the limits that it gets (2 cores, and 3 GiB with its data); and the memory of the container
+/// that holds a service's own network. Mocks are served by the worker and take nothing.
 #[must_use]
 pub fn needs(spec: &Spec) -> Demand {
     let resources = &spec.resources;

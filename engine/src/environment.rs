@@ -11,14 +11,14 @@ use crate::run::network;
 use crate::uploaded;
 use crate::users::User;
 
-/// Where programs are looked for when the image does not say.
+/// Search path of programs when the image has none.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that hold the task's prompt.
 const PROMPT: [&str; 2] = ["TOUCHSTONE_TASK_PROMPT", "KEYSTONE_TASK_PROMPT"];
 /// The variables that say where the task is as a file.
 const TASK_FILES: [&str; 2] = ["TOUCHSTONE_TASK_FILE", "KEYSTONE_TASK_FILE"];
-/// Where the task is as a file, outside the workspace.
+/// Path of the task's file, outside the workspace.
 pub(crate) const TASK_FILE: &str = "/run/touchstone/task.json";
 /// Largest length of a variable.
 const MOST_VARIABLE: usize = 120 * 1024;
@@ -81,7 +81,7 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
     environment
 }
 
-/// Lets the program that calls tools be found, behind all others.
+/// Adds the program that calls tools to the search path, behind all others.
 fn add_tool_program(environment: &mut Environment, attempt: &Attempt<'_>) {
     if attempt.spec.tools.is_empty() {
         return;

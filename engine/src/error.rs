@@ -1,5 +1,5 @@
-//! Why the engine could not do its work. None of this is ever the agent's doing: `docs/reliability.md` says for each kind, and for
-//! each file that makes one after the agent started, why.
+//! Reasons why the engine could not do its work. None of them is ever the agent's doing: `docs/reliability.md` explains
+//! that for each kind, and for each file that makes one after the agent started.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use scenario::verdict::ErrorKind;
 use crate::advice::after;
 use crate::door::DoorError;
 
-/// Why the engine could not do its work.
+/// Reason why the engine could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No Docker engine answers.
     #[error("no Docker engine answers at {address}: {reason}; start one, or set DOCKER_HOST")]
     NoEngine {
-        /// Where it was looked for.
+        /// Address where it was looked for.
         address: String,
-        /// Why it does not answer.
+        /// Reason why it does not answer.
         reason: String,
     },
     /// The socket of a Docker engine is there, and not open to this user.
@@ -50,14 +50,14 @@ pub enum EngineError {
         /// The message of the kernel or the box.
         reason: String,
     },
-    /// There is no such image, and none can be had.
+    /// The image is not here, and cannot be pulled.
     #[error(
         "the image `{reference}` is not here and cannot be pulled: {reason}; load it with `docker load`, run `touchstone images build` for stand-ins of common images, or use `--backend local`, which needs none"
     )]
     NoImage {
         /// The image.
         reference: String,
-        /// Why it cannot be pulled.
+        /// Reason why it cannot be pulled.
         reason: String,
     },
     /// The doorkeeper did not come up, or could not do something before the agent started.
@@ -65,7 +65,7 @@ pub enum EngineError {
     Door {
         /// The operation.
         operation: String,
-        /// Why it failed.
+        /// The error.
         #[source]
         cause: DoorError,
     },
@@ -82,7 +82,7 @@ pub enum EngineError {
     /// A fixture could not be put in place.
     #[error("fixtures[{index}]: {reason}")]
     Fixture {
-        /// Where it stands in the spec, from 0.
+        /// Its index in the spec, from 0.
         index: usize,
         /// The error.
         reason: String,
@@ -90,7 +90,7 @@ pub enum EngineError {
     /// The spec asks for something in its world that fails: a statement is refused, a command fails.
     #[error("{place}: {reason}")]
     WrongSpec {
-        /// Where it stands in the spec.
+        /// Its place in the spec.
         place: String,
         /// The error.
         reason: String,
@@ -98,7 +98,7 @@ pub enum EngineError {
     /// A part of `setup` failed.
     #[error("{place}: {reason}")]
     Setup {
-        /// Where it stands in the spec.
+        /// Its place in the spec.
         place: String,
         /// The error.
         reason: String,
@@ -135,7 +135,7 @@ pub enum EngineError {
     Files {
         /// The operation.
         operation: String,
-        /// Why it failed.
+        /// The error.
         #[source]
         cause: io::Error,
     },
@@ -146,7 +146,7 @@ pub enum EngineError {
         message: String,
         /// True when another attempt may succeed.
         retryable: bool,
-        /// Whose mistake it is.
+        /// Kind of error, which says whose mistake it is.
         kind: ErrorKind,
     },
     /// A model did not write the prompt of a mutation.
@@ -165,7 +165,7 @@ pub enum EngineError {
         /// The reason why nobody could be asked.
         reason: String,
     },
-    /// It was cancelled.
+    /// The attempt was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
@@ -195,7 +195,7 @@ impl EngineError {
         matches!(self, Self::Door { cause, .. } if cause.is_silence())
     }
 
-    /// Whose mistake it is: the spec's, or ours.
+    /// Returns the kind of error, which says whose mistake it is: the spec's, or ours.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -32,7 +32,7 @@ const NEAR: u64 = 600;
 pub(crate) const SHIM: Shim =
     Shim { programs: &["postgres", "mysqld", "mariadbd"], script: include_str!("faketime.sh") };
 
-/// Where it is on this machine.
+/// Returns the path of the library on this machine.
 pub(crate) fn on_this_machine() -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new("/").join(folder).join(LIBRARY)).find(|library| library.exists())
 }

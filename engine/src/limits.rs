@@ -9,11 +9,11 @@ use crate::backend::{Limits, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::memory_events::{Files, MemoryEvents, OutOfMemory, value};
 
-/// Where the control group for memory is: version 1, version 2.
+/// Folder of the control group for memory: version 1, version 2.
 const MEMORY_GROUPS: [(&str, Files); 2] = [("sys/fs/cgroup/memory", Files::V1), ("sys/fs/cgroup", Files::V2)];
-/// Where the kernel says how much memory is used: version 1, version 2.
+/// File with the memory in use: version 1, version 2.
 const MEMORY: [&str; 2] = ["sys/fs/cgroup/memory/memory.usage_in_bytes", "sys/fs/cgroup/memory.current"];
-/// Where the kernel counts processes that it did not start: version 1, version 2.
+/// File in which the kernel counts processes that it did not start: version 1, version 2.
 const TOO_MANY: [&str; 2] = ["sys/fs/cgroup/pids/pids.events", "sys/fs/cgroup/pids.events"];
 /// A workspace with less room than this is full.
 const FULL: u64 = 4096;

@@ -12,7 +12,7 @@ use crate::providers::Providers;
 pub struct Machine {
     /// The providers of models, and what they cost.
     pub providers: Arc<Providers>,
-    /// Where the egress gateway leads to.
+    /// Network behind the egress gateway.
     pub outside: Arc<dyn Outside>,
     /// The folder in which replies of judges are kept; `None` when each is to be asked for anew.
     pub judgements: Option<PathBuf>,

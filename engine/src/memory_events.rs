@@ -1,4 +1,4 @@
-//! Whose memory was used up when the kernel ended processes of a control group.
+//! Tells whose memory was used up when the kernel killed processes of a control group.
 //!
 //! The kernel counts in a group every process of it that was ended for want of memory, whether the group itself was at its
 //! limit, one above it was, or the whole machine had no memory left. The first is the doing of who is in the group; the others
@@ -8,14 +8,14 @@
 /// The files of a group that tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// Those of version 1.
+    /// Files of version 1.
     V1,
-    /// Those of version 2.
+    /// Files of version 2.
     V2,
 }
 
 impl Files {
-    /// All of them: where ended processes are counted, and what tells whether the group was at its limit.
+    /// Returns the names of all: the count of killed processes, and those that show whether the group was at its limit.
     pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::V1 => &["memory.oom_control", "memory.max_usage_in_bytes", "memory.limit_in_bytes"],
@@ -32,12 +32,12 @@ const RAN_OUT: &str = "oom";
 /// Distance from its limit at which a group counts as having run out: the kernel hands memory out in pieces.
 const NEAR: u64 = 2 << 20;
 
-/// Whose memory was used up.
+/// Tells whose memory was used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfMemory {
-    /// That of the group.
+    /// The memory of the group.
     Own,
-    /// That of a group above it, or of the machine.
+    /// The memory of a group above it, or of the machine.
     Outside,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct MemoryEvents {
 /// Knowledge about the limit of a group itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OwnLimit {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
     /// The group ran out so often.

@@ -14,7 +14,7 @@ use crate::data_dir::DataDir;
 use crate::entropy;
 use crate::kept;
 
-/// This process, for as long as it lives.
+/// This process as an owner, for as long as it lives.
 #[derive(Debug)]
 pub struct Owner {
     id: Uuid,
@@ -25,7 +25,7 @@ pub struct Owner {
 /// Tells if an owner still lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It holds its lock.
+    /// The owner holds its lock.
     Alive,
     /// Its lock is free, or was never there.
     Gone,
@@ -52,7 +52,7 @@ impl Owner {
         self.id
     }
 
-    /// Where it keeps its things.
+    /// Returns its data directory.
     #[must_use]
     pub fn data_dir(&self) -> &DataDir {
         &self.data_dir

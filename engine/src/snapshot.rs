@@ -24,7 +24,7 @@ pub(crate) struct Snapshot {
     incomplete: bool,
 }
 
-/// Everything that is different between two moments.
+/// Differences between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Changes {
     /// Paths that did not exist before.
@@ -33,7 +33,7 @@ pub(crate) struct Changes {
     pub(crate) removed: Vec<String>,
     /// Paths that were changed.
     pub(crate) modified: Vec<String>,
-    /// Set when there were more entries than are looked at.
+    /// True when there were more entries than are looked at.
     pub(crate) incomplete: bool,
     /// Number of files that look unchanged, but were too much to compare their contents.
     pub(crate) not_compared: usize,
@@ -57,7 +57,7 @@ impl State {
 }
 
 impl Snapshot {
-    /// Looks at the workspace, and reads all of its files.
+    /// Lists the workspace, and reads all of its files.
     pub(crate) async fn take(door: &Door) -> Result<Self, DoorError> {
         let mut snapshot = Self::list(door).await?;
         let files = snapshot.files_where(|_, _| true);
@@ -65,7 +65,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Looks at the workspace again, and reads the files that look as they did before: all others are known to be different.
+    /// Lists the workspace again, and reads the files that look as they did before: all others are known to be
+    /// different.
     pub(crate) async fn take_after(door: &Door, before: &Self) -> Result<Self, DoorError> {
         let mut snapshot = Self::list(door).await?;
         let files = snapshot.files_where(|path, state| before.entries.get(path) == Some(state));
@@ -83,7 +84,7 @@ impl Snapshot {
         Self { entries, fingerprints: HashMap::new(), incomplete }
     }
 
-    /// Tells if an entry is as it was at this moment, at a glance.
+    /// Returns true if an entry is as it was at this moment, by its metadata.
     pub(crate) fn has(&self, entry: &Entry) -> bool {
         self.entries.get(&entry.path) == Some(&State::of(entry))
     }
@@ -161,11 +162,11 @@ impl Snapshot {
 /// Result of comparing the contents of a file at two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// They are the same.
+    /// The contents are the same.
     Same,
-    /// They are not.
+    /// The contents differ.
     Different,
-    /// They were not read.
+    /// The contents were not read.
     Unknown,
 }
 

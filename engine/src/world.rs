@@ -43,7 +43,7 @@ pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     /// Changes the sandbox while the agent acts, where faults of it do that.
     pub(crate) changer: Option<Arc<SandboxChanger>>,
-    /// When the agent started.
+    /// Clock that starts with the agent.
     pub(crate) clock: Arc<Clock>,
     /// Connections that are passed on to services with networks of their own.
     pub(crate) _forwards: Forwards,

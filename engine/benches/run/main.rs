@@ -36,7 +36,7 @@ const WIDTHS: [usize; 4] = [1, 2, 4, 8];
 const GROWING: [usize; 4] = [1, 10, 50, 200];
 const GROWING_WIDTH: usize = 4;
 
-/// Everything that is measured.
+/// The backends and counts of the benchmark.
 struct Bench {
     raw: Raw,
     ours: Ours,
@@ -45,7 +45,7 @@ struct Bench {
     rounds: usize,
 }
 
-/// One way to run scenarios.
+/// A way to run scenarios.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     /// The Docker calls.
@@ -89,7 +89,7 @@ impl Bench {
         self.growing()
     }
 
-    /// Lets each way have its turns, the first one of a round being another one in each.
+    /// Runs the turns of each way, the first one of a round being another one in each.
     async fn rounds(&self, width: usize) -> [Turns; 3] {
         let mut turns: [Turns; 3] = Default::default();
         for round in 0..self.rounds {

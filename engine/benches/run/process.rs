@@ -54,12 +54,12 @@ impl Process {
     }
 }
 
-/// Whose processor time.
+/// Selects whose processor time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// That of processes that were started and waited for.
+    /// Processor time of processes that were started and waited for.
     Yes,
-    /// That of this process.
+    /// Processor time of this process.
     No,
 }
 

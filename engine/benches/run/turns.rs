@@ -18,7 +18,7 @@ pub(crate) struct Turn {
 pub(crate) struct Turns(Vec<Turn>);
 
 impl Turns {
-    /// One more.
+    /// Adds a turn.
     pub(crate) fn add(&mut self, turn: Turn) {
         self.0.push(turn);
     }

@@ -55,7 +55,8 @@ async fn measure(cycles: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// One after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits all of them.
+/// Measures phases one after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits
+/// all of them.
 async fn phases(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
     let mut raw_series = Series::new("raw: create, start, remove");
     let mut kinds: Vec<_> = KINDS.iter().map(|(name, yaml)| (Phases::new(name), *yaml)).collect();

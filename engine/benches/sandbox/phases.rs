@@ -65,7 +65,7 @@ impl Phases {
         }
     }
 
-    /// One more cycle.
+    /// Adds a cycle.
     pub(crate) fn add(&mut self, cycle: &Cycle) {
         self.total.add(cycle.total);
         for (phase, series) in &mut self.phases {
@@ -74,7 +74,7 @@ impl Phases {
         }
     }
 
-    /// All series, with the whole first.
+    /// Returns all series, with the whole first.
     pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
         std::iter::once(&self.total).chain(self.phases.iter().map(|(_, series)| series))
     }

@@ -18,7 +18,7 @@ impl Series {
         Self { name: name.to_owned(), times: Vec::new() }
     }
 
-    /// One more.
+    /// Adds a measurement.
     pub(crate) fn add(&mut self, time: Duration) {
         self.times.push(time);
     }

@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The name of the sandbox itself.
 const SANDBOX: &str = "localhost";
 
-/// Where the agent is, and what it is asked.
+/// Address of the agent, and the request to it.
 pub(super) struct Target {
     door: Door,
     host: String,
@@ -70,7 +70,7 @@ pub(super) async fn ask_running(watch: &Watch<'_>, attempt: &Attempt<'_>, http: 
     Ok(within(watch, converse(&target, attempt, http, None)).await)
 }
 
-/// Has the server of an agent with an image of its own run while it is asked.
+/// Runs the server of an agent with an image of its own while the agent is asked.
 pub(super) async fn with_server(
     watch: &Watch<'_>,
     attempt: &Attempt<'_>,
@@ -158,7 +158,7 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
     acted
 }
 
-/// Where the agent is.
+/// Finds the address of the agent.
 pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
     let values = attempt.agents_values();
     if let Some(port) = &http.port {
@@ -170,7 +170,7 @@ pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Resul
     target_of(world, attempt, &url)
 }
 
-/// Where a URL of the agent leads to: a container of the spec, or something in the sandbox.
+/// Finds the target of a URL of the agent: a container of the spec, or something in the sandbox.
 pub(super) fn target_of(world: &World, attempt: &Attempt<'_>, url: &str) -> Result<Target, EngineError> {
     let wrong = |what: String| EngineError::Unsupported { what };
     let parsed: http::Uri = url.parse().map_err(|_| wrong(format!("this is no URL: {url}")))?;
@@ -227,7 +227,7 @@ async fn converse(
     }
 }
 
-/// Has the agent forget what it did.
+/// Posts a request that makes the agent forget what it did.
 pub(super) async fn post(target: &Target, path: &str) -> Result<(), HttpError> {
     let request = request(target, &Method::POST, path, Vec::new())?;
     let (status, _) = exchange(target, request).await?;

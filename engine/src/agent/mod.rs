@@ -1,4 +1,4 @@
-//! Lets the agent act, and says how that ended.
+//! Runs the agent, and reports its end.
 
 mod http;
 mod http_error;
@@ -40,18 +40,18 @@ pub(crate) struct Acted {
     pub(crate) lost: bool,
     /// Its record of each invocation, where its sandbox is reused.
     pub(crate) invocations: Vec<AgentRecord>,
-    /// Set when it answered the same differently in a sandbox that is reused.
+    /// True when it answered the same differently in a sandbox that is reused.
     pub(crate) keeps_state: bool,
     /// Remarks for the reader.
     pub(crate) notes: Vec<String>,
 }
 
-/// When the agent has to end, and what is said then.
+/// Time limit of the agent, and the limit that fires then.
 #[derive(Debug, Clone)]
 struct Deadline {
-    /// When.
+    /// The moment.
     at: Instant,
-    /// Which limit that is.
+    /// The limit that fires.
     fired: Fired,
 }
 
@@ -74,7 +74,7 @@ impl Deadline {
     }
 }
 
-/// Lets the agent act, until the end of `resources.timeout` at the latest.
+/// Runs the agent, until the end of `resources.timeout` at the latest.
 pub(crate) async fn act(
     world: &World,
     attempt: &Attempt<'_>,
@@ -94,7 +94,7 @@ pub(crate) async fn act(
     act_as(&watch, attempt, &agent, image).await
 }
 
-/// Lets an agent of this kind act once.
+/// Runs an agent of this kind once.
 async fn act_as(
     watch: &Watch<'_>,
     attempt: &Attempt<'_>,

@@ -46,7 +46,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Nothing yet.
+    /// Makes captures without output.
     pub(super) fn new(redactor: &Redactor) -> Self {
         Self { stdout: Capture::new(AGENT_BYTES, redactor), stderr: Capture::new(AGENT_BYTES, redactor) }
     }
@@ -60,7 +60,7 @@ impl Printed {
     }
 }
 
-/// Why a process is not watched any longer.
+/// Reason why a process is not watched any longer.
 enum End {
     Exited(Exited),
     Limit(Fired),

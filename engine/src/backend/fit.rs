@@ -37,7 +37,7 @@ pub(super) fn agents_image(spec: &Spec) -> Option<&str> {
     }
 }
 
-/// Why a spec that insists on something else cannot be run here.
+/// Explains why a spec that insists on another backend cannot be run here.
 pub(super) fn refusal(spec: &Spec, here: BackendName) -> Option<String> {
     let wanted = insists_on(spec).filter(|wanted| *wanted != here)?;
     let stated = spec.agent.as_ref().is_some_and(|agent| agent.common.backend.is_some());

@@ -21,7 +21,7 @@ const WHITEOUT: &[u8] = b".wh.";
 /// Marks of a folder that replaces that of the image; no program made these files, and the folder itself is listed.
 const OPAQUE: [&str; 2] = [".wh..opq", ".wh..wh..opq"];
 
-/// The numbers of file systems (ext4, XFS, Btrfs) that keep the time of every write, also of one through a shared mapping.
+/// Numbers of file systems (ext4, XFS, Btrfs) that keep the time of every write, also of one through a shared mapping.
 /// Those in memory do not.
 const TELL_EVERY_WRITE: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
@@ -30,18 +30,18 @@ const TELL_EVERY_WRITE: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 pub(crate) struct Layer {
     /// The paths, and when each was changed.
     pub(crate) changes: BTreeMap<Vec<u8>, i64>,
-    /// Set when there is something that was not looked at.
+    /// True when there is something that was not looked at.
     pub(crate) incomplete: bool,
     /// True when every write to a file changes its time.
     pub(crate) times_tell: bool,
     /// Number of bytes that it holds.
     bytes: u64,
     entries: usize,
-    /// Set when there is something whose size is not in the sum.
+    /// True when there is something whose size is not in the sum.
     unmeasured: bool,
 }
 
-/// Looks at a whole layer.
+/// Reads a whole layer.
 ///
 /// The agent made what is in it, and may be changing it: folders are opened below the layer without following any link,
 /// one at a time and by a list instead of recursion, because they can be deeper than a stack or a table of descriptors.

@@ -26,19 +26,19 @@ use crate::error::EngineError;
 use crate::event::Events;
 use crate::kept::Visitor;
 
-/// Where the workspace is inside a sandbox.
+/// Path of the workspace inside a sandbox.
 pub const WORKSPACE: &str = "/workspace";
 
-/// Where the doorkeeper's program is mounted.
+/// Path where the doorkeeper's program is mounted.
 const DOORKEEPER: &str = "/.touchstone/doorkeeper";
-/// Where the doorkeeper's program is mounted once more, as a program for agents, and the folder that it is in.
+/// Path where the doorkeeper's program is mounted once more, as a program for agents, and its folder.
 const TOOL_PROGRAM: &str = "/.touchstone/bin/touchstone-tool";
 pub(crate) const TOOL_FOLDER: &str = "/.touchstone/bin";
-/// Where the folder with the doorkeeper's socket is mounted.
+/// Path where the folder with the doorkeeper's socket is mounted.
 const DOOR: &str = "/.touchstone/door";
-/// Where the workspace of another sandbox is mounted while it is copied.
+/// Path where the workspace of another sandbox is mounted while it is copied.
 const SOURCE: &str = "/.touchstone/source";
-/// Where volumes of a service are mounted that must stay while it is started again.
+/// Path where volumes of a service are mounted that must stay while it is started again.
 const KEPT: &str = "/.touchstone/kept";
 /// The places where something of ours is mounted.
 const MOUNTED: [&str; 6] = ["/.touchstone", DOORKEEPER, TOOL_FOLDER, TOOL_PROGRAM, DOOR, SOURCE];
@@ -65,7 +65,7 @@ pub(crate) fn is_above_scratch(path: &str) -> bool {
     SCRATCH.iter().any(|scratch| scratch.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Something that makes sandboxes.
+/// A backend, which makes sandboxes.
 #[async_trait]
 pub trait Backend: Debug + Send + Sync {
     /// Finds an image, getting it first where that is possible.
@@ -107,7 +107,7 @@ pub trait Backend: Debug + Send + Sync {
 
 /// A box with a doorkeeper in it.
 ///
-/// Nothing leads into it or out of it but the doorkeeper's connection and what that hands out.
+/// The doorkeeper's connection, and whatever that hands out, is the only way into it and out of it.
 #[async_trait]
 pub trait Sandbox: Debug + Send + Sync {
     /// Its name, under which it can be found without our database.
@@ -134,10 +134,10 @@ pub trait Sandbox: Debug + Send + Sync {
     /// need not be thorough.
     async fn written_over_image(&self, thorough: bool) -> Result<Option<u64>, EngineError>;
 
-    /// Gives it more memory than its limit, for looking at it once the agent has gone and left all of it used.
+    /// Raises its memory above the limit, for looking at it once the agent has gone and left all of it used.
     async fn make_room(&self) -> Result<(), EngineError>;
 
-    /// Why its doorkeeper is gone.
+    /// Returns the reason why its doorkeeper is gone.
     async fn post_mortem(&self) -> PostMortem;
 
     /// A private folder of this machine for what is needed for a moment while it lives. It goes with its owner.
@@ -159,7 +159,7 @@ pub trait Sandbox: Debug + Send + Sync {
 /// A service that was started.
 #[async_trait]
 pub trait RunningService: Debug + Send + Sync {
-    /// Where it can be reached from the worker: the doorkeeper of the network that it is in.
+    /// Returns the way to reach it from the worker: the doorkeeper of the network that it is in.
     fn door(&self) -> &Door;
 
     /// Runs a command in the service's own container; its exit code, and what it printed last.
@@ -180,7 +180,7 @@ pub trait RunningService: Debug + Send + Sync {
         false
     }
 
-    /// All its processes, also when the one that it was started with has ended; none when nothing of it is left.
+    /// Lists all its processes, also when the one that it was started with has ended; none when nothing of it is left.
     async fn processes(&self) -> Result<Vec<Process>, EngineError>;
 
     /// Ends it, and keeps what it left.
@@ -189,7 +189,7 @@ pub trait RunningService: Debug + Send + Sync {
     /// Stops all its processes where they are.
     async fn pause(&self) -> Result<(), EngineError>;
 
-    /// Lets its processes go on.
+    /// Resumes its processes.
     async fn resume(&self) -> Result<(), EngineError>;
 
     /// Ends it as a crash does, and starts it again with its data, for which [`ServiceRequest::restarts`] must have been set.
@@ -222,7 +222,7 @@ pub struct Image {
     pub command: Vec<String>,
     /// Its environment.
     pub environment: Vec<(String, String)>,
-    /// Where it runs it.
+    /// Working directory of the command.
     pub directory: String,
     /// User who runs it.
     pub user: String,
@@ -241,7 +241,7 @@ pub struct Identity {
     pub scenario: String,
     /// The job.
     pub job: Uuid,
-    /// Which attempt it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
@@ -256,7 +256,7 @@ impl Identity {
 /// A sandbox to make.
 #[derive(Debug, Clone)]
 pub struct SandboxRequest {
-    /// Whom it is for.
+    /// Identity of the attempt that it is for.
     pub identity: Identity,
     /// Image that it is made from.
     pub image: Image,
@@ -265,7 +265,7 @@ pub struct SandboxRequest {
     /// Names of its services, and the addresses on its loopback that they lead to: once it is kept and nobody serves names
     /// any more, they are in its `/etc/hosts`.
     pub hosts: Vec<(String, Ipv4Addr)>,
-    /// Where names are looked up, on its loopback; `None` when there are none.
+    /// Address of the name server, on its loopback; `None` when there is none.
     pub name_server: Option<Ipv4Addr>,
     /// True when everything but the workspace, `/tmp` and `/run` is read-only.
     pub read_only: bool,
@@ -319,7 +319,7 @@ impl Shim {
     pub const FOLDER: &'static str = "/usr/local/sbin";
 }
 
-/// Why a doorkeeper is gone.
+/// Reason why a doorkeeper is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMortem {
     /// The end of its box.
@@ -335,7 +335,8 @@ pub enum End {
     OutOfMemory,
     /// Its PID 1 ended in another way.
     Ended,
-    /// It did not end. When its doorkeeper is silent all the same, what the agent left keeps it from answering.
+    /// It did not end. When its doorkeeper is silent all the same, something that the agent left keeps it from
+    /// answering.
     Running,
     /// Somebody outside ended, stopped or removed it, or nobody can tell: nothing that an agent can do.
     Unknown,
@@ -346,7 +347,7 @@ pub enum End {
 pub struct ImageChanges {
     /// The paths. Where the number of one differs between two looks, it was changed between them; 0 says nothing.
     pub paths: BTreeMap<Vec<u8>, i64>,
-    /// Set when there were more than are looked at.
+    /// True when there were more than are looked at.
     pub incomplete: bool,
     /// True when the number of a path changes with every write to it, also with one through a shared mapping.
     pub times_tell: bool,
@@ -357,7 +358,7 @@ pub struct ImageChanges {
 pub enum Reach {
     /// Leftovers of dead owners, but no sandbox that is kept.
     Gone,
-    /// That, and every sandbox that is kept, whether its owner lives or not.
+    /// The same, and every sandbox that is kept, whether its owner lives or not.
     GoneAndKept,
 }
 

@@ -1,4 +1,4 @@
-//! One cell of a row: the server's own text, and the name of its type.
+//! A cell of a row: the server's own text, and the name of its type.
 
 use scenario::evidence::Datum;
 use scenario::hex;
@@ -9,7 +9,7 @@ use sqlx::{Column, Row, TypeInfo, ValueRef};
 
 use super::Database;
 
-/// One cell. In the text protocol a value is what the server prints, whatever its type is.
+/// A cell of a row. In the text protocol a value is what the server prints, whatever its type is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// Kind of the value.
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     Bits,
     /// JSON.
     Json,
-    /// Everything else.
+    /// Any other type.
     Text,
 }
 

@@ -18,13 +18,13 @@ pub struct Credentials {
     pub port: u16,
 }
 
-/// Why no user is known.
+/// Reason why no user is known.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CredentialsError {
     /// The password is made up by the image or read from a file inside it.
     #[error("the password of `{user}` is not known: set {expected} in the service's `env`")]
     UnknownPassword {
-        /// Whose password it is.
+        /// The user.
         user: String,
         /// The variables that would tell.
         expected: &'static str,
@@ -102,7 +102,7 @@ fn filled<'a>(environment: &'a Environment, names: &[&str]) -> Option<&'a str> {
 }
 
 impl fmt::Debug for Credentials {
-    /// Everything but the password.
+    /// Formats everything but the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let password = self.password.as_ref().map(|_| "…");
         formatter

@@ -11,10 +11,10 @@ use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 /// agent, unless [`DatabaseError::is_ours`].
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// Nobody listens, the connection was lost, or the server is starting or stopping.
+    /// No server listens, the connection was lost, or the server is starting or stopping.
     #[error("the database cannot be reached: {reason}")]
     Unreachable {
-        /// Why, as the system or the server says.
+        /// The reason in the words of the system or the server.
         reason: String,
     },
     /// The server knows no such user or password.
@@ -29,7 +29,7 @@ pub enum DatabaseError {
         /// The time that it had.
         limit: Duration,
     },
-    /// Another session holds a lock and does not let go.
+    /// Another session holds a lock and does not release it.
     #[error("the database is locked by another session: {0}")]
     Locked(Refusal),
     /// The answer is larger than is read.
@@ -64,7 +64,7 @@ pub struct Refusal {
     pub code: String,
     /// The server's message.
     pub message: String,
-    /// Which line of the statement it is about, from 1.
+    /// Line of the statement that it is about, from 1.
     pub line: Option<usize>,
 }
 

@@ -1,8 +1,8 @@
 //! Talks to Postgres, MySQL and MariaDB inside a sandbox, and waits for services to be ready.
 //!
-//! Everything goes through [`Dial`], because a sandbox has no network that could be reached from outside. A [`Client`]
-//! asks one database: [`Client::query_first`] for `sql` checks, `Client::first_column` for rules of tool contracts,
-//! [`Client::execute_script`] for fixtures.
+//! All connections go through [`Dial`], because a sandbox has no network that could be reached from outside. A
+//! [`Client`] asks one database: [`Client::query_first`] for `sql` checks, `Client::first_column` for rules of tool
+//! contracts, [`Client::execute_script`] for fixtures.
 
 pub(crate) mod activity;
 mod cell;
@@ -53,7 +53,7 @@ pub const MAX_VALUE_BYTES: usize = 1 << 20;
 /// looked at, but a row has to be in memory as a whole.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
-/// Asks one database of one sandbox.
+/// A client of one database of one sandbox.
 #[derive(Debug)]
 pub struct Client {
     database: Database,
@@ -93,7 +93,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks for an answer that needs no table.
+    /// Requests an answer that needs no table.
     ///
     /// # Errors
     /// When none comes within [`CONNECT_LIMIT`].

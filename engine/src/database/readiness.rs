@@ -50,7 +50,7 @@ pub enum Readiness {
 pub struct NotReady {
     /// Time spent waiting.
     pub waited: Duration,
-    /// Why the last try failed.
+    /// Reason why the last try failed.
     #[source]
     pub reason: ReadinessError,
 }
@@ -58,7 +58,7 @@ pub struct NotReady {
 /// The reason why a try to reach a service failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadinessError {
-    /// It said nothing.
+    /// The service said nothing.
     #[error("it did not answer")]
     Silence,
     /// The database refused, or did something else.

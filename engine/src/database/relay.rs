@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::entropy;
 
 /// Relays the first connection of this process to its socket, and no other, to a connection that was dialled before.
-/// Everything ends when it is dropped.
+/// Dropping it ends everything.
 #[derive(Debug)]
 pub(crate) struct Relay {
     folder: PathBuf,
@@ -52,7 +52,7 @@ impl Relay {
         &self.socket
     }
 
-    /// Lets the server send this many bytes from now on; at one more the connection ends.
+    /// Allows the server this many bytes from now on; at one more the connection ends.
     pub(crate) fn allow(&self, bytes: u64) {
         self.meter.left.store(bytes, Ordering::Relaxed);
     }
@@ -90,7 +90,7 @@ async fn relay(listener: UnixListener, mut server: Metered) {
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }
 
-/// Tells this process from others.
+/// Returns true if the client is this process.
 fn is_own(client: &UnixStream) -> bool {
     let own = i32::try_from(std::process::id()).ok();
     client.peer_cred().is_ok_and(|peer| peer.pid().is_some() && peer.pid() == own)

@@ -75,7 +75,7 @@ impl SessionSettings {
         names.filter_map(|name| Some((name, self.values.get(name)?.as_str())))
     }
 
-    /// Gives a session that has just begun the settings that are kept here.
+    /// Applies the settings that are kept here to a session that has just begun.
     pub(super) async fn apply(&self, connection: &mut Connection) -> Result<(), DatabaseError> {
         match connection.database() {
             Database::Postgres => self.apply_to_postgres(connection).await,

@@ -17,9 +17,9 @@ pub struct Command {
 /// An event of a command.
 #[derive(Debug)]
 pub enum CommandEvent {
-    /// It printed something.
+    /// The command printed something.
     Output(Stream, Vec<u8>),
-    /// It ended.
+    /// The command ended.
     Exited(Exited),
 }
 
@@ -69,8 +69,8 @@ pub struct CommandInput {
 }
 
 impl CommandInput {
-    /// Gives the command more to read, and waits until it was taken. A piece is at most [`doorkeeper::protocol::CHUNK`] long;
-    /// an empty one is the end.
+    /// Writes to the command's standard input, and waits until the bytes were taken. A piece is at most
+    /// [`doorkeeper::protocol::CHUNK`] long; an empty one is the end.
     pub async fn write(&self, bytes: Vec<u8>) -> Result<(), DoorError> {
         let command = self.command;
         // A command may read as slowly as it likes.

@@ -1,4 +1,4 @@
-//! One connection: frames out, frames and descriptors in, each event to whoever asked.
+//! A connection to a doorkeeper: frames out, frames and descriptors in, each event to its caller.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};

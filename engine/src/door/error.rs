@@ -5,40 +5,40 @@ use std::net::SocketAddr;
 
 use doorkeeper::protocol::{Event, Failure};
 
-/// Why a doorkeeper did not do what it was asked.
+/// Reason why a doorkeeper did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum DoorError {
-    /// It is gone.
+    /// The doorkeeper is gone.
     #[error("the doorkeeper is gone: {reason}")]
     Closed {
         /// Reason why the connection ended.
         reason: String,
     },
-    /// It does not answer.
+    /// The doorkeeper does not answer.
     #[error("the doorkeeper was silent for {seconds}s")]
     Silent {
         /// Length of the timeout in seconds.
         seconds: u64,
     },
-    /// It works, and does not come to an end.
+    /// The doorkeeper works, and does not come to an end.
     #[error("the doorkeeper was not done within {seconds}s")]
     Late {
         /// Length of the timeout in seconds.
         seconds: u64,
     },
-    /// It tried and could not.
+    /// The doorkeeper tried and failed.
     #[error("{}", .0.message)]
     Failed(Failure),
     /// A connection inside the sandbox was not taken.
     #[error("cannot connect to {address} inside the sandbox: {cause}")]
     Connect {
-        /// Where to.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error.
         #[source]
         cause: io::Error,
     },
-    /// It answered something that does not belong to the question.
+    /// The answer does not belong to the question.
     #[error("the doorkeeper answered something else: {0}")]
     Unexpected(String),
 }

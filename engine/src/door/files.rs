@@ -46,7 +46,7 @@ impl Door {
         }
     }
 
-    /// Where a link leads, as it is written.
+    /// Returns the target of a link, as it is written.
     pub async fn read_link(&self, root: &str, path: &[u8]) -> Result<Vec<u8>, DoorError> {
         let (root, path) = (root.into(), path.to_vec());
         let mut call = self.connection.call(|id| Request::ReadLink { id, root, path })?;

@@ -1,7 +1,7 @@
 //! The worker's end of a doorkeeper: asks PID 1 of a sandbox to do things.
 //!
-//! One connection carries everything. A task reads it and hands each event to whoever asked; because the doorkeeper
-//! sends no more of a stream than it was given credit for, nothing piles up here, however much a command prints.
+//! One connection carries everything. A task reads it and hands each event to its caller; because the doorkeeper sends
+//! no more of a stream than it was given credit for, nothing piles up here, however much a command prints.
 
 mod command;
 mod connection;
@@ -63,7 +63,7 @@ impl Door {
         self.done(|id| Request::Fill { id, path: path.into(), leave }).await
     }
 
-    /// Gives the room back that [`Door::fill`] took.
+    /// Frees the space that [`Door::fill`] took.
     pub async fn unfill(&self) -> Result<(), DoorError> {
         self.done(|id| Request::Unfill { id }).await
     }
@@ -106,7 +106,7 @@ impl Door {
         }
     }
 
-    /// Has the doorkeeper stay when the connection ends, which it then does. Everything else must have ended before.
+    /// Makes the doorkeeper stay when the connection ends, which it then does. Everything else must have ended before.
     pub async fn stay(&self) -> Result<(), DoorError> {
         self.done(|id| Request::Stay { id }).await
     }

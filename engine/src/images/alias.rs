@@ -1,4 +1,4 @@
-//! Which names stand-ins answer to: the file `images.yaml` of the data directory.
+//! Aliases of images: names that stand-ins answer to, in the file `images.yaml` of the data directory.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -33,7 +33,7 @@ struct File {
     alias: BTreeMap<String, String>,
 }
 
-/// Why the aliases cannot be used.
+/// Reason why the aliases cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AliasError {
     /// The file is there and cannot be read.
@@ -41,7 +41,7 @@ pub enum AliasError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
     /// The file is not what it should be.
@@ -57,13 +57,13 @@ pub enum AliasError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Aliases {
-    /// Those of a data directory; none when it has no such file.
+    /// Reads the aliases of a data directory; none when it has no such file.
     pub fn read(data_dir: &DataDir) -> Result<Self, AliasError> {
         let path = data_dir.path().join(FILE);
         let text = match std::fs::read_to_string(&path) {

@@ -19,7 +19,7 @@ pub const RECIPE_LABEL: &str = "touchstone.recipe";
 /// Leaves out what nobody reads in a test.
 const SLIM: &str = include_str!("../../images/slim.sh");
 
-/// One run of `mmdebstrap`.
+/// A run of `mmdebstrap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrap {
     /// Its arguments.

@@ -2,10 +2,10 @@
 
 use super::recipe::{File, Foundation, Recipe};
 
-/// All of them, those that take longest first, so that none is waited for at the end.
+/// All recipes, those that take longest first, so that none is waited for at the end.
 pub(super) const ALL: [Recipe; 7] = [POSTGRES, MYSQL, PYTHON, MARIADB, REDIS, DEBIAN, BUSYBOX];
 
-/// Where programs are.
+/// Search path of programs.
 const PATH: &str = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Entrypoint of a server's container.
 const ENTRYPOINT: &str = r#"ENTRYPOINT ["docker-entrypoint.sh"]"#;

@@ -30,7 +30,7 @@ pub struct Recipe {
 /// Content of an image besides its packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foundation {
-    /// Nothing at all: the packages are unpacked and not installed.
+    /// No packages of a system: the recipe's packages are unpacked and not installed.
     Nothing,
     /// The packages that every Debian system has, and `apt`.
     Essential,
@@ -41,7 +41,7 @@ pub enum Foundation {
 /// A file of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File {
-    /// Where it is in the image.
+    /// Its path in the image.
     pub path: &'static str,
     /// Its permissions, in octal.
     pub mode: &'static str,
@@ -49,7 +49,7 @@ pub struct File {
     pub content: &'static str,
 }
 
-/// All recipes, those that take longest first, so that none of them is waited for at the end.
+/// Returns all recipes, those that take longest first, so that none of them is waited for at the end.
 #[must_use]
 pub fn all() -> &'static [Recipe] {
     &catalogue::ALL

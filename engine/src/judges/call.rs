@@ -1,4 +1,4 @@
-//! One question to a model, in the form of OpenAI's chat completions, which Anthropic answers too.
+//! Sends a question to a model, in the form of OpenAI's chat completions, which Anthropic answers too.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(super) enum ReplyForm {
     },
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoReply {
     /// The judge is unavailable, or refuses us. Nothing that is judged can bring that about.
@@ -61,7 +61,7 @@ struct Dialect {
     seed: bool,
 }
 
-/// Asks a provider once, in words that it understands.
+/// Asks a provider once, with parameters that it understands.
 pub(super) async fn ask(
     providers: &Providers,
     upstream: &Upstream,
@@ -114,7 +114,7 @@ async fn negotiate(
     }
 }
 
-/// Why an error leaves no reply.
+/// Returns the reason why an error leaves no reply.
 pub(super) fn no_reply(error: &OpenAIError) -> NoReply {
     match call_error(error) {
         Some(refused) if refused.can_be_provoked() => NoReply::Rejected(described(error)),

@@ -35,7 +35,7 @@ impl Default for Patience {
     }
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CallError {
     /// The provider refused.
@@ -48,10 +48,10 @@ pub(super) enum CallError {
         /// The wait that it asks for.
         wait: Option<Duration>,
     },
-    /// It could not be reached, or hung up.
+    /// The provider could not be reached, or hung up.
     #[error("{0}")]
     Broken(String),
-    /// It sent more than is read.
+    /// The provider sent more than is read.
     #[error("the reply is larger than {MOST_REPLY} bytes")]
     TooLarge,
 }

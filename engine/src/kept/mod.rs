@@ -1,4 +1,4 @@
-//! Which sandboxes are kept for a person to look into: a file for each, `<data-dir>/kept/<sandbox name>`.
+//! Marks of the sandboxes that are kept for a person to look into: a file for each, `<data-dir>/kept/<sandbox name>`.
 //!
 //! The parts of a sandbox cannot be labelled anew once they exist, so a file marks the sandbox as kept. It is written
 //! while the sandbox's owner lives, and spares everything of the sandbox once the owner has gone. It contains the place

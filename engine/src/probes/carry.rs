@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Number of files that are copied at once.
 const AT_ONCE: usize = 8;
 
-/// Why paths were not copied.
+/// Reason why paths were not copied.
 enum Failed {
     /// Files that the agent left cannot be copied.
     Agent(String),
@@ -119,7 +119,7 @@ fn too_much() -> Failed {
 /// Entries by their paths below `/`, folders before what is in them.
 type Tree = BTreeMap<Vec<u8>, Entry>;
 
-/// Everything at and below a path but what is mounted there; nothing when nothing is there.
+/// Lists everything at and below a path but mounts; nothing when nothing is there.
 async fn list(door: &Door, path: &ImagePath, most: u64) -> Result<Tree, Failed> {
     let relative = path.as_str().trim_start_matches('/').as_bytes();
     match door.walk("/", relative, most, true).await {

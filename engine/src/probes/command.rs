@@ -21,7 +21,7 @@ use crate::users::User;
 pub(crate) struct Line<'a> {
     /// The program and its arguments.
     pub(crate) words: &'a [String],
-    /// Where it runs.
+    /// Working directory.
     pub(crate) directory: &'a str,
     /// Its environment.
     pub(crate) environment: &'a Environment,

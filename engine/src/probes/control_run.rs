@@ -22,7 +22,7 @@ const EMPTY: &str = "cd / && rm -rf -- /workspace/* /workspace/.[!.]* /workspace
 const EMPTYING: Duration = Duration::from_secs(30);
 
 impl Prober<'_> {
-    /// Asks one question, and the same where no agent was when the first answer may be the fault of a script.
+    /// Asks one question; asks it again where no agent was when the first answer may be the fault of a script.
     pub(crate) async fn ask_with_control(&self, probe: &Probe) -> Result<Vec<Answer>, EngineError> {
         let answer = match self.ask(probe).await {
             // The doorkeeper is well, and the kernel refuses what the agent left.

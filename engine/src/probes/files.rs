@@ -91,7 +91,7 @@ struct ListedEntries {
     incomplete: bool,
 }
 
-/// Looks for what a path or glob names.
+/// Finds the entries that a path or glob names.
 async fn find(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     let Some(glob) = glob(path) else {
         return one(door, path).await;
@@ -110,7 +110,7 @@ async fn one(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     }
 }
 
-/// Nothing is there when a step of the path is missing, is no folder, leads out or leads in circles.
+/// Returns true if nothing is there: a step of the path is missing, is no folder, leads out or leads in circles.
 fn is_absent(error: &DoorError) -> bool {
     let absent = [Errno::NOENT, Errno::NOTDIR, Errno::XDEV, Errno::LOOP, Errno::NAMETOOLONG];
     error.errno().is_some_and(|errno| absent.contains(&errno))

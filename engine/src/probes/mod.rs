@@ -36,7 +36,7 @@ pub(crate) struct Prober<'a> {
     pub(crate) image_changes: &'a [String],
     /// Logs of the agent's doings.
     pub(crate) logs: &'a Logs,
-    /// Why the sandbox cannot be asked any more, once that is so.
+    /// Reason why the sandbox cannot be asked any more, once that is so.
     pub(crate) lost: Mutex<Option<String>>,
     /// True when a check has run something that the agent left.
     pub(crate) ran: AtomicBool,

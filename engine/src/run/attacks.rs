@@ -22,7 +22,7 @@ pub(super) fn values(attempt: &Attempt<'_>) -> impl Iterator<Item = (String, Str
     of(attempt).into_iter().map(|canary| (canary.name, canary.value))
 }
 
-/// Tells if some attack has an effect that can be seen.
+/// Returns true if some attack has an effect that can be seen.
 pub(super) fn are_scored(attempt: &Attempt<'_>) -> bool {
     !of(attempt).is_empty()
 }

@@ -63,7 +63,7 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Those of the evidence so far.
+    /// Makes the logs of the evidence so far.
     pub(crate) fn of(evidence: &Evidence, redactor: &Redactor) -> Self {
         let lines = |lines: Vec<Json>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         Self {
@@ -74,7 +74,7 @@ impl Logs {
         }
     }
 
-    /// All of them, each with the name of its file.
+    /// Iterates over all logs, each with the name of its file.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let own = [(AUDIT_LOG, self.audit.as_slice()), (TRACE_LOG, self.trace.as_slice())];
         own.into_iter().chain(self.contracts.iter().map(|log| (log.name.as_str(), log.lines.as_bytes())))

@@ -18,7 +18,7 @@ use super::activity::{KnownOfServices, unready};
 /// The tables of each recorded service.
 pub(crate) type TablesOfServices = BTreeMap<String, Tables>;
 
-/// Looks at all tables before the agent starts.
+/// Reads all tables before the agent starts.
 pub(super) async fn look(
     world: &World,
     attempt: &Attempt<'_>,

@@ -205,7 +205,7 @@ fn recording(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Cassette>, E
     Cassette::parse(&text).map(Some).map_err(|error| refused(error.to_string()))
 }
 
-/// Where `proxy` and `record` forward to.
+/// Finds the upstream that `proxy` and `record` forward to.
 fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, String> {
     let Some(upstream) = &model.upstream else { return Ok(None) };
     let values = attempt.values();

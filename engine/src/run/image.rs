@@ -16,14 +16,14 @@ const MOST_CHANGES: usize = 200;
 const MOST_LOOKED_AT: usize = 50_000;
 /// Number of entries of `/dev` that are looked at.
 const MOST_DEVICES: u64 = 10_000;
-/// Where programs and what they read is: a change there says more than one anywhere else.
+/// Folders of programs and the files that they read: a change there says more than one anywhere else.
 const TELLING: [&str; 7] = ["/bin/", "/dev/", "/etc/", "/lib", "/root/", "/sbin/", "/usr/"];
 
 /// Differences from the image at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageState {
     paths: BTreeMap<Vec<u8>, Mark>,
-    /// Why there can be more than is known.
+    /// Reason why there can be more than is known.
     unseen: Option<String>,
 }
 
@@ -42,11 +42,11 @@ enum Content {
     /// The number of the path tells everything.
     #[default]
     Told,
-    /// It is to be looked at, and was not: there were too many.
+    /// The content is to be looked at, and was not: there were too many.
     NotLookedAt,
-    /// Nothing is there: it was removed.
+    /// The path was removed.
     Absent,
-    /// This is.
+    /// The fingerprint of the content.
     Found(Fingerprint),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Changes {
     paths: Vec<String>,
     /// Number of further paths.
     more: u64,
-    /// Why there can be others that nobody saw.
+    /// Reason why there can be others that nobody saw.
     unseen: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn record(evidence: &mut Evidence, changes: Changes) {
 }
 
 impl ImageState {
-    /// Looks at what was changed before the agent starts.
+    /// Records the changes before the agent starts.
     pub(crate) async fn take(world: &World) -> Result<Self, EngineError> {
         let mut state = Self::list(world).await?;
         let open = state.paths_where(|_, _| true);
@@ -77,7 +77,7 @@ impl ImageState {
         Ok(state)
     }
 
-    /// Looks again, as far as it is not known yet what was changed.
+    /// Records the changes again, as far as it is not known yet what was changed.
     pub(crate) async fn take_after(world: &World, before: &Self) -> Result<Self, EngineError> {
         let mut state = Self::list(world).await?;
         let open = state.paths_where(|path, mark| {
@@ -130,7 +130,7 @@ impl ImageState {
         self.paths.iter().filter(wanted).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Looks at paths, as far as there are not too many.
+    /// Takes fingerprints of paths, unless there are too many.
     async fn look(&mut self, world: &World, mut paths: Vec<Vec<u8>>) -> Result<(), EngineError> {
         if paths.len() > MOST_LOOKED_AT {
             let all = paths.len();

@@ -122,7 +122,7 @@ async fn run_once(
     Box::pin(teardown::end(&*sandbox, attempt, (&images.base, user.get()), outcome, events)).await
 }
 
-/// When things began, and when they must have ended.
+/// Start of the attempt, and the time limit of everything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     /// The beginning of the attempt.
@@ -179,8 +179,8 @@ async fn live(
     Ok(())
 }
 
-/// Sees to it that services that faults stopped are back. That one cannot be stopped or started is our failure; one that was
-/// started again and is not ready then was ready before the agent came, so that the agent changed it.
+/// Requires that services that faults stopped are back. A service that cannot be stopped or started is our failure; one
+/// that was started again and is not ready then was ready before the agent came, so that the agent changed it.
 fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), EngineError> {
     let Some(LostService { service, reason, is_changed }) = world.gateways.lost_service() else { return Ok(()) };
     if is_changed {
@@ -191,7 +191,7 @@ fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), E
     Err(EngineError::ServiceNotReady { service, reason, output: String::new() })
 }
 
-/// Sees to it that approvals could be asked for: that they could not is our failure.
+/// Requires that approvals could be asked for: otherwise it is our failure.
 fn require_approvals(world: &World) -> Result<(), EngineError> {
     let failure = world.contracts.as_ref().and_then(|contracts| contracts.failure());
     failure.map_or(Ok(()), |reason| Err(EngineError::Approvals { reason }))
@@ -213,7 +213,7 @@ pub(crate) fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
     keys.into_iter().chain(secrets).chain(attacks::values(attempt)).collect()
 }
 
-/// Looks at all that the agent left.
+/// Collects evidence of everything that the agent left.
 async fn look(
     world: &World,
     attempt: &Attempt<'_>,
@@ -259,7 +259,7 @@ async fn blame(
     Ok(())
 }
 
-/// Lets the agent act, and ends everything that it left running.
+/// Runs the agent, and ends everything that it left running.
 async fn act(
     world: &World,
     attempt: &Attempt<'_>,
@@ -322,7 +322,7 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
     Ok(())
 }
 
-/// Sees to it that nothing goes on in services while they are looked at; what cannot be ended counts against the agent.
+/// Ends all activity in services while they are looked at; activity that cannot be ended counts against the agent.
 async fn calm(world: &World, evidence: &mut Evidence, lost: bool) -> Result<EndedOfServices, EngineError> {
     if lost {
         // There is nothing left to ask, and the scenario has failed.

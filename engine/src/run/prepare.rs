@@ -44,9 +44,9 @@ use crate::world::{Before, World};
 /// The images that a world is made from.
 #[derive(Debug)]
 pub(crate) struct Images {
-    /// That of the sandbox.
+    /// Image of the sandbox.
     pub(crate) base: Image,
-    /// Those of the services, by name.
+    /// Images of the services, by name.
     pub(crate) services: BTreeMap<String, Image>,
 }
 
@@ -199,7 +199,7 @@ async fn build(
     Ok(readable(furnish(world, attempt, times, (step, events)).await?, &mocks))
 }
 
-/// Lets rules of tool contracts look at the world, which is complete.
+/// Opens the world, which is complete, to the rules of tool contracts.
 fn readable(world: World, mocks: &Arc<HttpMocks>) -> World {
     if let Some(contracts) = &world.contracts {
         contracts.reader.open(&world, mocks);
@@ -242,7 +242,7 @@ async fn furnish(
     Ok(world)
 }
 
-/// All gateways of the attempt, in the order of their evidence.
+/// Lists all gateways of the attempt, in the order of their evidence.
 fn gateway_list(
     mocks: &Arc<HttpMocks>,
     network: &Network,
@@ -291,7 +291,7 @@ async fn claim_workspace(world: &World) -> Result<(), EngineError> {
     setup::write(world, &format!("{WORKSPACE}/.keystone"), EntryKind::Directory, 0o755, Vec::new()).await
 }
 
-/// Looks at the world before the agent starts.
+/// Records the state of the world before the agent starts.
 async fn look(world: &World, attempt: &Attempt<'_>, now: Timestamp) -> Result<Before, EngineError> {
     let door = world.sandbox.door();
     let operation = "look at the sandbox before the agent starts";

@@ -28,8 +28,9 @@ pub(super) async fn place(world: &World, attempt: &Attempt<'_>) -> Result<(), En
     write(world, &own(".gitignore"), EntryKind::File, 0o644, b"*\n".to_vec()).await
 }
 
-/// Has the repository in the workspace, when fixtures or setup made one, leave our folder out: also when the file in that folder
-/// goes. Only a folder is looked at, and nothing that leads out of the workspace; where it cannot be done, the other file does.
+/// Excludes our folder from the repository in the workspace, when fixtures or setup made one: also when the file in
+/// that folder is removed. Only a folder is looked at, and nothing that leads out of the workspace; where it cannot be
+/// done, the other file is enough.
 pub(super) async fn keep_out_of_repository(world: &World) -> Result<(), EngineError> {
     match exclude(world).await {
         Ok(()) | Err(DoorError::Failed(_)) => Ok(()),

@@ -31,7 +31,7 @@ use crate::probes::Line;
 use crate::services::{Addresses, HTTP};
 use crate::world::World;
 
-/// Where the configuration for clients of MCP is in the sandbox.
+/// Path of the configuration for clients of MCP in the sandbox.
 const CONFIGURATION: &str = "/run/touchstone/mcp.json";
 /// Length of a server's error output that is kept at each end.
 const ERRORS_BYTES: usize = 4 * 1024;
@@ -126,7 +126,7 @@ pub(super) async fn serve(world: &mut World, attempt: &Attempt<'_>) -> Result<()
     Ok(())
 }
 
-/// Where services are in the sandbox.
+/// Addresses of services in the sandbox.
 struct Places<'w> {
     world: &'w World,
     addresses: Addresses,

@@ -18,7 +18,7 @@ const MOST_CONNECTIONS: usize = 512;
 #[derive(Debug, Default)]
 pub(crate) struct Forwards {
     forwards: Vec<Forward>,
-    /// Those to databases whose writes are recorded.
+    /// Recorder of the databases whose writes are recorded.
     pub(crate) recorder: Recorder,
 }
 

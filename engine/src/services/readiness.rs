@@ -38,7 +38,7 @@ pub(super) enum WaitError {
         /// The result of the last try.
         reason: String,
     },
-    /// It does not answer at one of its ports.
+    /// The service does not answer at one of its ports.
     #[error(transparent)]
     NoAnswer(#[from] NotReady),
 }
@@ -53,9 +53,9 @@ pub(super) struct Ready {
 /// The signs of a service that is ready.
 #[derive(Debug, Clone)]
 enum Signs {
-    /// This command succeeds in it.
+    /// A command that succeeds in it.
     Command(String),
-    /// It answers at all of its ports.
+    /// Answers at all of its ports.
     Answers(Vec<Readiness>),
 }
 

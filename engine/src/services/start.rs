@@ -38,9 +38,9 @@ pub(crate) struct LiveService {
     pub(crate) running: Arc<dyn RunningService>,
     /// Database and credentials for SQL, when it understands SQL.
     pub(crate) database: Option<(Database, Credentials)>,
-    /// Which database it is, also when nobody knows how to log in.
+    /// Kind of database, also when no credentials are known.
     pub(crate) kind: Option<Database>,
-    /// Set when it was started again.
+    /// True once it was started again.
     pub(crate) restarted: Arc<AtomicBool>,
 }
 
@@ -84,7 +84,7 @@ fn containers<'a>(attempt: &Attempt<'a>) -> impl Iterator<Item = (&'a Service, &
 /// Everything that starting services needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartAll<'a> {
-    /// Where they are reached.
+    /// Addresses of the services.
     pub(crate) addresses: &'a Addresses,
     /// Their images, by name.
     pub(crate) images: &'a BTreeMap<String, Image>,
@@ -173,7 +173,7 @@ async fn start_one(
     Ok((name, live))
 }
 
-/// Which database it is: as stated, by the name that was asked for, or by that of the stand-in.
+/// Returns the kind of database: as stated, by the name that was asked for, or by that of the stand-in.
 fn database_of(container: &Container, image: &Image) -> Option<Database> {
     let by_name = |name: &str| {
         let name = name.to_lowercase();
@@ -223,7 +223,7 @@ fn recorded(attempt: &Attempt<'_>, service: &Service, live: &LiveServices, start
     is_wanted.then(|| recorded.with_faults(faults, is_audited))
 }
 
-/// Lets the sandbox reach a service that has a network of its own.
+/// Forwards connections from the sandbox to a service that has a network of its own.
 async fn forward(
     sandbox: &dyn Sandbox,
     attempt: &Attempt<'_>,

@@ -64,7 +64,7 @@ struct Live {
 impl Session {
     /// Prepares the world of an attempt, whose spec needs no agent, and lets nobody act in it.
     ///
-    /// When this fails or is cancelled, nothing is left.
+    /// When opening fails or is cancelled, nothing is left.
     pub async fn open(
         backend: &dyn Backend,
         attempt: &Attempt<'_>,
@@ -160,7 +160,7 @@ impl Live {
         Refusal::new(kind, self.world.redactor.text(message))
     }
 
-    /// Why a doorkeeper did not do something.
+    /// Returns the refusal for an error of the doorkeeper.
     fn refused(&self, error: &DoorError) -> Refusal {
         let kind = match error {
             DoorError::Closed { .. } => RefusalKind::Gone,

@@ -1,4 +1,4 @@
-//! Looks around in a sandbox that somebody works in.
+//! Describes the state of a sandbox that somebody works in.
 
 use std::collections::BTreeMap;
 

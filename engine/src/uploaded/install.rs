@@ -101,7 +101,7 @@ async fn write(world: &World, path: String, kind: EntryKind, mode: u32, content:
     written.map_err(EngineError::door(format!("write `{shown}` of the agent")))
 }
 
-/// Where a file of its configuration belongs.
+/// Returns the path of a file of its configuration.
 fn place(config: &ConfigFile, home: &str) -> String {
     match config.path.strip_prefix("~/") {
         Some(below) => format!("{}/{below}", home.trim_end_matches('/')),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub(crate) use install::{Installed, add_variables, install};
 
-/// Where the files of an uploaded agent are inside the sandbox.
+/// Folder of an uploaded agent's files inside the sandbox.
 pub const FOLDER: &str = "/opt/agent";
 
 /// Number of files, folders and links that an archive may have.
@@ -27,7 +27,7 @@ pub struct SnapshotFiles {
     pub id: String,
     /// The name of the agent.
     pub name: String,
-    /// Which version of it this is.
+    /// Its version.
     pub version: i64,
     /// `sha256:` and the digest of the archive.
     pub digest: String,
@@ -46,7 +46,7 @@ pub struct SnapshotFiles {
 /// A file that is written for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// Where: an absolute path, one below `~/`, or one below the agent's own folder.
+    /// The path: an absolute one, one below `~/`, or one below the agent's own folder.
     pub path: String,
     /// Template of the content. `{{ secrets.NAME }}` and everything else that a spec may name is replaced; `${NAME}`
     /// and `{{ NAME }}` too, for the agent's required variables.

@@ -10,7 +10,7 @@ use rustix::io::FdFlags;
 
 /// Number of the unprivileged user.
 const SOMEBODY: u32 = 1234;
-/// Says that the process that started this one waits in its place.
+/// Variable that is set when the process that started this one waits in its place.
 pub(crate) const WAITED: &str = "TOUCHSTONE_TEST_WAITED";
 
 /// Returns true if this process is root.

@@ -1,4 +1,4 @@
-//! Which images with packages were used when, and which of them can go.
+//! Use of images with packages, and the images that can be removed.
 //!
 //! The last use of one is the time of a file `<data-dir>/cache/<tag>`. One that only other data directories use has no
 //! file here: then the time of its making counts.
@@ -19,7 +19,7 @@ const JUST_NOW: Duration = Duration::from_secs(10 * 60);
 pub(super) struct Cached {
     /// Its name.
     pub(super) name: String,
-    /// When it was used last.
+    /// Time of its last use.
     pub(super) used: SystemTime,
     /// True when a container was made from it.
     pub(super) in_use: bool,
@@ -47,7 +47,7 @@ pub(super) fn touch(data_dir: &DataDir, name: &str) {
     }
 }
 
-/// When an image was used last, as far as it was noted here.
+/// Returns the time when an image was used last, as far as it was noted here.
 pub(super) fn last_use(data_dir: &DataDir, name: &str) -> Option<SystemTime> {
     fs::metadata(note(data_dir, name)?).and_then(|metadata| metadata.modified()).ok()
 }

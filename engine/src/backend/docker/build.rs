@@ -67,24 +67,24 @@ pub struct Built {
 /// State of a recipe's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It has not been made.
+    /// The image has not been made.
     Missing,
-    /// It was made from an older recipe.
+    /// The image was made from an older recipe.
     Outdated {
         /// Its size.
         size_bytes: u64,
     },
-    /// It is what the recipe says.
+    /// The image was made from the current recipe.
     Current {
         /// Its size.
         size_bytes: u64,
     },
 }
 
-/// Why an image could not be made.
+/// Reason why an image could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// There is no engine.
+    /// No engine can be reached.
     #[error("cannot reach the Docker engine ({0}); is it running, and may you use its socket?")]
     NoEngine(String),
     /// The program that makes images is not installed.
@@ -108,7 +108,7 @@ pub enum BuildError {
     Write {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The error.
         #[source]
         cause: io::Error,
     },
@@ -117,7 +117,7 @@ pub enum BuildError {
     Import {
         /// The image.
         name: &'static str,
-        /// Why not.
+        /// The engine's message.
         reason: String,
     },
 }

@@ -58,7 +58,7 @@ impl DockerBackend {
         Ok(root.map_or(own, |root| root.min(own)))
     }
 
-    /// All images that were made for their packages.
+    /// Lists all images that were made for their packages.
     async fn cached_images(&self) -> Result<Vec<Cached>, EngineError> {
         let filters = HashMap::from([("label", vec![format!("{}=cache", label::KIND)])]);
         let options = ListImagesOptionsBuilder::default().filters(&filters).build();

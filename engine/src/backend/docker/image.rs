@@ -88,7 +88,7 @@ impl DockerBackend {
         }
     }
 
-    /// Looks at an image, on behalf of what was asked for.
+    /// Inspects an image, on behalf of the reference that was asked for.
     pub(super) async fn inspect(&self, reference: &str, name: &str) -> Result<Option<Image>, EngineError> {
         let found = call_if_there(&format!("look at the image `{name}`"), self.0.docker.inspect_image(name)).await?;
         Ok(found.map(|found| image(reference, name, found)))

@@ -35,7 +35,7 @@ pub(super) struct Inventory {
     children: Mutex<Vec<Arc<Inventory>>>,
     /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
     making: RwLock<()>,
-    /// Everything was removed, so nothing may be made any more.
+    /// True once everything was removed, so that nothing may be made any more.
     closed: AtomicBool,
 }
 
@@ -107,8 +107,8 @@ impl Inventory {
         self.remove_own(backend).await
     }
 
-    /// Gives everything away that `handed_over` hands over: nothing more is made, and nothing is removed here any more. What
-    /// was made for children is removed first. When it fails, everything stays noted.
+    /// Hands everything over with `handed_over`: nothing more is made, and nothing is removed here any more. Everything
+    /// made for children is removed first. When it fails, everything stays noted.
     pub(super) async fn give_away(
         &self,
         backend: &DockerBackend,

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
 
-/// Something of this data directory, with what it is labelled with.
+/// A resource of this data directory, with its labels.
 struct LabelledResource {
     /// Name or id that the engine has for it.
     name: String,

@@ -232,7 +232,7 @@ impl LocalBackend {
     }
 }
 
-/// Gives a plan to a process that waits for it.
+/// Sends a plan to a process that waits for it.
 async fn tell(mut waiting: Child, plan: &Plan) -> Result<Watcher, BoxError> {
     give(&mut waiting, &plan.encode()).await?;
     Watcher::hear(waiting, plan).await

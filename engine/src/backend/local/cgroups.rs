@@ -13,7 +13,7 @@ use crate::backend::Limits;
 use crate::entropy;
 use crate::memory_events::{Files, MemoryEvents, OutOfMemory};
 
-/// Where control groups are.
+/// Mount point of control groups.
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// The folder of ours.
 const OURS: &str = "touchstone";
@@ -37,7 +37,7 @@ struct Hierarchy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// All controllers in one.
+    /// All controllers in one hierarchy.
     Unified,
     Memory,
     Pids,
@@ -132,7 +132,7 @@ impl Group {
         self.folders.iter().map(|(folder, _)| folder.display().to_string()).collect()
     }
 
-    /// Where a box finds its own groups.
+    /// Lists the paths at which a box finds its own groups, with the folders that they are.
     pub(super) fn places(&self) -> impl Iterator<Item = (String, PathBuf)> {
         self.folders.iter().map(|(folder, kind)| {
             let place = match kind {

@@ -1,5 +1,5 @@
-//! Postgres without its script: the server is started on what it begins with, and told over SQL what the environment asks for.
-//! That is quicker, because nothing is copied and the server starts once.
+//! Starts Postgres without its script: the server is started on a template of its data, and gets over SQL what the
+//! environment asks for. That is quicker, because nothing is copied and the server starts once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::database::{CONNECT_LIMIT, Client, Credentials, Database, DatabaseErro
 use crate::door::Door;
 use crate::error::EngineError;
 
-/// Where a server listens whose port nobody changed.
+/// Port of a server when nobody changed it.
 const PORT: u16 = 5432;
 /// First user of a new server.
 const FIRST_USER: &str = "postgres";

@@ -1,7 +1,7 @@
 //! Services from programs of this machine, which stand in for the images of the same name.
 //!
-//! They are started by the scripts of our own images, which take the environment of the official ones, or in a quicker way
-//! where there is one (`postgres.rs`). What a database begins with is kept (`templates.rs`).
+//! Programs are started by the scripts of our own images, which take the environment of the official ones, or in a
+//! quicker way where there is one (`postgres.rs`). Templates of databases are kept (`templates.rs`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::EngineError;
 
-/// Where the files of ours for a service are; below `/usr` nobody but root could put them.
+/// Folder of our files for a service; below `/usr` nobody but root could put them.
 const OURS: &str = "/.touchstone/service";
 /// The script that starts a service.
 pub(super) const ENTRYPOINT: &str = "/.touchstone/service/entrypoint.sh";
@@ -58,7 +58,7 @@ pub(super) struct Template {
     pub(super) script: &'static str,
 }
 
-/// All of them.
+/// All programs that can be services.
 pub(super) const PROGRAMS: [Program; 4] = [
     Program {
         name: "Postgres",
@@ -166,7 +166,8 @@ pub(super) fn find(reference: &str) -> Option<Result<InstalledProgram, EngineErr
     }))
 }
 
-/// Why no program of this machine can be the service of an image; `None` when one can, or when a parameter decides.
+/// Explains why no program of this machine can be the service of an image; `None` when one can, or when a parameter
+/// decides.
 pub(super) fn missing_program(service: &str, image: &str) -> Option<String> {
     if image.contains("{{") {
         return None;
@@ -286,7 +287,7 @@ impl InstalledProgram {
         [("PATH".to_owned(), path), ("HOME".to_owned(), "/tmp".to_owned())].into_iter().chain(own).collect()
     }
 
-    /// Where it is started.
+    /// Returns its working directory.
     pub(super) fn directory(&self) -> &'static str {
         if self.program.program == "redis-server" { "/data" } else { "/" }
     }

@@ -5,13 +5,13 @@ use doorkeeper::plan::Ids;
 /// Rights of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// It is root: sandboxes have many users.
+    /// The process is root: sandboxes have many users.
     Root,
-    /// It is somebody: sandboxes have one user, who is root in there and nobody else outside.
+    /// The process is an unprivileged user: sandboxes have one user, who is root in there and nobody else outside.
     User {
         /// Its user.
         uid: u32,
-        /// In which group.
+        /// Its group.
         gid: u32,
     },
 }
@@ -20,7 +20,7 @@ pub(super) enum Rights {
 const MANY: u32 = 65536;
 
 impl Rights {
-    /// Those of this process.
+    /// Returns the rights of this process.
     pub(super) fn of_this_process() -> Self {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if uid == 0 { Self::Root } else { Self::User { uid, gid } }
@@ -39,7 +39,7 @@ impl Rights {
         }
     }
 
-    /// Which users of a sandbox are which of the host.
+    /// Maps the users of a sandbox to those of the host.
     pub(super) fn users(self) -> Ids {
         match self {
             Self::Root => Ids { inside: 0, outside: 0, count: MANY },
@@ -62,7 +62,7 @@ impl Rights {
         }
     }
 
-    /// Which groups are which.
+    /// Maps the groups of a sandbox to those of the host.
     pub(super) fn groups(self) -> Ids {
         match self {
             Self::Root => Ids { inside: 0, outside: 0, count: MANY },

@@ -52,7 +52,7 @@ struct Family {
     members: Mutex<Vec<Arc<Made>>>,
     /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
     making: RwLock<()>,
-    /// Everything was removed, so nothing may be made any more.
+    /// True once everything was removed, so that nothing may be made any more.
     closed: AtomicBool,
 }
 

@@ -19,9 +19,9 @@ use crate::error::EngineError;
 
 /// The folder of all of them in the data directory.
 const TEMPLATES: &str = "templates";
-/// In the folder of one: what a database begins with.
+/// Folder of a template with the data.
 const DATA: &str = "data";
-/// In the folder of one: the password of its first user.
+/// File of a template with the password of its first user.
 const PASSWORD: &str = "password";
 /// Time limit for making one.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,4 +1,4 @@
-//! Which versions of this machine's programs stand in for images, and where they are not what the image says.
+//! Versions of this machine's programs that stand in for images, and their differences from the images.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Installed {
     pub found: Option<(String, PathBuf)>,
 }
 
-/// All programs that can be services, with those that are here.
+/// Returns all programs that can be services, with the versions that are installed.
 #[must_use]
 pub fn installed() -> Vec<Installed> {
     let look = |program: &super::programs::Program| {
@@ -60,7 +60,8 @@ impl LocalBackend {
         Some(format!("{}{version}", found.program.name))
     }
 
-    /// Where services of specs are not what their images say, in words for people: another program, or another version.
+    /// Describes the differences between services of specs and their images, in words for people: another program, or
+    /// another version.
     #[must_use]
     pub fn differences(&self, specs: &[&Spec]) -> Vec<String> {
         let images: BTreeSet<_> =

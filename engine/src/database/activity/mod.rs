@@ -56,10 +56,10 @@ pub(crate) struct Ended {
     pub(crate) position: Option<String>,
 }
 
-/// One database, and how it is reached.
+/// A database, and the way to reach it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// Which database it is.
+    /// Kind of database.
     pub(crate) database: Database,
     /// User that our sessions log in as.
     pub(crate) credentials: Credentials,
@@ -75,7 +75,7 @@ impl Target {
         Ok(connection)
     }
 
-    /// Looks at what goes on before the agent starts.
+    /// Records the activity before the agent starts.
     pub(crate) async fn known(&self) -> Result<Known, DatabaseError> {
         within(PATIENCE + CONNECT_LIMIT, async {
             let mut connection = self.open(None).await?;
@@ -111,7 +111,7 @@ impl Target {
         .await
     }
 
-    /// Looks whether anything was written, or goes on again, since it was ended.
+    /// Returns true if nothing was written, and nothing is active again, since the activity was ended.
     pub(crate) async fn is_still(&self, known: &Known, ended: &Ended) -> Result<bool, DatabaseError> {
         within(PATIENCE + CONNECT_LIMIT, async {
             let mut connection = self.open(Some(&known.settings)).await?;

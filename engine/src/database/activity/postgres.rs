@@ -6,7 +6,7 @@
 use super::{Session, Target, number};
 use crate::database::{Connection, Credentials, DatabaseError};
 
-/// Everything that has to do with a database, and the server's own processes.
+/// Query for all sessions and processes of a database, and the server's own processes.
 const ACTIVITY: &str = "SELECT pid, backend_type, usesysid, datid, application_name \
      FROM pg_catalog.pg_stat_get_activity(NULL) WHERE pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()";
 /// Processes of the server that run no SQL, as long as they are in no database.

@@ -40,7 +40,7 @@ const MAX_ANSWER_BYTES: u64 = 64 << 20;
 /// Contents of the tables at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tables {
-    /// Each table, by its name with its schema or database.
+    /// Tables, by name with schema or database.
     pub(crate) tables: BTreeMap<String, Table>,
     /// True when there were more tables, or less time, than it takes to look at all.
     pub(crate) incomplete: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Table {
     pub(crate) rows: u64,
     /// Digest that differs when the content does.
     pub(crate) digest: String,
-    /// All rows, as the database writes them, in order; `None` when there are too many.
+    /// Its rows, as the database writes them, in order; `None` when there are too many.
     pub(crate) content: Option<Vec<String>>,
     /// True when only the server's own counts are known.
     pub(crate) is_estimate: bool,
@@ -81,7 +81,7 @@ struct Listed {
 }
 
 impl Tables {
-    /// Looks at all tables that are a user's, over a connection of our own.
+    /// Reads all tables that are a user's, over a connection of our own.
     pub(crate) async fn take(
         database: Database,
         credentials: &Credentials,

@@ -19,7 +19,7 @@ const FOUNDATIONS: &str = "SELECT 'cast ' || oid || ' ' || xmin FROM pg_catalog.
      UNION ALL SELECT 'operator ' || oid || ' ' || xmin FROM pg_catalog.pg_operator WHERE oprnamespace = 11 \
      UNION ALL SELECT 'type ' || oid || ' ' || xmin FROM pg_catalog.pg_type WHERE typnamespace = 11";
 
-/// All tables outside the system's schemas. Parts of a partitioned table count as that table.
+/// Query for all tables outside the system's schemas. Parts of a partitioned table count as that table.
 const LIST: &str = "SELECT n.nspname, c.relname, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind::text, \
      coalesce(pg_total_relation_size(c.oid), 0), coalesce(s.n_live_tup, 0), \
      concat_ws('/', c.relfilenode, s.n_tup_ins, s.n_tup_upd, s.n_tup_del) \

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     MySql,
 }
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Postgres's letter, or the number of MySQL's (first) packet.

@@ -38,7 +38,7 @@ impl Writes {
         self.0.is_empty()
     }
 
-    /// Each table with what was done to it, and to how many rows.
+    /// Iterates over tables, each with its operation and the number of rows.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         self.0.iter().map(|((table, operation), rows)| (table.as_str(), *operation, *rows))
     }
@@ -104,12 +104,12 @@ impl Ledger {
         }
     }
 
-    /// All that was written.
+    /// Returns the writes.
     pub(crate) fn writes(&self) -> Writes {
         self.page().writes.clone()
     }
 
-    /// All that could not be followed.
+    /// Returns the descriptions of conversations that could not be followed.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.page().problems.clone()
     }

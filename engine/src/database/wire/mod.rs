@@ -17,7 +17,7 @@ mod testing;
 
 pub(crate) use recorder::{Recorded, Recorder};
 
-/// Why a connection cannot be followed.
+/// Reason why a connection cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfollowable(String);
 
@@ -34,7 +34,7 @@ struct Passed {
     to_client: Vec<u8>,
 }
 
-/// One connection, as it is followed.
+/// A connection, as it is followed.
 trait Conversation: Send + std::fmt::Debug {
     /// Takes bytes of the client.
     fn client_said(&mut self, bytes: &[u8]) -> Result<Passed, Unfollowable>;

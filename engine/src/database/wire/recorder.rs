@@ -56,7 +56,7 @@ pub(crate) struct Recorder {
 pub(crate) struct Recorded {
     /// The service.
     pub(crate) service: String,
-    /// Which database it is.
+    /// Kind of database.
     pub(crate) database: Database,
     /// The database that it was made for: tables in it are named without it.
     pub(crate) home: Option<String>,
@@ -64,13 +64,13 @@ pub(crate) struct Recorded {
     is_audited: bool,
     /// Its faults, if it has any.
     faults: Option<ServiceFaults>,
-    /// Looks for values in what clients send, if there are any.
+    /// Redactor that finds values in the bytes of clients, if there are any to find.
     watch: Option<Redactor>,
     ledger: Arc<Ledger>,
     live: Arc<Mutex<Vec<Weak<Connection>>>>,
 }
 
-/// One connection while it lives.
+/// A connection while it lives.
 #[derive(Debug)]
 struct Connection {
     conversation: Mutex<Box<dyn Faultable>>,

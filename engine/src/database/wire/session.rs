@@ -14,7 +14,7 @@ const MOST_NAMES: usize = 10_000;
 /// Weight limit of all statements that one connection holds, until they are weighed anew; then, half of it.
 const MOST_WEIGHT: usize = 20_000;
 
-/// One connection's own state.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct Session {
     database: Database,
@@ -25,10 +25,10 @@ pub(super) struct Session {
     prepared: BTreeMap<Vec<u8>, Arc<Statement>>,
     temporary: BTreeSet<String>,
     pending_temporary: BTreeSet<String>,
-    /// Those of the transaction that are gone at its end.
+    /// Tables of the transaction that are gone at its end.
     transient: BTreeSet<String>,
     pending: Writes,
-    /// At most so much is held.
+    /// Weight of the statements that are held, which is limited.
     weight: usize,
     ledger: Arc<Ledger>,
 }

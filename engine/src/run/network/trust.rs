@@ -1,15 +1,15 @@
-//! Has a sandbox trust a certificate.
+//! Makes a sandbox trust a certificate.
 
 use doorkeeper::protocol::{EntryKind, WriteFile};
 
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// Where the certificate of the sandbox's authority is.
+/// Path of the certificate of the sandbox's authority.
 pub(super) const CERTIFICATE: &str = "/run/touchstone/ca.pem";
-/// Where it is together with those that the image trusts.
+/// Path of the file with that certificate and those that the image trusts.
 pub(super) const BUNDLE: &str = "/run/touchstone/bundle.pem";
-/// Where images have the certificates that they trust.
+/// Paths at which images have the certificates that they trust.
 const BUNDLES: [&str; 3] = ["etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem"];
 /// Number of bytes of such a file that are read.
 const MOST_BUNDLE: u64 = 4 * 1024 * 1024;

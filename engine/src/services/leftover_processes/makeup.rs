@@ -12,7 +12,7 @@ use crate::backend::Process;
 /// Makeup of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Makeup {
-    /// When it began, in ticks: a number can be used again.
+    /// Start of the process, in ticks: a number can be used again.
     began: u64,
     /// The file that it runs.
     exe: PathBuf,
@@ -26,7 +26,8 @@ pub(super) struct Makeup {
 }
 
 impl Makeup {
-    /// Looks at a process; `None` where that is not possible, as where the engine sees other processes than we do.
+    /// Reads the makeup of a process; `None` where that is not possible, as where the engine sees other processes than
+    /// we do.
     pub(super) fn of(process: &Process) -> Option<Self> {
         let own = PathBuf::from(format!("/proc/{}", process.pid));
         let name = fs::read(own.join("comm")).ok()?;
@@ -55,7 +56,7 @@ impl Makeup {
         !self.auxiliary.is_empty() && self.exe == other.exe && self.auxiliary == other.auxiliary
     }
 
-    /// Tells if both run the same file.
+    /// Returns true if both run the same file.
     pub(super) fn runs_same(&self, other: &Self) -> bool {
         self.exe == other.exe
     }

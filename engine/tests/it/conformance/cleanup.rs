@@ -1,4 +1,4 @@
-//! Nothing stays behind, however a scenario or its worker ends.
+//! Tests that nothing stays behind, however a scenario or its worker ends.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

@@ -101,7 +101,7 @@ impl Sketch {
         Self { base: DEBIAN.to_owned(), agent, rest: String::new(), invariants: Vec::new() }
     }
 
-    /// Another image.
+    /// Sets another image.
     fn base(mut self, image: &str) -> Self {
         image.clone_into(&mut self.base);
         self

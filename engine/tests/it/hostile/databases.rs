@@ -231,7 +231,7 @@ fn ruled(attack: Attack) -> Attack {
     attack.with("audit", json!({"db_writes": true})).with("forbidden", json!({"db_writes_outside": ["orders"]}))
 }
 
-/// All from within functions or settings, where nobody sees a statement.
+/// Statements that all run within functions or settings, where nobody sees a statement.
 const BETWEEN: &str = r#"
     sql <<'SQL'
         DO $do$ BEGIN

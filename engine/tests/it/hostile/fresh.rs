@@ -16,7 +16,7 @@ suite! {
     a_path_that_cannot_be_taken_over_is_the_agents_failure_or_the_specs_mistake,
 }
 
-/// Does its work in declared paths, and prepares programs, links and folders that lead from there to others.
+/// Program that works in declared paths, and prepares programs, links and folders that lead from there to others.
 const MORE_THAN_DECLARED: &str = r##"
 import os
 os.makedirs("/case/data/sub")

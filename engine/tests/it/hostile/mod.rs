@@ -26,7 +26,7 @@ use serde_json::{Value as Json, json};
 
 /// An image with Python, for raw system calls.
 const PYTHON: &str = "touchstone/python:3.11";
-/// Where the agent's program is. It is there before the agent starts, so it is no change of the image.
+/// Path of the agent's program. It is there before the agent starts, so it is no change of the image.
 const PROGRAM: &str = "/opt/attack.py";
 
 /// An attack: a Python program that acts as the agent, and the world that it acts in.

@@ -72,7 +72,7 @@ async fn sweep(harness: &Harness) {
     assert_eq!(swept.kept, 0, "{swept:?}");
 }
 
-/// Everything that a command prints, and how it ends.
+/// Returns the whole output of a command, and its exit.
 async fn finish(mut command: Command) -> (String, Status) {
     let mut printed = Vec::new();
     loop {

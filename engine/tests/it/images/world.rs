@@ -48,7 +48,7 @@ pub(crate) struct Server {
 pub(crate) struct Ran {
     /// Its exit code.
     pub(crate) code: i64,
-    /// All that it wrote.
+    /// Its output.
     pub(crate) output: String,
 }
 
@@ -180,7 +180,7 @@ impl World {
         Ran { code, output: self.logs(id).await }
     }
 
-    /// All that a container wrote.
+    /// Returns the whole output of a container.
     pub(crate) async fn logs(&self, id: &str) -> String {
         let options = LogsOptionsBuilder::default().stdout(true).stderr(true).build();
         read(self.docker.logs(id, Some(options))).await

@@ -29,7 +29,7 @@ def get(opener, url):
     return lambda: opener.open(url, timeout=20).read().decode()
 "#;
 
-/// Goes out as it may.
+/// Program that goes out as it may.
 const BEHAVES: &str = r#"
 for name in ["http://a.open.example/x", "https://a.open.example/x", "https://exact.example/x"]:
     attempt("direct " + name, get(direct, name))

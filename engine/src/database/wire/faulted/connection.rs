@@ -1,4 +1,4 @@
-//! One connection to a database, with faults.
+//! A connection to a database, with faults.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +58,7 @@ impl FaultedConnection {
         Self { faults, lost: Mutex::default(), delayed: AtomicUsize::new(0), cut: CancellationToken::new() }
     }
 
-    /// Tells if a statement waits for its delay.
+    /// Returns true if a statement waits for its delay.
     pub(in super::super) fn is_delayed(&self) -> bool {
         self.delayed.load(Ordering::Acquire) > 0
     }

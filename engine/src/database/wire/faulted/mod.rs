@@ -46,13 +46,13 @@ pub(super) trait Faultable: Conversation {
     /// Finds out which tables statements read, too.
     fn want_reads(&mut self);
 
-    /// Tells if the client has logged in, and sends statements.
+    /// Returns true if the client has logged in, and sends statements.
     fn is_logged_in(&self) -> bool;
 
     /// The statements that a message of the client runs; `None` when it runs none.
     fn call(&self, message: &[u8]) -> Option<StatementCall>;
 
-    /// Lets a statement fail: the message for the server in its place.
+    /// Makes a statement fail: returns the message for the server in its place.
     fn refuse(&mut self, message: &[u8], fault: Fault<ServiceMode>) -> Result<Vec<u8>, Unfollowable>;
 
     /// Returns the replacement that the client gets for a message of the server, before that is followed; `None` when

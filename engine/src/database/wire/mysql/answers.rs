@@ -218,7 +218,7 @@ impl MySql {
         (self.in_transaction, self.autocommit) = (false, true);
     }
 
-    /// One result is complete. A procedure's own results come before its `OK`.
+    /// Completes a result. A procedure's own results come before its `OK`.
     fn complete(&mut self, rows: u64, status: u16, is_ok: bool) -> Result<(), Unfollowable> {
         self.sends_file = false;
         let Some(PendingCommand::Run(statements)) = self.waiting.front_mut() else { return Ok(()) };

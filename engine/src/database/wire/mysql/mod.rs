@@ -26,7 +26,7 @@ const KEPT_OF_SERVER: usize = 1 << 10;
 /// Number of commands that can wait for their answers.
 const MOST_WAITING: usize = 1 << 12;
 
-/// One connection to MySQL or MariaDB.
+/// A connection to MySQL or MariaDB.
 #[derive(Debug)]
 pub(super) struct MySql {
     greeting: FirstPacket,
@@ -56,11 +56,11 @@ enum PendingCommand {
     Prepare(Arc<Statement>),
     Fetch,
     Fields,
-    /// One packet, whatever it is.
+    /// A packet of any kind.
     Anything,
     /// `OK` or an error, and then this is the database.
     Plain(Option<String>),
-    /// Everything of the session is forgotten.
+    /// A reset, after which everything of the session is forgotten.
     Reset,
     /// Another login, into this database.
     ChangeUser(Option<String>),
@@ -130,7 +130,7 @@ impl MySql {
         Ok(())
     }
 
-    /// Everything that is held of statements, but for the prepared ones.
+    /// Holds something more of statements, within the weight limit of everything that is held but the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
             PendingCommand::Run(statements) => statements.iter().collect::<Vec<_>>(),

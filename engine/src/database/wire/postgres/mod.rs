@@ -30,7 +30,7 @@ const LONGEST_NAME: usize = 63;
 /// Number of portals that one connection can have.
 const MOST_PORTALS: usize = 10_000;
 
-/// One connection to Postgres.
+/// A connection to Postgres.
 #[derive(Debug)]
 pub(super) struct Postgres {
     startup: Startup,
@@ -171,7 +171,7 @@ impl Postgres {
         statements
     }
 
-    /// Everything that is held of statements, but for the prepared ones.
+    /// Holds something more of statements, within the weight limit of everything that is held but the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
             PendingMessage::Query(statements) => statements.iter().collect::<Vec<_>>(),

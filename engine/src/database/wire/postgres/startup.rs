@@ -2,11 +2,11 @@
 
 use super::super::{Passed, Unfollowable};
 
-/// Asks for TLS.
+/// Code of a request for TLS.
 const TLS: u32 = 80_877_103;
-/// Asks for encryption by Kerberos.
+/// Code of a request for encryption by Kerberos.
 const GSS: u32 = 80_877_104;
-/// Asks to stop what another connection does.
+/// Code of a request to cancel what another connection does.
 const CANCEL: u32 = 80_877_102;
 /// The longest first message.
 const LONGEST: usize = 10_000;

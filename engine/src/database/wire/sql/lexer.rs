@@ -8,7 +8,7 @@ use super::super::super::Database;
 /// Dialect of SQL, which decides how a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Dialect {
-    /// Whose SQL it is.
+    /// Server whose SQL it is.
     pub(in super::super) database: Database,
     /// True when a backslash in an ordinary text takes the next letter with it.
     pub(in super::super) backslashes: bool,
@@ -32,12 +32,12 @@ impl Dialect {
     }
 }
 
-/// One token.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A keyword, name or number without quotes.
     Word(&'a [u8]),
-    /// Something in quotes, with the quote that it stands in.
+    /// A text in quotes, with the quote.
     Quoted(u8, &'a [u8]),
     /// Any other letter.
     Sign(u8),

@@ -81,7 +81,7 @@ fn kind_of(operation: &str) -> Option<StatementKind> {
     })
 }
 
-/// One table that a statement writes.
+/// A table that a statement writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     /// The operation: `insert`, `update`, `delete`, `merge`, `replace`, `truncate`, `copy`, `load`, `create`, `drop` or
@@ -102,7 +102,7 @@ pub(super) struct Target {
 /// Effect of a statement besides writing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Effect {
-    /// Nothing that matters here.
+    /// No effect that matters here.
     #[default]
     None,
     /// A transaction begins, and MySQL ends the one before.
@@ -113,7 +113,7 @@ pub(super) enum Effect {
     Rollback,
     /// A part of a transaction is undone.
     RollbackTo,
-    /// Another database is meant by names without one.
+    /// Another database becomes the default for names without one.
     Use(String),
     /// A statement gets a name.
     Prepare(String, Arc<Statement>),

@@ -21,7 +21,7 @@ const ROUTINES: [&str; 5] = ["procedure", "function", "trigger", "event", "packa
 /// Keywords that begin a block outside a routine in MariaDB.
 const BLOCKS: [&str; 6] = ["if", "while", "loop", "repeat", "for", "case"];
 
-/// One statement while it is read.
+/// Sketch of a statement while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Sketch<'a> {
     /// Its first tokens.
