@@ -15,6 +15,7 @@ use super::watch::gather;
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
 use crate::exit_code::Exit;
+use crate::gate_options::GateOptions;
 use crate::output::{CommandError, Output};
 use crate::session::Finish;
 use crate::signals::Signals;
@@ -41,6 +42,8 @@ pub(crate) struct Ci {
     /// --filter or --param.
     #[arg(long)]
     allow_removed: bool,
+    #[command(flatten)]
+    gate: GateOptions,
     /// Treat warnings about specs as errors.
     #[arg(long)]
     deny_warnings: bool,
@@ -80,7 +83,7 @@ impl Ci {
 
     /// Validates, runs and compares; `None` when a spec is not valid, after saying why.
     fn work(&self, as_annotations: bool, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
-        let baseline = self.baseline(output)?;
+        let (baseline, gate) = (self.baseline(output)?, self.gate.gate()?);
         if !self.validate(as_annotations, output)? {
             return Ok(None);
         }
@@ -90,7 +93,7 @@ impl Ci {
         };
         Ok(worked.map(|(finish, mut reports)| {
             reports.comparison = baseline.map(|(name, baseline)| {
-                let comparison = RunComparison::of(&name, &baseline, &reports.reports);
+                let comparison = RunComparison::gated(&name, &baseline, &reports.reports, &gate);
                 if self.allow_removed { comparison } else { comparison.without_removal() }
             });
             (finish, reports)

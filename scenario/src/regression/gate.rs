@@ -24,6 +24,17 @@ impl Default for Gate {
     }
 }
 
+impl Gate {
+    /// The gate with a margin, if one is given, and with measures; `None` when the margin is no share.
+    #[must_use]
+    pub fn new(margin: Option<f64>, measures: Vec<Measure>) -> Option<Self> {
+        let margin = margin.unwrap_or(MARGIN);
+        let mut once: Vec<Measure> = Vec::new();
+        measures.into_iter().for_each(|measure| if !once.contains(&measure) { once.push(measure) });
+        (0.0..=1.0).contains(&margin).then_some(Self { margin, measures: once })
+    }
+}
+
 /// The level of significance, divided among all that can call a run worse, so that a false alarm of any of them stays below it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Budget {

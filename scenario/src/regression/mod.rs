@@ -157,7 +157,7 @@ impl RunComparison {
     }
 
     /// The suite and the gated measures that became worse, a line each.
-    fn regressed_sums(&self) -> impl Iterator<Item = String> {
+    pub fn regressed_sums(&self) -> impl Iterator<Item = String> {
         let suite = self.suite.iter().filter(|suite| suite.regressed()).map(SuiteChange::words);
         suite.chain(self.measures.iter().filter(|measure| measure.regressed()).map(MeasureChange::words))
     }

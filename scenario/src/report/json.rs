@@ -51,6 +51,8 @@ pub(super) fn comparison(comparison: &RunComparison) -> Json {
         "removed": comparison.removed,
         "removed_fails": comparison.fails_by_removal(),
         "different_world": comparison.worlds,
+        "suite": comparison.suite,
+        "measures": comparison.measures,
     })
 }
 
@@ -100,6 +102,7 @@ pub fn summary(report: &Report) -> Json {
             "agent": report.header.agent,
             "backend": report.header.backend,
         },
+        "provenance": report.provenance,
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,
