@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Measure, SIGNIFICANT};
+use crate::statistics::count;
 
 /// How often each thing that can speak beside the cells may be a false alarm.
 const SHARE: f64 = 0.01;
@@ -30,7 +31,11 @@ impl Gate {
     pub fn new(margin: Option<f64>, measures: Vec<Measure>) -> Option<Self> {
         let margin = margin.unwrap_or(MARGIN);
         let mut once: Vec<Measure> = Vec::new();
-        measures.into_iter().for_each(|measure| if !once.contains(&measure) { once.push(measure) });
+        measures.into_iter().for_each(|measure| {
+            if !once.contains(&measure) {
+                once.push(measure)
+            }
+        });
         (0.0..=1.0).contains(&margin).then_some(Self { margin, measures: once })
     }
 }
@@ -52,6 +57,12 @@ impl Budget {
         let shares = gate.measures.iter().map(|_| SHARE).sum::<f64>() + if has_sums { SHARE } else { 0.0 };
         Self { cells: SIGNIFICANT - shares, sums: SHARE, measure: SHARE }
     }
+}
+
+/// The level at which a cell of so many is judged first, when something varied in all of them: Holm's rule asks no more of any.
+#[must_use]
+pub fn level_of_cell(cells: usize) -> f64 {
+    Budget::of(cells > 1, &Gate::default()).cells / count(cells.max(1))
 }
 
 #[cfg(test)]

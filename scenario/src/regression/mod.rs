@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use gate::Gate;
+pub use gate::{Gate, level_of_cell};
 pub use measures::{Measure, MeasureChange, Method};
 pub use metrics::{ComparedMetric, Direction, compare_metrics};
 

@@ -5,9 +5,9 @@
 use std::env;
 
 use super::comparison::{Chances, Compared, unlikely};
-use super::findings::{pooled, sums_and_budget};
+use super::findings::sums_and_budget;
 use super::suite::{SpecShares, SuiteChange};
-use super::{Gate, SIGNIFICANT, Share};
+use super::{Gate, SIGNIFICANT, Share, level_of_cell};
 use crate::plan::{Chance, Seed};
 use crate::statistics::replicas_for_drop;
 
@@ -140,7 +140,7 @@ fn the_same_agent_is_called_worse_no_more_often_than_the_level_says() {
 fn a_real_drop_is_found_with_as_many_replicas_as_were_said_to_be_enough() {
     let pairs = pairs(1);
     for (cells, before, now) in [(1, 0.9, 0.5), (1, 0.95, 0.75), (5, 0.9, 0.5), (20, 0.9, 0.5)] {
-        let needed = replicas_for_drop(before, now, cell_level(cells) / cells as f64).expect("a number");
+        let needed = replicas_for_drop(before, now, level_of_cell(cells)).expect("a number");
         let (mut dice, mut chances) = (Dice(Chance::new(Seed::new(11))), Chances::default());
         let found = (0..pairs).filter(|_| {
             let dropped = Suite { specs: 1, cells: 1, replicas: (needed, needed), before: &[before], now: &[now] };
@@ -162,14 +162,6 @@ fn a_real_drop_is_found_with_as_many_replicas_as_were_said_to_be_enough() {
         let least = 0.8 - 3.0 * (0.16 / pairs as f64).sqrt();
         assert!(found as f64 / pairs as f64 >= least, "{found} of {pairs} with {needed} replicas, {before} → {now}");
     }
-}
-
-/// The level of all cells of a spec, whose sum takes a part where there is more than one.
-fn cell_level(cells: usize) -> f64 {
-    let shares = vec![(Share { passed: 1, judged: 1 }, Share { passed: 1, judged: 1 }); cells];
-    let specs = [SpecShares(shares)];
-    assert_eq!(pooled(&specs[0].0).is_some(), cells > 1);
-    sums_and_budget(&specs, &specs, &Gate::default()).1.cells
 }
 
 #[test]

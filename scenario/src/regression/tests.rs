@@ -178,7 +178,8 @@ fn report_in(outcomes: &str, backend: &str, name: &str, digest: &str) -> Report 
     let mut report = report(outcomes, outcomes);
     let image = ImageRecord { reference: "debian".to_owned(), name: name.to_owned(), digest: digest.to_owned() };
     for row in &mut report.rows {
-        row.result.ran_in = Some(RanIn { backend: backend.to_owned(), images: vec![image.clone()], scoring_version: None });
+        row.result.ran_in =
+            Some(RanIn { backend: backend.to_owned(), images: vec![image.clone()], scoring_version: None });
     }
     report
 }
@@ -275,9 +276,9 @@ fn many_specs_that_each_drop_a_little_have_regressed_together() {
 
 #[test]
 fn a_measure_fails_a_run_only_where_that_is_asked_for() {
-    let slow = |wall_ms| {
+    let slow = |wall_ms: u64| {
         let mut report = report("++++++++", "++++++++");
-        report.rows.iter_mut().zip(0..).for_each(|(row, at)| row.result.wall_ms = wall_ms + at);
+        report.rows.iter_mut().zip(0_u64..).for_each(|(row, at)| row.result.wall_ms = wall_ms + at);
         report
     };
     let gate = Gate { measures: vec![Measure::Time], ..Gate::default() };

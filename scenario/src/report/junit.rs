@@ -7,8 +7,8 @@ use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCa
 use super::{Report, Reports, Row, Skipped};
 use super::{contract_cases, mutation_cases, overall_number, tool_findings};
 use crate::regression::{Change, RunComparison};
-use crate::statistics::MarginVerdict;
 use crate::score::Status;
+use crate::statistics::MarginVerdict;
 use crate::untrusted;
 
 /// How much of the agent's output a test case holds.

@@ -243,14 +243,7 @@ impl From<Written> for Report {
         let tolerated =
             |row: Row| Row { tolerated: is_tolerated(row.status, &row.result.scenario.cell, &passed), ..row };
         let rows = written.scenarios.into_iter().map(Row::from).map(tolerated).collect();
-        Self {
-            header,
-            spec_id: written.spec_id,
-            seed: written.seed,
-            provenance: written.provenance,
-            score,
-            rows,
-        }
+        Self { header, spec_id: written.spec_id, seed: written.seed, provenance: written.provenance, score, rows }
     }
 }
 

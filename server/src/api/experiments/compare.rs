@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use scenario::regression::{
-    Change, ComparedMetric, Direction, Finding, Gate, Measure, MeasureChange, RunComparison, Share, SuiteChange, compare_metrics,
+    Change, ComparedMetric, Direction, Finding, Gate, Measure, MeasureChange, RunComparison, Share, SuiteChange,
+    compare_metrics,
 };
 use scenario::report::Report;
 use scenario::statistics::Interval;
@@ -131,7 +132,8 @@ pub(crate) struct SuiteBody {
 impl From<SuiteChange> for SuiteBody {
     fn from(suite: SuiteChange) -> Self {
         let words = suite.words();
-        let SuiteChange { specs, before, now, difference, interval, confidence, chance, margin, verdict, enough_specs } = suite;
+        let SuiteChange { specs, before, now, difference, interval, confidence, chance, margin, verdict, enough_specs } =
+            suite;
         let (interval, verdict) = (interval.map(IntervalBody::from), verdict.word());
         Self { specs, before, now, difference, interval, confidence, chance, margin, verdict, enough_specs, words }
     }
@@ -180,7 +182,8 @@ pub(crate) struct MeasureBody {
 impl From<MeasureChange> for MeasureBody {
     fn from(change: MeasureChange) -> Self {
         let words = change.words();
-        let MeasureChange { measure, before, now, difference, interval, confidence, chance, verdict, gates, .. } = change;
+        let MeasureChange { measure, before, now, difference, interval, confidence, chance, verdict, gates, .. } =
+            change;
         let interval = interval.map(IntervalBody::from);
         Self {
             measure: measure.word(),
@@ -201,11 +204,15 @@ impl From<MeasureChange> for MeasureBody {
 fn gate(body: &CompareBody) -> Result<Gate, ApiError> {
     let known = || Measure::GATEABLE.map(Measure::word).join("`, `");
     let unknown = |word: &String| {
-        ApiError::bad_request(format!("there is no gate `{}`; there are `{}`", scenario::untrusted::line(word, 60), known()))
+        ApiError::invalid(format!(
+            "there is no gate `{}`; there are `{}`",
+            scenario::untrusted::line(word, 60),
+            known()
+        ))
     };
     let measures = body.gate.iter().map(|word| Measure::gateable(word).ok_or_else(|| unknown(word)));
     Gate::new(body.margin, measures.collect::<Result<_, _>>()?)
-        .ok_or_else(|| ApiError::bad_request("`margin` is a share from 0 to 1".to_owned()))
+        .ok_or_else(|| ApiError::invalid("`margin` is a share from 0 to 1".to_owned()))
 }
 
 /// A number of both experiments.
