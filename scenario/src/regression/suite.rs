@@ -63,7 +63,7 @@ impl SuiteChange {
         let enough_specs = rates.len() >= FEWEST_SPECS;
         // Of fewer specs there is an interval that is less sure.
         let level = if enough_specs { level } else { test.least_chance() };
-        let interval = test.interval(level);
+        let interval = test.interval(level).filter(|_| rates.len() > 1);
         let verdict = match interval.filter(|_| enough_specs).map(|interval| MarginVerdict::of(interval, gate.margin)) {
             Some(MarginVerdict::Equivalent) if !is_within(specs, gate.margin) => MarginVerdict::Inconclusive,
             verdict => verdict.unwrap_or(MarginVerdict::Inconclusive),
@@ -161,7 +161,7 @@ mod tests {
         assert!(change.regressed() && change.chance <= 0.01);
         insta::assert_snapshot!(
             change.words(),
-            @"worse: mean pass rate of 8 specs 95.0 % → 76.3 %, −18.8 points (98 % interval −25 points to −10 points), margin 5 points"
+            @"worse: mean pass rate of 8 specs 93.8 % → 76.2 %, −17.5 points (98 % interval −25 points to −10 points), margin 5 points"
         );
     }
 
