@@ -2,17 +2,22 @@
 //!
 //! [`regression`](crate::regression) decides with them, [`score`](crate::score) reports them.
 
+mod beta;
+mod clopper_pearson;
 pub(crate) mod fisher;
 pub(crate) mod holm;
 mod interval;
 pub(crate) mod logarithms;
 mod pass_k;
 mod power;
+pub mod sequential;
 mod share;
 
+pub(crate) use clopper_pearson::CONFIDENCE;
+pub use clopper_pearson::{clopper_pearson, fewest_to_reach, lower_bound, upper_bound};
 pub use fisher::chance_of_drop;
 pub use interval::{Interval, wilson};
 pub(crate) use logarithms::count;
-pub(crate) use pass_k::pass_curve;
+pub(crate) use pass_k::{pass_curve, power_of};
 pub use power::{MOST_REPLICAS, POWER, replicas_to_tell};
 pub use share::Share;

@@ -1,5 +1,6 @@
 //! pass^k: the chance that k repetitions all pass.
 
+use super::interval::Interval;
 use super::logarithms::count;
 
 /// How long a curve of pass^j is at most.
@@ -15,4 +16,9 @@ pub(crate) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
             Some(*all)
         })
         .collect()
+}
+
+/// The range of pass^k when the pass rate lies in this one.
+pub(crate) fn power_of(rate: Interval, k: usize) -> Interval {
+    Interval { low: rate.low.powf(count(k)), high: rate.high.powf(count(k)) }
 }
