@@ -6,7 +6,7 @@ use scenario::score::{ExperimentScore, ScoreOptions, score};
 use scenario::spec::Spec;
 use scenario::spec::sections::Scoring;
 
-use super::read_spec;
+use super::{read_spec, score_options};
 use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
@@ -40,7 +40,7 @@ impl Numbers {
     async fn with(store: &Store, run: RunId, experiment: &Experiment, spec: Option<Spec>) -> Result<Self, StoreError> {
         let scenarios = store.scenarios(run).await?.into_iter().map(|stored| stored.scenario).collect();
         let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
-        let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
+        let options = score_options(experiment, store.run(run).await?.state);
         Ok(Self { plan, spec, options })
     }
 

@@ -15,12 +15,10 @@ pub enum Replica {
     Passed,
     /// It ended and did not pass.
     Failed,
-    /// It ended and could not be judged, so it is left out.
+    /// It could not be judged, or will not be run any more, so it is left out.
     LeftOut,
     /// It has not ended.
     Open,
-    /// It will not be run any more.
-    NotRun,
 }
 
 /// Where the replicas of a cell stand.
@@ -51,9 +49,6 @@ impl Course {
                     let needed = needed(rule, replicas, index, counted);
                     return Self { decision: None, counted, followed: index, needed, is_over: false };
                 }
-                Replica::NotRun => {
-                    return Self { decision: None, counted, followed: index, needed: index, is_over: true };
-                }
             }
             if let Some(decision) = rule.decide(counted) {
                 let followed = index + 1;
@@ -68,7 +63,7 @@ impl Course {
 /// How many replicas can matter, from the first open one on: all ways in which open ones can end are followed as far as there is
 /// one that has ended. When every way has come to a decision by then, nothing after that counts.
 fn needed(rule: &Rule, replicas: &[Replica], first_open: usize, counted: Share) -> usize {
-    let is_open = |replica: &Replica| matches!(replica, Replica::Open | Replica::NotRun);
+    let is_open = |replica: &Replica| *replica == Replica::Open;
     let ended = replicas.iter().rposition(|replica| !is_open(replica)).map_or(0, |last| last + 1);
     let open = replicas.iter().take(ended).skip(first_open).filter(|replica| is_open(replica)).count();
     if open > MOST_OPEN {
@@ -91,7 +86,7 @@ fn next((judged, passed): (usize, usize), replica: Replica) -> Vec<(usize, usize
         Replica::Passed => vec![pass],
         Replica::Failed => vec![fail],
         Replica::LeftOut => vec![left_out],
-        Replica::Open | Replica::NotRun => vec![pass, fail, left_out],
+        Replica::Open => vec![pass, fail, left_out],
     }
 }
 
@@ -114,7 +109,6 @@ mod tests {
             'p' => Replica::Passed,
             'f' => Replica::Failed,
             'e' => Replica::LeftOut,
-            '-' => Replica::NotRun,
             _ => Replica::Open,
         };
         words.chars().map(replica).collect()
@@ -147,11 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_run_any_more_leaves_it_undecided() {
-        let course = follow("ffp---");
-        assert_eq!((course.decision, course.is_over, course.followed), (None, true, 3));
-        let course = follow("fpfp");
-        assert_eq!((course.decision, course.is_over, course.followed), (None, true, 4));
+    fn it_is_undecided_when_all_have_ended_without_a_decision() {
+        let course = follow("fpfpe");
+        assert_eq!((course.decision, course.is_over, course.followed, course.counted.judged), (None, true, 5, 4));
     }
 
     proptest! {

@@ -4,22 +4,16 @@
 //! who began with 1. At any rate up to the bar the stake is expected not to grow, so it ever reaches 20 in at most one of 20
 //! experiments, whenever somebody stops. The process against "at least the bar" is the same, with passes and failures exchanged.
 
-use super::{Decision, Rule};
+use super::{Evidence, Rule};
 use crate::statistics::beta::{ln_beta, ln_incomplete_beta};
 use crate::statistics::{Share, count};
 
-/// What the two processes say after these replicas.
-pub(super) fn decide(rule: &Rule, share: Share) -> Option<Decision> {
-    // Rounding must not decide about a stake that is exactly as high as it has to be.
-    const ROUNDING: f64 = 1e-9;
-    let reaches = |stake: f64, error: f64| stake + ROUNDING >= -error.ln();
-    if reaches(ln_stake_above(rule.bar, share), rule.beta) {
-        Some(Decision::Reached)
-    } else if reaches(ln_stake_below(rule.bar, share), rule.alpha) {
-        Some(Decision::Missed)
-    } else {
-        None
-    }
+/// What the two processes say after these replicas: for the bar, and against it.
+pub(super) fn evidence(rule: &Rule, share: Share) -> [Evidence; 2] {
+    [
+        Evidence { found: ln_stake_above(rule.bar, share), needed: -rule.beta.ln() },
+        Evidence { found: ln_stake_below(rule.bar, share), needed: -rule.alpha.ln() },
+    ]
 }
 
 /// The logarithm of the evidence that the rate is above `bar`.

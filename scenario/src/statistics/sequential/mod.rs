@@ -61,9 +61,45 @@ impl Rule {
     /// What it decides after these replicas; `None` when another one is needed.
     #[must_use]
     pub fn decide(&self, share: Share) -> Option<Decision> {
+        let [reached, missed] = self.evidence(share);
+        if reached.is_enough() {
+            Some(Decision::Reached)
+        } else if missed.is_enough() {
+            Some(Decision::Missed)
+        } else {
+            None
+        }
+    }
+
+    /// The reason for what it decides after these replicas, in words.
+    #[must_use]
+    pub fn reason(&self, share: Share) -> String {
+        let [reached, missed] = self.evidence(share);
+        let told = |found: Evidence, likelier: &str| format!("{likelier}; {:.1} is enough", found.needed.exp());
+        let times = |found: Evidence| readable(found.found.exp());
+        let low = ((self.bar - self.margin.unwrap_or(0.0)) * 1000.0).round() / 1000.0;
+        match (self.margin.is_some(), reached.is_enough(), missed.is_enough()) {
+            (true, true, _) => {
+                told(reached, &format!("{share} passed, {} times as likely at {} as at {low}", times(reached), self.bar))
+            }
+            (true, false, true) => {
+                told(missed, &format!("{share} passed, {} times as likely at {low} as at {}", times(missed), self.bar))
+            }
+            (false, true, _) => {
+                told(reached, &format!("{share} passed, evidence {} for a rate above {}", times(reached), self.bar))
+            }
+            (false, false, true) => {
+                told(missed, &format!("{share} passed, evidence {} for a rate below {}", times(missed), self.bar))
+            }
+            (_, false, false) => format!("{share} passed, which is too little evidence either way about {}", self.bar),
+        }
+    }
+
+    /// How much there is to say that the bar is reached, and that it is missed.
+    fn evidence(&self, share: Share) -> [Evidence; 2] {
         match self.margin {
-            Some(margin) => sprt::decide(self, margin, share),
-            None => e_process::decide(self, share),
+            Some(margin) => sprt::evidence(self, margin, share),
+            None => e_process::evidence(self, share),
         }
     }
 
@@ -86,6 +122,26 @@ impl Rule {
         };
         (first(|judged| judged), first(|_| 0))
     }
+}
+
+/// Evidence for a statement, as logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Evidence {
+    found: f64,
+    needed: f64,
+}
+
+impl Evidence {
+    fn is_enough(self) -> bool {
+        // Sums that are equal on paper must not be told apart by rounding.
+        const ROUNDING: f64 = 1e-9;
+        self.found + ROUNDING >= self.needed
+    }
+}
+
+/// A ratio that people can read, however large it is.
+fn readable(ratio: f64) -> String {
+    if ratio < 10_000.0 { format!("{ratio:.1}") } else { "more than 10000".to_owned() }
 }
 
 impl Method {

@@ -3,22 +3,16 @@
 //! It compares the likelihood of what was seen at the bar with that at the bar less a margin, and stops when one of them is so much
 //! more likely that the errors stay within alpha and beta.
 
-use super::{Decision, Rule};
+use super::{Evidence, Rule};
 use crate::statistics::{Share, count};
 
-/// Sums of logarithms that are equal on paper must not be told apart by rounding.
-const ROUNDING: f64 = 1e-9;
-
-/// What the test says after these replicas.
-pub(super) fn decide(rule: &Rule, margin: f64, share: Share) -> Option<Decision> {
+/// What the test says after these replicas: for the bar, and against it.
+pub(super) fn evidence(rule: &Rule, margin: f64, share: Share) -> [Evidence; 2] {
     let ratio = log_ratio(rule.bar, rule.bar - margin, share);
-    if ratio + ROUNDING >= ((1.0 - rule.beta) / rule.alpha).ln() {
-        Some(Decision::Missed)
-    } else if ratio - ROUNDING <= (rule.beta / (1.0 - rule.alpha)).ln() {
-        Some(Decision::Reached)
-    } else {
-        None
-    }
+    [
+        Evidence { found: -ratio, needed: ((1.0 - rule.alpha) / rule.beta).ln() },
+        Evidence { found: ratio, needed: ((1.0 - rule.beta) / rule.alpha).ln() },
+    ]
 }
 
 /// The logarithm of how much more likely this is at the low rate than at the bar.
