@@ -58,7 +58,7 @@ fn a_cell_passes_when_its_bar_is_reached_and_the_rest_is_not_needed() {
     assert_eq!(cell.interval, Some(sequential.confidence_sequence));
     assert_eq!((score.total, score.passed, score.not_needed), (60, 14, 46), "surplus rows stay rows");
     assert_eq!((score.verdict, score.exit_code()), (ExperimentVerdict::Pass, 0));
-    insta::assert_snapshot!(sequential.words(), @"");
+    insta::assert_snapshot!(sequential.words(), @"bar 0.9 reached after 12 replicas (SPRT: 12/12 passed, 20.4 times as likely at 0.9 as at 0.7; 19.0 is enough); rate 0.694–1.000, surplus 2, not needed 46");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_cell_fails_when_its_bar_is_missed_whatever_surplus_replicas_say() {
     assert_eq!((cell.verdict, cell.passed, cell.failed), (CellVerdict::Fail, 0, 3));
     assert_eq!(score.exit_code(), 1);
     assert_eq!(score.statuses[0], Status::Flaky, "another replica of the cell passed");
-    insta::assert_snapshot!(cell.reason().expect("a reason"), @"");
+    insta::assert_snapshot!(cell.reason().expect("a reason"), @"bar 0.9 missed after 3 replicas (SPRT: 0/3 passed, 27.0 times as likely at 0.7 as at 0.9; 19.0 is enough); rate 0.000–0.744, surplus 2, not needed 55");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_undecided_cell_is_neither_a_pass_nor_a_failure() {
     let score = scored(&format!("{SPRT}, at_most: 8"), "pfpppppp");
     assert_eq!((score.cells[0].verdict, score.verdict), (CellVerdict::Undecided, ExperimentVerdict::Error));
     assert_eq!((score.exit_code(), score.errors), (4, 0));
-    insta::assert_snapshot!(score.cells[0].reason().expect("a reason"), @"");
+    insta::assert_snapshot!(score.cells[0].reason().expect("a reason"), @"bar 0.9 undecided after 8 replicas (SPRT: 7/8 passed, which is too little evidence either way about 0.9); rate 0.411–0.999");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_run_that_is_over_is_decided_by_what_ran() {
     let over = ScoreOptions { is_over: true, ..ScoreOptions::default() };
     let score = scored_with(&until(SPRT), "ffp", over);
     assert_eq!((score.cells[0].verdict, score.not_needed), (CellVerdict::Undecided, 57));
-    assert_eq!(scored_with(&until(SPRT), "ffpf", over).cells[0].verdict, CellVerdict::Undecided);
+    assert_eq!(scored_with(&until(SPRT), "ffpp", over).cells[0].verdict, CellVerdict::Undecided);
     assert_eq!(scored_with(&until(SPRT), "fff", over).cells[0].verdict, CellVerdict::Fail);
 }
 
@@ -148,7 +148,7 @@ fn what_has_no_say_any_more_is_named() {
 fn a_contract_beside_it_is_judged_by_the_same_replicas() {
     let spec = spec(&format!(
         "parallelism: {{replicas: {{until: decided{SPRT}}}}}\n\
-         contract: {{name: c, invariants: [{{id: ever, type: output_not_empty}}]}}"
+         contract: {{name: c, isolation: scenario, invariants: [{{id: ever, type: output_not_empty}}]}}"
     ));
     let score = scored_with(&spec, "fff", ScoreOptions::default());
     let contract = score.contract.expect("a contract");
@@ -171,7 +171,7 @@ fn a_bar_that_must_be_shown_is_passed_missed_or_undecided() {
     assert_eq!(verdict(&format!("{}e", "p".repeat(50))), CellVerdict::Pass, "whatever the last one would have said");
     let score = scored_with(&spec(10), "pppppppppf", ScoreOptions::default());
     assert_eq!((score.verdict, score.exit_code()), (ExperimentVerdict::Error, 4));
-    insta::assert_snapshot!(score.cells[0].reason().expect("a reason"), @"");
+    insta::assert_snapshot!(score.cells[0].reason().expect("a reason"), @"bar 0.9 undecided: rate 0.606–0.995, each bound with 95 % confidence");
 }
 
 #[test]

@@ -20,5 +20,7 @@ pub(crate) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
 
 /// The range of pass^k when the pass rate lies in this one.
 pub(crate) fn power_of(rate: Interval, k: usize) -> Interval {
-    Interval { low: rate.low.powf(count(k)), high: rate.high.powf(count(k)) }
+    // Without the noise of floating point, which is not the same on every machine.
+    let power = |rate: f64| (rate.powf(count(k)) * 1e9).round() / 1e9;
+    Interval { low: power(rate.low), high: power(rate.high) }
 }

@@ -4,7 +4,7 @@ use super::rules::Rules;
 use crate::count_noun;
 use crate::spec::code::Code;
 use crate::spec::path::Path;
-use crate::spec::sections::{MinPassRate, ReplicaAggregation, Replicas, UntilDecided};
+use crate::spec::sections::{Contract, Isolation, MinPassRate, ReplicaAggregation, Replicas, UntilDecided};
 use crate::spec::types::PassRate;
 use crate::statistics::fewest_to_reach;
 use crate::statistics::sequential::Rule;
@@ -91,10 +91,11 @@ fn check_one_bar(rules: &mut Rules<'_>, until: &UntilDecided) {
     }
 }
 
-/// A contract that repeats its runs needs all of them.
+/// A contract that repeats the runs of its chaos cells needs all of them, where its rules are judged on the spec's own.
 fn check_contract(rules: &mut Rules<'_>) {
     let spec = rules.spec;
-    let repeats = spec.contract.as_ref().is_some_and(|contract| contract.repeat.count() > 1);
+    let shares = |contract: &&Contract| contract.isolation != Isolation::Cell && contract.repeat.count() > 1;
+    let repeats = spec.contract.as_ref().filter(shares).is_some();
     if repeats && !spec.invariants.is_empty() {
         let message = "`contract.repeat` needs a fixed number of runs, and `until: decided` stops them early";
         let help = Some("drop one of the two");
