@@ -12,7 +12,7 @@ use store::{Listed, StoreError};
 
 use crate::error::ApiError;
 
-/// How many rows are read at once.
+/// The number of rows read at once.
 pub(crate) const AT_ONCE: u64 = 500;
 
 /// Where the list is after a part of it was sent.

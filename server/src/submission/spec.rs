@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 1 << 20;
 pub(crate) struct ReadSpec {
     /// The spec.
     pub(crate) spec: Spec,
-    /// What is questionable about it.
+    /// Warnings about it.
     pub(crate) warnings: Vec<String>,
 }
 

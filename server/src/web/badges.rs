@@ -83,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// How a scenario ended.
+    /// The status of a scenario that has ended.
     pub(super) const fn of_status(status: Status) -> Self {
         match status {
             Status::Pass => Self::Pass,

@@ -68,7 +68,7 @@ impl Choice {
         }
     }
 
-    /// How many scenarios it has.
+    /// The number of its scenarios.
     pub(super) fn count(self, run: &Run, score: &ExperimentScore) -> u64 {
         match self {
             Self::All => run.total,

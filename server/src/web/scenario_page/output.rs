@@ -20,7 +20,7 @@ use crate::web::untrusted_html::{beginning, ending};
 /// How many bytes of each end stand in a page.
 const MOST: usize = 32 * 1024;
 
-/// What the agent printed.
+/// The agent's standard output.
 pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
     let agent = &evidence.agent;
     html! {

@@ -29,7 +29,7 @@ use crate::submission::{bundle_of, finding};
 
 /// How many versions are listed.
 const VERSIONS: u64 = 50;
-/// How many runs a trend has.
+/// The most runs of a trend.
 const POINTS: u64 = 60;
 
 /// Which version, and whose.
