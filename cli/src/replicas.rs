@@ -70,6 +70,17 @@ impl Replicas {
         self.cells.entry(format!("{run}/{cell}")).or_default().planned += replicas;
     }
 
+    /// A replica will not be run: which others are settled by that.
+    pub(crate) fn dropped(&mut self, run: &str, scenario: &str) -> Vec<(String, Status)> {
+        let cell = self.cells.entry(cell(run, scenario)).or_default();
+        cell.planned = cell.planned.saturating_sub(1);
+        if cell.planned > cell.ended {
+            return Vec::new();
+        }
+        let failed = if cell.passed > 0 { Status::Flaky } else { Status::Fail };
+        std::mem::take(&mut cell.open).into_iter().map(|scenario| (scenario, failed)).collect()
+    }
+
     /// A replica has ended: how it stands, and which others are settled by that.
     pub(crate) fn ended(&mut self, run: &str, scenario: &str, status: RowStatus) -> (Standing, Vec<(String, Status)>) {
         let cell = self.cells.entry(cell(run, scenario)).or_default();
@@ -137,6 +148,19 @@ mod tests {
         assert_eq!(end(&mut cells, 1, Error).0, Standing::Settled(Status::Error));
         let settled = vec![("default-r0".to_owned(), Status::Fail)];
         assert_eq!(end(&mut cells, 2, Fail), (Standing::Settled(Status::Fail), settled));
+    }
+
+    #[test]
+    fn failures_are_failures_when_the_others_are_not_needed() {
+        let mut cells = of(4);
+        assert_eq!(end(&mut cells, 0, Fail).0, Standing::Open(3));
+        assert_eq!(cells.dropped("e", "default-r2"), vec![]);
+        assert_eq!(cells.dropped("e", "default-r3"), vec![], "one still runs");
+        let settled = vec![("default-r0".to_owned(), Status::Fail)];
+        assert_eq!(end(&mut cells, 1, Fail), (Standing::Settled(Status::Fail), settled));
+        let mut cells = of(2);
+        end(&mut cells, 0, Fail);
+        assert_eq!(cells.dropped("e", "default-r1"), vec![("default-r0".to_owned(), Status::Fail)]);
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Report {
     /// How many scenarios are planned and have not ended, without those that are not needed.
     #[must_use]
     pub fn not_run(&self) -> usize {
-        self.score.total.saturating_sub(self.rows.len() + self.score.not_needed)
+        self.score.total.saturating_sub(self.rows.len())
     }
 }
 

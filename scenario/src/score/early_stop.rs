@@ -120,19 +120,22 @@ impl EarlyStop {
         }
     }
 
+    /// The replicas of a cell, in the order of the plan, if it stops early.
+    pub fn replicas<'a>(&self, plan: &'a Plan, cell: &CellId) -> impl Iterator<Item = &'a Scenario> + use<'a> {
+        let (cell, this) = (cell.clone(), *self);
+        plan.scenarios.iter().filter(move |scenario| scenario.cell == cell && this.applies_to(scenario))
+    }
+
     /// The scenarios of this cell that have no say any more, whatever is still to come.
     pub fn not_needed<'a>(
         &self,
         plan: &'a Plan,
         cell: &CellId,
         statuses: &HashMap<ScenarioId, RowStatus>,
-    ) -> Vec<&'a Scenario> {
-        let planned: Vec<_> = plan.scenarios.iter().filter(|scenario| scenario.cell == *cell).collect();
-        if !planned.first().is_some_and(|first| self.applies_to(first)) {
-            return Vec::new();
-        }
-        let course = self.course(planned.iter().map(|scenario| statuses.get(&scenario.id).copied()));
-        planned.into_iter().skip(course.needed).collect()
+    ) -> impl Iterator<Item = &'a Scenario> + use<'a> {
+        let status = |scenario: &Scenario| statuses.get(&scenario.id).copied();
+        let course = self.course(self.replicas(plan, cell).map(status));
+        self.replicas(plan, cell).skip(course.needed)
     }
 
     /// Follows the replicas of a cell, in the order of the plan.

@@ -73,7 +73,7 @@ fn is_zero(number: &usize) -> bool {
 pub struct ExperimentScore {
     /// Whether the experiment passed.
     pub verdict: ExperimentVerdict,
-    /// How many scenarios are planned.
+    /// How many scenarios are planned, without those that are not needed. When all have ended, the four numbers below add up to it.
     pub total: usize,
     /// How many passed.
     pub passed: usize,
@@ -244,14 +244,15 @@ pub fn score<'a>(
     let parts = Parts { mutations: mutations.as_ref(), contract: contract.as_ref(), replays: replays.as_ref() };
     let overall = by.spec.and_then(|spec| overall::score(spec, &cells, parts));
     let bars = [mutations.as_ref().map(|score| score.verdict), overall.as_ref().map(|score| score.verdict)];
+    let not_needed: usize = cells.iter().filter_map(|cell| cell.sequential.as_ref()).map(|cell| cell.not_needed).sum();
     ExperimentScore {
         verdict: verdict(&cells, contract.as_ref(), bars, errors),
-        total: plan.scenarios.len(),
+        total: plan.scenarios.len() - not_needed,
         passed: of(Status::Pass),
         failed: of(Status::Fail),
         flaky: of(Status::Flaky),
         errors,
-        not_needed: cells.iter().filter_map(|cell| cell.sequential.as_ref()).map(|cell| cell.not_needed).sum(),
+        not_needed,
         metrics: metrics(&ended, &cells),
         contract,
         mutations,

@@ -66,6 +66,18 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_the_documentation_is_right() {
+        let documentation = include_str!("../../../../docs/scoring.md");
+        let percent = |chance: f64| format!("{:.1} %", chance * 100.0);
+        for truth in [0.95, 0.9, 0.8, 0.7] {
+            let found = Characteristics::of(&sprt(0.9, 0.2), 60, truth);
+            let chances = [found.reached, found.missed, found.undecided].map(percent).join(" | ");
+            let row = format!("| {truth} | {:.1} | {chances} |", found.mean_replicas);
+            assert!(documentation.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
     fn the_ratio_test_keeps_its_error_rates() {
         for (bar, margin) in [(0.9, 0.2), (0.95, 0.2), (0.8, 0.3), (0.7, 0.15), (0.5, 0.25)] {
             let rule = sprt(bar, margin);

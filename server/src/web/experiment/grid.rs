@@ -154,6 +154,16 @@ fn rate(cell: Option<&Cell>) -> Markup {
     html! {
         (percent(rate))
         @if let Some(range) = &cell.interval { br; span.quiet { (percent(range.low)) "–" (percent(range.high)) } }
+        @if let Some(reason) = cell.reason() { br; span.quiet title=(reason) { (stopped(cell)) } }
+    }
+}
+
+/// How a cell stands whose bar is shown, or stops it early.
+fn stopped(cell: &Cell) -> String {
+    let Some(sequential) = &cell.sequential else { return cell.verdict.word().to_owned() };
+    match sequential.decision {
+        Some(decision) => format!("{} after {} of {}", decision.word(), sequential.stopped_after, cell.planned),
+        None => format!("at most {}", cell.planned),
     }
 }
 

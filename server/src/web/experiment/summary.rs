@@ -35,11 +35,15 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                     (chosen(shown, Status::Flaky, &format!("{} flaky", score.flaky))) ", "
                     (chosen(shown, Status::Error, &count_noun(score.errors as u64, "error")))
                     @if not_run > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { strong { (not_run) " not run" } } }
+                    @if score.not_needed > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { (score.not_needed) " not needed" } }
                 }
             }
             div {
                 dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
                 dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
+                @if let Some(range) = metrics.mean_pass_k_interval.as_ref().filter(|_| metrics.pass_curve.len() > 1) {
+                    dd.more { "95 %: " (percent(range.low)) " to " (percent(range.high)) }
+                }
                 @if metrics.pass_curve.len() > 1 { dd.more { (curve(&metrics.pass_curve)) } }
             }
             div {
@@ -84,7 +88,7 @@ fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
 /// How many scenarios of a run that is ended early will not be run: they have ended, and nothing came of them.
 pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
     match run.reason.is_some() || run.state == RunState::Cancelled {
-        true => run.ended.saturating_sub(score.statuses.len() as u64),
+        true => run.ended.saturating_sub((score.statuses.len() + score.not_needed) as u64),
         false => 0,
     }
 }
