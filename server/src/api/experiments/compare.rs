@@ -62,9 +62,9 @@ pub(crate) struct FindingBody {
     before: ShareBody,
     /// The number that passes.
     now: ShareBody,
-    /// How likely chance alone would make a drop like this one, or a larger one.
+    /// The probability of a drop like this one, or a larger one, if nothing had changed.
     chance: Option<f64>,
-    /// How many replicas on either side would find such a drop in 80 of 100 comparisons, where these are not enough.
+    /// The number of replicas per run that would find such a drop in 80 of 100 comparisons, where these are not enough.
     replicas_to_tell: Option<usize>,
     /// Why it is counted so, in words.
     why: String,
@@ -112,9 +112,9 @@ impl From<ComparedMetric> for MetricBody {
 
 /// Compare two experiments that have ended
 ///
-/// The newest runs of both, by the same rules as `touchstone compare`. A drop of a pass rate is a regression when chance is an
-/// unlikely reason for it, among all comparisons; otherwise it is called insufficient evidence, with the number of replicas that
-/// would tell. Every other number is told, and decides nothing.
+/// The newest runs of both, by the same rules as `touchstone compare`. A drop of a pass rate is a regression when
+/// chance is an unlikely reason for it, among all comparisons; otherwise it is called insufficient evidence, with the
+/// number of replicas that would tell. Every other number is told, and decides nothing.
 #[utoipa::path(post, path = "/v1/experiments/compare", tag = "experiments", request_body = CompareBody,
     responses((status = 200, body = ComparisonBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
