@@ -59,6 +59,14 @@ impl Standing {
     }
 }
 
+impl Cell {
+    /// Settles the replicas that have no word yet: no pass will come any more that came not already.
+    fn settle(&mut self) -> Vec<(String, Status)> {
+        let failed = if self.passed > 0 { Status::Flaky } else { Status::Fail };
+        std::mem::take(&mut self.open).into_iter().map(|scenario| (scenario, failed)).collect()
+    }
+}
+
 impl Replicas {
     /// Another scenario of a run is planned.
     pub(crate) fn plan(&mut self, run: &str, scenario: &str) {
@@ -70,6 +78,11 @@ impl Replicas {
         self.cells.entry(format!("{run}/{cell}")).or_default().planned += replicas;
     }
 
+    /// No more replicas of a cell will be run: which are settled by that.
+    pub(crate) fn close(&mut self, run: &str, cell: &str) -> Vec<(String, Status)> {
+        self.cells.get_mut(&format!("{run}/{cell}")).map(Cell::settle).unwrap_or_default()
+    }
+
     /// A replica will not be run: which others are settled by that.
     pub(crate) fn dropped(&mut self, run: &str, scenario: &str) -> Vec<(String, Status)> {
         let cell = self.cells.entry(cell(run, scenario)).or_default();
@@ -77,8 +90,7 @@ impl Replicas {
         if cell.planned > cell.ended {
             return Vec::new();
         }
-        let failed = if cell.passed > 0 { Status::Flaky } else { Status::Fail };
-        std::mem::take(&mut cell.open).into_iter().map(|scenario| (scenario, failed)).collect()
+        cell.settle()
     }
 
     /// A replica has ended: how it stands, and which others are settled by that.

@@ -141,7 +141,9 @@ impl Execution {
         match self.shared.store.not_needed(self.held.run).await {
             Ok(scenarios) if scenarios.is_empty() => {}
             Ok(scenarios) => self.shared.observer.tell(Notice::NotNeeded { run: self.held.run, scenarios }),
-            Err(error) => self.shared.retries.observe("looking for replicas that are not needed").failed(error),
+            Err(error) => {
+                self.shared.retries.observe("looking for replicas that are not needed").failed(error);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The numbers of a run. Each leads to what it was made from.
 
 use maud::{Markup, html};
-use scenario::score::{ExperimentScore, Status};
+use scenario::score::{ExperimentScore, Metrics, Status};
 use store::{Run, RunState};
 
 use super::Shown;
@@ -38,14 +38,7 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                     @if score.not_needed > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { (score.not_needed) " not needed" } }
                 }
             }
-            div {
-                dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
-                dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
-                @if let Some(range) = metrics.mean_pass_k_interval.as_ref().filter(|_| metrics.pass_curve.len() > 1) {
-                    dd.more { "95 %: " (percent(range.low)) " to " (percent(range.high)) }
-                }
-                @if metrics.pass_curve.len() > 1 { dd.more { (curve(&metrics.pass_curve)) } }
-            }
+            (pass_k(metrics, judged))
             div {
                 dt { "Composite" }
                 dd { a href="#scenarios" { @if judged > 0 { (two_digits(metrics.mean_composite)) } @else { "–" } } }
@@ -73,6 +66,21 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                     dd.more { "of forbidden rules" }
                 }
             }
+        }
+    }
+}
+
+/// pass^k with its bounds, where cells have several replicas.
+fn pass_k(metrics: &Metrics, judged: usize) -> Markup {
+    let has_several = metrics.pass_curve.len() > 1;
+    html! {
+        div {
+            dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
+            dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
+            @if let Some(range) = metrics.mean_pass_k_interval.as_ref().filter(|_| has_several) {
+                dd.more { "95 %: " (percent(range.low)) " to " (percent(range.high)) }
+            }
+            @if has_several { dd.more { (curve(&metrics.pass_curve)) } }
         }
     }
 }
