@@ -59,6 +59,14 @@ impl Standing {
     }
 }
 
+impl Cell {
+    /// Settles the replicas that have no word yet: no pass will come any more that came not already.
+    fn settle(&mut self) -> Vec<(String, Status)> {
+        let failed = if self.passed > 0 { Status::Flaky } else { Status::Fail };
+        std::mem::take(&mut self.open).into_iter().map(|scenario| (scenario, failed)).collect()
+    }
+}
+
 impl Replicas {
     /// Another scenario of a run is planned.
     pub(crate) fn plan(&mut self, run: &str, scenario: &str) {
@@ -68,6 +76,21 @@ impl Replicas {
     /// So many replicas of a cell are planned.
     pub(crate) fn plan_cell(&mut self, run: &str, cell: &str, replicas: usize) {
         self.cells.entry(format!("{run}/{cell}")).or_default().planned += replicas;
+    }
+
+    /// No more replicas of a cell will be run: which are settled by that.
+    pub(crate) fn close(&mut self, run: &str, cell: &str) -> Vec<(String, Status)> {
+        self.cells.get_mut(&format!("{run}/{cell}")).map(Cell::settle).unwrap_or_default()
+    }
+
+    /// A replica will not be run: which others are settled by that.
+    pub(crate) fn dropped(&mut self, run: &str, scenario: &str) -> Vec<(String, Status)> {
+        let cell = self.cells.entry(cell(run, scenario)).or_default();
+        cell.planned = cell.planned.saturating_sub(1);
+        if cell.planned > cell.ended {
+            return Vec::new();
+        }
+        cell.settle()
     }
 
     /// A replica has ended: how it stands, and which others are settled by that.
@@ -137,6 +160,19 @@ mod tests {
         assert_eq!(end(&mut cells, 1, Error).0, Standing::Settled(Status::Error));
         let settled = vec![("default-r0".to_owned(), Status::Fail)];
         assert_eq!(end(&mut cells, 2, Fail), (Standing::Settled(Status::Fail), settled));
+    }
+
+    #[test]
+    fn failures_are_failures_when_the_others_are_not_needed() {
+        let mut cells = of(4);
+        assert_eq!(end(&mut cells, 0, Fail).0, Standing::Open(3));
+        assert_eq!(cells.dropped("e", "default-r2"), vec![]);
+        assert_eq!(cells.dropped("e", "default-r3"), vec![], "one still runs");
+        let settled = vec![("default-r0".to_owned(), Status::Fail)];
+        assert_eq!(end(&mut cells, 1, Fail), (Standing::Settled(Status::Fail), settled));
+        let mut cells = of(2);
+        end(&mut cells, 0, Fail);
+        assert_eq!(cells.dropped("e", "default-r1"), vec![("default-r0".to_owned(), Status::Fail)]);
     }
 
     #[test]

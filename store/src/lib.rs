@@ -97,7 +97,8 @@ pub use newest::newer_than;
 pub use page::{Listed, Page};
 pub use prune::{Prune, Pruned};
 pub use queue::{
-    Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, SpecDepth, Summarise, WorkerId,
+    Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, RunScoring, SpecDepth, Summarise,
+    WorkerId,
 };
 pub use reading::{
     Numbers, Printed, ReportParts, UnreadableSpec, header, past_runs, read_spec, report, report_without_output,

@@ -17,7 +17,7 @@ use crate::runs::{RunKind, RunState, insert_run_row, insert_scenarios, next_run}
 pub struct Rescored {
     /// The planned scenario.
     pub scenario: Scenario,
-    /// The new result; `None` when the scenario was not run, because its run was cancelled.
+    /// The new result; `None` when the scenario was not run: its run was cancelled, or it was not needed.
     pub result: Option<ScenarioResult>,
     /// The attempt; `None` when there is no evidence.
     pub source: Option<(JobId, u32)>,
@@ -25,7 +25,7 @@ pub struct Rescored {
 
 impl Store {
     /// Keeps what judging the evidence of a run again says, as a new run of the same experiment. All that was planned is
-    /// given: a run that was ended early is ended early here too.
+    /// given: a run that was cancelled is cancelled here too, and what was not needed there is not needed here.
     pub async fn keep_rescored(
         &self,
         of: RunId,
@@ -34,6 +34,7 @@ impl Store {
         score: &ExperimentScore,
         now: Timestamp,
     ) -> Result<RunId, StoreError> {
+        let is_finished = self.run(of).await?.state == RunState::Finished;
         let mut tx = self.db.begin().await?;
         let id = next_run(&mut tx, of.experiment).await?;
         let kind = RunKind::Rescored { of: of.number };
@@ -45,7 +46,8 @@ impl Store {
                 results::write(&mut tx, id, result, one.source, now).await?;
             }
         }
-        let whole = rescored.iter().all(|one| one.result.is_some());
+        // What a run that ended by itself did not run was not needed.
+        let whole = is_finished || rescored.iter().all(|one| one.result.is_some());
         let state = if whole { RunState::Finished } else { RunState::Cancelled };
         write_score(&mut tx, id, state, score, now).await?;
         tx.commit().await?;

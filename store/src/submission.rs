@@ -62,7 +62,20 @@ impl NewRun {
     pub fn new(spec: &Spec, scenarios: Vec<Scenario>, terms: JobTerms, ids: &dyn Ids) -> Self {
         let JobTerms { lane, priority, demand } = terms;
         let at_once = spec.at_once();
-        let job = |scenario| NewJob { id: JobId(ids.id()), scenario, demand, at_once };
-        Self { lane, priority, jobs: scenarios.into_iter().map(job).collect() }
+        let job_ids = job_ids(spec, &scenarios, ids);
+        let job = |(scenario, id)| NewJob { id, scenario, demand, at_once };
+        Self { lane, priority, jobs: scenarios.into_iter().zip(job_ids).map(job).collect() }
     }
+}
+
+/// An id for the job of each scenario: jobs are taken in the order of their ids. That is the order of the plan; where cells stop when
+/// their bars are decided, the first replica of each cell comes before all second ones, so that fewer run for nothing.
+fn job_ids(spec: &Spec, scenarios: &[Scenario], ids: &dyn Ids) -> Vec<JobId> {
+    let mut order: Vec<usize> = (0..scenarios.len()).collect();
+    if spec.parallelism.replicas.until().is_some() {
+        order.sort_by_key(|index| scenarios[*index].replica);
+    }
+    let mut job_ids: Vec<_> = order.into_iter().map(|index| (index, JobId(ids.id()))).collect();
+    job_ids.sort_by_key(|(index, _)| *index);
+    job_ids.into_iter().map(|(_, id)| id).collect()
 }

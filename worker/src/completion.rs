@@ -8,7 +8,7 @@ use scenario::event::Event;
 use scenario::evidence::Evidence;
 use scenario::result::ScenarioResult;
 use scenario::verdict::ErrorKind;
-use store::{Completion, Failure, Kept, Numbers, StoreError};
+use store::{Completion, Failure, Kept, Numbers, RunScoring as _, StoreError};
 
 use crate::engine_health::AWAY;
 use crate::execute::{Again, Execution};
@@ -36,9 +36,8 @@ impl Execution {
         let completion = Completion { evidence, result: &result, traces: &traces, at: self.shared.clock.now() };
         let kept = match self.numbers().await {
             Ok(numbers) => {
-                let summarise = |results: &[ScenarioResult]| numbers.score(results);
                 let store = &self.shared.store;
-                self.insist(|| store.complete(&self.held.lease, self.held.run, completion, &summarise)).await
+                self.insist(|| store.complete(&self.held.lease, self.held.run, completion, &*numbers)).await
             }
             Err(error) => Err(error),
         };
@@ -88,7 +87,10 @@ impl Execution {
         match self.insist(|| store.release(&self.held.lease, message, now)).await {
             // Not wanted any more, or somebody else's.
             Ok(Kept::Stale) => self.give_up(message).await,
-            kept => self.tell_end(kept, self.given_up(message)).await,
+            kept => {
+                let kept = self.drop_if_not_needed(kept).await;
+                self.tell_end(kept, self.given_up(message)).await;
+            }
         }
     }
 
@@ -97,9 +99,8 @@ impl Execution {
         let now = self.shared.clock.now();
         let kept = match self.numbers().await {
             Ok(numbers) => {
-                let summarise = |results: &[ScenarioResult]| numbers.score(results);
                 let store = &self.shared.store;
-                self.insist(|| store.give_up(&self.held.lease, self.held.run, message, now, &summarise)).await
+                self.insist(|| store.give_up(&self.held.lease, self.held.run, message, now, &*numbers)).await
             }
             Err(error) => Err(error),
         };
@@ -115,8 +116,33 @@ impl Execution {
             // Not wanted any more, or somebody else's.
             Ok(Kept::Stale) => self.give_up("cancelled").await,
             kept => {
+                let kept = self.drop_if_not_needed(kept).await;
                 let notice = Notice::Retrying { job: self.about.clone(), message: message.to_owned(), after };
                 self.tell_end(kept, notice).await;
+            }
+        }
+    }
+
+    /// A job that was put back is not done again when its cell was decided meanwhile.
+    async fn drop_if_not_needed(&self, kept: Result<Kept, StoreError>) -> Result<Kept, StoreError> {
+        if !matches!(kept, Ok(Kept::Kept)) {
+            return kept;
+        }
+        let (numbers, now) = (self.numbers().await?, self.shared.clock.now());
+        self.shared.store.drop_not_needed(self.held.run, &self.held.scenario, now, &*numbers).await
+    }
+
+    /// Tells which replicas of the cell are not needed any more.
+    async fn tell_not_needed(&self) {
+        let Ok(numbers) = self.numbers().await else { return };
+        if numbers.stopping_replicas(&self.held.scenario).is_empty() {
+            return;
+        }
+        match self.shared.store.not_needed(self.held.run).await {
+            Ok(scenarios) if scenarios.is_empty() => {}
+            Ok(scenarios) => self.shared.observer.tell(Notice::NotNeeded { run: self.held.run, scenarios }),
+            Err(error) => {
+                self.shared.retries.observe("looking for replicas that are not needed").failed(error);
             }
         }
     }
@@ -169,9 +195,13 @@ impl Execution {
     async fn tell_end(&self, kept: Result<Kept, StoreError>, notice: Notice) {
         let observer = &self.shared.observer;
         match kept {
-            Ok(Kept::Kept) => observer.tell(notice),
+            Ok(Kept::Kept) => {
+                observer.tell(notice);
+                self.tell_not_needed().await;
+            }
             Ok(Kept::RunEnded) => {
                 observer.tell(notice);
+                self.tell_not_needed().await;
                 self.shared.library.forget(self.held.run).await;
                 observer.tell(Notice::RunEnded { run: self.held.run });
             }

@@ -46,6 +46,13 @@ pub enum Notice {
         /// Reason of the end.
         message: String,
     },
+    /// Replicas of a run are not run, because their cells are decided without them.
+    NotNeeded {
+        /// The run.
+        run: RunId,
+        /// All of its scenarios that are not needed, also those that were told before.
+        scenarios: Vec<String>,
+    },
     /// All scenarios of a run have ended.
     RunEnded {
         /// The run.

@@ -73,9 +73,17 @@ async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> 
     if retried == Kept::Kept {
         shared.journal.note(&about, Event::Lost { worker: held.worker.to_string() });
         shared.observer.tell(Notice::Retrying { job: about, message: LOST.to_owned(), after });
-        return Ok(());
+        return drop_if_not_needed(shared, held).await;
     }
     end(shared, held, about, may_retry).await
+}
+
+/// A job that was given back is not done again when its cell was decided meanwhile.
+async fn drop_if_not_needed(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> {
+    let numbers = Numbers::of(&shared.store, held.run).await?;
+    let kept = shared.store.drop_not_needed(held.run, &held.scenario, shared.clock.now(), &numbers).await?;
+    tell_run_end(shared, held, kept).await;
+    Ok(())
 }
 
 /// Ends a job that will not be tried again: its attempts are used up, or it is not wanted any more.
@@ -85,24 +93,28 @@ async fn end(shared: &Arc<Shared>, held: &Held, about: About, cancelled: bool) -
         shared.journal.written().await;
     }
     let numbers = Numbers::of(&shared.store, held.run).await?;
-    let score = |results: &[ScenarioResult]| numbers.score(results);
     let now = shared.clock.now();
     let (kept, notice) = if cancelled {
-        let kept = shared.store.give_up(&held.lease, held.run, LOST, now, &score).await?;
+        let kept = shared.store.give_up(&held.lease, held.run, LOST, now, &numbers).await?;
         (kept, Notice::GivenUp { job: about, message: LOST.to_owned() })
     } else {
         let message = format!("{LOST}, {} times", held.failures + 1);
         let result = ScenarioResult::failed_to_run(&held.scenario, ErrorKind::Infrastructure, message);
         let completion = Completion { evidence: None, result: &result, traces: &[], at: now };
-        let kept = shared.store.complete(&held.lease, held.run, completion, &score).await?;
+        let kept = shared.store.complete(&held.lease, held.run, completion, &numbers).await?;
         (kept, Notice::Ended { job: about, result: Box::new(result) })
     };
     if kept != Kept::Stale {
         shared.observer.tell(notice);
     }
+    tell_run_end(shared, held, kept).await;
+    Ok(())
+}
+
+/// Tells that a run has ended, if it has by this.
+async fn tell_run_end(shared: &Shared, held: &Held, kept: Kept) {
     if kept == Kept::RunEnded {
         shared.library.forget(held.run).await;
         shared.observer.tell(Notice::RunEnded { run: held.run });
     }
-    Ok(())
 }

@@ -7,6 +7,7 @@ use scenario::event::Event;
 use scenario::format_duration;
 use scenario::report::Report;
 use scenario::result::RowStatus;
+use scenario::score::Status;
 use scenario::untrusted;
 use scenario::verdict::ErrorKind;
 use serde_json::{Value as Json, json};
@@ -74,6 +75,7 @@ pub(crate) async fn follow(
         return Ok(Followed::Interrupted);
     }
     let (report, status) = server.report(run).await?;
+    shown.settle(&report, output);
     Ok(Followed::Ended(Box::new(report), status == RemoteStatus::Cancelled))
 }
 
@@ -182,6 +184,21 @@ impl Shown {
         let (standing, settled) = self.replicas.ended(&self.experiment, scenario, status);
         let word = standing.word_or_inconclusive(is_inconclusive);
         output.note(format!("{word} {name} ({score:.3}{time}){}", standing.remark()));
+        self.settled(settled, output);
+    }
+
+    /// Tells of failed replicas whose verdict waited for others that were not run.
+    fn settle(&mut self, report: &Report, output: &mut Output) {
+        let unrun = report.score.cells.iter().filter(|cell| cell.sequential.is_some());
+        let ids: Vec<_> = unrun.map(|cell| cell.id.to_string()).collect();
+        for id in ids {
+            let settled = self.replicas.close(&self.experiment, &id);
+            self.settled(settled, output);
+        }
+    }
+
+    /// Tells of replicas whose verdict is known now.
+    fn settled(&self, settled: Vec<(String, Status)>, output: &mut Output) {
         for (scenario, status) in settled {
             output.note(format!("{} {}/{scenario}", Standing::Settled(status).word(), self.spec));
             output.happened("settled", || {

@@ -147,7 +147,7 @@ fn table_of(rows: &[Row], now: Timestamp, is_whole: bool) -> Table {
                 .filter(|verdict| *verdict != ExperimentVerdict::Pending)
                 .map_or("-", ExperimentVerdict::word)
                 .to_owned(),
-            format!("{passed}/{}", run.total),
+            format!("{passed}/{}", run.score.as_ref().map_or(run.total, |score| score.total as u64)),
             pass_rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.2}")),
         ]);
         table.add_row(cells);

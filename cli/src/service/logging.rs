@@ -1,6 +1,6 @@
 //! What a worker of a service tells whoever looks at its log.
 
-use scenario::untrusted;
+use scenario::{count_noun, untrusted};
 use worker::{Notice, Observer};
 
 use crate::session::step;
@@ -23,6 +23,9 @@ pub(super) fn observer(verbose: bool) -> Observer {
         Notice::Ended { job, result } => {
             let (run, scenario) = (job.run, job.scenario);
             tracing::info!("{run}/{scenario}: {}", result.status.word());
+        }
+        Notice::NotNeeded { run, scenarios } => {
+            tracing::info!("{run}: {} not needed", count_noun(scenarios.len(), "replica"));
         }
         Notice::RunEnded { run } => tracing::info!("{run} has ended"),
         Notice::Claimed { job } if verbose => tracing::info!("{}/{}: started", job.run, job.scenario),

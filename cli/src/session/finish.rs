@@ -144,7 +144,7 @@ impl Work<'_> {
         let store = &self.session.store;
         for run in self.runs {
             let numbers = Numbers::of(store, *run).await?;
-            store.cancel(*run, reason, SystemClock.now(), &|results| numbers.score(results)).await?;
+            store.cancel(*run, reason, SystemClock.now(), &numbers).await?;
         }
         Ok(())
     }

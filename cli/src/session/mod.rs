@@ -171,7 +171,7 @@ impl Session {
         for held in self.store.held().await?.into_iter().filter(|held| held.run == run.id) {
             let message = "its process ended";
             if self.store.release(&held.lease, message, now).await? == store::Kept::Stale {
-                self.store.give_up(&held.lease, run.id, message, now, &|results| numbers.score(results)).await?;
+                self.store.give_up(&held.lease, run.id, message, now, &numbers).await?;
             }
         }
         Ok(())

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use scenario::event::{Event, Phase};
-use scenario::format_duration;
 use scenario::result::{RowStatus, ScenarioResult};
+use scenario::score::Status;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
+use scenario::{count_noun, format_duration};
 use serde_json::{Value as Json, json};
 use store::{ExperimentId, RunId};
 use worker::{About, Notice};
@@ -26,6 +27,8 @@ pub(super) struct Progress {
     verbose: bool,
     names: HashMap<ExperimentId, String>,
     replicas: Replicas,
+    /// The scenarios that were not needed.
+    not_needed: HashSet<String>,
     /// Notes that were told: most come from every scenario of a spec.
     noted: HashSet<String>,
 }
@@ -49,7 +52,7 @@ impl Progress {
             ended += run.ended;
         }
         let live = output.live_view(total, ended);
-        Ok(Self { live, verbose: session.options.verbose, names, replicas, noted: HashSet::new() })
+        Ok(Self { live, verbose: session.options.verbose, names, replicas, not_needed: HashSet::new(), noted: HashSet::new() })
     }
 
     /// Tells that a scenario has ended, and of those whose verdict waited for it.
@@ -57,6 +60,32 @@ impl Progress {
         let run = job.run.experiment.to_string();
         let (standing, settled) = self.replicas.ended(&run, &job.scenario, result.status);
         output.note(ended(&self.name(job), standing, result));
+        self.settled(job, settled, output);
+    }
+
+    /// Tells of replicas that were not needed, and of those whose verdict waited for them.
+    fn not_needed(&mut self, run: RunId, scenarios: &[String], output: &mut Output) {
+        let key = run.experiment.to_string();
+        let mut dropped = 0;
+        for scenario in scenarios {
+            if !self.not_needed.insert(format!("{run}/{scenario}")) {
+                continue;
+            }
+            dropped += 1;
+            let settled = self.replicas.dropped(&key, scenario);
+            self.settled(&About { run, scenario: scenario.clone(), attempt: 1 }, settled, output);
+            if let Some(live) = &mut self.live {
+                live.gone(scenario);
+            }
+        }
+        if dropped > 0 {
+            let spec = self.names.get(&run.experiment).map_or("", String::as_str);
+            output.note(format!("      {spec}: decided, {} not needed", count_noun(dropped, "replica")));
+        }
+    }
+
+    /// Tells of replicas whose verdict is known now.
+    fn settled(&mut self, job: &About, settled: Vec<(String, Status)>, output: &mut Output) {
         for (scenario, status) in settled {
             let other = About { scenario, ..job.clone() };
             output.note(format!("{} {}", Standing::Settled(status).word(), self.name(&other)));
@@ -81,7 +110,8 @@ impl Progress {
             Notice::Retrying { job, .. } => live.forget(&self.name(job)),
             Notice::Ended { job, result } => live.ended(&self.name(job), Some(result.status)),
             Notice::GivenUp { job, .. } => live.gone(&self.name(job)),
-            Notice::RunEnded { .. }
+            Notice::NotNeeded { .. }
+            | Notice::RunEnded { .. }
             | Notice::SandboxReady { .. }
             | Notice::SandboxEnded { .. }
             | Notice::Problem(_) => {}
@@ -170,6 +200,7 @@ impl Teller for Progress {
             }
             Notice::Ended { job, result } => self.ended(job, result, output),
             Notice::GivenUp { job, message } => output.note(format!("ended {}: {message}", self.name(job))),
+            Notice::NotNeeded { run, scenarios } => self.not_needed(*run, scenarios, output),
             Notice::RunEnded { .. } | Notice::SandboxReady { .. } | Notice::SandboxEnded { .. } => {}
             Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
         }

@@ -13,6 +13,7 @@ fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
         failed: 3 - errors,
         flaky: 0,
         errors,
+        not_needed: 0,
         statuses: IndexMap::new(),
         cells: Vec::new(),
         contract: None,

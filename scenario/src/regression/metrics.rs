@@ -78,6 +78,7 @@ mod tests {
             failed: of(Status::Fail),
             flaky: of(Status::Flaky),
             errors: of(Status::Error),
+            not_needed: 0,
             statuses: named.collect(),
             cells: Vec::new(),
             contract: None,

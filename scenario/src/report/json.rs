@@ -116,6 +116,9 @@ pub fn summary(report: &Report) -> Json {
         "cells": score.cells,
         "caveats": report.caveats().iter().map(report_caveat).collect::<Vec<_>>(),
     });
+    if score.not_needed > 0 {
+        value["not_needed"] = score.not_needed.into();
+    }
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);
         value["contract"]["outcome_counts"] = json!(contract.outcome_counts());

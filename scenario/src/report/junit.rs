@@ -71,6 +71,12 @@ fn suite(report: &Report) -> TestSuite {
     if report.not_run() > 0 {
         suite.add_property(Property::new("not_run", report.not_run().to_string()));
     }
+    if report.score.not_needed > 0 {
+        suite.add_property(Property::new("not_needed", report.score.not_needed.to_string()));
+    }
+    for (cell, reason) in report.score.cells.iter().filter_map(|cell| Some((cell, cell.reason()?))) {
+        suite.add_property(Property::new(format!("cell.{}", cell.id), reason));
+    }
     for told in report.caveats() {
         suite.add_property(Property::new(format!("caveat.{}", told.caveat.kind()), told.message()));
     }

@@ -174,7 +174,7 @@ impl Report {
         self.rows.iter().filter(|row| row.result.is_inconclusive()).count()
     }
 
-    /// How many scenarios are planned and have not ended.
+    /// How many scenarios are planned and have not ended, without those that are not needed.
     #[must_use]
     pub fn not_run(&self) -> usize {
         self.score.total.saturating_sub(self.rows.len())

@@ -41,6 +41,8 @@ struct Written {
     /// Servers count scenarios that were never run as errors, and say how many.
     #[serde(default)]
     not_run: usize,
+    #[serde(default)]
+    not_needed: usize,
     metrics: Metrics,
     cells: Vec<Cell>,
     #[serde(default)]
@@ -222,6 +224,7 @@ impl From<Written> for Report {
             failed: written.failed,
             flaky: written.flaky,
             errors: written.errors.saturating_sub(written.not_run),
+            not_needed: written.not_needed,
             statuses,
             cells: written.cells,
             contract: written.contract,

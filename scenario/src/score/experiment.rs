@@ -1,12 +1,14 @@
 //! Cells to an experiment.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::cells::{Cell, CellVerdict, Status, cells, earned, status};
+use super::cells::{Bars, Cell, CellVerdict, Status, cells, earned, status};
 use super::contract::{self, ContractScore, ContractVerdict};
+use super::early_stop::EarlyStop;
 use super::mutations::{self, MutationScore};
 use super::overall::{self, OverallScore, Parts};
 use super::replays::{self, ReplayScore};
@@ -14,14 +16,19 @@ use crate::count_noun;
 use crate::plan::{CellId, Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::Spec;
-use crate::spec::sections::Scoring;
-use crate::statistics::{Interval, count, wilson};
+use crate::spec::sections::{MinPassRate, Scoring};
+use crate::spec::types::Fraction;
+use crate::statistics::{CONFIDENCE, Interval, count, wilson};
 
 /// What a caller may ask of an experiment besides the spec.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScoreOptions {
     /// A pass rate that every cell must reach, besides its own bar. It can only make passing harder.
     pub min_pass_rate: Option<f64>,
+    /// Whether the caller asked for a number of replicas, so that no cell stops early.
+    pub has_fixed_replicas: bool,
+    /// Whether the run has ended by itself: what has no result was not needed, and will have none.
+    pub is_over: bool,
 }
 
 /// What a run is scored by: a spec with its contract, or bars alone where the spec cannot be read any more.
@@ -43,12 +50,30 @@ impl<'a> From<&'a Scoring> for ScoredBy<'a> {
     }
 }
 
+impl<'a> ScoredBy<'a> {
+    /// The bars of cells with a fixed number of replicas: a spec whose cells stop early has that bar for them as well.
+    fn bars(self) -> Cow<'a, Scoring> {
+        let until = self.spec.and_then(|spec| spec.parallelism.replicas.until());
+        match until.and_then(|until| until.bar).and_then(|bar| Fraction::new(bar.get())) {
+            Some(bar) if self.scoring.min_pass_rate.is_none() => {
+                Cow::Owned(Scoring { min_pass_rate: Some(MinPassRate::Observed(bar)), ..self.scoring.clone() })
+            }
+            _ => Cow::Borrowed(self.scoring),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// What all scenarios say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentScore {
     /// Whether the experiment passed.
     pub verdict: ExperimentVerdict,
-    /// How many scenarios are planned.
+    /// How many scenarios are planned, without those that are not needed. When all have ended, the four numbers below add up to it.
     pub total: usize,
     /// How many passed.
     pub passed: usize,
@@ -58,6 +83,9 @@ pub struct ExperimentScore {
     pub flaky: usize,
     /// How many could not be judged.
     pub errors: usize,
+    /// How many were not run, because their cells were decided without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_needed: usize,
     /// The status of each scenario that has ended, in the order of the plan.
     pub statuses: IndexMap<ScenarioId, Status>,
     /// The cells, in the order of the plan.
@@ -86,7 +114,7 @@ pub enum ExperimentVerdict {
     Pass,
     /// A cell failed.
     Fail,
-    /// No cell failed, but a scenario could not be judged, or there is none.
+    /// No cell failed, but a scenario could not be judged, a cell is undecided, or there is none.
     Error,
     /// Not all scenarios have ended.
     Pending,
@@ -134,6 +162,10 @@ pub struct Metrics {
     pub pass_rate_interval: Option<Interval>,
     /// The share of cells of which every judged replica passed.
     pub mean_pass_k: f64,
+    /// The range in which the mean chance lies that as many replicas of a cell all pass: the mean of the bounds of all cells, which
+    /// hold together with 95 % confidence.
+    #[serde(default)]
+    pub mean_pass_k_interval: Option<Interval>,
     /// pass^1, pass^2, …: the mean over all cells with judged replicas, as far as each has enough.
     pub pass_curve: Vec<f64>,
     /// The mean composite; a scenario that a limit failed adds 0.
@@ -184,27 +216,43 @@ pub fn score<'a>(
         Purpose::Mutation(_) | Purpose::Replay(_) => false,
         Purpose::Everything | Purpose::Baseline(_) => by.spec.is_some_and(|spec| spec.invariants.is_empty()),
     };
-    let cells = cells(plan, &ended, by.scoring, options.min_pass_rate, is_of_contract);
+    let scoring = by.bars();
+    let early_stop = by.spec.and_then(|spec| EarlyStop::of(spec, options));
+    let bars = Bars { scoring: &scoring, floor: options.min_pass_rate, early_stop };
+    let cells = cells(plan, &ended, bars, is_of_contract);
     let by_id: HashMap<&CellId, &Cell> = cells.iter().map(|cell| (&cell.id, cell)).collect();
-    let statuses: IndexMap<ScenarioId, Status> = ended
-        .iter()
-        .map(|row| (row.scenario.id.clone(), status(row, by_id.get(&row.scenario.cell).copied())))
-        .collect();
+    let passed: HashSet<&CellId> =
+        ended.iter().filter(|row| row.status == RowStatus::Pass).map(|row| &row.scenario.cell).collect();
+    let beside = |cell: &CellId| (by_id.get(cell).copied(), passed.contains(cell));
+    let status_of = |row: &ScenarioResult| {
+        let (cell, any_passed) = beside(&row.scenario.cell);
+        status(row, cell, any_passed)
+    };
+    let statuses: IndexMap<ScenarioId, Status> =
+        ended.iter().map(|row| (row.scenario.id.clone(), status_of(row))).collect();
     let of = |wanted| statuses.values().filter(|status| **status == wanted).count();
     let errors = of(Status::Error);
-    let contract = by.spec.and_then(|spec| contract::score(plan, spec, &ended));
+    let contract = by.spec.and_then(|spec| match early_stop {
+        Some(early_stop) => {
+            let (plan, counted) = early_stop.counted(plan, &ended);
+            contract::score(&plan, spec, &scoring, &counted)
+        }
+        None => contract::score(plan, spec, &scoring, &ended),
+    });
     let mutations = mutations::score(by.spec, &cells, &ended);
     let replays = replays::score(&cells, &ended);
     let parts = Parts { mutations: mutations.as_ref(), contract: contract.as_ref(), replays: replays.as_ref() };
     let overall = by.spec.and_then(|spec| overall::score(spec, &cells, parts));
     let bars = [mutations.as_ref().map(|score| score.verdict), overall.as_ref().map(|score| score.verdict)];
+    let not_needed: usize = cells.iter().filter_map(|cell| cell.sequential.as_ref()).map(|cell| cell.not_needed).sum();
     ExperimentScore {
         verdict: verdict(&cells, contract.as_ref(), bars, errors),
-        total: plan.scenarios.len(),
+        total: plan.scenarios.len() - not_needed,
         passed: of(Status::Pass),
         failed: of(Status::Fail),
         flaky: of(Status::Flaky),
         errors,
+        not_needed,
         metrics: metrics(&ended, &cells),
         contract,
         mutations,
@@ -234,6 +282,7 @@ fn verdict(
     } else if errors > 0
         || cells.is_empty()
         || any(cells, CellVerdict::Error)
+        || any(cells, CellVerdict::Undecided)
         || contract == Some(ContractVerdict::Error)
     {
         ExperimentVerdict::Error
@@ -248,6 +297,16 @@ fn any(cells: &[Cell], verdict: CellVerdict) -> bool {
 }
 
 impl Metrics {
+    /// The bounds of pass^k in words, after its value; nothing when cells have one replica, of which they say nothing more than the
+    /// pass rate does.
+    #[must_use]
+    pub fn pass_k_bounds(&self) -> String {
+        match self.mean_pass_k_interval {
+            Some(Interval { low, high }) if self.pass_curve.len() > 1 => format!(" (95 %: {low:.3}–{high:.3})"),
+            _ => String::new(),
+        }
+    }
+
     /// What all scenarios cost, for people: what is not known is not a zero.
     #[must_use]
     pub fn cost(&self) -> String {
@@ -276,6 +335,7 @@ fn metrics(results: &[&ScenarioResult], cells: &[Cell]) -> Metrics {
         pass_rate: mean(count(passed)),
         pass_rate_interval: wilson(passed, n),
         mean_pass_k: mean_pass_k(cells),
+        mean_pass_k_interval: mean_pass_k_interval(cells),
         pass_curve: curve(cells),
         mean_composite: mean(judged.iter().map(|row| earned(row)).sum()),
         mean_wall_ms: whole(mean(float(sum(|row| row.wall_ms)))),
@@ -305,6 +365,15 @@ fn dollars(amount: f64) -> f64 {
 fn mean_pass_k(cells: &[Cell]) -> f64 {
     let known: Vec<_> = cells.iter().filter_map(|cell| cell.pass_k).collect();
     if known.is_empty() { 0.0 } else { known.iter().map(|pass_k| f64::from(*pass_k)).sum::<f64>() / count(known.len()) }
+}
+
+/// The mean of the bounds of pass^k, each so wide that all of them hold together with 95 % confidence.
+fn mean_pass_k_interval(cells: &[Cell]) -> Option<Interval> {
+    let known = cells.iter().filter(|cell| cell.pass_k.is_some()).count();
+    let each = 1.0 - (1.0 - CONFIDENCE) / count(known.max(1));
+    let ranges: Vec<_> = cells.iter().filter_map(|cell| cell.pass_k_range(each)).collect();
+    let mean = |end: fn(&Interval) -> f64| ranges.iter().map(end).sum::<f64>() / count(ranges.len());
+    (!ranges.is_empty()).then(|| Interval { low: mean(|range| range.low), high: mean(|range| range.high) })
 }
 
 /// The mean pass^j over all cells, for every j that every cell has replicas for.

@@ -9,6 +9,9 @@ pub const SCORING_VERSION: u32 = 1;
 mod cells;
 mod composite;
 mod contract;
+mod early_stop;
+#[cfg(test)]
+mod early_stop_tests;
 mod experiment;
 mod mutations;
 #[cfg(test)]
@@ -18,12 +21,13 @@ mod replays;
 #[cfg(test)]
 mod tests;
 
-pub use cells::{Cell, CellVerdict, Status};
+pub use cells::{Cell, CellVerdict, ShownBar, Status};
 pub use composite::{composite, misses_gate, reaches};
 pub use contract::{
     CellStatus, ChaosOutcome, ContractCell, ContractMatrix, ContractScore, ContractVerdict, MatrixRow, Outcome,
     OutcomeCounts,
 };
+pub use early_stop::{EarlyStop, SequentialDecision, SequentialScore};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
 pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};

@@ -116,7 +116,7 @@ fn robustness(cells: &[(Mutation, &Cell)], unknown: Option<bool>) -> Option<f64>
     let holds = |cell: &Cell| match cell.verdict {
         CellVerdict::Pass => Some(true),
         CellVerdict::Fail => Some(false),
-        CellVerdict::Error | CellVerdict::Pending => unknown,
+        CellVerdict::Undecided | CellVerdict::Error | CellVerdict::Pending => unknown,
     };
     let judged = cells.iter().filter_map(|(mutation, cell)| Some((mutation.kind.weight(), holds(cell)?)));
     let (held, all) =

@@ -138,7 +138,9 @@ impl PartScore {
         let verdicts: Vec<_> = cells.into_iter().map(|cell| cell.verdict).collect();
         match score {
             _ if verdicts.contains(&CellVerdict::Pending) => Self::Pending,
-            Some(score) if !verdicts.contains(&CellVerdict::Error) => Self::Judged(score),
+            Some(score) if !verdicts.contains(&CellVerdict::Error) && !verdicts.contains(&CellVerdict::Undecided) => {
+                Self::Judged(score)
+            }
             _ => Self::Unjudged,
         }
     }

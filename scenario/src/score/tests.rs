@@ -123,7 +123,7 @@ fn scored(cells: &[&str], scoring: &str, floor: Option<f64>) -> ExperimentScore 
         .filter(|(.., letter)| *letter != '.')
         .map(|(cell, replica, letter)| row(&cell, replica, letter))
         .collect();
-    score(&plan, &read::<Scoring>(scoring), &results, ScoreOptions { min_pass_rate: floor })
+    score(&plan, &read::<Scoring>(scoring), &results, ScoreOptions { min_pass_rate: floor, ..ScoreOptions::default() })
 }
 
 #[test]

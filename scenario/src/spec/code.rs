@@ -149,6 +149,9 @@ codes! {
     /// The agent's command runs a file of the spec's folder that is not copied into the sandbox: the folder itself is not
     /// there. List the file under `setup.files`.
     FileNotCopied = "file-not-copied", Warning;
+    /// A bar that cannot be reached, or cannot be missed, with as many replicas as there are, whatever they say. Give it more
+    /// replicas, a wider `margin`, or a lower bar.
+    NeverDecided = "never-decided", Warning;
     /// A setting that changes nothing here.
     NoEffect = "no-effect", Warning;
     /// A check runs a command or script in the sandbox that the agent left, where the agent can have replaced what it runs:

@@ -1,5 +1,6 @@
 //! pass^k: the chance that k repetitions all pass.
 
+use super::interval::Interval;
 use super::logarithms::count;
 
 /// How long a curve of pass^j is at most.
@@ -15,4 +16,11 @@ pub(crate) fn pass_curve(passed: usize, trials: usize) -> Vec<f64> {
             Some(*all)
         })
         .collect()
+}
+
+/// The range of pass^k when the pass rate lies in this one.
+pub(crate) fn power_of(rate: Interval, k: usize) -> Interval {
+    // Without the noise of floating point, which is not the same on every machine.
+    let power = |rate: f64| (rate.powf(count(k)) * 1e9).round() / 1e9;
+    Interval { low: power(rate.low), high: power(rate.high) }
 }

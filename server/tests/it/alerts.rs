@@ -296,7 +296,7 @@ async fn a_run_that_was_cancelled_fires_nothing() {
     let run = store::RunId { experiment: id.parse().unwrap(), number: 1 };
     let serving = Serving::start(&app, |_| {}).await;
     let numbers = store::Numbers::of(&app.store, run).await.unwrap();
-    app.store.cancel(run, "enough", store::Clock::now(&*app.clock), &|results| numbers.score(results)).await.unwrap();
+    app.store.cancel(run, "enough", store::Clock::now(&*app.clock), &numbers).await.unwrap();
     app.finished(HELLO).await;
     until("a firing of the other run", || async { firings(&app, &any).await.pop() }).await;
     looked_at(&app).await;

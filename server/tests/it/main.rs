@@ -17,6 +17,7 @@ mod connections;
 mod contract;
 mod datasets;
 mod deliveries;
+mod early_stop;
 mod events;
 mod experiments;
 mod export;

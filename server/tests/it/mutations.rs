@@ -31,7 +31,7 @@ async fn finish(app: &TestApp) {
         let judged = ScenarioResult::judge(&spec, &held.scenario, &evidence);
         let completion = Completion { evidence: Some(&evidence), result: &judged, traces: &[], at: app.clock.now() };
         let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-        app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
+        app.store.complete(&held.lease, held.run, completion, &numbers).await.expect("kept");
     }
 }
 

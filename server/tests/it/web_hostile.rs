@@ -32,7 +32,7 @@ pub(crate) async fn end(app: &TestApp, status: RowStatus, evidence: &Evidence) -
     judged.notes = vec![format!("a note {HOSTILE}")];
     let completion = Completion { evidence: Some(evidence), result: &judged, traces: &[], at: app.clock.now() };
     let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
+    app.store.complete(&held.lease, held.run, completion, &numbers).await.expect("kept");
     held
 }
 

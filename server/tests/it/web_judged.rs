@@ -26,7 +26,7 @@ async fn page(status: RowStatus, change: impl FnOnce(&mut ScenarioResult)) -> St
     let evidence = Evidence { answers: answers.collect(), ..Evidence::default() };
     let completion = Completion { evidence: Some(&evidence), result: &judged, traces: &[], at: app.clock.now() };
     let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
+    app.store.complete(&held.lease, held.run, completion, &numbers).await.expect("kept");
     Browser::signed_in(&app, ADA).await.get(&format!("/experiments/{id}/scenarios/default-r0")).await.text()
 }
 

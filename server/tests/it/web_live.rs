@@ -155,7 +155,7 @@ async fn the_page_of_a_large_run_is_told_once_more_when_its_numbers_can_be_new()
         let held = app.claim().await.expect("a job");
         let result = result(&held, RowStatus::Pass);
         let completion = Completion { evidence: None, result: &result, traces: &[], at: app.clock.now() };
-        app.store.complete(&held.lease, run, completion, &|all| numbers.score(all)).await.expect("kept");
+        app.store.complete(&held.lease, run, completion, &numbers).await.expect("kept");
     }
     let browser = Browser::signed_in(&app, ADA).await;
     let (part, live) = (format!("/experiments/{id}/part?run=1&from=0"), format!("/experiments/{id}/live?run=1"));

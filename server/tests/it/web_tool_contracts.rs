@@ -124,7 +124,7 @@ async fn end_judged(app: &TestApp, details: Value) -> Held {
     let evidence = Evidence::default();
     let completion = Completion { evidence: Some(&evidence), result: &judged, traces: &[], at: app.clock.now() };
     let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
-    app.store.complete(&held.lease, held.run, completion, &|all| numbers.score(all)).await.expect("kept");
+    app.store.complete(&held.lease, held.run, completion, &numbers).await.expect("kept");
     held
 }
 

@@ -5,6 +5,7 @@ use scenario::score::{ContractScore, Outcome};
 use sea_query::{Expr, ExprTrait as _, LockType, Query};
 
 use super::lease::end_attempt;
+use super::not_needed::drop_jobs;
 use super::{Completion, Kept, Lease, Summarise};
 use crate::Store;
 use crate::approvals::withdraw_approvals;
@@ -95,7 +96,8 @@ impl Store {
         let source = body.map(|_| (lease.job, lease.epoch));
         results::write(&mut tx, run, completion.result, source, completion.at).await?;
         write_traces(&mut tx, run, scenario, completion.traces).await?;
-        let kept = count_ended(&mut tx, run, 1, completion.at, summarise).await?;
+        let dropped = drop_jobs(&mut tx, run, &completion.result.scenario, summarise).await?;
+        let kept = count_ended(&mut tx, run, 1 + dropped, completion.at, summarise).await?;
         tx.commit().await?;
         Ok(kept)
     }
@@ -122,7 +124,7 @@ impl Store {
 
 /// Locks the row of a run. Who changes a run and its jobs begins with this, so that no two wait for each other: cancelling
 /// a run goes from the run to its jobs, and the end of a job from the job to its run.
-async fn lock_run(tx: &mut Tx, run: RunId) -> Result<(), StoreError> {
+pub(super) async fn lock_run(tx: &mut Tx, run: RunId) -> Result<(), StoreError> {
     let select = Query::select()
         .column(Runs::Number)
         .from(Runs::Table)
@@ -198,7 +200,7 @@ async fn close(tx: &mut Tx, run: RunId, now: Timestamp, summarise: Summarise<'_>
     let cancelled = tx.fetch_optional::<JobsRow>(&cancelled).await?.is_some_and(|row| row.jobs > 0);
     let state = if cancelled { RunState::Cancelled } else { RunState::Finished };
     let results = results::read_in(tx, run).await?;
-    write_score(tx, run, state, &summarise(&results), now).await
+    write_score(tx, run, state, &summarise.summarise(&results), now).await
 }
 
 /// Writes the numbers of a run that ended, and that it did.

@@ -7,6 +7,8 @@
 //!    └── retry, release ┘
 //! ```
 //!
+//! A job that waits ends as `cancelled` when its run is cancelled, and as `not_needed` when the bar of its cell is decided without it.
+//!
 //! A claim takes the first ready job and gives a lease: the job, an epoch that grows with each claim, and a random token.
 //! Whatever is done with the job afterwards names the lease; when somebody else has claimed the job since, nothing happens.
 //! So a worker that was thought dead cannot disturb its successor.
@@ -17,17 +19,19 @@ mod claim;
 mod depth;
 mod finish;
 mod lease;
+mod not_needed;
 
 pub use depth::{QueueDepth, SpecDepth};
 pub(crate) use finish::write_score;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
-use scenario::plan::Scenario;
-use scenario::result::ScenarioResult;
+use scenario::plan::{Scenario, ScenarioId};
+use scenario::result::{RowStatus, ScenarioResult};
 use scenario::score::ExperimentScore;
 use sea_query::{Cond, Expr, ExprTrait as _};
 use uuid::Uuid;
@@ -178,5 +182,29 @@ pub struct Completion<'a> {
     pub at: Timestamp,
 }
 
-/// Makes the numbers of a run from its results, in the order of the plan.
-pub type Summarise<'a> = &'a (dyn Fn(&[ScenarioResult]) -> ExperimentScore + Send + Sync);
+/// How the numbers of a run are made, and which of its replicas they need.
+pub type Summarise<'a> = &'a dyn RunScoring;
+
+/// Makes the numbers of a run. A function that makes them needs all replicas.
+pub trait RunScoring: Send + Sync {
+    /// Makes the numbers from the results that are there, in the order of the plan.
+    fn summarise(&self, results: &[ScenarioResult]) -> ExperimentScore;
+
+    /// All replicas of a scenario's cell, if that stops when its bar is decided.
+    fn stopping_replicas(&self, scenario: &Scenario) -> Vec<&ScenarioId> {
+        let _ = scenario;
+        Vec::new()
+    }
+
+    /// Those of them that have no say any more, when these have ended.
+    fn not_needed(&self, scenario: &Scenario, ended: &HashMap<ScenarioId, RowStatus>) -> Vec<&ScenarioId> {
+        let _ = (scenario, ended);
+        Vec::new()
+    }
+}
+
+impl<F: Fn(&[ScenarioResult]) -> ExperimentScore + Send + Sync> RunScoring for F {
+    fn summarise(&self, results: &[ScenarioResult]) -> ExperimentScore {
+        self(results)
+    }
+}

@@ -8,6 +8,7 @@ mod report;
 pub use numbers::Numbers;
 pub use past_runs::past_runs;
 pub use printed::{Printed, with_output};
+pub(crate) use report::score_options;
 pub use report::{ReportParts, header, report, report_without_output, spec_of};
 
 use scenario::spec::{BundleError, Spec, load};

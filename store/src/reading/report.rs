@@ -10,7 +10,7 @@ use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
 use crate::results::StoredScenario;
-use crate::runs::Run;
+use crate::runs::{Run, RunState};
 
 /// The report of a run, with what its agents printed. Evidence that cannot be read is named by a caveat of its scenario.
 pub async fn report(store: &Store, experiment: &Experiment, run: &Run) -> Result<Report, StoreError> {
@@ -56,7 +56,7 @@ impl<'a> ReportParts<'a> {
         let (scenarios, results): (Vec<_>, Vec<_>) =
             scenarios.into_iter().map(|stored| (stored.scenario, stored.result)).unzip();
         let plan = Plan { spec_id: experiment.spec.spec_id.clone(), seed: experiment.seed, scenarios };
-        let options = ScoreOptions { min_pass_rate: experiment.settings.min_pass_rate };
+        let options = score_options(experiment, run.state);
         let results = results.into_iter().flatten().collect();
         Report::new(header(experiment, run), &spec, &plan, results, options)
     }
@@ -65,6 +65,15 @@ impl<'a> ReportParts<'a> {
 /// The spec by which a run was judged.
 pub async fn spec_of(store: &Store, run: &Run) -> Result<Spec, StoreError> {
     Ok(read_spec(&store.spec(&run.digest).await?)?)
+}
+
+/// What a run asks of its numbers besides the spec.
+pub(crate) fn score_options(experiment: &Experiment, state: RunState) -> ScoreOptions {
+    ScoreOptions {
+        min_pass_rate: experiment.settings.min_pass_rate,
+        has_fixed_replicas: experiment.settings.replicas.is_some(),
+        is_over: state == RunState::Finished,
+    }
 }
 
 /// Which experiment a report is about.

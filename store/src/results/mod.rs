@@ -36,6 +36,6 @@ pub(super) fn word(variant: &impl Serialize) -> Result<String, StoreError> {
 }
 
 /// The variant that a word stands for.
-pub(super) fn unword<T: DeserializeOwned>(word: &str) -> Result<T, StoreError> {
+pub(crate) fn unword<T: DeserializeOwned>(word: &str) -> Result<T, StoreError> {
     serde_json::from_value(word.into()).map_err(StoreError::damaged)
 }

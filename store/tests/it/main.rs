@@ -24,6 +24,7 @@ mod keys;
 mod lease;
 mod limits;
 mod model;
+mod not_needed;
 mod opening;
 mod owners;
 mod parity;

@@ -137,7 +137,7 @@ async fn what_was_kept_stays_when_it_is_kept_again(world: World) {
     let numbers = store::Numbers::of(&world.store, run).await.unwrap();
     let completion =
         store::Completion { evidence: Some(&evidence), result: &result, traces: &[], at: world.clock.now() };
-    let kept = world.store.complete(&lease, run, completion, &|results| numbers.score(results)).await.unwrap();
+    let kept = world.store.complete(&lease, run, completion, &numbers).await.unwrap();
     assert_eq!(kept, store::Kept::Stale);
     assert_eq!(world.store.evidence(lease.job, 1).await.unwrap().unwrap(), evidence);
 }

@@ -33,6 +33,7 @@ impl Teller for Steps {
             Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
             Notice::Claimed { .. }
             | Notice::GivenUp { .. }
+            | Notice::NotNeeded { .. }
             | Notice::RunEnded { .. }
             | Notice::SandboxReady { .. }
             | Notice::SandboxEnded { .. } => {}

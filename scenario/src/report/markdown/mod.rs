@@ -175,6 +175,9 @@ fn head(report: &Report) -> String {
     if report.not_run() > 0 {
         let _ = writeln!(text, "\nnot run {}", report.not_run());
     }
+    if score.not_needed > 0 {
+        let _ = writeln!(text, "\nnot needed {}", score.not_needed);
+    }
     for told in report.caveats().iter().take(MOST_CAVEATS) {
         let _ = writeln!(text, "\n> **caveat**: {}", code(&told.message(), MOST_FOUND));
     }
@@ -280,13 +283,29 @@ fn cells(cells: &[&Cell]) -> String {
             cell.id,
             cell.passed,
             cell.planned,
-            cell.pass_k.map_or_else(|| "–".to_owned(), |pass_k| pass_k.to_string())
+            pass_k(cell)
         );
     }
     if cells.len() > MOST_CELLS {
         let _ = writeln!(text, "\n{}.", count_noun(cells.len() - MOST_CELLS, "more cell"));
     }
+    let reasons = cells.iter().take(MOST_CELLS).filter_map(|cell| Some((cell, cell.reason()?)));
+    for (place, (cell, reason)) in reasons.enumerate() {
+        let lead = if place == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{lead}- `{}`: {reason}", cell.id);
+    }
     text
+}
+
+/// pass^k of a cell, with its bounds where it has several replicas.
+fn pass_k(cell: &Cell) -> String {
+    match (cell.pass_k, cell.pass_k_interval) {
+        (None, _) => "–".to_owned(),
+        (Some(pass_k), Some(range)) if cell.pass_curve.len() > 1 => {
+            format!("{pass_k} ({:.3}–{:.3})", range.low, range.high)
+        }
+        (Some(pass_k), _) => pass_k.to_string(),
+    }
 }
 
 fn details(report: &Report, row: &Row) -> String {

@@ -13,16 +13,16 @@ const MOST: usize = 20;
 /// How long the parameters of one may be.
 const MOST_PARAMETERS: usize = 100;
 
-/// A line for each cell that did not pass. Nothing when each has one replica, whose own line says as much.
+/// A line for each cell that did not pass, or that stopped when its bar was decided. Nothing when each has one replica, whose own line says as much.
 pub(super) fn text(report: &Report) -> String {
     let cells = &report.score.cells;
     if cells.iter().all(|cell| cell.planned < 2) {
         return String::new();
     }
-    let bad: Vec<_> = cells.iter().filter(|cell| word(cell).is_some()).collect();
-    let mut text: String = bad.iter().take(MOST).map(|cell| line(cell)).collect();
-    if bad.len() > MOST {
-        let _ = writeln!(text, "  and {}", count_noun(bad.len() - MOST, "more cell"));
+    let told: Vec<_> = cells.iter().filter(|cell| word(cell).is_some()).collect();
+    let mut text: String = told.iter().take(MOST).map(|cell| line(cell)).collect();
+    if told.len() > MOST {
+        let _ = writeln!(text, "  and {}", count_noun(told.len() - MOST, "more cell"));
     }
     text
 }
@@ -34,24 +34,32 @@ pub(super) fn counts(report: &Report) -> String {
         return String::new();
     }
     let of = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
-    let errors = match of(CellVerdict::Error) {
+    let some = |verdict, what: &str| match of(verdict) {
         0 => String::new(),
-        some => format!(", errors {some}"),
+        some => format!(", {what} {some}"),
     };
-    format!("cells {}, passed {}, failed {}{errors}; ", cells.len(), of(CellVerdict::Pass), of(CellVerdict::Fail))
+    let (undecided, errors) = (some(CellVerdict::Undecided, "undecided"), some(CellVerdict::Error, "errors"));
+    let (passed, failed) = (of(CellVerdict::Pass), of(CellVerdict::Fail));
+    format!("cells {}, passed {passed}, failed {failed}{undecided}{errors}; ", cells.len())
 }
 
 fn line(cell: &Cell) -> String {
     let word = word(cell).unwrap_or_default();
     let errors = if cell.errors > 0 { format!(", {} not judged", cell.errors) } else { String::new() };
-    format!("  {word:<5} cell {}: {} of {} replicas passed{errors}\n", name(cell), cell.passed, cell.planned)
+    match cell.reason() {
+        Some(reason) => format!("  {word:<5} cell {}: {reason}{errors}\n", name(cell)),
+        None => format!("  {word:<5} cell {}: {} of {} replicas passed{errors}\n", name(cell), cell.passed, cell.planned),
+    }
 }
 
 fn word(cell: &Cell) -> Option<&'static str> {
     match cell.verdict {
         CellVerdict::Fail => Some("FAIL"),
+        CellVerdict::Undecided => Some("UNDECIDED"),
         CellVerdict::Error => Some("ERROR"),
-        CellVerdict::Pass | CellVerdict::Pending => None,
+        // Where it stopped is told of a cell that passed, too.
+        CellVerdict::Pass => cell.sequential.as_ref().map(|_| "pass"),
+        CellVerdict::Pending => None,
     }
 }
 

@@ -250,12 +250,16 @@ fn caveats(report: &Report, lead: &str) -> String {
 fn summary(report: &Report) -> String {
     let score = &report.score;
     let not_run = if report.not_run() > 0 { format!(", not run {}", report.not_run()) } else { String::new() };
+    let not_needed = match score.not_needed {
+        0 => String::new(),
+        some => format!(", not needed {some}"),
+    };
     let inconclusive = match report.inconclusive() {
         0 => String::new(),
         some => format!(" (inconclusive {some})"),
     };
     let mut text = format!(
-        "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{inconclusive}{not_run}\n",
+        "{} {}: {}scenarios {}, passed {}, failed {}, flaky {}, errors {}{inconclusive}{not_run}{not_needed}\n",
         report.spec_id,
         verdict_word(score.verdict),
         cells::counts(report),
@@ -269,8 +273,12 @@ fn summary(report: &Report) -> String {
     if let Some(interval) = metrics.pass_rate_interval {
         let _ = write!(
             text,
-            "pass rate {:.3} (95 %: {:.3}–{:.3}), pass^k {:.3}",
-            metrics.pass_rate, interval.low, interval.high, metrics.mean_pass_k
+            "pass rate {:.3} (95 %: {:.3}–{:.3}), pass^k {:.3}{}",
+            metrics.pass_rate,
+            interval.low,
+            interval.high,
+            metrics.mean_pass_k,
+            metrics.pass_k_bounds()
         );
         let _ =
             writeln!(text, ", mean score {:.3}, p95 {}", metrics.mean_composite, format_duration(metrics.p95_wall_ms));

@@ -72,6 +72,7 @@ pub(super) fn verdict_word(verdict: CellVerdict) -> &'static str {
     match verdict {
         CellVerdict::Pass => "passed",
         CellVerdict::Fail => "FAILED",
+        CellVerdict::Undecided => "undecided",
         CellVerdict::Error => "could not be judged",
         CellVerdict::Pending => "not ended",
     }

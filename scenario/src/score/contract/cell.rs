@@ -11,7 +11,7 @@ use super::{World, id};
 use crate::plan::{Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{Caveat, InvariantResult, ScenarioResult};
 use crate::spec::Spec;
-use crate::spec::sections::{ContractInvariant, Severity};
+use crate::spec::sections::{ContractInvariant, Scoring, Severity};
 use crate::verdict;
 
 /// A rule of a contract in a world.
@@ -123,6 +123,7 @@ struct Trial<'a> {
 /// The cell of a rule in a world; `None` when it would be judged there and the plan has no run for it.
 pub(super) fn cell(
     spec: &Spec,
+    scoring: &Scoring,
     rule: &ContractInvariant,
     world: &World,
     plan: &Plan,
@@ -164,7 +165,7 @@ pub(super) fn cell(
     cell.faults_fired = trials.iter().filter_map(|trial| trial.result.faults_fired).sum();
     cell.latency_ms = trials.iter().map(|trial| trial.result.wall_ms).max().unwrap_or(0);
     cell.tokens = trials.iter().map(|trial| trial.result.usage.tokens()).sum();
-    (cell.status, cell.reason) = together(spec, &planned, &trials);
+    (cell.status, cell.reason) = together(scoring, &planned, &trials);
     cell.shown_by =
         trials.iter().find(|trial| trial.status == cell.status).map(|trial| trial.result.scenario.id.clone());
     if faults.has_faults() {
@@ -229,14 +230,14 @@ fn why(result: &ScenarioResult) -> String {
 
 /// Puts all runs of a cell together: those of one prompt as `scoring.replica_aggregation` says, and a rule must hold for every
 /// prompt.
-fn together(spec: &Spec, planned: &[&Scenario], trials: &[Trial<'_>]) -> (CellStatus, String) {
+fn together(scoring: &Scoring, planned: &[&Scenario], trials: &[Trial<'_>]) -> (CellStatus, String) {
     let mut by_prompt: IndexMap<Option<u32>, usize> = IndexMap::new();
     for scenario in planned {
         *by_prompt.entry(scenario.prompt).or_default() += 1;
     }
     let of_prompts = by_prompt.iter().map(|(prompt, planned)| {
         let of: Vec<_> = trials.iter().filter(|trial| trial.result.scenario.prompt == *prompt).collect();
-        of_prompt(spec, *planned, &of)
+        of_prompt(scoring, *planned, &of)
     });
     // The worst first: what fails for one prompt fails.
     const ORDER: [CellStatus; 6] = [
@@ -252,7 +253,7 @@ fn together(spec: &Spec, planned: &[&Scenario], trials: &[Trial<'_>]) -> (CellSt
 }
 
 /// Puts the runs of a cell with one prompt together.
-fn of_prompt(spec: &Spec, planned: usize, trials: &[&Trial<'_>]) -> (CellStatus, String) {
+fn of_prompt(scoring: &Scoring, planned: usize, trials: &[&Trial<'_>]) -> (CellStatus, String) {
     let outcomes = trials.iter().map(|trial| match trial.status.holds() {
         Some(true) => TrialOutcome::Held,
         Some(false) => TrialOutcome::Missed,
@@ -260,9 +261,12 @@ fn of_prompt(spec: &Spec, planned: usize, trials: &[&Trial<'_>]) -> (CellStatus,
     });
     let first = |status: CellStatus| trials.iter().find(|trial| trial.status == status);
     let reason = |status: CellStatus| first(status).map(|trial| trial.reason.clone()).unwrap_or_default();
-    match decide_together(planned, &outcomes.collect::<Vec<_>>(), &spec.scoring) {
+    match decide_together(planned, &outcomes.collect::<Vec<_>>(), scoring) {
         CellVerdict::Pending => (CellStatus::Pending, String::new()),
         CellVerdict::Fail => (CellStatus::Fail, reason(CellStatus::Fail)),
+        CellVerdict::Undecided => {
+            (CellStatus::Inconclusive, "too few runs to tell if it holds often enough".to_owned())
+        }
         CellVerdict::Error if first(CellStatus::Error).is_none() => {
             (CellStatus::Inconclusive, reason(CellStatus::Inconclusive))
         }

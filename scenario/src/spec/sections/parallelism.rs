@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::Replicas;
 use crate::spec::reader::{Readable, Reader};
 use crate::spec::section::section;
 use crate::spec::shape::Shape;
@@ -24,8 +25,8 @@ section! {
     ///     - { language: node, strict: true }
     /// ```
     pub struct Parallelism {
-        /// How often each cell is run.
-        replicas: Whole<1, 10_000> = Whole::new(1),
+        /// How often each cell is run: a number, or a rule that stops when a bar is decided.
+        replicas: Replicas = Replicas::Fixed(Whole::new(1)),
         /// The parameters of each cell: a list of maps (one cell each), or a map of lists (every combination). They are
         /// `{{ params.NAME }}` in the spec, `scenario_params` for custom checks and `parameters` in results.
         matrix: Option<Matrix>,

@@ -1,7 +1,12 @@
 //! `scoring`: when a scenario and an experiment pass.
 
+use serde::Serialize;
+
+use crate::spec::reader::{Readable, Reader};
 use crate::spec::section::{by_default, choice, section};
-use crate::spec::types::Fraction;
+use crate::spec::shape::Shape;
+use crate::spec::types::{Confidence, Fraction, PassRate};
+use crate::spec::yaml::{Kind, Node};
 
 section! {
     /// When a scenario passes, and when its replicas together do.
@@ -12,8 +17,9 @@ section! {
         gate: GateRule = GateRule::Score,
         /// How the replicas of one cell decide together: `all` without it, or `min_pass_rate` when that is given.
         replica_aggregation: Option<ReplicaAggregation>,
-        /// The share of a cell's replicas that must pass, for `replica_aggregation: min_pass_rate`.
-        min_pass_rate: Option<Fraction>,
+        /// The share of a cell's replicas that must pass, for `replica_aggregation: min_pass_rate`. With `at_least` and `confidence`
+        /// it has to be shown by them: the cell is undecided when there are too few.
+        min_pass_rate: Option<MinPassRate>,
         /// The weights of the parts of the overall score. They can also stand directly under `scoring`.
         weights: Option<OverallWeights>,
         /// The weight of `mutations`, when `weights` is not there.
@@ -26,6 +32,32 @@ section! {
         replay: Option<Fraction>,
         /// The overall score that the experiment needs, from 0 to 1.
         min_overall: Option<Fraction>,
+    }
+}
+
+/// The share of a cell's replicas that must pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum MinPassRate {
+    /// The share of those that were run.
+    Observed(Fraction),
+    /// The share that they show.
+    Shown(ShownPassRate),
+}
+
+section! {
+    /// A pass rate that the replicas of a cell must show, by the exact bounds of Clopper and Pearson: the cell passes when the lower bound
+    /// reaches it, fails when the upper bound is below it, and is undecided otherwise.
+    ///
+    /// ```yaml
+    /// scoring:
+    ///   min_pass_rate: { at_least: 0.9, confidence: 0.95 }
+    /// ```
+    pub struct ShownPassRate {
+        /// The pass rate.
+        at_least: PassRate,
+        /// The confidence with which each of the two bounds holds.
+        confidence: Confidence = Confidence::USUAL,
     }
 }
 
@@ -92,6 +124,39 @@ impl Scoring {
         } else {
             ReplicaAggregation::All
         })
+    }
+}
+
+impl MinPassRate {
+    /// The share that is asked for.
+    #[must_use]
+    pub fn bar(&self) -> Fraction {
+        match self {
+            Self::Observed(share) => *share,
+            Self::Shown(shown) => Fraction::new(shown.at_least.get()).unwrap_or(Fraction::ONE),
+        }
+    }
+
+    /// The confidence with which it has to be shown.
+    #[must_use]
+    pub const fn shown(&self) -> Option<&ShownPassRate> {
+        match self {
+            Self::Observed(_) => None,
+            Self::Shown(shown) => Some(shown),
+        }
+    }
+}
+
+impl Readable for MinPassRate {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.kind {
+            Kind::Map(_) => ShownPassRate::read(node, reader).map(Self::Shown),
+            _ => Fraction::read(node, reader).map(Self::Observed),
+        }
+    }
+
+    fn shape() -> Shape {
+        Shape::Either(vec![Fraction::shape(), ShownPassRate::shape()])
     }
 }
 

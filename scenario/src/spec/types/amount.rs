@@ -133,6 +133,21 @@ amount! {
 }
 
 amount! {
+    /// A pass rate that can be shown by few replicas: neither none nor all of it.
+    PassRate, 0.001, 0.999, "a pass rate from 0.001 to 0.999"
+}
+
+amount! {
+    /// The chance of a wrong statement.
+    ErrorRate, 0.0001, 0.4, "a chance from 0.0001 to 0.4"
+}
+
+amount! {
+    /// The confidence in a statement.
+    Confidence, 0.5, 0.9999, "a confidence from 0.5 to 0.9999"
+}
+
+amount! {
     /// How freely a model answers.
     Temperature, 0.0, 2.0, "a number from 0 to 2"
 }
@@ -151,6 +166,16 @@ impl Fraction {
     pub const THREE_QUARTERS: Self = Self(0.75);
     /// Four fifths of it.
     pub const FOUR_FIFTHS: Self = Self(0.8);
+}
+
+impl ErrorRate {
+    /// One of twenty.
+    pub const USUAL: Self = Self(0.05);
+}
+
+impl Confidence {
+    /// Nineteen of twenty.
+    pub const USUAL: Self = Self(0.95);
 }
 
 impl Weight {

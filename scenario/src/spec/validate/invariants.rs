@@ -46,7 +46,7 @@ fn check_any(rules: &mut Rules<'_>) {
 
 fn check_scoring(rules: &mut Rules<'_>) {
     let scoring = &rules.spec.scoring;
-    match (scoring.replica_aggregation, scoring.min_pass_rate) {
+    match (scoring.replica_aggregation, &scoring.min_pass_rate) {
         (Some(ReplicaAggregation::MinPassRate), None) => {
             rules.report(Code::MissingKey, "the key `min_pass_rate` is missing: which share must pass?", None);
         }

@@ -24,6 +24,7 @@ mod rules;
 mod secrets;
 mod service_faults;
 mod services;
+mod stopping;
 mod tasks;
 mod templates;
 mod tool_contracts;
@@ -68,6 +69,7 @@ pub(super) fn validate(
     replays::check(&mut rules);
     overall::check(&mut rules);
     plans::check(&mut rules);
+    stopping::check(&mut rules);
     templates::check(&mut rules, references);
     findings.retain(|finding| !holes.covers(&finding.path));
     findings

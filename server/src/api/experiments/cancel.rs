@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use scenario::result::ScenarioResult;
 use serde::Deserialize;
 use store::{Experiment, Kept, Numbers, Run, RunState};
 use utoipa::ToSchema;
@@ -56,8 +55,7 @@ pub(crate) async fn end_early(app: &App, experiment: &Experiment, reason: &str) 
     let reason =
         if reason.trim().is_empty() { "cancelled".to_owned() } else { scenario::untrusted::cut(reason, MOST_REASON) };
     let numbers = Numbers::of(&app.store, run.id).await?;
-    let summarise = |results: &[ScenarioResult]| numbers.score(results);
-    if app.store.cancel(run.id, &reason, app.clock.now(), &summarise).await? == Kept::Stale {
+    if app.store.cancel(run.id, &reason, app.clock.now(), &numbers).await? == Kept::Stale {
         return Err(ended());
     }
     Ok(app.store.run(run.id).await?)

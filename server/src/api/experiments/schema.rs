@@ -119,7 +119,7 @@ pub(crate) struct RunResults {
     settings: Option<Value>,
     /// Its verdict: `pass`, `fail`, `error` or `pending`.
     verdict: String,
-    /// The number of scenarios of the run; 0 before the first run.
+    /// The number of scenarios of the run, without those that are not needed; 0 before the first run.
     total_scenarios: u64,
     /// The number that passed.
     passed: u64,
@@ -131,6 +131,9 @@ pub(crate) struct RunResults {
     errors: u64,
     /// The number that was never run because the run was cancelled.
     not_run: u64,
+    /// The number that was planned and not needed, because the bars of their cells were decided without them. Not there for none.
+    #[schema(required = false)]
+    not_needed: Option<u64>,
     /// Rates, times and costs.
     #[schema(value_type = Object)]
     metrics: Value,

@@ -15,6 +15,8 @@ use crate::web::badges::{Mark, is_ending};
 use crate::web::numbers::percent;
 use crate::web::untrusted_html;
 
+/// How many cells are explained below the grid.
+const DECIDED: usize = 20;
 /// The signs that a reader may not know.
 const LEGEND: [Mark; 8] =
     [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Inconclusive, Mark::Running, Mark::Waiting, Mark::NotRun];
@@ -53,6 +55,19 @@ pub(super) fn section(shown: &Shown) -> Markup {
                 }
             }
             (pager(shown, "grid"))
+            (decided(shown))
+        }
+    }
+}
+
+/// How cells came to their verdicts whose bar is shown, or stops them early.
+fn decided(shown: &Shown) -> Markup {
+    let cells = shown.score().cells.iter().filter_map(|cell| Some((cell, cell.reason()?)));
+    let told: Vec<_> = cells.take(DECIDED).collect();
+    html! {
+        @if !told.is_empty() {
+            h3 { "How cells were decided" }
+            ul { @for (cell, reason) in told { li { code { (cell.id) } ": " (reason) } } }
         }
     }
 }
@@ -155,6 +170,16 @@ fn rate(cell: Option<&Cell>) -> Markup {
     html! {
         (percent(rate))
         @if let Some(range) = &cell.interval { br; span.quiet { (percent(range.low)) "–" (percent(range.high)) } }
+        @if cell.reason().is_some() { br; span.quiet { (stopped(cell)) } }
+    }
+}
+
+/// How a cell stands whose bar is shown, or stops it early.
+fn stopped(cell: &Cell) -> String {
+    let Some(sequential) = &cell.sequential else { return cell.verdict.word().to_owned() };
+    match sequential.decision {
+        Some(decision) => format!("{} after {} of {}", decision.word(), sequential.stopped_after, cell.planned),
+        None => format!("at most {}", cell.planned),
     }
 }
 

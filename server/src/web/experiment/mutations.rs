@@ -39,6 +39,7 @@ pub(super) const fn word(verdict: CellVerdict) -> &'static str {
     match verdict {
         CellVerdict::Pass => "Passed",
         CellVerdict::Fail => "Failed",
+        CellVerdict::Undecided => "Undecided",
         CellVerdict::Error => "Could not be judged",
         CellVerdict::Pending => "Not ended",
     }

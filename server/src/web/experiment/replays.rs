@@ -67,7 +67,7 @@ const fn class(verdict: CellVerdict) -> &'static str {
     match verdict {
         CellVerdict::Pass => "pass",
         CellVerdict::Fail => "fail",
-        CellVerdict::Error => "error",
+        CellVerdict::Undecided | CellVerdict::Error => "error",
         CellVerdict::Pending => "waiting",
     }
 }

@@ -1,7 +1,7 @@
 //! The numbers of a run. Each leads to what it was made from.
 
 use maud::{Markup, html};
-use scenario::score::{ExperimentScore, Status};
+use scenario::score::{ExperimentScore, Metrics, Status};
 use store::{Run, RunState};
 
 use super::Shown;
@@ -35,13 +35,10 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
                     (chosen(shown, Status::Flaky, &format!("{} flaky", score.flaky))) ", "
                     (chosen(shown, Status::Error, &count_noun(score.errors as u64, "error")))
                     @if not_run > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { strong { (not_run) " not run" } } }
+                    @if score.not_needed > 0 { ", " a href=(shown.at(Choice::Unended, 0, "scenarios")) { (score.not_needed) " not needed" } }
                 }
             }
-            div {
-                dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
-                dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
-                @if metrics.pass_curve.len() > 1 { dd.more { (curve(&metrics.pass_curve)) } }
-            }
+            (pass_k(metrics, judged))
             div {
                 dt { "Composite" }
                 dd { a href="#scenarios" { @if judged > 0 { (two_digits(metrics.mean_composite)) } @else { "–" } } }
@@ -73,6 +70,21 @@ pub(super) fn tiles(shown: &Shown) -> Markup {
     }
 }
 
+/// pass^k with its bounds, where cells have several replicas.
+fn pass_k(metrics: &Metrics, judged: usize) -> Markup {
+    let has_several = metrics.pass_curve.len() > 1;
+    html! {
+        div {
+            dt { abbr title="The share of cells of which every judged replica passed" { "pass^k" } }
+            dd { a href="#grid" { @if judged > 0 { (percent(metrics.mean_pass_k)) } @else { "–" } } }
+            @if let Some(range) = metrics.mean_pass_k_interval.as_ref().filter(|_| has_several) {
+                dd.more { "95 %: " (percent(range.low)) " to " (percent(range.high)) }
+            }
+            @if has_several { dd.more { (curve(&metrics.pass_curve)) } }
+        }
+    }
+}
+
 /// A number that leads to the scenarios that were counted, if there is any.
 fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
     let choice = Choice::Ended(status);
@@ -84,7 +96,7 @@ fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
 /// Counts the scenarios of a cancelled run that will not be run: they have ended without a result.
 pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
     match run.reason.is_some() || run.state == RunState::Cancelled {
-        true => run.ended.saturating_sub(score.statuses.len() as u64),
+        true => run.ended.saturating_sub((score.statuses.len() + score.not_needed) as u64),
         false => 0,
     }
 }

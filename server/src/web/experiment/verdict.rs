@@ -102,6 +102,15 @@ fn missed_bar(score: &ExperimentScore) -> Option<Markup> {
 }
 
 fn errored(score: &ExperimentScore) -> Markup {
+    let undecided = score.cells.iter().filter(|cell| cell.verdict == CellVerdict::Undecided).count();
+    if undecided > 0 && score.errors == 0 {
+        return html! {
+            strong { "No verdict" } ": "
+            a href="#grid" { @match score.cells.len() { 1 => "the only cell", cells => { (count(undecided as u64)) " of " (count(cells as u64)) " cells" } } }
+            @if undecided == 1 { " is undecided" } @else { " are undecided" }
+            ": more replicas would be needed to tell if the bar is reached"
+        };
+    }
     html! {
         strong { "No verdict" } ": "
         a href="#scenarios" { (count(score.errors as u64)) " of " (count_noun(score.total as u64, "scenario")) }

@@ -80,6 +80,14 @@ pub(in crate::web) fn owner(owner: &str) -> Markup {
     html! { @if owner.is_empty() { span.quiet { "this machine" } } @else { (untrusted_html::line(owner, 64)) } }
 }
 
+/// How many scenarios of a run that has ended there are, without those that were not needed.
+fn planned(run: &RunNumbers) -> u64 {
+    match run.state {
+        RunState::Finished => run.passed + run.failed + run.flaky + run.errors,
+        RunState::Open | RunState::Cancelled => run.total,
+    }
+}
+
 /// The numbers of a run, each of which leads to where it comes from.
 fn numbers(run: Option<&RunNumbers>, link: &str) -> Markup {
     let Some(run) = run else {
@@ -98,7 +106,7 @@ fn numbers(run: Option<&RunNumbers>, link: &str) -> Markup {
         td.number {
             @match run.pass_rate() { Some(rate) => a href={ (link) "#grid" } { (percent(rate)) }, None => "–" }
         }
-        td.number { a href={ (link) "#scenarios" } { (run.passed) " / " (run.total) } }
+        td.number { a href={ (link) "#scenarios" } { (run.passed) " / " (planned(run)) } }
         td.number {
             @if run.cost_usd > 0.0 { a href={ (link) "#scenarios" } { (money(run.cost_usd)) } } @else { "–" }
         }
