@@ -2,6 +2,7 @@
 //!
 //! [`regression`](crate::regression) decides with them, [`score`](crate::score) reports them.
 
+mod agreement;
 pub(crate) mod fisher;
 pub(crate) mod holm;
 mod interval;
@@ -10,6 +11,7 @@ mod pass_k;
 mod power;
 mod share;
 
+pub use agreement::{Agreement, Confusion};
 pub use fisher::chance_of_drop;
 pub use interval::{Interval, wilson};
 pub(crate) use logarithms::count;
