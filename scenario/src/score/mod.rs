@@ -6,6 +6,7 @@ mod cells;
 mod composite;
 mod contract;
 mod experiment;
+mod judges;
 mod mutations;
 #[cfg(test)]
 mod mutations_tests;
@@ -21,6 +22,7 @@ pub use contract::{
     OutcomeCounts,
 };
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
+pub use judges::JudgeScore;
 pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};
 pub use replays::{ReplayScore, ReplayedSession};
