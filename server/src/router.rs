@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
-    agents, alerts, approvals, capacity, datasets, experiments, health, keys, runs, sandboxes, scenarios, scores,
+    agents, alerts, approvals, capacity, datasets, experiments, health, keys, labels, runs, sandboxes, scenarios, scores,
     secrets, specs, telemetry, traces, unsupported,
 };
 use crate::app::App;
@@ -38,6 +38,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(datasets::routes())
         .merge(alerts::routes())
         .merge(approvals::routes())
+        .merge(labels::routes())
         .merge(scores::routes())
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod datasets;
 pub(crate) mod experiments;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod labels;
 mod owned;
 pub(crate) mod runs;
 pub(crate) mod sandboxes;
