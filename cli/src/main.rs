@@ -52,7 +52,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     approvals, artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health,
-    images, import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show,
+    images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show,
     submit, sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
@@ -95,6 +95,7 @@ enum Command {
     Shell(shell::Shell),
     Compare(compare::Compare),
     Rescore(rescore::Rescore),
+    Judge(judge::Judge),
     Approvals(approvals::Approvals),
     Cancel(cancel::Cancel),
     Submit(Box<submit::Submit>),
@@ -155,6 +156,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Shell(command) => command.run(output),
         Command::Compare(command) => command.run(output),
         Command::Rescore(command) => command.run(output),
+        Command::Judge(command) => command.run(output),
         Command::Approvals(command) => command.run(output),
         Command::Cancel(command) => command.run(output),
         Command::Submit(command) => command.run(output),
