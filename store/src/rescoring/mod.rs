@@ -23,7 +23,7 @@ pub use judged_outputs::{JudgedOutputs, experiment_name};
 pub struct Version {
     /// The spec.
     pub spec: Spec,
-    /// What is kept of it.
+    /// Its stored content.
     pub content: SpecContent,
 }
 
