@@ -52,8 +52,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     approvals, artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health,
-    images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show,
-    submit, sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
+    images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve,
+    shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;

@@ -1,4 +1,4 @@
-//! What people say about outputs that judges rate.
+//! Labels that people give to judged outputs.
 //!
 //! A label is known by its output and its person: saying something else about the same output replaces it. The output is that of the
 //! run that acted; a run that judged its evidence again has the same labels.
@@ -15,7 +15,7 @@ use crate::page::{Listed, Page};
 use crate::tables::{Experiments, Labels};
 use crate::time::{millis, timestamp};
 
-/// What a person says about an output.
+/// A person's label for an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLabel {
     /// The id to give to it, unless the person labelled this output before.
@@ -37,11 +37,11 @@ pub struct NewLabel {
 /// A label that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredLabel {
-    /// What the person says.
+    /// The label.
     pub new: NewLabel,
     /// The owner of the experiment.
     pub owner: String,
-    /// When the person said so.
+    /// The time of the label.
     pub created_at: Timestamp,
 }
 
@@ -69,8 +69,7 @@ const COLUMNS: [Labels; 9] = [
 ];
 
 /// The columns that a label is known by.
-const IDENTITY: [Labels; 5] =
-    [Labels::Experiment, Labels::Run, Labels::Scenario, Labels::Invariant, Labels::Person];
+const IDENTITY: [Labels; 5] = [Labels::Experiment, Labels::Run, Labels::Scenario, Labels::Invariant, Labels::Person];
 
 row! {
     /// A label.
@@ -170,10 +169,7 @@ fn select() -> SelectStatement {
         .columns(COLUMNS.map(|column| (Labels::Table, column)))
         .column((Experiments::Table, Experiments::Owner))
         .from(Labels::Table)
-        .inner_join(
-            Experiments::Table,
-            column(Labels::Experiment).equals((Experiments::Table, Experiments::Id)),
-        )
+        .inner_join(Experiments::Table, column(Labels::Experiment).equals((Experiments::Table, Experiments::Id)))
         .to_owned()
 }
 

@@ -138,7 +138,7 @@ fn family(upstream: &Upstream, model: &str) -> String {
     upstream.family.clone().unwrap_or_else(named)
 }
 
-/// Why a model gave no reply that counts.
+/// The reason for having no rating.
 enum Unanswered {
     /// It cannot be asked, or rates nothing at all.
     Unavailable(String),

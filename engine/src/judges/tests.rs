@@ -241,7 +241,11 @@ async fn what_is_wrong_for_good_is_not_tried_again() {
         let server = provider(vec![answer]).await;
         let problem = ask(&machine(&server.uri(), None), &asked("x")).await.reply.expect_err(expected);
         assert!(problem.contains(expected) && !problem.contains(KEY), "{problem}");
-        assert_eq!(received(&server).await.len(), calls, "{expected}: the others would be about nothing, and a plain question");
+        assert_eq!(
+            received(&server).await.len(),
+            calls,
+            "{expected}: the others would be about nothing, and a plain question"
+        );
     }
 }
 
@@ -353,7 +357,9 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 async fn only_a_reply_that_means_something_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let unsaid = || completion("I cannot say");
-    let server = provider(vec![refusal(400, "no"), refusal(400, "no"), unsaid(), unsaid(), completion(GOOD)]).await;
+    let no = || refusal(400, "no");
+    // The question, about nothing, in plain words; the question twice, and about nothing; the question.
+    let server = provider(vec![no(), no(), no(), unsaid(), unsaid(), completion(GOOD), completion(GOOD)]).await;
     let machine = machine(&server.uri(), Some(folder.path()));
     assert!(ask(&machine, &asked("x")).await.reply.is_err());
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok("I cannot say"));
@@ -367,11 +373,11 @@ async fn a_reply_that_means_nothing_is_asked_for_once_more_and_a_refusal_is_one(
         || ResponseTemplate::new(200).set_body_json(json!({ "choices": [{ "message": { "refusal": "no" } }] }));
     let filtered =
         || ResponseTemplate::new(200).set_body_json(json!({ "choices": [{ "message": { "content": null } }] }));
-    let server = provider(vec![refused(), completion(GOOD), refused(), filtered()]).await;
+    let server = provider(vec![refused(), completion(GOOD), refused(), filtered(), completion(GOOD)]).await;
     let machine = machine(&server.uri(), None);
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(GOOD));
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(""), "a filter's answer is a reply too");
-    assert_eq!(received(&server).await.len(), 4);
+    assert_eq!(received(&server).await.len(), 5, "the last one is about nothing");
 }
 
 /// Asks for the vectors of two texts, without much patience.

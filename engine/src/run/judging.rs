@@ -129,6 +129,7 @@ fn of_check(check: &Check, case: &Case<'_>) -> Vec<ModelQuestion> {
     let Check::LlmAsJudge(check) = check else { return Vec::new() };
     let requests = check.requests(case).unwrap_or_default();
     let timeout = check.timeout.get();
-    let asked = |SampleRequest { sample, request }| JudgeQuestion { request, marker_key: marker_key.clone(), sample, timeout };
+    let asked =
+        |SampleRequest { sample, request }| JudgeQuestion { request, marker_key: marker_key.clone(), sample, timeout };
     requests.into_iter().map(asked).map(ModelQuestion::Judge).collect()
 }

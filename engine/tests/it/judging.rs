@@ -116,7 +116,11 @@ async fn several_models_are_asked_and_their_families_decide() {
     let alias = |name: &str, provider: &str, model: &str| {
         format!("{name}: {{provider: {provider}, base_url: '{}/v1', model: {model}, api_key: {KEY}}}", server.uri())
     };
-    let aliases = [alias("one", "openai", "gpt-4o"), alias("two", "openai", "gpt-4o-mini"), alias("three", "anthropic", "claude-haiku-4-5")];
+    let aliases = [
+        alias("one", "openai", "gpt-4o"),
+        alias("two", "openai", "gpt-4o-mini"),
+        alias("three", "anthropic", "claude-haiku-4-5"),
+    ];
     let yaml = format!("aliases: {{{}}}", aliases.join(", "));
     let providers = Providers::read(&yaml, Path::new("models.yaml"), &|_| None).expect("providers");
     harness.machine = Machine { providers: Arc::new(providers), ..Machine::default() };
@@ -128,7 +132,8 @@ async fn several_models_are_asked_and_their_families_decide() {
     let (result, evidence) = harness.run(&yaml).await;
     let kind = verdict(&result, "kind");
     assert_eq!((kind.outcome, kind.score), (Outcome::Passed, 0.5), "two models of a family are one voice: {kind:?}");
-    let families: Vec<_> = kind.details["families"].as_array().expect("families").iter().map(|one| &one["family"]).collect();
+    let families: Vec<_> =
+        kind.details["families"].as_array().expect("families").iter().map(|one| &one["family"]).collect();
     assert_eq!(families, ["anthropic", "openai"]);
     assert_eq!((evidence.judge_usage.calls, &kind.details["judging"]["calls"]), (6, &json!(6)));
 }

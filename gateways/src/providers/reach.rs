@@ -38,7 +38,15 @@ pub(super) fn usual(provider: ProviderKind, environment: Environment<'_>) -> Rea
     }
     let problem = key.is_none().then(|| ProviderUnavailable::UnsetVariable(format!("{prefix}_API_KEY")));
     Reached {
-        upstream: Upstream { name: name.to_owned(), provider, base_url, key, model: None, reach: Reach::Anywhere, family: None },
+        upstream: Upstream {
+            name: name.to_owned(),
+            provider,
+            base_url,
+            key,
+            model: None,
+            reach: Reach::Anywhere,
+            family: None,
+        },
         problem,
     }
 }

@@ -1,4 +1,4 @@
-//! Which models are of one family: made by the same vendor, and likely to err together.
+//! Families of models: those of one vendor, which are likely to make the same mistakes.
 
 /// The beginnings of the names of models, and who makes them.
 const VENDORS: [(&str, &str); 22] = [

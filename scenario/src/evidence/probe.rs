@@ -170,7 +170,8 @@ impl JudgeRequest {
     #[must_use]
     pub fn plain(&self) -> Self {
         let fence = if self.fence.is_empty() { "material" } else { &self.fence };
-        let prompt = format!("Criteria:\nThe material is the word hello.\n\nWhat is judged:\n<{fence}>\nhello\n</{fence}>\n");
+        let prompt =
+            format!("Criteria:\nThe material is the word hello.\n\nWhat is judged:\n<{fence}>\nhello\n</{fence}>\n");
         Self { prompt, ..self.clone() }
     }
 

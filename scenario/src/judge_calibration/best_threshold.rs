@@ -30,9 +30,13 @@ pub(super) fn best(pairs: &[(f64, bool)], present: f64) -> Option<BestThreshold>
         scores.push(1.0);
     }
     let lower = std::iter::once(0.0).chain(scores.iter().copied());
-    let ranges = lower.zip(&scores).map(|(above, up_to)| (above, *up_to)).filter(|(above, up_to)| above < up_to || *up_to == 0.0);
+    let ranges = lower
+        .zip(&scores)
+        .map(|(above, up_to)| (above, *up_to))
+        .filter(|(above, up_to)| above < up_to || *up_to == 0.0);
     let candidates = ranges.map(|range| Candidate::new(range, pairs, present));
-    let best = candidates.max_by(|one, other| one.rank().partial_cmp(&other.rank()).unwrap_or(std::cmp::Ordering::Equal))?;
+    let best =
+        candidates.max_by(|one, other| one.rank().partial_cmp(&other.rank()).unwrap_or(std::cmp::Ordering::Equal))?;
     Some(best.threshold)
 }
 

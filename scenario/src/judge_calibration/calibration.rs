@@ -10,7 +10,7 @@ use super::labels::{HumanLabel, Label};
 use super::outputs::{Judged, JudgedOutput};
 use crate::statistics::{Agreement, Confusion, count};
 
-/// What comparing judges with people shows.
+/// The comparison of judges with people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// Each invariant that has a label, in the order of the outputs.
@@ -19,7 +19,7 @@ pub struct Calibration {
     pub unmatched: Vec<Label>,
 }
 
-/// How far the judge of one invariant agrees with people.
+/// The agreement of one invariant's judge with people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InvariantCalibration {
     /// The invariant.
@@ -48,12 +48,12 @@ pub struct InvariantCalibration {
     pub disagreements: Vec<Disagreement>,
 }
 
-/// How far one family of models agrees with people.
+/// The agreement of one family of models with people.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FamilyAgreement {
     /// The family.
     pub family: String,
-    /// How far.
+    /// The family and people.
     pub agreement: Agreement,
 }
 
@@ -68,9 +68,9 @@ pub struct Disagreement {
     pub score: f64,
     /// The judge's reason.
     pub reason: String,
-    /// Whether people say that it passes.
+    /// True when most people say that it passes.
     pub people_pass: bool,
-    /// What each person said.
+    /// The label of each person.
     pub labels: Vec<Label>,
 }
 
@@ -130,7 +130,7 @@ fn of_invariant(name: &str, all: &[Labelled<'_>]) -> InvariantCalibration {
 }
 
 impl Labelled<'_> {
-    /// What most people say; `None` where as many say the opposite.
+    /// The majority's word; `None` on a tie.
     fn people_pass(&self) -> Option<bool> {
         let passes = self.labels.iter().filter(|label| label.label.passes(self.output.threshold)).count();
         let fails = self.labels.len() - passes;
@@ -221,7 +221,8 @@ pub(super) mod tests {
     }
 
     pub(in crate::judge_calibration) fn example() -> (Vec<JudgedOutput>, Vec<Label>) {
-        let mut outputs = vec![output("a", 0.9), output("b", 0.6), output("c", 0.2), output("d", 0.8), output("e", 0.7)];
+        let mut outputs =
+            vec![output("a", 0.9), output("b", 0.6), output("c", 0.2), output("d", 0.8), output("e", 0.7)];
         outputs.push(JudgedOutput { judged: Err("was not asked this".to_owned()), ..output("f", 0.0) });
         let (pass, fail) = (HumanLabel::Pass, HumanLabel::Fail);
         let labels = vec![
@@ -245,8 +246,15 @@ pub(super) mod tests {
         let [polite] = found.invariants.as_slice() else { panic!("{found:?}") };
         assert_eq!((polite.outputs, polite.labelled, polite.undecided, polite.unscored), (6, 5, 1, 1));
         let confusion = polite.agreement.confusion;
-        assert_eq!((confusion.both_pass, confusion.judge_only, confusion.both_fail), (1, 1, 1), "ada changed her mind about a");
-        assert_eq!(polite.best.map(|best| (best.above, best.up_to, best.suggested, best.agreeing)), Some((0.6, 0.9, 0.75, 3)));
+        assert_eq!(
+            (confusion.both_pass, confusion.judge_only, confusion.both_fail),
+            (1, 1, 1),
+            "ada changed her mind about a"
+        );
+        assert_eq!(
+            polite.best.map(|best| (best.above, best.up_to, best.suggested, best.agreeing)),
+            Some((0.6, 0.9, 0.75, 3))
+        );
         assert!(polite.mean_distance.is_some_and(|distance| (distance - 0.35).abs() < 1e-9));
         assert_eq!(polite.people_agree, Some(0.5), "on b, and not on d");
         let families: Vec<_> =
@@ -260,7 +268,8 @@ pub(super) mod tests {
     #[test]
     fn a_label_of_another_experiment_is_about_nothing_here() {
         let (outputs, labels) = example();
-        let other = labels.into_iter().map(|label| Label { experiment: Some("e2".to_owned()), ..label }).collect::<Vec<_>>();
+        let other =
+            labels.into_iter().map(|label| Label { experiment: Some("e2".to_owned()), ..label }).collect::<Vec<_>>();
         let found = calibrate(&outputs, &other);
         assert_eq!((found.invariants.len(), found.unmatched.len()), (0, other.len()));
     }

@@ -75,7 +75,8 @@ impl Cursor {
                 // What stands between a closing quote and the next comma.
                 Some('\n') | None => return cells,
                 Some(_) => {
-                    findings.push(Diagnostic { span: self.here(), ..finding(text, "expected a comma after the quote") });
+                    findings
+                        .push(Diagnostic { span: self.here(), ..finding(text, "expected a comma after the quote") });
                     while self.next().is_some_and(|next| next != '\n') {}
                     return cells;
                 }

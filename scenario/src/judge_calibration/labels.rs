@@ -1,4 +1,4 @@
-//! What people say about outputs: a label each, read from YAML, JSON, JSON lines or CSV.
+//! Labels that people give to outputs, read from YAML, JSON, JSON lines or CSV.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ use crate::spec::shape::Shape;
 use crate::spec::yaml::{Kind, Limits, Node, Span, parse};
 
 section! {
-    /// What a person says about one output.
+    /// A person's label for one output.
     ///
     /// ```yaml
     /// - { scenario: default-r0, invariant: polite, label: fail, by: ada, note: too curt }
@@ -28,21 +28,21 @@ section! {
         invariant: String,
         /// `pass`, `fail`, or a score from 0 to 1, which passes from the judge's own `pass_threshold`.
         label: HumanLabel,
-        /// Who says so. The last label of the same person about the same output counts.
+        /// The name of the person. The last label of the same person about the same output counts.
         by: String = String::new(),
         /// Why.
         note: String = String::new(),
     }
 }
 
-/// What a person says: a word, or a score.
+/// A label: pass, fail, or a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum HumanLabel {
     /// It passes.
     Pass,
     /// It fails.
     Fail,
-    /// How good it is, from 0 to 1.
+    /// A score from 0 to 1.
     Score(f64),
 }
 
@@ -57,7 +57,7 @@ impl HumanLabel {
         }
     }
 
-    /// Whether it passes, where a score is enough from `threshold`.
+    /// Tells if it passes; a score passes from `threshold`.
     #[must_use]
     pub fn passes(self, threshold: f64) -> bool {
         match self {
@@ -114,7 +114,8 @@ pub fn read_labels(text: &str) -> Result<Vec<Label>, Vec<Diagnostic>> {
         Some(_) => csv::rows(text, &mut findings),
     };
     let mut reader = Reader::default();
-    let labels: Vec<_> = nodes.into_iter().map(without_nulls).filter_map(|node| Label::read(&node, &mut reader)).collect();
+    let labels: Vec<_> =
+        nodes.into_iter().map(without_nulls).filter_map(|node| Label::read(&node, &mut reader)).collect();
     findings.extend(reader.finish().0);
     if findings.is_empty() { Ok(labels) } else { Err(findings) }
 }
@@ -173,7 +174,8 @@ fn lines(text: &str, findings: &mut Vec<Diagnostic>) -> Vec<Node> {
     for (index, line) in text.split('\n').enumerate() {
         if !line.trim().is_empty() {
             let (node, problems) = parse(line, Limits::default());
-            let shifted = problems.into_iter().map(|problem| Diagnostic { span: shift(problem.span, start, index), ..problem });
+            let shifted =
+                problems.into_iter().map(|problem| Diagnostic { span: shift(problem.span, start, index), ..problem });
             findings.extend(shifted);
             nodes.extend(node.map(|node| shifted_node(node, start, index)));
         }
@@ -232,7 +234,9 @@ mod tests {
     fn every_problem_has_its_place() {
         let problems = |text: &str| {
             let told = read_labels(text).expect_err("a problem");
-            let line = |one: &crate::spec::diagnostic::Diagnostic| format!("{}:{} {}", one.span.line, one.span.column, one.message);
+            let line = |one: &crate::spec::diagnostic::Diagnostic| {
+                format!("{}:{} {}", one.span.line, one.span.column, one.message)
+            };
             told.iter().map(line).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(problems("- {scenario: a, invariant: b, label: maybe}\n- {scenario: a, invarient: b, label: 1.5}\n"), @r#"

@@ -1,4 +1,4 @@
-//! How far model judges agree with people: labels beside the scores of judges, from stored evidence.
+//! Calibration of model judges: labels of people compared with the scores of judges, from stored evidence.
 //!
 //! [`judged_outputs`] reads what judges said from evidence and asks nobody; [`read_labels`] reads what people say;
 //! [`calibrate`] puts both together. A label and an output belong together by experiment, scenario and invariant.

@@ -1,4 +1,4 @@
-//! What judges said about the outputs of a scenario, read from its evidence. Nobody is asked.
+//! Outputs of a scenario with the scores of its judges, read from evidence. No model is asked.
 
 use std::time::Duration;
 
@@ -22,19 +22,19 @@ pub struct JudgedOutput {
     pub invariant: String,
     /// Its meaning, for people.
     pub description: String,
-    /// What the judge goes by; empty where a prompt of the spec's own says it.
+    /// The criteria; empty where the spec has its own prompt.
     pub criteria: String,
-    /// What the agent was to do.
+    /// The agent's task.
     pub task: String,
-    /// What is judged. It is untrusted.
+    /// The judged text. It is untrusted.
     pub text: String,
     /// The score that is enough.
     pub threshold: f64,
-    /// What the judge said; otherwise why there is no score.
+    /// The judge's score; otherwise the reason for having none.
     pub judged: Result<Judged, String>,
 }
 
-/// What a judge said about an output.
+/// A judge's score for an output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     /// The score.
@@ -56,8 +56,8 @@ pub struct FamilyScore {
 
 /// The outputs of a scenario that judges rate, in the order of the spec.
 ///
-/// Where there is nothing to judge, such as a request that the
-/// agent did not send, there is no output. Of a sandbox that is reused, each invocation is judged by itself, and none is here.
+/// An output is missing where there is nothing to judge, such as a request that the agent did not send. Invocations in a reused
+/// sandbox are judged one by one and are not listed.
 #[must_use]
 pub fn judged_outputs(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Vec<JudgedOutput> {
     let values = Values::for_judging(spec, scenario, evidence);
@@ -84,13 +84,13 @@ pub fn judged_outputs(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> 
 pub struct Unasked {
     /// The invariant.
     pub invariant: String,
-    /// What to ask.
+    /// The questions.
     pub requests: Vec<SampleRequest>,
-    /// How long one answer may take.
+    /// The time limit of one answer.
     pub timeout: Duration,
 }
 
-/// What would have to be asked to have a score for every output of a scenario that can have one.
+/// The questions whose answers are missing in the evidence of a scenario.
 #[must_use]
 pub fn unasked(spec: &Spec, scenario: &Scenario, evidence: &Evidence) -> Vec<Unasked> {
     let values = Values::for_judging(spec, scenario, evidence);
@@ -118,13 +118,15 @@ impl Judge<'_> {
 fn judges<'a>(spec: &'a Spec, scenario: &Scenario) -> Vec<Judge<'a>> {
     let reuses_sandbox = scenario.reuses_sandbox(spec);
     let judge = |judged: plan::Judged<'a>| match judged.check {
-        Check::LlmAsJudge(judge) if !(reuses_sandbox && judged.check.is_about_invocation()) => Some(Judge { judged, judge }),
+        Check::LlmAsJudge(judge) if !(reuses_sandbox && judged.check.is_about_invocation()) => {
+            Some(Judge { judged, judge })
+        }
         _ => None,
     };
     scenario.judged(spec).into_iter().filter_map(judge).collect()
 }
 
-/// What the judge said, whether or not the invariant asks for the opposite.
+/// The judge's score, before `negate` is applied.
 fn said(judge: &LlmAsJudge, check: &Check, case: &Case<'_>) -> Result<Judged, String> {
     let verdict = check.judge(case);
     // A reply without a score fails the invariant, and says nothing to compare with.

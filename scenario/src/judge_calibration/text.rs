@@ -7,11 +7,11 @@ use crate::count_noun;
 use crate::statistics::{Agreement, Interval};
 use crate::untrusted;
 
-/// How many disagreements of an invariant are listed.
+/// The most disagreements of an invariant that are listed.
 const MOST_APART: usize = 50;
-/// How many labels without an output are listed.
+/// The most labels without an output that are listed.
 const MOST_UNMATCHED: usize = 10;
-/// How long a foreign text may be.
+/// The most characters of an untrusted text.
 const MOST_TEXT: usize = 120;
 /// With fewer labels than this, the best threshold is mostly chance.
 const FEW: usize = 30;
@@ -49,7 +49,11 @@ fn of_invariant(found: &InvariantCalibration) -> String {
         if is_present {
             let _ = write!(text, "; none would agree with more");
         } else {
-            let _ = write!(text, "; {} (any above {} up to {}) would be {}", best.suggested, best.above, best.up_to, best.agreeing);
+            let _ = write!(
+                text,
+                "; {} (any above {} up to {}) would be {}",
+                best.suggested, best.above, best.up_to, best.agreeing
+            );
         }
         if pairs < FEW {
             let _ = write!(text, "; {} are few to choose by", count_noun(pairs, "label"));

@@ -14,7 +14,8 @@ use crate::forbidden::ForbiddenResult;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use crate::score::{
-    Cell, ContractScore, ExperimentScore, ExperimentVerdict, JudgeScore, Metrics, MutationScore, OverallScore, ReplayScore, Status,
+    Cell, ContractScore, ExperimentScore, ExperimentVerdict, JudgeScore, Metrics, MutationScore, OverallScore,
+    ReplayScore, Status,
 };
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 

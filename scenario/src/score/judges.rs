@@ -1,4 +1,4 @@
-//! What the models that judge came to: their scores, how far they agree with themselves and each other, and what they cost.
+//! Model judges of a run: mean score, spread between samples, agreement and cost.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::result::ScenarioResult;
 use crate::statistics::count;
 use crate::verdict::Verdict;
 
-/// What the judges of one invariant came to in all scenarios.
+/// The judges of one invariant in all scenarios.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JudgeScore {
@@ -103,8 +103,14 @@ mod tests {
     #[test]
     fn judges_are_summed_up_over_scenarios() {
         let asked = |cost: serde_json::Value| json!({ "calls": 3, "cached": 0, "input_tokens": 300, "output_tokens": 30, "cost_usd": cost });
-        let one = verdict(0.5, json!({ "spread": { "min": 0.25, "max": 0.75 }, "agreement": 1.0, "judging": asked(json!(0.25)) }));
-        let other = verdict(1.0, json!({ "spread": { "min": 1.0, "max": 1.0 }, "agreement": 0.5, "judging": asked(json!(0.5)) }));
+        let one = verdict(
+            0.5,
+            json!({ "spread": { "min": 0.25, "max": 0.75 }, "agreement": 1.0, "judging": asked(json!(0.25)) }),
+        );
+        let other = verdict(
+            1.0,
+            json!({ "spread": { "min": 1.0, "max": 1.0 }, "agreement": 0.5, "judging": asked(json!(0.5)) }),
+        );
         let score = of_invariant("polite", &[&one, &other]);
         insta::assert_snapshot!(score.words(), @"mean 0.750 of 2, spread 0.250, agreement 75 %, 6 calls, 660 tokens, $0.7500");
         let unpriced = verdict(1.0, json!({ "judging": asked(json!(null)) }));

@@ -1,11 +1,11 @@
-//! How far two raters agree on passed and failed: the share, and Cohen's κ, which takes away what chance alone would bring.
+//! Agreement of two raters on pass and fail: the share, and Cohen's κ, which corrects it for agreement by chance.
 
 use serde::Serialize;
 
 use super::interval::{Interval, Z, wilson};
 use super::logarithms::count;
 
-/// Which pairs of ratings there are: of a judge, and of people.
+/// Counts of pairs of ratings: one of a judge, one of people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Confusion {
     /// Both say passed.
@@ -18,12 +18,12 @@ pub struct Confusion {
     pub both_fail: usize,
 }
 
-/// How far a judge and people agree.
+/// The agreement of a judge with people.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
     /// The pairs of ratings.
     pub confusion: Confusion,
-    /// The share of pairs in which both say the same; `None` without any pair.
+    /// The share of pairs in which both say the same; `None` without pairs.
     pub raw: Option<f64>,
     /// Wilson's interval for that share.
     pub raw_interval: Option<Interval>,
@@ -57,7 +57,7 @@ impl Confusion {
         self.both_pass + self.both_fail
     }
 
-    /// What the pairs come to.
+    /// Computes the agreement.
     #[must_use]
     pub fn agreement(self) -> Agreement {
         let pairs = self.pairs();
@@ -70,7 +70,8 @@ impl Confusion {
     /// The shares of the cells: rows are the judge's words, columns are people's, passed first.
     fn shares(&self) -> [[f64; 2]; 2] {
         let n = count(self.pairs().max(1));
-        [[self.both_pass, self.judge_only], [self.people_only, self.both_fail]].map(|row| row.map(|cell| count(cell) / n))
+        [[self.both_pass, self.judge_only], [self.people_only, self.both_fail]]
+            .map(|row| row.map(|cell| count(cell) / n))
     }
 }
 
@@ -93,7 +94,7 @@ fn column(shares: &[[f64; 2]; 2], word: usize) -> f64 {
     shares[0][word] + shares[1][word]
 }
 
-/// The agreement that chance would bring, by how often each says each word.
+/// The agreement expected by chance, from the margins.
 fn expected(shares: &[[f64; 2]; 2]) -> f64 {
     (0..2).map(|word| row(shares, word) * column(shares, word)).sum()
 }
@@ -103,12 +104,10 @@ fn expected(shares: &[[f64; 2]; 2]) -> f64 {
 fn interval(confusion: &Confusion, kappa: f64) -> Option<Interval> {
     let shares = confusion.shares();
     let (expected, rest) = (expected(&shares), 1.0 - kappa);
-    let agreeing = |word: usize| {
-        shares[word][word] * (1.0 - (row(&shares, word) + column(&shares, word)) * rest).powi(2)
-    };
-    let apart = |judge: usize, people: usize| {
-        shares[judge][people] * (column(&shares, judge) + row(&shares, people)).powi(2)
-    };
+    let agreeing =
+        |word: usize| shares[word][word] * (1.0 - (row(&shares, word) + column(&shares, word)) * rest).powi(2);
+    let apart =
+        |judge: usize, people: usize| shares[judge][people] * (column(&shares, judge) + row(&shares, people)).powi(2);
     let sum = agreeing(0) + agreeing(1) + rest.powi(2) * (apart(0, 1) + apart(1, 0));
     let variance = (sum - (kappa - expected * rest).powi(2)) / ((1.0 - expected).powi(2) * count(confusion.pairs()));
     let half = Z * variance.max(0.0).sqrt();

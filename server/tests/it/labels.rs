@@ -3,7 +3,7 @@
 use scenario::evidence::{AgentRecord, Answer, Captured, Evidence, JudgeAnswer, Usage};
 use scenario::result::ScenarioResult;
 use serde_json::json;
-use store::{Completion, Numbers, spec_of};
+use store::{Clock as _, Completion, Numbers, spec_of};
 
 use crate::test_app::{ADA, ADA_READS, BOB, TestApp};
 use crate::web_session::{Browser, OWN};
@@ -20,7 +20,7 @@ scoring: {pass_threshold: 0.5}
 parallelism: {replicas: 2}
 ";
 
-/// What a judge says about an output: two samples, with these scores.
+/// The evidence of an agent that printed this, judged twice with these scores.
 fn evidence(text: &str, scores: [f64; 2]) -> Evidence {
     let reply = |score: f64| {
         let reply = Ok(json!({ "score": score, "reason": format!("a secret reason for {score}") }).to_string());
@@ -39,8 +39,8 @@ async fn judged(app: &TestApp) -> String {
     for (text, scores) in outputs {
         let held = app.claim().await.expect("a job");
         let evidence = evidence(text, scores);
-        let experiment = app.store.experiment(held.run.experiment).await.expect("an experiment");
-        let spec = spec_of(&app.store, &experiment).await.expect("read").expect("a spec");
+        let run = app.store.run(held.run).await.expect("a run");
+        let spec = spec_of(&app.store, &run).await.expect("a spec");
         let result = ScenarioResult::judge(&spec, &held.scenario, &evidence);
         let completion = Completion { evidence: Some(&evidence), result: &result, traces: &[], at: app.clock.now() };
         let numbers = Numbers::of(&app.store, held.run).await.expect("numbers");
@@ -56,15 +56,26 @@ async fn the_page_is_blind_until_an_output_is_labelled() {
     let id = judged(&app).await;
     let (browser, place) = (Browser::signed_in(&app, ADA).await, format!("/experiments/{id}/labels"));
     let page = browser.get(&place).await.text();
-    for part in ["0 of 2 outputs labelled by ada", "Dear Ada &lt;script&gt;alert", "Write a mail &lt;b&gt;", "Be kind.", "data-key=\"p\""] {
+    for part in [
+        "0 of 2 outputs labelled by ada",
+        "Dear Ada &lt;script&gt;alert",
+        "Write a mail &lt;b&gt;",
+        "Be kind.",
+        "data-key=\"p\"",
+    ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert!(!page.contains("a secret reason") && !page.contains("0.88") && !page.contains("<script>alert"), "{page}");
     let token = browser.token(&place).await;
     let label = async |scenario: &str, label: &str| {
         let fields = [
-            ("token", token.as_str()), ("run", "1"), ("scenario", scenario), ("invariant", "polite"), ("label", label),
-            ("by", "Ada L."), ("note", "so <i>"),
+            ("token", token.as_str()),
+            ("run", "1"),
+            ("scenario", scenario),
+            ("invariant", "polite"),
+            ("label", label),
+            ("by", "Ada L."),
+            ("note", "so <i>"),
         ];
         browser.post(&place, &fields, &[OWN]).await
     };
@@ -73,7 +84,14 @@ async fn the_page_is_blind_until_an_output_is_labelled() {
     let next = answer.header("location").to_owned();
     assert_eq!(next, format!("{place}?run=1&by=Ada%20L.&scenario=default-r0&invariant=polite"));
     let page = browser.get(&next).await.text();
-    for part in ["1 of 2 outputs labelled by Ada L.", "You said <strong>fail</strong>", "a secret reason for 0.75", "you disagree.", "Hey you", "so &lt;i&gt;"] {
+    for part in [
+        "1 of 2 outputs labelled by Ada L.",
+        "You said <strong>fail</strong>",
+        "a secret reason for 0.75",
+        "you disagree.",
+        "Hey you",
+        "so &lt;i&gt;",
+    ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert!(!page.contains("a secret reason for 0.25"), "the next one is blind: {page}");
@@ -89,11 +107,21 @@ async fn the_page_of_a_run_shows_its_judges_and_leads_to_labelling() {
     let app = TestApp::new().await;
     let id = judged(&app).await;
     let page = Browser::signed_in(&app, ADA).await.get(&format!("/experiments/{id}")).await.text();
-    assert!(page.contains("<h2 id=\"judges\">Judges</h2>") && page.contains(&format!("/experiments/{id}/labels?run=1")), "{page}");
+    assert!(
+        page.contains("<h2 id=\"judges\">Judges</h2>") && page.contains(&format!("/experiments/{id}/labels?run=1")),
+        "{page}"
+    );
     let results = app.get(ADA, &format!("/v1/experiments/{id}")).await.expect(200);
     let judges = &results["judges"][0];
-    assert_eq!((&judges["invariant"], &judges["calls"], &judges["tokens"]), (&json!("polite"), &json!(4), &json!(440)), "{results}");
-    assert_eq!((&judges["cost_usd"], &judges["spread"], &judges["agreement"]), (&json!(1.0), &json!(0.125), &json!(1.0)));
+    assert_eq!(
+        (&judges["invariant"], &judges["calls"], &judges["tokens"]),
+        (&json!("polite"), &json!(4), &json!(440)),
+        "{results}"
+    );
+    assert_eq!(
+        (&judges["cost_usd"], &judges["spread"], &judges["agreement"]),
+        (&json!(1.0), &json!(0.125), &json!(1.0))
+    );
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::ids::RunId;
 use crate::results::StoredScenario;
 use crate::runs::{Run, RunKind};
 
-/// How outputs of a run are read.
+/// A reader of a run's judged outputs.
 #[derive(Debug)]
 pub struct JudgedOutputs {
     /// The run that acted, which labels name.
@@ -23,7 +23,7 @@ pub struct JudgedOutputs {
 }
 
 impl Store {
-    /// How outputs of a run are read: judged by its own spec, from the evidence of the run that acted.
+    /// A reader of a run's judged outputs: by the run's own spec, from the evidence of the run that acted.
     pub async fn judged_outputs(&self, run: &Run) -> Result<JudgedOutputs, StoreError> {
         let version = self.version(&run.digest).await?;
         let asked = self.asked(run).await?;
@@ -41,7 +41,7 @@ impl Store {
 }
 
 impl JudgedOutputs {
-    /// How labels and outputs name an experiment: the run stands there unless it is the first.
+    /// The experiment's name in labels and outputs.
     #[must_use]
     pub fn experiment(&self) -> String {
         experiment_name(self.acted)
@@ -72,7 +72,7 @@ impl JudgedOutputs {
         outputs.into_iter().map(|output| JudgedOutput { experiment: experiment.clone(), ..output }).collect()
     }
 
-    /// What would have to be asked to have all scores of a scenario.
+    /// The questions whose answers are missing for a scenario.
     #[must_use]
     pub fn unasked(&self, stored: &StoredScenario, evidence: &Evidence) -> Vec<Unasked> {
         unasked(&self.version.spec, &stored.scenario, evidence)
@@ -86,7 +86,7 @@ impl JudgedOutputs {
     }
 }
 
-/// How labels name the experiment of a run that acted: `ID`, or `ID#RUN` for a later run.
+/// The name of an experiment in labels: `ID`, or `ID#RUN` for a later run that acted.
 #[must_use]
 pub fn experiment_name(acted: RunId) -> String {
     match acted.number {

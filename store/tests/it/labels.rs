@@ -1,4 +1,4 @@
-//! What people say about outputs.
+//! Labels of judged outputs.
 
 use store::{Garbage, LabelFilter, NewLabel, Page, RunId};
 

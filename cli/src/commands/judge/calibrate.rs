@@ -33,7 +33,7 @@ pub(super) struct Calibrate {
     /// Ask models for the scores that are not kept. It may cost money, and what they say is not kept with the experiment.
     #[arg(long)]
     ask: bool,
-    /// How to show it.
+    /// The format.
     #[arg(long, value_enum, default_value_t = CalibrationFormat::Text)]
     format: CalibrationFormat,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(super) struct Calibrate {
     store: StoreOption,
 }
 
-/// How a calibration is shown.
+/// A format of a calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CalibrationFormat {
     /// For people.
@@ -98,7 +98,9 @@ impl Calibrate {
 fn require_some(calibration: &Calibration, outputs: usize, labels: usize) -> Result<(), CommandError> {
     let problem = match (outputs, labels) {
         (0, _) => "no judge rates an output of this run, or its evidence is gone",
-        (_, 0) => "there is no label: label outputs on the experiment's page (`touchstone serve`), or give `--labels FILE`",
+        (_, 0) => {
+            "there is no label: label outputs on the experiment's page (`touchstone serve`), or give `--labels FILE`"
+        }
         _ if calibration.invariants.is_empty() => {
             "no label is about an output of this run: look at `experiment`, `scenario` and `invariant` of the labels"
         }

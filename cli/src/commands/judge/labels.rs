@@ -119,7 +119,9 @@ async fn checked(store: &Store, run: &Run, labels: Vec<Label>) -> Result<Vec<New
         let stored = scenarios.iter().find(|stored| stored.scenario.id.as_str() == label.scenario);
         let is_judged = stored.is_some_and(|stored| reading.judges_of(stored).contains(&label.invariant));
         if let Some(other) = of_other {
-            return Err(CommandError::Usage(format!("a label is of the experiment `{other}`, and not of `{experiment}`")));
+            return Err(CommandError::Usage(format!(
+                "a label is of the experiment `{other}`, and not of `{experiment}`"
+            )));
         }
         if !is_judged {
             let Label { scenario, invariant, .. } = &label;

@@ -1,4 +1,4 @@
-//! `touchstone judge`: how far model judges agree with people.
+//! `touchstone judge`: calibration of model judges.
 
 mod calibrate;
 mod label_file;
@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
-/// Find out how far model judges agree with people.
+/// Compare model judges with people, and manage labels.
 ///
 /// People label outputs that judges rate, in a file or on the experiment's page. Judges are compared with them by what is kept
 /// as evidence.

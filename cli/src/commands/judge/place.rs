@@ -30,6 +30,7 @@ fn spec_at(path: &Path) -> Result<Option<String>, CommandError> {
     let [source] = sources.as_slice() else {
         return Err(CommandError::Usage(format!("`{}` holds more than one spec; name one", path.display())));
     };
-    let broken = || CommandError::InvalidSpec(format!("`{}` is not valid: `touchstone validate` says why", path.display()));
+    let broken =
+        || CommandError::InvalidSpec(format!("`{}` is not valid: `touchstone validate` says why", path.display()));
     Ok(Some(source.load().spec.ok_or_else(broken)?.id.to_string()))
 }

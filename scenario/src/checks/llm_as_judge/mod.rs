@@ -21,7 +21,7 @@ use crate::spec::types::{Filled, Fraction, Many, Temperature, Timespan, Whole};
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
 
-/// How many models may be asked the same.
+/// The most models that can be asked.
 const MOST_MODELS: usize = 8;
 
 section! {
@@ -102,18 +102,18 @@ enum Unrated {
 /// A question to one model, and which of several equal ones it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRequest {
-    /// Which of several equal questions it is, from 0.
+    /// The number of the sample, from 0.
     pub sample: usize,
     /// The question.
     pub request: JudgeRequest,
 }
 
-/// What a judge is shown, for people who judge the same. The text is untrusted.
+/// The material of a judge, for people who label it. The text is untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Material {
-    /// What is asked for; empty where a prompt of the spec's own says it.
+    /// The criteria; empty where the spec has its own prompt.
     pub criteria: String,
-    /// What is judged, cut as for the model.
+    /// The judged text, cut as for the model.
     pub text: String,
 }
 
@@ -167,22 +167,22 @@ impl LlmAsJudge {
         self.input_from.probes()
     }
 
-    /// What to ask, from what was observed: each model once for each sample, all models before the next sample. Otherwise the
-    /// verdict without asking.
+    /// The questions to ask: each model once per sample, all models before the next sample. Otherwise the verdict without
+    /// asking.
     pub fn requests(&self, case: &Case<'_>) -> Result<Vec<SampleRequest>, Box<Verdict>> {
         let models = self.requests_of_models(case)?;
         let of_sample = |sample| models.iter().map(move |request| SampleRequest { sample, request: request.clone() });
         Ok((0..self.samples()).flat_map(of_sample).collect())
     }
 
-    /// What each model is asked; otherwise the verdict without asking.
+    /// The question to each model; otherwise the verdict without asking.
     pub fn requests_of_models(&self, case: &Case<'_>) -> Result<Vec<JudgeRequest>, Box<Verdict>> {
         let request = self.request(case)?;
         let of_model = |model: &Filled| JudgeRequest { model: model.render(case.values), ..request.clone() };
         Ok(self.models().map(of_model).collect())
     }
 
-    /// What the first model is asked.
+    /// The question to the first model.
     fn request(&self, case: &Case<'_>) -> Result<JudgeRequest, Box<Verdict>> {
         let values = case.values;
         let criteria = self.filled_criteria(case)?;
@@ -197,7 +197,7 @@ impl LlmAsJudge {
         Ok(JudgeRequest { model, temperature, system: fence.system(), prompt, fence: fence.name().to_owned() })
     }
 
-    /// What is judged and by which criteria, for people who judge it too; otherwise the verdict without a judge.
+    /// The material, for people who label it; otherwise the verdict without a judge.
     pub fn material(&self, case: &Case<'_>) -> Result<Material, Box<Verdict>> {
         let criteria = self.filled_criteria(case)?;
         Ok(Material { criteria, text: prompt::cut(&self.input_from.text(case)?) })
@@ -262,7 +262,7 @@ impl LlmAsJudge {
         reply::read(reply).is_some()
     }
 
-    /// Whether every reply that is kept is a rating.
+    /// Tells if every stored reply is a rating.
     #[must_use]
     pub(crate) fn is_scored(&self, case: &Case<'_>) -> bool {
         let is_rated = |answer: &Answer| match answer {
@@ -272,13 +272,13 @@ impl LlmAsJudge {
         self.request(case).is_ok() && case.answers.iter().all(is_rated)
     }
 
-    /// How often each model is asked.
+    /// The number of samples per model.
     #[must_use]
     pub fn samples(&self) -> usize {
         usize::try_from(self.samples.get()).unwrap_or(1)
     }
 
-    /// How many replies there are to be.
+    /// The number of replies to expect.
     #[must_use]
     pub fn questions(&self) -> usize {
         self.samples() * self.models().count()
@@ -334,10 +334,7 @@ mod tests {
     const SPEC: &str = "{type: llm_as_judge, criteria: Be kind., pass_threshold: 0.7}";
 
     fn replied(reply: &str) -> Verdict {
-        check(
-            SPEC,
-            [Answer::Judge(JudgeAnswer { reply: Ok(reply.to_owned()), ..JudgeAnswer::default() })],
-        )
+        check(SPEC, [Answer::Judge(JudgeAnswer { reply: Ok(reply.to_owned()), ..JudgeAnswer::default() })])
     }
 
     fn request(yaml: &str, answers: &[Answer], evidence: &Evidence) -> Result<String, Box<Verdict>> {
@@ -384,10 +381,7 @@ mod tests {
         }
         let none = check(
             SPEC,
-            [Answer::Judge(JudgeAnswer {
-                reply: Err("429 rate limited".to_owned()),
-                ..JudgeAnswer::default()
-            })],
+            [Answer::Judge(JudgeAnswer { reply: Err("429 rate limited".to_owned()), ..JudgeAnswer::default() })],
         );
         assert_eq!(none.outcome, Outcome::Errored(ErrorKind::Judge));
         insta::assert_snapshot!(none.message, @"the model `paragon-fast` gave no reply: 429 rate limited");
@@ -426,20 +420,26 @@ mod tests {
 
     #[test]
     fn each_family_counts_once_however_many_of_its_models_are_asked() {
-        let yaml = "{type: llm_as_judge, criteria: x, pass_threshold: 0.5, models: [gpt-4o, o3-mini, claude-haiku-4-5]}";
+        let yaml =
+            "{type: llm_as_judge, criteria: x, pass_threshold: 0.5, models: [gpt-4o, o3-mini, claude-haiku-4-5]}";
         let verdict = check(yaml, of_models(&[("gpt-4o", 0.9), ("o3-mini", 0.7), ("claude-haiku-4-5", 0.1)]));
         assert_eq!((verdict.outcome, verdict.score), (Outcome::Failed, 0.45), "a mean of models would be 0.57");
         assert_eq!(verdict.message, "expected a score of at least 0.5, found 0.45: claude-haiku-4-5 says so");
         insta::assert_snapshot!(verdict.details["families"], @r#"[{"family":"anthropic","mean":0.1,"models":[{"model":"claude-haiku-4-5","mean":0.1}]},{"family":"openai","mean":0.8,"models":[{"model":"gpt-4o","mean":0.9},{"model":"o3-mini","mean":0.7}]}]"#);
         let yaml = "{type: llm_as_judge, criteria: x, samples: 2, models: [gpt-4o, claude-haiku-4-5]}";
-        let twice = of_models(&[("gpt-4o", 1.0), ("claude-haiku-4-5", 0.2), ("gpt-4o", 0.8), ("claude-haiku-4-5", 0.4)]);
+        let twice =
+            of_models(&[("gpt-4o", 1.0), ("claude-haiku-4-5", 0.2), ("gpt-4o", 0.8), ("claude-haiku-4-5", 0.4)]);
         let verdict = check(yaml, twice.clone());
         assert_eq!((verdict.outcome, verdict.score), (Outcome::Passed, 0.6));
         let short = check(yaml, twice.into_iter().take(3));
         insta::assert_snapshot!(short.message, @"one of the models `gpt-4o`, `claude-haiku-4-5` was asked only 3 of 4 times");
         let mut silent = of_models(&[("gpt-4o", 1.0), ("claude-haiku-4-5", 0.2), ("gpt-4o", 0.8)]);
         let reply = Err("503".to_owned());
-        silent.push(Answer::Judge(JudgeAnswer { reply, model: "claude-haiku-4-5".to_owned(), ..JudgeAnswer::default() }));
+        silent.push(Answer::Judge(JudgeAnswer {
+            reply,
+            model: "claude-haiku-4-5".to_owned(),
+            ..JudgeAnswer::default()
+        }));
         insta::assert_snapshot!(check(yaml, silent).message, @"one of the models `gpt-4o`, `claude-haiku-4-5` gave no reply in sample 2 of 2 (`claude-haiku-4-5`): 503");
     }
 
@@ -508,10 +508,7 @@ mod tests {
             Outcome::Errored(ErrorKind::Infrastructure),
             "a lost journal is ours"
         );
-        let replied = [Answer::Judge(JudgeAnswer {
-            reply: Ok("{\"score\": 1}".to_owned()),
-            ..JudgeAnswer::default()
-        })];
+        let replied = [Answer::Judge(JudgeAnswer { reply: Ok("{\"score\": 1}".to_owned()), ..JudgeAnswer::default() })];
         let lost = judge("{type: llm_as_judge, criteria: x, input_from: workspace}", &replied, &Evidence::default());
         assert_eq!(lost.outcome, Outcome::Errored(ErrorKind::Infrastructure), "so is a lost listing");
         assert_eq!(verdict.outcome, Outcome::Failed);

@@ -26,8 +26,7 @@ pub(super) fn verdict(rated: &[Rated], threshold: f64) -> Verdict {
     let passed = score >= threshold;
     // The reason of a sample that agrees with the verdict.
     let agrees = |one: &&Rated| (one.rating.score >= threshold) == passed;
-    let reason =
-        rated.iter().find(agrees).or(rated.first()).map_or_else(String::new, |one| one.rating.reason.clone());
+    let reason = rated.iter().find(agrees).or(rated.first()).map_or_else(String::new, |one| one.rating.reason.clone());
     let message = if passed {
         String::new()
     } else {

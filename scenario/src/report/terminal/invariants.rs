@@ -49,7 +49,8 @@ pub(super) fn text(report: &Report) -> String {
 
 /// A line for each invariant that models judge: their scores, how far they agree, and what they cost.
 pub(super) fn judges(report: &Report) -> String {
-    let line = |judge: &JudgeScore| format!("  judge {}: {}\n", untrusted::line(&judge.invariant, MOST_NAME), judge.words());
+    let line =
+        |judge: &JudgeScore| format!("  judge {}: {}\n", untrusted::line(&judge.invariant, MOST_NAME), judge.words());
     report.score.judges.iter().take(MOST).map(line).collect()
 }
 

@@ -25,7 +25,9 @@ pub(super) fn check(rules: &mut Rules<'_>) {
         } else {
             continue;
         };
-        let message = format!("the judge of `{name}` passes from a score of {threshold}, and {asks}: it can pass and fail the scenario");
+        let message = format!(
+            "the judge of `{name}` passes from a score of {threshold}, and {asks}: it can pass and fail the scenario"
+        );
         rules.at("invariants").at(name).at("check").report(Code::JudgeThreshold, message, Some(&help));
     }
 }

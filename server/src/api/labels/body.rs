@@ -4,7 +4,7 @@ use serde::Serialize;
 use store::{StoredLabel, experiment_name};
 use utoipa::ToSchema;
 
-/// What a person says about an output.
+/// A person's label for an output.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct LabelBody {
     /// The id.

@@ -28,7 +28,7 @@ pub(crate) struct LabelQuery {
     run: Option<u32>,
 }
 
-/// What people say about outputs that judges rate, newest first
+/// Labels of judged outputs, newest first
 #[utoipa::path(get, path = "/v1/labels", tag = "labels", params(PageQuery, LabelQuery),
     responses((status = 200, body = Envelope<LabelBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]

@@ -1,4 +1,4 @@
-//! What people say about outputs that judges rate.
+//! Labels that people give to judged outputs.
 
 mod body;
 mod list;

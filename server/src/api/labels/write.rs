@@ -27,7 +27,7 @@ const NOBODY: &str = "unknown";
 pub(crate) struct LabelRequest {
     /// The experiment.
     experiment_id: String,
-    /// Which run, from 1; the newest one without it. A run that judged evidence again has the labels of the run that acted.
+    /// The run, from 1; the newest one without it. A run that judged evidence again has the labels of the run that acted.
     #[serde(default)]
     #[schema(minimum = 1)]
     run: Option<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Wanted {
     pub(crate) note: String,
 }
 
-/// Say what you think of an output that a judge rates
+/// Label a judged output
 ///
 /// Another label of the same person about the same output replaces the first.
 #[utoipa::path(post, path = "/v1/labels", tag = "labels", request_body = LabelRequest,
@@ -119,7 +119,11 @@ pub(crate) async fn write_label(
 /// Refuses what no judge rates.
 async fn require_judge(app: &App, experiment: &Experiment, run: &Run, wanted: &Wanted) -> Result<(), ApiError> {
     let missing = |what: &str, name: &str| {
-        ApiError::not_found(format!("the experiment `{}` has no {what} `{}`", experiment.id, untrusted::line(name, 100)))
+        ApiError::not_found(format!(
+            "the experiment `{}` has no {what} `{}`",
+            experiment.id,
+            untrusted::line(name, 100)
+        ))
     };
     let reading = app.store.judged_outputs(run).await?;
     let found = app.store.scenario(run.id, &wanted.scenario).await?;

@@ -14,7 +14,7 @@ const NOTE: usize = 200;
 /// An output with the form to label it. Nothing here says what the judge thinks of it.
 pub(super) fn to_label(visitor: &Visitor, output: &JudgedOutput, place: &str, run: u32, by: &str) -> Markup {
     html! {
-        article.invariant aria-labelledby="output" {
+        article.invariant.labelling aria-labelledby="output" {
             header {
                 h2 #output { code { (untrusted_html::line(&output.invariant, 100)) } }
                 span.quiet { (untrusted_html::line(&output.description, 200)) }

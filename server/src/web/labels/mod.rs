@@ -1,4 +1,4 @@
-//! Labelling outputs by hand, blind: what the judge said about an output is shown once somebody said what they think of it.
+//! Blind labelling of judged outputs: the judge's score of an output is shown once the person has labelled it.
 
 mod item;
 mod outputs;
@@ -22,7 +22,7 @@ use crate::extract::{At, QueryParams};
 
 use outputs::Shown;
 
-/// Which run, who labels, and which output was labelled last.
+/// The run, the person, and the output that was labelled last.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct LabelPageQuery {

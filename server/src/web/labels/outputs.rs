@@ -1,4 +1,4 @@
-//! Which outputs there are, which have a label, and which is next.
+//! The outputs of a run: labelled ones, and the next one to label.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,12 @@ use crate::error::ApiError;
 use crate::web::numbers::count_noun;
 use crate::web::session::Visitor;
 
-/// How many labels of a run are compared with its judges.
+/// The most labels of a run that are compared with its judges.
 const MOST_LABELS: u64 = 2000;
 
-/// What the page shows.
+/// The content of the page.
 pub(super) struct Shown {
-    /// Which run it is.
+    /// The number of the run.
     run: u32,
     /// The name of who labels.
     by: String,
@@ -42,8 +42,11 @@ impl Shown {
         let reading = app.store.judged_outputs(run).await?;
         let scenarios = app.store.scenarios(run.id).await?;
         let labels = labels(app, &reading).await?;
-        let own: HashSet<Place> =
-            labels.iter().filter(|label| label.by == by).map(|label| (label.scenario.clone(), label.invariant.clone())).collect();
+        let own: HashSet<Place> = labels
+            .iter()
+            .filter(|label| label.by == by)
+            .map(|label| (label.scenario.clone(), label.invariant.clone()))
+            .collect();
         let (mut next, mut seen, mut outputs) = (None, Vec::new(), 0);
         for stored in &scenarios {
             let judges = reading.judges_of(stored);
@@ -65,7 +68,9 @@ impl Shown {
         let calibration = calibrate(&seen, &labels);
         let is_last = |output: &&JudgedOutput| (&output.scenario, &output.invariant) == (&last.0, &last.1);
         let last = seen.iter().find(is_last).and_then(|output| {
-            let is_own = |label: &&Label| label.by == by && label.scenario == output.scenario && label.invariant == output.invariant;
+            let is_own = |label: &&Label| {
+                label.by == by && label.scenario == output.scenario && label.invariant == output.invariant
+            };
             Some((output.clone(), labels.iter().find(is_own)?.clone()))
         });
         Ok(Self { run: run.id.number, by, outputs, labelled: own.len(), next, last, calibration })

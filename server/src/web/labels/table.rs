@@ -1,4 +1,4 @@
-//! How far judges agree with people.
+//! The agreement of judges with people.
 
 use maud::{Markup, html};
 use scenario::judge_calibration::{Calibration, Disagreement, InvariantCalibration};
@@ -7,7 +7,7 @@ use crate::web::numbers::{count_noun, percent, score};
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html;
 
-/// How many disagreements of an invariant are listed.
+/// The most disagreements of an invariant that are listed.
 const MOST_APART: usize = 50;
 
 const COLUMNS: [Head<'_>; 7] = [
@@ -20,8 +20,7 @@ const COLUMNS: [Head<'_>; 7] = [
     Head::Text("Threshold"),
 ];
 
-const APART: [Head<'_>; 4] =
-    [Head::Text("Scenario"), Head::Number("Judge"), Head::Text("People"), Head::Text("Notes")];
+const APART: [Head<'_>; 4] = [Head::Text("Scenario"), Head::Number("Judge"), Head::Text("People"), Head::Text("Notes")];
 
 /// The judges beside labels; nothing before the first label.
 pub(super) fn agreement(calibration: &Calibration, place: &str, run: u32) -> Markup {
