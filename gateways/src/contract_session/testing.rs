@@ -110,7 +110,7 @@ pub(crate) struct Desk {
     asked: Mutex<Vec<ApprovalRequest>>,
     withdrawn: Mutex<Vec<String>>,
     answer: watch::Sender<Option<ApprovalAnswer>>,
-    /// Set when nobody can be asked.
+    /// True when approvals are unavailable.
     is_closed: bool,
 }
 

@@ -7,7 +7,7 @@ use crate::statistics::Confusion;
 /// A range of thresholds that agree best. All of them give the same verdicts on these labels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BestThreshold {
-    /// Thresholds are above this; 0 itself belongs to the range where it is 0.
+    /// Thresholds are above this; the lowest range begins with 0 itself.
     pub above: f64,
     /// Thresholds are at most this.
     pub up_to: f64,
@@ -29,12 +29,8 @@ pub(super) fn best(pairs: &[(f64, bool)], present: f64) -> Option<BestThreshold>
     if highest < 1.0 {
         scores.push(1.0);
     }
-    let lower = std::iter::once(0.0).chain(scores.iter().copied());
-    let ranges = lower
-        .zip(&scores)
-        .map(|(above, up_to)| (above, *up_to))
-        .filter(|(above, up_to)| above < up_to || *up_to == 0.0);
-    let candidates = ranges.map(|range| Candidate::new(range, pairs, present));
+    let lower = std::iter::once(None).chain(scores.iter().copied().map(Some));
+    let candidates = lower.zip(&scores).map(|(above, up_to)| Candidate::new((above, *up_to), pairs, present));
     let best =
         candidates.max_by(|one, other| one.rank().partial_cmp(&other.rank()).unwrap_or(std::cmp::Ordering::Equal))?;
     Some(best.threshold)
@@ -47,10 +43,12 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new((above, up_to): (f64, f64), pairs: &[(f64, bool)], present: f64) -> Self {
+    /// The candidate above a score, or from 0, up to a score.
+    fn new((above, up_to): (Option<f64>, f64), pairs: &[(f64, bool)], present: f64) -> Self {
         let mut confusion = Confusion::default();
         pairs.iter().for_each(|(score, people)| confusion.add(*score >= up_to, *people));
-        let is_in = (present > above || present == 0.0 && above == 0.0) && present <= up_to;
+        let is_in = above.is_none_or(|above| present > above) && present <= up_to;
+        let above = above.unwrap_or(0.0);
         let suggested = if is_in { present } else { middle(above, up_to) };
         let threshold = BestThreshold { above, up_to, suggested, agreeing: confusion.agreeing() };
         Self { threshold, kappa: confusion.agreement().kappa.unwrap_or(0.0), distance: (suggested - present).abs() }

@@ -1,7 +1,8 @@
-//! The form that says which two experiments are compared. What was entered stays, also when there is no such experiment.
+//! The form that says which two experiments are compared. What was entered stays, also when there is no such
+//! experiment.
 
 use maud::{Markup, html};
-use store::{HistoryFilter, Page, Past};
+use store::{BaselineLine, ExperimentId, HistoryFilter, Page, Past, StoreError};
 
 use super::CompareQuery;
 use crate::app::App;
@@ -11,25 +12,29 @@ use crate::web::error_page::escaped;
 use crate::web::session::Visitor;
 use crate::web::untrusted_html;
 
-/// How many experiments are offered.
+/// The most experiments that are offered.
 const OFFERED: u64 = 30;
+/// The number of lines of baselines that are offered.
+const BASELINES: usize = 30;
 
 /// The form, as it was filled in.
 pub(super) struct Form {
-    /// What was entered.
+    /// The form's content.
     pub(super) query: CompareQuery,
-    /// What is wrong with the first.
+    /// The problem of the first field.
     pub(super) before: Option<Problem>,
-    /// What is wrong with the second.
+    /// The problem of the second field.
     pub(super) now: Option<Problem>,
     newest: Vec<Past>,
+    /// Baselines whose experiments are still there.
+    baselines: Vec<BaselineLine>,
 }
 
-/// What is wrong with a field.
+/// The problem of a field.
 pub(super) struct Problem(String);
 
 impl Problem {
-    /// What was refused. What is not the visitor's doing is not a field's.
+    /// Converts an error to a problem of a field. Errors that the visitor did not cause are passed on.
     pub(super) fn of(error: ApiError) -> Result<Self, ApiError> {
         if error.status().is_client_error() { Ok(Self(error.message().to_owned())) } else { Err(error) }
     }
@@ -40,7 +45,8 @@ impl Form {
     pub(super) async fn new(app: &App, visitor: &Visitor, query: CompareQuery) -> Result<Self, ApiError> {
         let filter = HistoryFilter { owner: visitor.caller.sees(), ..HistoryFilter::default() };
         let newest = app.store.history(filter, Page { after: None, most: OFFERED }).await?.items;
-        Ok(Self { query, before: None, now: None, newest })
+        let baselines = baselines(app, visitor).await?;
+        Ok(Self { query, before: None, now: None, newest, baselines })
     }
 
     /// The form.
@@ -56,12 +62,29 @@ impl Form {
                 }
             }
             datalist #newest {
+                @for line in &self.baselines {
+                    option value=(line.experiment) { "baseline " (line.name) ", " (scenario::untrusted::line(&line.spec_id, 40)) }
+                }
                 @for past in self.newest.iter().filter(|past| past.run.is_some()) {
                     option value=(past.experiment.id) { (words(past)) }
                 }
             }
         }
     }
+}
+
+/// The baselines that the visitor sees and whose experiments are still there: others outlived them.
+async fn baselines(app: &App, visitor: &Visitor) -> Result<Vec<BaselineLine>, ApiError> {
+    let mut there = Vec::new();
+    for line in app.store.baselines(visitor.caller.sees(), None).await?.into_iter().take(BASELINES) {
+        let Ok(id) = line.experiment.parse::<ExperimentId>() else { continue };
+        match app.store.experiment(id).await {
+            Ok(_) => there.push(line),
+            Err(StoreError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(there)
 }
 
 fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Markup {
@@ -79,7 +102,7 @@ fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Mar
     }
 }
 
-/// What an experiment that can be chosen is: when, which one, and how it stands.
+/// The words of an experiment in the list: its time, its name and its status.
 fn words(past: &Past) -> String {
     let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
     let when = past.experiment.created_at.to_string();

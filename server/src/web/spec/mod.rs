@@ -1,6 +1,7 @@
 //! Specs: the newest of each, and one with its text, its versions and how it went.
 
 mod changes;
+mod flaky;
 mod list;
 mod outcomes;
 mod trends;
@@ -27,9 +28,9 @@ use crate::error::{ApiError, Finding};
 use crate::extract::{At, QueryParams};
 use crate::submission::{bundle_of, finding};
 
-/// How many versions are listed.
+/// The most versions that are listed.
 const VERSIONS: u64 = 50;
-/// How many runs a trend has.
+/// The most runs of a trend.
 const POINTS: u64 = 60;
 
 /// Which version, and whose.
@@ -44,7 +45,10 @@ struct SpecQuery {
 
 /// The routes.
 pub(super) fn routes() -> Router<App> {
-    Router::new().route("/specs", get(list::list)).route("/specs/{id}", get(one))
+    Router::new()
+        .route("/specs", get(list::list))
+        .route("/specs/{id}", get(one))
+        .route("/specs/{id}/flaky", get(flaky::board))
 }
 
 async fn one(
@@ -69,7 +73,7 @@ async fn one(
     let loaded = load(&content.text, bundle_of(&content).as_ref());
     let findings: Vec<Finding> = loaded.diagnostics.iter().map(finding).collect();
     let runs = comparable_runs(&app, &visitor, &id).await?;
-    let flaky = trends::flakiest(&app, &runs).await?;
+    let unsure = trends::flakiest(&app, &runs).await?;
     let description = loaded.spec.as_ref().map(|spec| spec.description.clone()).unwrap_or_default();
     let body = html! {
         nav.crumbs aria-label="Where this is" { a href="/specs" { "Specs" } " / " span { (untrusted_html::line(&id, 100)) } }
@@ -77,12 +81,13 @@ async fn one(
         @if !description.is_empty() { p.lead { (untrusted_html::line(&description, 500)) } }
         p.facts {
             a href={ "/experiments?spec=" (escaped(&id)) } { "All experiments of it" }
+            a href={ "/specs/" (escaped(&id)) "/flaky" } { "What is flaky" }
             a href={ "/v1/specs/" (escaped(&id)) "?owner=" (escaped(&owner)) } { "As JSON" }
             span.quiet.digest { (shown.version.digest) }
         }
         (changes)
         (trends::section(&runs))
-        (flaky)
+        (unsure)
         (source(&content, &findings))
         (versions::section(app.clock.now(), &versions, shown, query.against))
     };
@@ -90,7 +95,8 @@ async fn one(
     Ok(Frame { title: &title, tab: Tab::Specs, visitor: Some(&visitor) }.around(&body))
 }
 
-/// Whose spec is meant: the one that is named, the caller's own, or for who sees all the owner of its newest experiment.
+/// Whose spec is meant: the one that is named, the caller's own, or for who sees all the owner of its newest
+/// experiment.
 async fn owner_of(app: &App, caller: &Caller, id: &str, named: Option<&str>) -> Result<String, ApiError> {
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         return caller.acts_for(Some(named));
