@@ -54,8 +54,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     approvals, artifacts, baseline, cancel, ci, compare, completions, config, confine, contract, doctor, explain,
-    flaky, gc, health, images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema,
-    serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
+    flaky, gc, health, images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run,
+    schema, serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
     worker as worker_command,
 };
 use configuration::Unread;
