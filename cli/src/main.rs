@@ -55,8 +55,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
     approvals, artifacts, baseline, cancel, ci, compare, completions, config, confine, contract, doctor, explain,
-    flaky, gc, health, images, import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema,
-    serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
+    flaky, gc, health, images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run,
+    schema, serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
     worker as worker_command,
 };
 use configuration::Unread;
@@ -101,6 +101,7 @@ enum Command {
     Baseline(baseline::Baseline),
     Flaky(flaky::Flaky),
     Rescore(rescore::Rescore),
+    Judge(judge::Judge),
     Approvals(approvals::Approvals),
     Cancel(cancel::Cancel),
     Submit(Box<submit::Submit>),
@@ -163,6 +164,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Baseline(command) => command.run(output),
         Command::Flaky(command) => command.run(output),
         Command::Rescore(command) => command.run(output),
+        Command::Judge(command) => command.run(output),
         Command::Approvals(command) => command.run(output),
         Command::Cancel(command) => command.run(output),
         Command::Submit(command) => command.run(output),

@@ -24,6 +24,7 @@ mod format_duration;
 pub mod import;
 pub mod interactive;
 mod json_path;
+pub mod judge_calibration;
 pub mod metric;
 pub mod plan;
 pub mod quarantine;

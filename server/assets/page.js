@@ -226,6 +226,16 @@ function select_line(event) {
   field.scrollIntoView({ block: "nearest" });
 }
 
+// A key presses the button that names it, unless somebody is writing.
+function press_button(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const button = document.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!button) return;
+  event.preventDefault();
+  button.click();
+}
+
 function prepare() {
   document.querySelectorAll("[data-live]").forEach(follow);
   document.querySelectorAll("[data-copy]").forEach(make_copyable);
@@ -238,4 +248,5 @@ prepare();
 count_down();
 if (document.querySelector("[data-deadline], [data-live='/approvals/live']")) setInterval(count_down, 1000);
 addEventListener("hashchange", open_target);
+if (document.querySelector("button[data-key]")) addEventListener("keydown", press_button);
 open_target();

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
-    agents, alerts, approvals, baselines, capacity, datasets, experiments, flaky, health, keys, runs, sandboxes,
-    scenarios, scores, secrets, specs, telemetry, traces, unsupported,
+    agents, alerts, approvals, baselines, capacity, datasets, experiments, flaky, health, keys, labels, runs,
+    sandboxes, scenarios, scores, secrets, specs, telemetry, traces, unsupported,
 };
 use crate::app::App;
 use crate::auth::authenticate;
@@ -40,6 +40,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(baselines::routes())
         .merge(alerts::routes())
         .merge(approvals::routes())
+        .merge(labels::routes())
         .merge(scores::routes())
 }
 

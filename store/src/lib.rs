@@ -4,7 +4,7 @@
 //! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
-//!   ├──────────────────────────────────┘   │        │           └── approvals
+//!   ├──────────────────────────────────┘   │        │           └── approvals, labels
 //!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
@@ -40,6 +40,7 @@ mod idempotency;
 mod ids;
 mod json;
 mod keys;
+mod labels;
 mod migrate;
 mod newest;
 mod number;
@@ -93,6 +94,7 @@ pub use history::{ComparableFilter, ComparableRun, HistoryFilter, InvariantCount
 pub use idempotency::{Once, Submitted};
 pub use ids::{ExperimentId, Ids, JobId, Lane, RunId};
 pub use keys::{ApiKey, NewKey, Scope};
+pub use labels::{LabelFilter, NewLabel, StoredLabel};
 pub use newest::newer_than;
 pub use page::{Listed, Page};
 pub use prune::{Prune, Pruned};
@@ -105,7 +107,7 @@ pub use reading::{
     spec_of, with_output,
 };
 pub use rescored::Rescored;
-pub use rescoring::{Judged, Version};
+pub use rescoring::{Judged, JudgedOutputs, Version, experiment_name};
 pub use results::{FoundScenario, ScenarioFilter, StoredScenario};
 pub use retries::{Retries, RetryObserver};
 pub use run_ends::RunEnd;

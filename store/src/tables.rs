@@ -107,6 +107,8 @@ tables! {
         Checkpoints, Reason, RequestedAt, Deadline, AllowsOnTimeout, Status, DecidedBy, DecidedKey, Note, DecidedAt,
         UsedIn, Told, DueAt,
     }
+    /// What people say about outputs that judges rate.
+    Labels { Id, Experiment, Run, Scenario, Invariant, Label, Person, Note, CreatedAt }
     /// Sandboxes that people work in themselves.
     Sandboxes {
         Id, Owner, SpecId, Digest, State, Wanted, Worker, Token, Epoch, LeaseUntil, Metadata, Services, Secrets, Error,

@@ -18,6 +18,7 @@ pub(crate) mod health;
 pub(crate) mod images;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod judge;
 pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod logs;

@@ -52,7 +52,14 @@ impl Progress {
             ended += run.ended;
         }
         let live = output.live_view(total, ended);
-        Ok(Self { live, verbose: session.options.verbose, names, replicas, not_needed: HashSet::new(), noted: HashSet::new() })
+        Ok(Self {
+            live,
+            verbose: session.options.verbose,
+            names,
+            replicas,
+            not_needed: HashSet::new(),
+            noted: HashSet::new(),
+        })
     }
 
     /// Tells that a scenario has ended, and of those whose verdict waited for it.

@@ -154,12 +154,79 @@ async fn a_judge_that_takes_no_question_is_unavailable() {
     }
 }
 
+/// A provider that answers in this way what holds this text, and rates everything else.
+async fn unless(text: &'static str, answer: ResponseTemplate) -> MockServer {
+    let server = MockServer::start().await;
+    let answer = move |request: &Request| match String::from_utf8_lossy(&request.body).contains(text) {
+        true => answer.clone(),
+        false => completion(GOOD),
+    };
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    server
+}
+
+#[tokio::test]
+async fn a_prompt_that_brings_no_score_about_nothing_either_is_broken() {
+    let broken = || JudgeQuestion {
+        request: JudgeRequest { prompt: "Say yes or no: <f00>sure</f00>".to_owned(), ..asked("").request },
+        ..asked("")
+    };
+    for answer in [completion("yes"), refusal(400, "invalid request"), refusal(422, "I do not like it")] {
+        let server = unless("yes or no", answer).await;
+        let told = ask(&machine(&server.uri(), None), &broken()).await;
+        assert!(told.broken_prompt, "{told:?}");
+        assert!(told.reply.as_ref().is_err_and(|reason| reason.contains("plain question")), "{told:?}");
+        let bodies = bodies(&server).await;
+        let last = bodies.last().expect("a question")["messages"][1]["content"].as_str().expect("text").to_owned();
+        assert!(last.contains("hello") && !last.contains("sure") && !last.contains("yes or no"), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_without_a_score_is_the_agents_when_the_prompt_works_about_nothing() {
+    let server = unless("sure", completion("yes")).await;
+    let told = ask(&machine(&server.uri(), None), &asked("sure")).await;
+    assert_eq!((told.reply.as_deref(), told.broken_prompt), (Ok("yes"), false));
+    assert_eq!((told.usage.calls, received(&server).await.len()), (3, 3), "what it cost is counted");
+    // A model that rates nothing at all is nobody's failure.
+    let server = provider(vec![completion("yes")]).await;
+    let told = ask(&machine(&server.uri(), None), &asked("sure")).await;
+    assert!(told.reply.is_err() && !told.broken_prompt, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_reply_says_its_model_and_family() {
+    let server = provider(vec![completion(GOOD)]).await;
+    let yaml = format!(
+        "aliases: {{paragon-fast: {{provider: openai, base_url: '{0}/v1', model: gpt-4o-mini}}, \
+         tuned: {{provider: openai, base_url: '{0}/v1', model: acme-7b, family: meta}}}}",
+        server.uri()
+    );
+    let providers = Providers::read(&yaml, Path::new("models.yaml"), &|_| None).expect("providers");
+    let machine = Machine { providers: Arc::new(providers), ..Machine::default() };
+    for (model, family) in [("paragon-fast", "openai"), ("tuned", "meta")] {
+        let mut question = asked("x");
+        question.request.model = model.to_owned();
+        let told = ask(&machine, &question).await;
+        assert_eq!((told.model.as_str(), told.family.as_str()), (model, family));
+    }
+}
+
+#[test]
+fn all_models_of_a_judge_are_looked_for_before_the_run() {
+    let text = "version: 1\nid: t\nbase: x\ntask: {prompt: x}\nagent: {type: noop}\nscoring: {pass_threshold: 0.5}\n\
+         invariants: {kind: {description: x, check: {type: llm_as_judge, criteria: x, models: [paragon-fast, nobody]}}}\n";
+    let problem = missing(&load(text, None).spec.expect("a spec"), &machine("http://localhost", None).providers);
+    assert!(problem.expect("a problem").contains("`invariants.kind` asks the model `nobody`"));
+}
+
 #[tokio::test]
 async fn after_three_tries_there_is_no_reply() {
     let server = provider(vec![refusal(503, "down for maintenance")]).await;
     let answer = ask(&machine(&server.uri(), None), &asked("x")).await;
     assert_eq!(answer.reply, Err("503 Service Unavailable: down for maintenance".to_owned()));
-    assert_eq!(received(&server).await.len(), 4, "the last one is about nothing");
+    assert_eq!(received(&server).await.len(), 5, "the last two are about nothing, and a plain question");
+    assert!(!answer.broken_prompt);
 }
 
 #[tokio::test]
@@ -168,13 +235,17 @@ async fn what_is_wrong_for_good_is_not_tried_again() {
         (refusal(401, &format!("incorrect key {KEY}")), "401 Unauthorized: incorrect key [redacted:", 1),
         (ResponseTemplate::new(307).insert_header("location", "http://127.0.0.1:1/"), "307 Temporary Redirect", 1),
         (ResponseTemplate::new(200).set_body_string("<html>hello</html>"), "something else than JSON", 1),
-        (ResponseTemplate::new(200).set_body_json(json!({ "choices": [] })), "holds no message", 2),
-        (ResponseTemplate::new(200).set_body_string("x".repeat(300 * 1024)), "larger than 262144 bytes", 2),
+        (ResponseTemplate::new(200).set_body_json(json!({ "choices": [] })), "holds no message", 3),
+        (ResponseTemplate::new(200).set_body_string("x".repeat(300 * 1024)), "larger than 262144 bytes", 3),
     ] {
         let server = provider(vec![answer]).await;
         let problem = ask(&machine(&server.uri(), None), &asked("x")).await.reply.expect_err(expected);
         assert!(problem.contains(expected) && !problem.contains(KEY), "{problem}");
-        assert_eq!(received(&server).await.len(), calls, "{expected}: the second one would be about nothing");
+        assert_eq!(
+            received(&server).await.len(),
+            calls,
+            "{expected}: the others would be about nothing, and a plain question"
+        );
     }
 }
 
@@ -234,7 +305,7 @@ async fn what_a_provider_does_not_understand_is_left_away() {
     assert_eq!(names, ["model", "messages", "stream", "max_completion_tokens"]);
     let stubborn = provider(vec![refusal(400, "response_format is bad")]).await;
     assert!(ask(&machine(&stubborn.uri(), None), &asked("x")).await.reply.is_err());
-    assert_eq!(received(&stubborn).await.len(), 4, "and as often about nothing");
+    assert_eq!(received(&stubborn).await.len(), 6, "and as often about nothing, and in plain words");
 }
 
 #[tokio::test]
@@ -286,7 +357,9 @@ fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
 async fn only_a_reply_that_means_something_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let unsaid = || completion("I cannot say");
-    let server = provider(vec![refusal(400, "no"), refusal(400, "no"), unsaid(), unsaid(), completion(GOOD)]).await;
+    let no = || refusal(400, "no");
+    // The question, about nothing, in plain words; the question twice, and about nothing; the question.
+    let server = provider(vec![no(), no(), no(), unsaid(), unsaid(), completion(GOOD), completion(GOOD)]).await;
     let machine = machine(&server.uri(), Some(folder.path()));
     assert!(ask(&machine, &asked("x")).await.reply.is_err());
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok("I cannot say"));
@@ -300,11 +373,11 @@ async fn a_reply_that_means_nothing_is_asked_for_once_more_and_a_refusal_is_one(
         || ResponseTemplate::new(200).set_body_json(json!({ "choices": [{ "message": { "refusal": "no" } }] }));
     let filtered =
         || ResponseTemplate::new(200).set_body_json(json!({ "choices": [{ "message": { "content": null } }] }));
-    let server = provider(vec![refused(), completion(GOOD), refused(), filtered()]).await;
+    let server = provider(vec![refused(), completion(GOOD), refused(), filtered(), completion(GOOD)]).await;
     let machine = machine(&server.uri(), None);
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(GOOD));
     assert_eq!(ask(&machine, &asked("x")).await.reply.as_deref(), Ok(""), "a filter's answer is a reply too");
-    assert_eq!(received(&server).await.len(), 4);
+    assert_eq!(received(&server).await.len(), 5, "the last one is about nothing");
 }
 
 /// Requests the vectors of two texts, with short waits and few tries.

@@ -229,5 +229,6 @@ fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, St
         key: key.and_then(|key| Key::new(key)),
         model: own_model,
         reach,
+        family: None,
     }))
 }

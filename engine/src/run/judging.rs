@@ -3,7 +3,7 @@
 
 use futures::{StreamExt as _, stream};
 use gateways::redact::Redactor;
-use scenario::checks::{Case, Check};
+use scenario::checks::{Case, Check, SampleRequest};
 use scenario::evidence::{Answer, Evidence, Usage};
 use scenario::plan::{Judged, Values};
 
@@ -69,7 +69,7 @@ fn questions(attempt: &Attempt<'_>, evidence: &Evidence, redactor: &Redactor) ->
     let reuses_sandbox = attempt.scenario.reuses_sandbox(attempt.spec);
     let mut questions = Vec::new();
     for judged in attempt.scenario.judged(attempt.spec) {
-        if judged.check.asked_model().is_none() {
+        if !judged.check.asks_model() {
             continue;
         }
         if reuses_sandbox && judged.check.is_about_invocation() {
@@ -127,7 +127,9 @@ fn of_check(check: &Check, case: &Case<'_>) -> Vec<ModelQuestion> {
         return asked.into_iter().map(ModelQuestion::Embedding).collect();
     }
     let Check::LlmAsJudge(check) = check else { return Vec::new() };
-    let Ok(request) = check.request(case) else { return Vec::new() };
-    let asked = JudgeQuestion { request, marker_key, sample: 0, timeout: check.timeout.get() };
-    (0..check.samples()).map(|sample| ModelQuestion::Judge(JudgeQuestion { sample, ..asked.clone() })).collect()
+    let requests = check.requests(case).unwrap_or_default();
+    let timeout = check.timeout.get();
+    let asked =
+        |SampleRequest { sample, request }| JudgeQuestion { request, marker_key: marker_key.clone(), sample, timeout };
+    requests.into_iter().map(asked).map(ModelQuestion::Judge).collect()
 }

@@ -100,6 +100,45 @@ async fn samples_are_asked_for_counted_and_kept_for_the_next_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn several_models_are_asked_and_their_families_decide() {
+    let mut harness = Harness::docker().await;
+    let server = MockServer::start().await;
+    let answer = |request: &Request| {
+        let asked: Json = serde_json::from_slice(&request.body).expect("JSON");
+        let score = if asked["model"] == "claude-haiku-4-5" { 0.2 } else { 0.8 };
+        ResponseTemplate::new(200).set_body_json(json!({
+            "model": asked["model"],
+            "choices": [{ "message": { "content": format!("{{\"score\": {score}, \"reason\": \"so\"}}") } }],
+            "usage": { "prompt_tokens": 100, "completion_tokens": 10 },
+        }))
+    };
+    Mock::given(method("POST")).and(path("/v1/chat/completions")).respond_with(answer).mount(&server).await;
+    let alias = |name: &str, provider: &str, model: &str| {
+        format!("{name}: {{provider: {provider}, base_url: '{}/v1', model: {model}, api_key: {KEY}}}", server.uri())
+    };
+    let aliases = [
+        alias("one", "openai", "gpt-4o"),
+        alias("two", "openai", "gpt-4o-mini"),
+        alias("three", "anthropic", "claude-haiku-4-5"),
+    ];
+    let yaml = format!("aliases: {{{}}}", aliases.join(", "));
+    let providers = Providers::read(&yaml, Path::new("models.yaml"), &|_| None).expect("providers");
+    harness.machine = Machine { providers: Arc::new(providers), ..Machine::default() };
+    let yaml = spec(
+        "print('hello')",
+        "invariants: {kind: {description: x, check: {type: llm_as_judge, criteria: Kind, models: [one, two, three], samples: 2}}}\n\
+         scoring: {pass_threshold: 0.5}",
+    );
+    let (result, evidence) = harness.run(&yaml).await;
+    let kind = verdict(&result, "kind");
+    assert_eq!((kind.outcome, kind.score), (Outcome::Passed, 0.5), "two models of a family are one voice: {kind:?}");
+    let families: Vec<_> =
+        kind.details["families"].as_array().expect("families").iter().map(|one| &one["family"]).collect();
+    assert_eq!(families, ["anthropic", "openai"]);
+    assert_eq!((evidence.judge_usage.calls, &kind.details["judging"]["calls"]), (6, &json!(6)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_judged_cannot_give_itself_a_score() {
     let mut harness = Harness::docker().await;
     // A judge that repeats what it read, as a naive model would.

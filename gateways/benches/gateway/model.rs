@@ -55,6 +55,7 @@ async fn proxy() -> Target {
         provider: ProviderKind::OpenAi,
         model: None,
         reach: Reach::Anywhere,
+        family: None,
     };
     served(Source::Upstream(upstream), ask(true), guard)
 }

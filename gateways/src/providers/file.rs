@@ -23,6 +23,8 @@ pub(super) struct Alias {
     pub(super) base_url: Option<String>,
     pub(super) provider: ProviderName,
     pub(super) model: Option<String>,
+    /// The family of the model, where its name does not say it.
+    pub(super) family: Option<String>,
     /// The environment variable that holds the key.
     pub(super) api_key_env: Option<String>,
     /// The file that holds the key.

@@ -53,6 +53,8 @@ pub struct Upstream {
     pub model: Option<String>,
     /// Addresses that it may have.
     pub reach: Reach,
+    /// The family of its model, where the owner says it: models of one family are likely to err together.
+    pub family: Option<String>,
 }
 
 /// Addresses that a provider may have.

@@ -38,7 +38,15 @@ pub(super) fn usual(provider: ProviderKind, environment: Environment<'_>) -> Rea
     }
     let problem = key.is_none().then(|| ProviderUnavailable::UnsetVariable(format!("{prefix}_API_KEY")));
     Reached {
-        upstream: Upstream { name: name.to_owned(), provider, base_url, key, model: None, reach: Reach::Anywhere },
+        upstream: Upstream {
+            name: name.to_owned(),
+            provider,
+            base_url,
+            key,
+            model: None,
+            reach: Reach::Anywhere,
+            family: None,
+        },
         problem,
     }
 }
@@ -70,7 +78,8 @@ pub(super) fn reach(name: &str, alias: Alias, path: &Path, environment: Environm
         problem.map(|reason| ProviderUnavailable::AliasWithoutKey { alias: name.to_owned(), reason: Box::new(reason) });
     let base_url = base_url.unwrap_or(usual.upstream.base_url);
     let (name, reach) = (name.to_owned(), Reach::Anywhere);
-    Ok(Reached { upstream: Upstream { name, provider, base_url, key, model: alias.model, reach }, problem })
+    let upstream = Upstream { name, provider, base_url, key, model: alias.model, reach, family: alias.family };
+    Ok(Reached { upstream, problem })
 }
 
 fn kept(key: Option<Key>, problem: impl FnOnce() -> ProviderUnavailable) -> (Option<Key>, Option<ProviderUnavailable>) {

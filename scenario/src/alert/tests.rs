@@ -20,6 +20,7 @@ fn score(pass_rate: f64, p95_wall_ms: u64, errors: usize) -> ExperimentScore {
         mutations: None,
         replays: None,
         overall: None,
+        judges: Vec::new(),
         metrics: Metrics { pass_rate, p95_wall_ms, total_cost_usd: 1.25, ..Metrics::default() },
     }
 }

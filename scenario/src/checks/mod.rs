@@ -51,7 +51,7 @@ pub use file_exists::{EntryKind, FileAbsent, FileExists};
 pub use http_mock_assertions::{Assertion, AssertionQuery, Field, HttpMockAssertions, UnknownField};
 pub use input::InputFrom;
 pub use latency::AgentLatency;
-pub use llm_as_judge::{LlmAsJudge, Rubric, TemplateKey};
+pub use llm_as_judge::{LlmAsJudge, Material, Rubric, SampleRequest, TemplateKey};
 pub use output_not_empty::OutputNotEmpty;
 pub use refusal_check::RefusalCheck;
 pub use regex::RegexMatch;
@@ -255,15 +255,21 @@ impl Check {
         *input_from == InputFrom::AgentOutput
     }
 
-    /// The model that it asks, when it asks one.
+    /// The models that it asks; most checks ask none.
     #[must_use]
-    pub fn asked_model(&self) -> Option<&Filled> {
+    pub fn asked_models(&self) -> Vec<&Filled> {
         match self {
-            Self::LlmAsJudge(check) => Some(&check.model),
-            Self::Similarity(check) => check.comparison().asked_model(),
-            Self::BehaviorUnchanged(check) => check.comparison().asked_model(),
-            _ => None,
+            Self::LlmAsJudge(check) => check.models().collect(),
+            Self::Similarity(check) => check.comparison().asked_model().into_iter().collect(),
+            Self::BehaviorUnchanged(check) => check.comparison().asked_model().into_iter().collect(),
+            _ => Vec::new(),
         }
+    }
+
+    /// Tells if it asks a model.
+    #[must_use]
+    pub fn asks_model(&self) -> bool {
+        !self.asked_models().is_empty()
     }
 
     /// The vectors to ask a model of embeddings for, or the verdict without asking; `None` when it asks for none.

@@ -165,6 +165,16 @@ impl JudgeRequest {
         Some(Self { prompt: format!("{before}{open}\n(nothing)\n{close}{after}"), ..self.clone() })
     }
 
+    /// A plain question of ours to the same model, with nothing of the spec's prompt in it: a model that rates this and nothing of
+    /// the spec's own is not the one to blame.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        let fence = if self.fence.is_empty() { "material" } else { &self.fence };
+        let prompt =
+            format!("Criteria:\nThe material is the word hello.\n\nWhat is judged:\n<{fence}>\nhello\n</{fence}>\n");
+        Self { prompt, ..self.clone() }
+    }
+
     /// The request without what is different in each attempt: the name of its tags and the key of its redaction markers. Two
     /// attempts that ask the same have the same one.
     #[must_use]
@@ -182,10 +192,41 @@ impl JudgeRequest {
 pub struct JudgeAnswer {
     /// Its reply, or why there is none.
     pub reply: Result<String, String>,
+    /// The model, as the spec names it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// The family of the model that the machine's configuration says, or that of the model behind an alias.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub family: String,
+    /// Set when there is no reply because of the prompt, whatever is judged.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub broken_prompt: bool,
     /// What the call cost.
     #[serde(default)]
     pub usage: Usage,
     /// Set when the reply is one that was given to the same question before, and cost nothing.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub cached: bool,
+}
+
+impl Default for JudgeAnswer {
+    /// An empty reply of nobody.
+    fn default() -> Self {
+        Self {
+            reply: Ok(String::new()),
+            model: String::new(),
+            family: String::new(),
+            broken_prompt: false,
+            usage: Usage::default(),
+            cached: false,
+        }
+    }
+}
+
+impl JudgeAnswer {
+    /// The family of the model that replied.
+    #[must_use]
+    pub fn family(&self) -> String {
+        if self.family.is_empty() { super::model_family(&self.model) } else { self.family.clone() }
+    }
 }

@@ -45,7 +45,9 @@ impl Compared {
     ) -> Self {
         let bar = match verdicts {
             Some((CellVerdict::Pass, CellVerdict::Fail)) => Bar::Missed,
-            Some((CellVerdict::Pass, CellVerdict::Undecided | CellVerdict::Error | CellVerdict::Pending)) => Bar::Unknown,
+            Some((CellVerdict::Pass, CellVerdict::Undecided | CellVerdict::Error | CellVerdict::Pending)) => {
+                Bar::Unknown
+            }
             Some((CellVerdict::Fail, CellVerdict::Pass)) => Bar::Reached,
             _ => Bar::Same,
         };

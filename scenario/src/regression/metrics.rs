@@ -85,6 +85,7 @@ mod tests {
             mutations: None,
             replays: None,
             overall: None,
+            judges: Vec::new(),
             metrics: Metrics { pass_rate, mean_wall_ms, tool_success_rate: 1.0, ..Metrics::default() },
         }
     }

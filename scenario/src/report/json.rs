@@ -132,6 +132,9 @@ pub fn summary(report: &Report) -> Json {
     if let Some(overall) = &score.overall {
         value["overall"] = json!(overall);
     }
+    if !score.judges.is_empty() {
+        value["judges"] = json!(score.judges);
+    }
     value
 }
 

@@ -14,7 +14,8 @@ use crate::forbidden::ForbiddenResult;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use crate::score::{
-    Cell, ContractScore, ExperimentScore, ExperimentVerdict, Metrics, MutationScore, OverallScore, ReplayScore, Status,
+    Cell, ContractScore, ExperimentScore, ExperimentVerdict, JudgeScore, Metrics, MutationScore, OverallScore,
+    ReplayScore, Status,
 };
 use crate::verdict::{ErrorKind, Outcome, Verdict};
 
@@ -53,6 +54,8 @@ struct Written {
     replays: Option<ReplayScore>,
     #[serde(default)]
     overall: Option<OverallScore>,
+    #[serde(default)]
+    judges: Vec<JudgeScore>,
     #[serde(default)]
     scenarios: Vec<WrittenScenario>,
 }
@@ -231,6 +234,7 @@ impl From<Written> for Report {
             mutations: written.mutations,
             replays: written.replays,
             overall: written.overall,
+            judges: written.judges,
             metrics: written.metrics,
         };
         let header = Header {

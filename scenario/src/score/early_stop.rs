@@ -10,8 +10,8 @@ use crate::count_noun;
 use crate::plan::{CellId, Plan, Purpose, Scenario, ScenarioId};
 use crate::result::{RowStatus, ScenarioResult};
 use crate::spec::Spec;
-use crate::statistics::{Interval, Share};
 use crate::statistics::sequential::{Course, Decision, Method, Replica, Rule};
+use crate::statistics::{Interval, Share};
 
 /// How a cell that stops early came to its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,8 @@ impl SequentialScore {
             None => format!("bar {} not decided yet, after {ran}", self.bar),
         };
         let besides = [(self.surplus, "surplus"), (self.not_needed, "not needed")];
-        let besides = besides.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!(", {what} {number}"));
+        let besides =
+            besides.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!(", {what} {number}"));
         format!(
             "{decision} ({}: {}); rate {low:.3}–{high:.3}{}",
             self.method.name(),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cells::{Bars, Cell, CellVerdict, Status, cells, earned, status};
 use super::contract::{self, ContractScore, ContractVerdict};
 use super::early_stop::EarlyStop;
+use super::judges::{self, JudgeScore};
 use super::mutations::{self, MutationScore};
 use super::overall::{self, OverallScore, Parts};
 use super::replays::{self, ReplayScore};
@@ -102,6 +103,9 @@ pub struct ExperimentScore {
     /// The overall score; `None` for a spec that neither weighs parts nor has mutations or replays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall: Option<OverallScore>,
+    /// The judges of each invariant that asks models.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<JudgeScore>,
     /// Rates, times and costs of the scenarios that were judged.
     pub metrics: Metrics,
 }
@@ -253,6 +257,7 @@ pub fn score<'a>(
         flaky: of(Status::Flaky),
         errors,
         not_needed,
+        judges: judges::scores(&ended),
         metrics: metrics(&ended, &cells),
         contract,
         mutations,

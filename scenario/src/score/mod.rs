@@ -13,6 +13,7 @@ mod early_stop;
 #[cfg(test)]
 mod early_stop_tests;
 mod experiment;
+mod judges;
 mod mutations;
 #[cfg(test)]
 mod mutations_tests;
@@ -29,6 +30,7 @@ pub use contract::{
 };
 pub use early_stop::{EarlyStop, SequentialDecision, SequentialScore};
 pub use experiment::{ExperimentScore, ExperimentVerdict, Metrics, ScoreOptions, ScoredBy, score};
+pub use judges::JudgeScore;
 pub use mutations::{FailedMutation, MutationKindScore, MutationScore};
 pub use overall::{OverallPart, OverallScore, ScoredPart};
 pub use replays::{ReplayScore, ReplayedSession};

@@ -151,12 +151,7 @@ fn add_new(named: &mut Vec<String>, calls: &[String]) {
 
 /// The worse of two verdicts: a failure stays one, whatever else is not known yet.
 fn worse(one: CellVerdict, other: CellVerdict) -> CellVerdict {
-    const ORDER: [CellVerdict; 5] = [
-        CellVerdict::Fail,
-        CellVerdict::Pending,
-        CellVerdict::Error,
-        CellVerdict::Undecided,
-        CellVerdict::Pass,
-    ];
+    const ORDER: [CellVerdict; 5] =
+        [CellVerdict::Fail, CellVerdict::Pending, CellVerdict::Error, CellVerdict::Undecided, CellVerdict::Pass];
     ORDER.into_iter().find(|verdict| [one, other].contains(verdict)).unwrap_or(one)
 }

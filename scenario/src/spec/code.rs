@@ -154,6 +154,10 @@ codes! {
     NeverDecided = "never-decided", Warning;
     /// A setting that changes nothing here.
     NoEffect = "no-effect", Warning;
+    /// A judge passes from a score below 1, and the scenario still asks for more: with `scoring.pass_threshold: 1.0`, or as a gate
+    /// with `gate: score`, an output that the judge passes with 0.9 fails the scenario. Lower the threshold of the scenario, or let
+    /// gates ask for the verdict (`scoring.gate: verdict`).
+    JudgeThreshold = "judge-threshold", Warning;
     /// A check runs a command or script in the sandbox that the agent left, where the agent can have replaced what it runs:
     /// `sh`, `python3`, a module. `verify: fresh` runs it in a new container of the original image with a copy of the
     /// workspace, and `verify: {fresh: [/etc/nginx]}` with a copy of more. There are no services and no network there, so a

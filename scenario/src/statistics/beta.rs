@@ -88,7 +88,9 @@ fn ln_gamma(x: f64) -> f64 {
     }
     let square = far * far;
     let series = (1.0 / 12.0
-        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - (1.0 / 1188.0 - 691.0 / 360_360.0 / square) / square) / square) / square)
+        - (1.0 / 360.0
+            - (1.0 / 1260.0 - (1.0 / 1680.0 - (1.0 / 1188.0 - 691.0 / 360_360.0 / square) / square) / square)
+                / square)
             / square)
         / far;
     (far - 0.5) * far.ln() - far + 0.5 * std::f64::consts::TAU.ln() + series - product.ln()

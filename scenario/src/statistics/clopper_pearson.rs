@@ -30,8 +30,7 @@ pub fn upper_bound(share: Share, confidence: f64) -> f64 {
 #[must_use]
 pub fn clopper_pearson(share: Share, confidence: f64) -> Option<Interval> {
     let one_sided = f64::midpoint(1.0, confidence);
-    (share.judged > 0)
-        .then(|| Interval { low: lower_bound(share, one_sided), high: upper_bound(share, one_sided) })
+    (share.judged > 0).then(|| Interval { low: lower_bound(share, one_sided), high: upper_bound(share, one_sided) })
 }
 
 /// The fewest replicas with which a bar can be shown to be reached, if all of them pass.

@@ -6,7 +6,7 @@ use super::Share;
 use super::logarithms::count;
 
 /// The quantile of the normal distribution for 95 %.
-const Z: f64 = 1.959_963_984_540_054;
+pub(super) const Z: f64 = 1.959_963_984_540_054;
 
 /// A range in which the true share lies with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

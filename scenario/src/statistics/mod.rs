@@ -2,6 +2,7 @@
 //!
 //! [`regression`](crate::regression) decides with them, [`score`](crate::score) reports them.
 
+mod agreement;
 mod beta;
 mod binomial;
 pub(crate) mod boschloo;
@@ -21,6 +22,7 @@ pub mod sequential;
 mod share;
 mod sign_flip;
 
+pub use agreement::{Agreement, Confusion};
 pub use boschloo::{boschloo, boschloo_given_variation};
 pub(crate) use clopper_pearson::CONFIDENCE;
 pub use clopper_pearson::{clopper_pearson, fewest_to_reach, lower_bound, upper_bound};

@@ -62,6 +62,9 @@ causes! {
     /// The model of an `llm_as_judge` check, or of a comparison by embeddings, gave no reply.
     JudgeUnavailable = "judge_unavailable", Judge,
         "A question that the provider does not take is asked once more about nothing, and only a provider that does not take that either is unavailable. What is judged is cut at 24,000 characters and a reply at 4,096 tokens, so that the agent cannot make a judge slow.";
+    /// The prompt of an `llm_as_judge` check brings no score, whatever is judged.
+    BrokenJudgePrompt = "broken_judge_prompt", Spec,
+        "The criteria are empty, or the model gives no score about nothing either while it rates a plain question of ours. Neither question holds anything of the agent's.";
     /// The model of an `llm_as_judge` check, or of a comparison by embeddings, was not asked as often as it is to be.
     JudgeNotAsked = "judge_not_asked", Judge,
         "How often a judge is asked is in the spec. It happens only when kept evidence is judged by another spec.";

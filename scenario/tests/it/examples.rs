@@ -93,7 +93,7 @@ fn needs_docker(spec: &Spec) -> bool {
 
 fn check_need(invariant: &Invariant) -> Option<Need> {
     match &invariant.check {
-        check if check.asked_model().is_some() => Some(Need::Judge),
+        check if check.asks_model() => Some(Need::Judge),
         Check::Custom(custom) if custom.runs_in == RunsIn::Host => Some(Need::HostChecks),
         _ => None,
     }

@@ -134,8 +134,9 @@ impl Subject {
         let rated =
             (score, self.text()).prop_map(|(score, reason)| Ok(json!({"score": score, "reason": reason}).to_string()));
         let reply = prop_oneof![8 => rated, 1 => self.text().prop_map(Ok), 1 => self.text().prop_map(Err)];
-        (reply, usage(), any::<bool>())
-            .prop_map(|(reply, usage, cached)| Answer::Judge(JudgeAnswer { reply, usage, cached }))
+        (reply, usage(), any::<bool>()).prop_map(|(reply, usage, cached)| {
+            Answer::Judge(JudgeAnswer { reply, usage, cached, ..JudgeAnswer::default() })
+        })
     }
 
     fn files(&self, path: &str) -> BoxedStrategy<Answer> {

@@ -13,6 +13,7 @@ pub(crate) mod experiments;
 pub(crate) mod flaky;
 pub(crate) mod health;
 pub(crate) mod keys;
+pub(crate) mod labels;
 mod owned;
 pub(crate) mod runs;
 pub(crate) mod sandboxes;

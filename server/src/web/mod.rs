@@ -23,6 +23,7 @@ mod error_page;
 mod experiment;
 mod history;
 mod json;
+mod labels;
 mod layout;
 mod live;
 mod numbers;
@@ -58,6 +59,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .merge(spec::routes())
         .merge(submit::routes())
         .merge(approvals::routes())
+        .merge(labels::routes())
         .merge(workers::routes())
         .merge(sign_in::keyed_routes())
         .route_layer(from_fn_with_state(app.clone(), session::look));

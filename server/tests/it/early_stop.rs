@@ -25,7 +25,10 @@ async fn what_is_not_needed_is_not_run_and_is_told() {
     let results = app.get(ADA, &place).await.expect(200);
     assert_eq!((&results["status"], &results["verdict"]), (&json!("finished"), &json!("fail")));
     // Clients wait until these are all.
-    assert_eq!((&results["total_scenarios"], &results["failed"], &results["not_run"]), (&json!(4), &json!(4), &json!(0)));
+    assert_eq!(
+        (&results["total_scenarios"], &results["failed"], &results["not_run"]),
+        (&json!(4), &json!(4), &json!(0))
+    );
     assert_eq!(results["not_needed"], 36);
     let cell = &results["cells"][0];
     assert_eq!((&cell["planned"], &cell["failed"], &cell["verdict"]), (&json!(40), &json!(3), &json!("fail")));

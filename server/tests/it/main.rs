@@ -22,6 +22,7 @@ mod events;
 mod experiments;
 mod export;
 mod keys;
+mod labels;
 mod mutations;
 mod openapi;
 mod rerun;

@@ -75,7 +75,9 @@ impl RunScoring for Numbers {
 
     fn not_needed(&self, scenario: &Scenario, ended: &HashMap<ScenarioId, RowStatus>) -> Vec<&ScenarioId> {
         match self.early_stop() {
-            Some(early_stop) => early_stop.not_needed(&self.plan, &scenario.cell, ended).map(|replica| &replica.id).collect(),
+            Some(early_stop) => {
+                early_stop.not_needed(&self.plan, &scenario.cell, ended).map(|replica| &replica.id).collect()
+            }
             None => Vec::new(),
         }
     }

@@ -104,8 +104,8 @@ fn wanted(check: &Check, answers: &[Answer]) -> Vec<Answer> {
     let is_models = |answer: &Answer| matches!(answer, Answer::Judge(_) | Answer::Embedding(_));
     let (mut replies, mut wanted): (Vec<_>, Vec<_>) = answers.iter().cloned().partition(is_models);
     replies.truncate(match check {
-        Check::LlmAsJudge(judge) => judge.samples(),
-        other => usize::from(other.asked_model().is_some()),
+        Check::LlmAsJudge(judge) => judge.questions(),
+        other => usize::from(other.asks_model()),
     });
     wanted.append(&mut replies);
     wanted
@@ -126,9 +126,9 @@ fn is_same(
     let old_case = Case { agent, baseline, ..Case::new(answers, evidence, &old_values) };
     let ask_models_the_same = match (check, old) {
         (Check::LlmAsJudge(judge), Check::LlmAsJudge(old)) => {
-            let request = judge.request(&case).ok();
+            let requests = judge.requests_of_models(&case).ok();
             // Without a request, the verdict is known without a model.
-            request.is_none() || request == old.request(&old_case).ok()
+            requests.is_none() || requests == old.requests_of_models(&old_case).ok()
         }
         (Check::LlmAsJudge(_), _) | (_, Check::LlmAsJudge(_)) => false,
         _ => match check.embedding(&case) {
@@ -184,7 +184,7 @@ mod tests {
         let (asked, now) = (version("x", ASKED), version(prompt, check));
         let sample = |score: f64| {
             let reply = Ok(format!("{{\"score\": {score}}}"));
-            Answer::Judge(JudgeAnswer { reply, usage: Usage::default(), cached: false })
+            Answer::Judge(JudgeAnswer { reply, ..JudgeAnswer::default() })
         };
         outcome(&asked, &now, vec![sample(0.6), sample(0.8)])
     }

@@ -1,6 +1,7 @@
 //! Judging the evidence of a run again, by its own spec or by a changed one.
 
 mod answers;
+mod judged_outputs;
 
 use scenario::report::Report;
 use scenario::result::ScenarioResult;
@@ -9,13 +10,13 @@ use scenario::spec::Spec;
 use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
-use crate::ids::RunId;
 use crate::reading::{ReportParts, read_spec, with_output};
 use crate::rescored::Rescored;
 use crate::results::StoredScenario;
-use crate::runs::{Run, RunKind, RunState};
+use crate::runs::{Run, RunState};
 use crate::specs::SpecContent;
 use answers::{answering, check_parameters, check_records};
+pub use judged_outputs::{JudgedOutputs, experiment_name};
 
 /// A spec with the files beside it.
 #[derive(Debug)]
@@ -70,11 +71,7 @@ impl Store {
 
     /// The version of the spec by which the evidence of a run was collected.
     async fn asked(&self, run: &Run) -> Result<Version, StoreError> {
-        let mut acted = run.clone();
-        while let RunKind::Rescored { of } = acted.kind {
-            acted = self.run(RunId { number: of, ..acted.id }).await?;
-        }
-        self.version(&acted.digest).await
+        self.version(&self.acted(run).await?.digest).await
     }
 
     async fn judge(

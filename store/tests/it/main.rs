@@ -21,6 +21,7 @@ mod harness;
 mod history;
 mod idempotency;
 mod keys;
+mod labels;
 mod lease;
 mod limits;
 mod model;

@@ -9,8 +9,8 @@ use scenario::score::{CellVerdict, SequentialDecision};
 use scenario::spec::{Spec, load};
 use scenario::verdict::ErrorKind;
 use store::{
-    Completion, Demand, Failure, Held, Ids, JobTerms, Kept, Lane, NewExperiment, NewRun, Numbers, Rescored, RunId, RunState,
-    SpecContent,
+    Completion, Demand, Failure, Held, Ids, JobTerms, Kept, Lane, NewExperiment, NewRun, Numbers, Rescored, RunId,
+    RunState, SpecContent,
 };
 use uuid::Uuid;
 

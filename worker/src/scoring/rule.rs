@@ -163,8 +163,7 @@ async fn ask(machine: &Machine, check: &Check, case: &Case<'_>) -> Result<Vec<An
         return Ok(vec![Answer::Embedding(judges::embed_kept(machine, request?, marker_key).await)]);
     }
     let Check::LlmAsJudge(judge) = check else { return Ok(Vec::new()) };
-    let bounds = (judge.samples(), judge.timeout.get());
-    let replies = judges::judge_kept(machine, judge.request(case)?, marker_key, bounds).await;
+    let replies = judges::judge_kept(machine, judge.requests(case)?, marker_key, judge.timeout.get()).await;
     Ok(replies.into_iter().map(Answer::Judge).collect())
 }
 

@@ -49,7 +49,15 @@ pub(super) fn impatient() -> ModelGatewayLimits {
 
 pub(super) fn upstream_at(base_url: String) -> Upstream {
     let provider = ProviderKind::OpenAi;
-    Upstream { name: "test".to_owned(), base_url, key: Key::new(KEY), provider, model: None, reach: Reach::Anywhere }
+    Upstream {
+        name: "test".to_owned(),
+        base_url,
+        key: Key::new(KEY),
+        provider,
+        model: None,
+        reach: Reach::Anywhere,
+        family: None,
+    }
 }
 
 impl FakeUpstream {

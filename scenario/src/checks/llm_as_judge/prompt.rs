@@ -34,13 +34,7 @@ impl Fence {
 
     /// Foreign text between the tags, and not too long.
     pub(super) fn around(&self, text: &str) -> String {
-        let kept: String = text.chars().take(MOST_INPUT).collect();
-        let cut = if kept.len() < text.len() {
-            format!("\n[… cut, {} bytes in all …]", text.len())
-        } else {
-            String::new()
-        };
-        format!("<{0}>\n{1}{cut}\n</{0}>", self.0, kept.replace(&self.0, "untrusted"))
+        format!("<{0}>\n{1}\n</{0}>", self.0, cut(text).replace(&self.0, "untrusted"))
     }
 
     /// What the model is told about its work.
@@ -51,6 +45,14 @@ impl Fence {
              JSON object and nothing else: {{\"score\": <number from 0 to 1>, \"passed\": <true or false>, \"reason\": \"<one or two sentences>\"}}",
             self.0
         )
+    }
+}
+
+/// As much of a foreign text as is judged.
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_INPUT) {
+        Some((end, _)) => format!("{}\n[… cut, {} bytes in all …]", &text[..end], text.len()),
+        None => text.to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, quarantine_words, tool_findings};
 use crate::regression::RunComparison;
-use crate::score::{Cell, ExperimentVerdict, MutationScore, Status};
+use crate::score::{Cell, ExperimentVerdict, JudgeScore, MutationScore, Status};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
@@ -188,6 +188,7 @@ fn head(report: &Report) -> String {
     if own.len() > 1 || own.iter().any(|cell| cell.planned > 1) {
         text.push_str(&cells(&own));
     }
+    text.push_str(&judges(&score.judges));
     text.extend(score.contract.iter().map(contract::text));
     text.extend(score.mutations.iter().map(mutations));
     text.extend(score.replays.iter().map(replays::text));
@@ -195,6 +196,15 @@ fn head(report: &Report) -> String {
         let _ = writeln!(text, "\n**Overall score {}**: {}", overall_number(overall), overall_explained(overall));
     }
     text
+}
+
+/// A line for each invariant that models judge.
+fn judges(judges: &[JudgeScore]) -> String {
+    let line = |(index, judge): (usize, &JudgeScore)| {
+        let lead = if index == 0 { "\n" } else { "" };
+        format!("{lead}- judge {}: {}\n", code(&judge.invariant, MOST_NAME), judge.words())
+    };
+    judges.iter().take(MOST_CELLS).enumerate().map(line).collect()
 }
 
 /// Mutations: the robustness, their kinds, and those that failed.

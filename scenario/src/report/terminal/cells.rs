@@ -48,7 +48,9 @@ fn line(cell: &Cell) -> String {
     let errors = if cell.errors > 0 { format!(", {} not judged", cell.errors) } else { String::new() };
     match cell.reason() {
         Some(reason) => format!("  {word:<5} cell {}: {reason}{errors}\n", name(cell)),
-        None => format!("  {word:<5} cell {}: {} of {} replicas passed{errors}\n", name(cell), cell.passed, cell.planned),
+        None => {
+            format!("  {word:<5} cell {}: {} of {} replicas passed{errors}\n", name(cell), cell.passed, cell.planned)
+        }
     }
 }
 

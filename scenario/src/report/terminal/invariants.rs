@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::super::{Report, Row};
 use crate::count_noun;
+use crate::score::JudgeScore;
 use crate::untrusted;
 use crate::verdict::Outcome;
 
@@ -44,6 +45,13 @@ pub(super) fn text(report: &Report) -> String {
         let _ = writeln!(text, "  and {}", count_noun(tallies.len() - MOST, "more invariant"));
     }
     text
+}
+
+/// A line for each invariant that models judge: their scores, how far they agree, and what they cost.
+pub(super) fn judges(report: &Report) -> String {
+    let line =
+        |judge: &JudgeScore| format!("  judge {}: {}\n", untrusted::line(&judge.invariant, MOST_NAME), judge.words());
+    report.score.judges.iter().take(MOST).map(line).collect()
 }
 
 fn tallies(rows: &[&Row]) -> IndexMap<String, Tally> {

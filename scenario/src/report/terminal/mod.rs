@@ -53,8 +53,8 @@ pub fn render(report: &Report, width: u16) -> String {
         true => (String::new(), String::new()),
         false => (invariants::text(report), cells::text(report)),
     };
-    let parts = parts(report, width);
-    format!("{table}{invariants}{cells}{}{parts}{}", wrong(std::slice::from_ref(report)), summary(report))
+    let (parts, judges) = (parts(report, width), invariants::judges(report));
+    format!("{table}{invariants}{judges}{cells}{}{parts}{}", wrong(std::slice::from_ref(report)), summary(report))
 }
 
 /// The contract, the mutations, the replays and the overall score of a report.

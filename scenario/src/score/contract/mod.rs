@@ -83,18 +83,16 @@ struct World {
 
 /// Scores the contract of a spec by the results that are there; `None` when it has none, or when the plan has no run of it.
 /// `results` has at most one result for each planned scenario.
-pub(crate) fn score(
-    plan: &Plan,
-    spec: &Spec,
-    scoring: &Scoring,
-    results: &[&ScenarioResult],
-) -> Option<ContractScore> {
+pub(crate) fn score(plan: &Plan, spec: &Spec, scoring: &Scoring, results: &[&ScenarioResult]) -> Option<ContractScore> {
     let contract = spec.contract.as_ref()?;
     let mut cells = Vec::new();
     let mut outcomes = Vec::new();
     for world in worlds(plan) {
-        let of_world: Vec<_> =
-            contract.invariants.iter().filter_map(|rule| cell::cell(spec, scoring, rule, &world, plan, results)).collect();
+        let of_world: Vec<_> = contract
+            .invariants
+            .iter()
+            .filter_map(|rule| cell::cell(spec, scoring, rule, &world, plan, results))
+            .collect();
         outcomes.extend(outcome::of_world(spec, &world, &of_world, results));
         cells.extend(of_world);
     }

@@ -15,9 +15,7 @@ mod time_shift;
 mod value;
 mod word;
 
-pub use amount::{
-    Confidence, Cpu, Dollars, ErrorRate, Fraction, PassRate, Percent, Temperature, Weight, Whole,
-};
+pub use amount::{Confidence, Cpu, Dollars, ErrorRate, Fraction, PassRate, Percent, Temperature, Weight, Whole};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use command::{Command, OneOrMany};
 pub use duration::Timespan;

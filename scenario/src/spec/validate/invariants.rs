@@ -1,5 +1,6 @@
 //! `invariants` and `scoring`: every check can be judged, and something is left to average.
 
+use super::judges;
 use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::sections::{Invariant, ReplicaAggregation, Severity};
@@ -27,6 +28,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
             Some("give at least one of them a weight"),
         );
     }
+    judges::check(rules);
     check_scoring(&mut rules.at("scoring"));
 }
 

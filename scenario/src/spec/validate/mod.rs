@@ -12,6 +12,7 @@ mod contract;
 mod egress_hosts;
 mod fixtures;
 mod invariants;
+mod judges;
 mod models;
 mod mutations;
 mod network_faults;

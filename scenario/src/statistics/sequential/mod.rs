@@ -79,9 +79,10 @@ impl Rule {
         let times = |found: Evidence| readable(found.found.exp());
         let low = ((self.bar - self.margin.unwrap_or(0.0)) * 1000.0).round() / 1000.0;
         match (self.margin.is_some(), reached.is_enough(), missed.is_enough()) {
-            (true, true, _) => {
-                told(reached, &format!("{share} passed, {} times as likely at {} as at {low}", times(reached), self.bar))
-            }
+            (true, true, _) => told(
+                reached,
+                &format!("{share} passed, {} times as likely at {} as at {low}", times(reached), self.bar),
+            ),
             (true, false, true) => {
                 told(missed, &format!("{share} passed, {} times as likely at {low} as at {}", times(missed), self.bar))
             }

@@ -5,6 +5,7 @@ mod choice;
 mod contract;
 mod grid;
 mod head;
+mod judges;
 mod mutations;
 mod replays;
 mod scenarios;
@@ -187,6 +188,7 @@ impl Shown {
     fn content(&self) -> Markup {
         html! {
             (summary::tiles(self))
+            (judges::section(self))
             (contract::section(self))
             (mutations::section(self))
             (replays::section(self))

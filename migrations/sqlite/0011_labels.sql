@@ -1,0 +1,16 @@
+-- What people say about outputs that judges rate: one label of each person about each output. The run is the one that acted, also
+-- where its evidence was judged again.
+CREATE TABLE labels (
+    id         TEXT NOT NULL PRIMARY KEY,
+    experiment TEXT NOT NULL,
+    run        BIGINT NOT NULL,
+    scenario   TEXT NOT NULL,
+    invariant  TEXT NOT NULL,
+    label      TEXT NOT NULL,
+    person     TEXT NOT NULL,
+    note       TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    UNIQUE (experiment, run, scenario, invariant, person),
+    FOREIGN KEY (experiment, run, scenario) REFERENCES scenarios (experiment, run, id) ON DELETE CASCADE
+);
+CREATE INDEX labels_created ON labels (created_at, id);
