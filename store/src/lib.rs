@@ -9,7 +9,7 @@
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
 //! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
-//!                workers, counters, settings
+//!                workers, counters, settings, contract_sessions ◄── contract_session_requests
 //! ```
 //!
 //! What people make has an owner; '' is this machine's own. Lists are read in parts: see [`Page`].
@@ -26,6 +26,7 @@ mod artifact_owner;
 mod artifacts;
 mod attempts;
 mod clock;
+mod contract_sessions;
 mod counters;
 mod datasets;
 mod db;
@@ -82,6 +83,7 @@ pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
 pub use clock::Clock;
+pub use contract_sessions::{ContractSession, ContractSessionProgress, NewContractSession, SessionLimits};
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
 pub use events::{NewEvent, StoredEvent};

@@ -102,6 +102,10 @@ tables! {
         Checkpoints, Reason, RequestedAt, Deadline, AllowsOnTimeout, Status, DecidedBy, DecidedKey, Note, DecidedAt,
         UsedIn, Told, DueAt,
     }
+    /// Sessions under tool contracts whose agents run somewhere else.
+    ContractSessions { Id, Owner, Agent, Contract, Mode, Terms, Status, Requests, Bytes, LastHash, CreatedAt }
+    /// The requests of such a session.
+    ContractSessionRequests { Session, Number, Sealed }
     /// Sandboxes that people work in themselves.
     Sandboxes {
         Id, Owner, SpecId, Digest, State, Wanted, Worker, Token, Epoch, LeaseUntil, Metadata, Services, Secrets, Error,

@@ -11,6 +11,7 @@ mod at_once;
 mod cancel;
 mod claim;
 mod completion;
+mod contract_sessions;
 mod datasets;
 mod events;
 mod evidence;
