@@ -11,7 +11,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
     agents, alerts, approvals, capacity, datasets, experiments, health, keys, runs, sandboxes, scenarios, scores,
-    secrets, specs, telemetry, traces, unsupported,
+    secrets, specs, telemetry, tool_contracts, traces, unsupported,
 };
 use crate::app::App;
 use crate::auth::authenticate;
@@ -39,6 +39,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(alerts::routes())
         .merge(approvals::routes())
         .merge(scores::routes())
+        .merge(tool_contracts::routes())
 }
 
 /// The routes that anybody may ask.

@@ -35,6 +35,14 @@ pub(crate) struct DecisionRequest {
     note: Option<String>,
 }
 
+impl DecisionRequest {
+    /// The decision that is wanted.
+    pub(crate) fn wanted(self) -> Wanted {
+        let Self { decision, args_hash, by, note } = self;
+        Wanted { decision, args_hash, by: by.unwrap_or_default(), note: note.unwrap_or_default() }
+    }
+}
+
 /// A decision in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -46,6 +54,11 @@ pub(crate) enum DecisionWord {
 }
 
 impl DecisionWord {
+    /// True when the call may go on.
+    pub(crate) fn is_approval(self) -> bool {
+        self == Self::Approve
+    }
+
     fn kind(self) -> DecisionKind {
         match self {
             Self::Approve => DecisionKind::Approve,
@@ -81,21 +94,24 @@ pub(crate) async fn decide(
     At(id): At<String>,
     JsonBody(request): JsonBody<DecisionRequest>,
 ) -> Result<Json<ApprovalBody>, ApiError> {
-    let DecisionRequest { decision, args_hash, by, note } = request;
-    let wanted = Wanted { decision, args_hash, by: by.unwrap_or_default(), note: note.unwrap_or_default() };
-    let approval = write_decision(&app, &caller, &id, wanted).await?;
+    let approval = write_decision(&app, &caller, &id, request.wanted()).await?;
     Ok(Json(ApprovalBody::of(&approval, app.clock.now())))
 }
 
-/// Writes a decision down, or says why it does not count.
-pub(crate) async fn write_decision(app: &App, caller: &Caller, id: &str, wanted: Wanted) -> Result<Approval, ApiError> {
-    let approval = find(app, caller, id).await?;
+/// The one who decides, with their note.
+pub(crate) fn decider(caller: &Caller, wanted: &Wanted) -> Result<MadeDecision, ApiError> {
     let by = match wanted.by.trim() {
         "" if caller.owner.is_empty() => NOBODY.to_owned(),
         "" => caller.owner.clone(),
         by => fields::name(by, "by")?,
     };
-    let made = MadeDecision { by, key: caller.key.clone(), note: fields::text(wanted.note, "note", NOTE)? };
+    Ok(MadeDecision { by, key: caller.key.clone(), note: fields::text(wanted.note.clone(), "note", NOTE)? })
+}
+
+/// Writes a decision down, or says why it does not count.
+pub(crate) async fn write_decision(app: &App, caller: &Caller, id: &str, wanted: Wanted) -> Result<Approval, ApiError> {
+    let approval = find(app, caller, id).await?;
+    let made = decider(caller, &wanted)?;
     let decision = Decision { kind: wanted.decision.kind(), arguments_hash: wanted.args_hash, made };
     match app.store.decide_approval(&approval.new.id, &decision, app.clock.now()).await? {
         Decided::Decided(approval) => Ok(*approval),
