@@ -140,8 +140,9 @@ async fn a_restart_of_the_server_loses_no_session_and_changes_no_decision() {
     let held = session.held().await;
     let log = app.get(ADA, &session.path("decisions")).await.text();
     let before = session.state().await;
+    let Session { id, token, .. } = session;
     let app = app.restarted();
-    let session = Session { app: &app, id: session.id, token: session.token };
+    let session = Session { app: &app, id, token };
     assert_eq!(session.state().await, before);
     assert_eq!(app.get(ADA, &session.path("decisions")).await.text(), log);
     let decided = app.post(ADA, &session.path("decision"), decision(&held, "approve")).await.expect(200);
