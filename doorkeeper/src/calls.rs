@@ -112,9 +112,9 @@ pub const REFUSED: &[Call] = calls![
 
 /// Calls that are not there (`ENOSYS`), like all that are not named here: programs then do without.
 ///
-/// What `clone3` and `pidfd_send_signal` are about is in memory or behind a descriptor, which a filter cannot see; programs use
-/// `clone` and `kill` instead. The kernel has one number of slots for asynchronous I/O for the whole machine (`fs.aio-max-nr`),
-/// which one sandbox could take; the databases that use it do without.
+/// Calls whose subject is in memory or behind a descriptor, which a filter cannot see (`clone3`, `pidfd_send_signal`);
+/// programs use `clone` and `kill` instead. Calls for asynchronous I/O are absent because the kernel has one number of
+/// slots for the whole machine (`fs.aio-max-nr`), which one sandbox could take; the databases that use it do without.
 #[rustfmt::skip]
 pub const ABSENT: &[Call] = calls![
     SYS_clone3, SYS_io_cancel, SYS_io_destroy, SYS_io_getevents, SYS_io_setup, SYS_io_submit,

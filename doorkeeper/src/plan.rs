@@ -1,4 +1,4 @@
-//! What a box is to look like that the doorkeeper makes around itself, where there is no container engine.
+//! Plan of a box that the doorkeeper makes around itself, where there is no container engine.
 //!
 //! The worker writes a plan to the doorkeeper's standard input: fields that end with a zero byte, first a word, then what
 //! belongs to it. Paths of the host come from the worker, and paths in the box begin at its root.
@@ -12,7 +12,7 @@ pub const BOX: &str = "--box";
 /// Most of the time that a box takes is over then. Of the first plan only users, groups and control groups count, and
 /// [`WAIT`] ends it.
 pub const SPARE: &str = "--spare";
-/// What ends the first plan of a box that waits.
+/// End of the first plan of a box that waits.
 pub const WAIT: &[u8] = b"wait\0";
 
 /// A box to make.
@@ -20,22 +20,22 @@ pub const WAIT: &[u8] = b"wait\0";
 pub struct Plan {
     /// An empty folder of the host, on which the box's root is put together. Nothing of that is seen outside.
     pub stage: String,
-    /// Which users of the box are which users of the host; beside another box, which are which of that one, or none when
-    /// they are the same.
+    /// Maps users of the box to users of the host; beside another box, to users of that one, or nothing when they are
+    /// the same.
     pub users: Vec<Ids>,
-    /// Which groups are which.
+    /// Maps groups in the same way.
     pub groups: Vec<Ids>,
-    /// Another box, in whose users and network this one is.
+    /// Another box, whose users and network this one shares.
     pub beside: Option<Beside>,
     /// Folders of control groups that the box is in.
     pub cgroups: Vec<String>,
-    /// What holds where there are no control groups.
+    /// Limits that hold where there are no control groups.
     pub ceilings: Option<Ceilings>,
     /// Its name, as it calls itself.
     pub host_name: String,
-    /// How many bytes may be written over what the box is made from.
+    /// Number of bytes that may be written over the layers of the box.
     pub space: u64,
-    /// How its root is put together, in order.
+    /// Steps that put its root together, in order.
     pub steps: Vec<Step>,
     /// Folders of the host that stay open as the descriptors from [`FIRST_OPEN`] on.
     pub open: Vec<String>,
@@ -48,9 +48,9 @@ pub struct Plan {
 /// The namespaces of another box that a box is in: where they are found on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
-    /// That of its users.
+    /// User namespace.
     pub users: String,
-    /// That of its network.
+    /// Network namespace.
     pub network: String,
 }
 
@@ -67,18 +67,18 @@ pub struct Ids {
     pub inside: u32,
     /// The first one on the host.
     pub outside: u32,
-    /// How many.
+    /// Size of the range.
     pub count: u32,
 }
 
 /// Limits that the kernel keeps without control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ceilings {
-    /// How many bytes of memory each process may have for itself.
+    /// Bytes of private memory that each process may have.
     pub memory: u64,
-    /// How many processes there may be.
+    /// Number of processes.
     pub processes: u64,
-    /// On how many processors they run.
+    /// Number of processors that they run on.
     pub cores: usize,
 }
 
@@ -87,27 +87,27 @@ pub struct Ceilings {
 pub enum Step {
     /// A folder of the host, over which the box writes elsewhere.
     Layer {
-        /// Where.
+        /// Path in the box.
         target: String,
         /// The folder of the host.
         lower: String,
     },
     /// A file or folder of the host as it is.
     Bind {
-        /// Where.
+        /// Path in the box.
         target: String,
-        /// What.
+        /// The file or folder of the host.
         source: String,
-        /// Whether the box may write there.
+        /// True when the box may write there.
         writable: bool,
     },
     /// An empty folder in memory.
     Memory {
-        /// Where.
+        /// Path in the box.
         target: String,
-        /// How many bytes fit.
+        /// Capacity in bytes.
         bytes: u64,
-        /// Who may do what.
+        /// Permissions.
         mode: u32,
     },
     /// The processes of the box, without what concerns the host.
@@ -116,21 +116,21 @@ pub enum Step {
     Devices,
     /// A folder.
     Folder {
-        /// Where.
+        /// Path in the box.
         target: String,
-        /// Who may do what.
+        /// Permissions.
         mode: u32,
     },
     /// A symbolic link.
     Link {
-        /// Where.
+        /// Path in the box.
         target: String,
-        /// Where it leads.
+        /// Target of the link.
         to: String,
     },
-    /// What is at a place can only be read from then on, but what is mounted below it is as it was.
+    /// Makes the files at a place read-only; mounts below it stay as they were.
     Seal {
-        /// Where.
+        /// Path in the box.
         target: String,
     },
 }
@@ -224,7 +224,7 @@ impl Plan {
     }
 }
 
-/// What is left of a plan.
+/// The fields of a plan that were not read yet.
 struct Fields<I>(I);
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Fields<I> {

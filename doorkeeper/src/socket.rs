@@ -17,7 +17,7 @@ use rustix::net::{
 
 use crate::protocol::{Decoder, Event, Message, encode};
 
-/// How many bytes are received at once.
+/// Number of bytes that are received at once.
 const PIECE: usize = 64 * 1024;
 /// The most descriptors that are received at once; the doorkeeper sends one with a frame.
 const DESCRIPTORS: usize = 4;
@@ -27,7 +27,7 @@ const DESCRIPTORS: usize = 4;
 pub struct Connection {
     /// The socket.
     stream: UnixStream,
-    /// What arrived and is no whole message yet.
+    /// Decodes what arrived, and holds the part of a message that is not complete.
     decoder: Decoder,
     /// Descriptors whose frame was not taken yet.
     descriptors: VecDeque<OwnedFd>,
@@ -46,7 +46,7 @@ impl Connection {
         &self.stream
     }
 
-    /// Gives back the socket, and what of the next messages arrived already.
+    /// Returns the socket, and the decoder with the part of the next messages that arrived already.
     #[must_use]
     pub fn into_parts(self) -> (UnixStream, Decoder) {
         (self.stream, self.decoder)
@@ -92,7 +92,7 @@ impl Connection {
 ///
 /// # Errors
 ///
-/// What `sendmsg` answers, but an interruption.
+/// Returns the result of `sendmsg`, and repeats the call when it was interrupted.
 pub fn send_some(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -107,7 +107,7 @@ pub fn send_some(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<
 ///
 /// # Errors
 ///
-/// What `recvmsg` answers, but an interruption.
+/// Returns the result of `recvmsg`, and repeats the call when it was interrupted.
 pub fn receive_some(socket: impl AsFd, descriptors: &mut VecDeque<OwnedFd>) -> Result<Vec<u8>, Errno> {
     let mut bytes = vec![0; PIECE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];

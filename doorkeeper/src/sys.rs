@@ -14,7 +14,7 @@ const HEARD: [i32; 3] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT];
 /// The highest number of a signal.
 const LAST_SIGNAL: i32 = 64;
 
-/// Which of the two processes this is after a fork.
+/// The two processes after a fork.
 pub(crate) enum Fork {
     /// The new one.
     Child,
@@ -26,7 +26,7 @@ pub(crate) enum Fork {
 pub(crate) struct Ended {
     /// Its number.
     pub(crate) pid: i32,
-    /// How it ended, as the kernel writes it.
+    /// Wait status, as the kernel writes it.
     pub(crate) status: i32,
     /// Processor time in user mode, in microseconds.
     pub(crate) user_us: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Ended {
     pub(crate) max_rss_kib: u64,
 }
 
-/// What the last call of the C library failed with.
+/// Returns the error of the last call of the C library.
 fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
@@ -63,7 +63,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
 
 /// Makes a mount and all that are below it read-only, without setuid programs and without devices.
 pub(crate) fn seal_tree(path: &std::ffi::CStr) -> Result<(), Errno> {
-    /// What the kernel calls `struct mount_attr`.
+    /// The kernel's `struct mount_attr`.
     #[repr(C)]
     struct Attributes {
         set: u64,
@@ -127,14 +127,14 @@ pub(crate) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
 
-/// Gives a descriptor another number, under which it stays open.
+/// Moves a descriptor to another number, under which it stays open.
 pub(crate) fn move_descriptor(descriptor: OwnedFd, number: u32) -> Result<(), Errno> {
     let number = i32::try_from(number).map_err(|_| Errno::BADF)?;
     // SAFETY: nobody owns the new number: this process opens few descriptors, and this one is far above them.
     check(unsafe { libc::dup2(descriptor.as_raw_fd(), number) }).map(drop)
 }
 
-/// Says nothing more on standard output.
+/// Closes standard output.
 pub(crate) fn close_standard_output() {
     // SAFETY: nothing is written there any more, and what is opened next may have its number.
     unsafe {
@@ -221,7 +221,7 @@ pub(crate) fn block_signals() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Gives every signal its default meaning and unblocks all, as a command expects to find them.
+/// Resets every signal to its default action and unblocks all, as a command expects to find them.
 pub(crate) fn reset_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
     // What the kernel takes as an action is shorter than this, and all zeroes is the default.

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::limits::Limits;
 
-/// What happens on a connection.
+/// Activity of a connection: the phase it is in, and whether it was asked to hurry.
 #[derive(Debug)]
 pub(crate) struct Activity {
     state: Mutex<State>,
@@ -21,11 +21,11 @@ pub(crate) struct Activity {
     hurry: Notify,
 }
 
-/// What a connection is doing.
+/// State of a connection.
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Since when the client has not read what is sent to it.
+    /// Time since which the client has not read what is sent to it.
     stalled: Option<Instant>,
 }
 
@@ -41,16 +41,16 @@ impl State {
     }
 }
 
-/// What a connection is doing, and since when.
+/// Phase of a connection, with the time when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has arrived yet.
+    /// No byte has arrived yet.
     New(Instant),
     /// The head of a request arrives.
     Header(Instant),
     /// A request is being answered; those who answer it have timeouts of their own.
     Request,
-    /// Nothing of a next request has arrived; what is left of the answer may be on its way.
+    /// No byte of a next request has arrived; the rest of the answer may be on its way.
     Idle(Instant),
 }
 
@@ -60,7 +60,7 @@ impl Activity {
         Arc::new(Self { state: Mutex::new(state), hurry: Notify::new() })
     }
 
-    /// Whether a request is being answered.
+    /// Returns true while a request is being answered.
     pub(crate) fn is_answering(&self) -> bool {
         self.state().phase == Phase::Request
     }

@@ -1,8 +1,8 @@
-//! How much a listener takes.
+//! Limits of a listener.
 
 use std::time::Duration;
 
-/// How much a listener takes.
+/// Limits of a listener: numbers of connections, and timeouts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once; a quarter of them is for callers that have not shown a key.
@@ -11,9 +11,9 @@ pub struct Limits {
     pub per_key: usize,
     /// Connections of one address at once on which no key was shown.
     pub per_peer: usize,
-    /// How long a request's head may take, from its first byte; and the first byte of a new connection.
+    /// Timeout for a request's head, counted from its first byte; also for the first byte of a new connection.
     pub header: Duration,
-    /// How long a connection may be idle between two requests, or its client not read what is sent to it.
+    /// Timeout for a connection that is idle between two requests, or whose client does not read what is sent to it.
     pub idle: Duration,
 }
 

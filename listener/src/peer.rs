@@ -1,4 +1,4 @@
-//! Who connects, as far as an address tells.
+//! Groups connections by the address of their client, as far as an address identifies one.
 
 use std::net::IpAddr;
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::limits::Limits;
 use crate::shares::{Full, Share, Shares};
 
-/// How many connections are closed to make room between two lines in the log.
+/// Number of connections closed to make room between two lines in the log.
 const TELL_EVERY: u64 = 1000;
 
 /// The number of a connection.
@@ -41,7 +41,7 @@ struct Entry {
     /// Its place among those of a key; `None` while no request showed one.
     share: Option<Share>,
     is_answering: bool,
-    /// Since when it is as it is.
+    /// Time when the connection was accepted, or when it last began or stopped answering.
     since: Instant,
     /// Cancelled to close it.
     close: CancellationToken,
@@ -113,12 +113,12 @@ impl Registry {
         }
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     pub(crate) fn count(&self) -> usize {
         self.table().entries.len()
     }
 
-    /// How many connections were closed to make room.
+    /// Returns the number of connections that were closed to make room.
     pub(crate) fn closed(&self) -> u64 {
         self.0.closed.load(Ordering::Relaxed)
     }

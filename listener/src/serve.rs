@@ -27,7 +27,7 @@ use crate::registry::{Id, Registry};
 
 /// Connections that may be on their way out besides those that are in.
 const LEAVING: usize = 64;
-/// How long to wait when the machine gives no connection.
+/// Pause before the next try when the machine refuses to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The connections of a listener. Clones are the same.
@@ -56,13 +56,13 @@ impl Connections {
         Self { registry: Registry::new(limits, one_key), places }
     }
 
-    /// How many there are now.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn count(&self) -> usize {
         self.registry.count()
     }
 
-    /// How many were closed to make room for others.
+    /// Returns the number of connections that were closed to make room for others.
     #[must_use]
     pub fn closed(&self) -> u64 {
         self.registry.closed()
@@ -121,7 +121,7 @@ impl Connections {
     }
 }
 
-/// Whether an error is about one connection and not about the machine.
+/// Returns true if an error concerns one connection and not the machine.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

@@ -31,7 +31,7 @@ pub struct Share {
     key: String,
 }
 
-/// Why there is no place.
+/// Reason why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     /// The key has as many as it may have.
@@ -75,13 +75,13 @@ impl Shares {
         Ok(Share { shares: self.clone(), key: key.to_owned() })
     }
 
-    /// How many places are taken.
+    /// Returns the number of places that are taken.
     #[must_use]
     pub fn count(&self) -> usize {
         self.taken().total
     }
 
-    /// How many places a key has.
+    /// Returns the number of places that a key has taken.
     pub(crate) fn count_of(&self, key: &str) -> usize {
         self.taken().by_key.get(key).copied().unwrap_or(0)
     }
@@ -92,7 +92,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Whose it is.
+    /// Returns the key that has the place.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }

@@ -1,5 +1,5 @@
-//! What a spec takes from a machine, and whether workers can run it: known by those who make sandboxes, and given to the
-//! server.
+//! The resources that a spec needs, and the check that workers can run it: implemented where sandboxes are made, and passed
+//! to the server.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use store::Demand;
 
 /// Knows what specs take from a machine.
 pub trait Admission: Debug + Send + Sync {
-    /// What one sandbox of a spec takes from a machine at most.
+    /// The most resources that one sandbox of a spec needs.
     fn demand(&self, spec: &Spec) -> Demand;
 
     /// Why a spec cannot be run by workers of this version, whatever its scenarios are; `agent` acts instead of its own.

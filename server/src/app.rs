@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! State that all handlers share.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,29 +21,29 @@ use crate::results::{Shows, Standings};
 use crate::telemetry::Telemetry;
 use crate::web::Stories;
 
-/// How many uploads may be under way at once.
+/// The limit of concurrent uploads.
 const UPLOADS: usize = 16;
-/// How many of them may be of one key: uploads take as long as a client likes to send.
+/// The limit of concurrent uploads per key: uploads take as long as a client likes to send.
 const UPLOADS_PER_KEY: usize = 8;
-/// How many answers that take much memory may be made at once.
+/// The limit of concurrent answers that need much memory.
 const HEAVY: usize = 8;
-/// How many bytes of specs are remembered.
+/// The size of the cache of specs in bytes.
 const SPECS: usize = 16 << 20;
 
 /// Everything that a server is given.
 #[derive(Debug)]
 pub struct Parts {
-    /// How it behaves.
+    /// The configuration.
     pub config: Config,
-    /// What is kept.
+    /// The store.
     pub store: Store,
-    /// What stored secrets are sealed with.
+    /// The key that seals stored secrets.
     pub master_key: MasterKey,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids.
     pub ids: Arc<dyn Ids>,
-    /// What specs take from a machine.
+    /// Resources that specs need.
     pub admission: Arc<dyn Admission>,
     /// The way to the workers that have interactive sandboxes.
     pub workers: Arc<dyn Workers>,
@@ -53,7 +53,7 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub(crate) struct App(Arc<Inner>);
 
-/// What all handlers share.
+/// State that all handlers share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: Config,
@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     pub(crate) workers: Arc<dyn Workers>,
     /// Keys that were seen a moment ago.
     pub(crate) keys: Keys,
-    /// How much each key asks.
+    /// Request rates by key.
     pub(crate) rates: Rates,
     /// Places for streams, and for who waits for news.
     pub(crate) streams: Shares,
@@ -81,7 +81,7 @@ pub(crate) struct Inner {
     pub(crate) shows: Shows,
     /// Numbers of runs.
     pub(crate) standings: Standings,
-    /// What specs say, by digest.
+    /// Specs by digest.
     pub(crate) specs: Cache<String, Arc<ShownSpec>>,
     /// Sessions under tool contracts that are in memory.
     pub(crate) contract_sessions: Standing,

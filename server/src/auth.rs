@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! Callers and their permissions.
 //!
 //! A key belongs to an owner and has a scope. Handlers say what they need by what they take: `Reader`, `Submitter`,
 //! `Admin`; for a sandbox also `Caller::of_sandbox`. Owners see their own things; who has the scope `admin` sees all.
@@ -25,24 +25,24 @@ use crate::error::ApiError;
 use crate::retry::patiently;
 use crate::web::session;
 
-/// What every key begins with.
+/// The prefix of every key.
 pub const KEY_PREFIX: &str = "ts_live_";
-/// What every sandbox's token begins with.
+/// The prefix of every sandbox token.
 pub const SANDBOX_PREFIX: &str = "ks_sb_";
 
-/// How long a key is known without looking again: so long does it take until a revoked one is refused.
+/// Lifetime of a cached key: the longest time until a revoked one is refused.
 const KNOWN: Duration = Duration::from_secs(2);
-/// How many keys are remembered.
+/// The most cached keys.
 const REMEMBERED: usize = 10_000;
 
-/// Who calls.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The key's id.
     pub(crate) key: String,
     /// Whose things it sees.
     pub(crate) owner: String,
-    /// What it may do.
+    /// Its permissions.
     pub(crate) scope: Scope,
     /// The only sandbox that it may use, for a sandbox's token.
     pub(crate) sandbox: Option<String>,
@@ -101,7 +101,7 @@ impl Caller {
         }
     }
 
-    /// Who may use a sandbox: its owner with a key that may change things, or its own token.
+    /// Allows a sandbox to its owner, with a key that may change things, or to its own token.
     pub(crate) fn of_sandbox(&self, sandbox: &str, writes: bool) -> Result<(), ApiError> {
         match (&self.sandbox, self.scope) {
             (Some(own), _) if own == sandbox => Ok(()),
@@ -162,7 +162,7 @@ pub(crate) fn attribute<T>(
     Ok(found)
 }
 
-/// Who looks at a page: by a key as everybody else, or by the cookie that signing in left.
+/// Identifies the visitor of a page: by a key, or by the cookie that signing in left.
 pub(crate) async fn visitor(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     match session::key_hash(app, headers) {
         Some(hash) if key(headers).is_none() && app.config.access == Access::Keys => by_hash(app, hash).await,
@@ -184,7 +184,7 @@ async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     by_hash(app, hash(key)).await
 }
 
-/// Who has the key with this hash.
+/// Finds the owner of the key with this hash.
 pub(crate) async fn by_hash(app: &App, hash: String) -> Result<Caller, ApiError> {
     if let Some(known) = app.keys.known(&hash) {
         return Ok(known);
@@ -211,8 +211,8 @@ fn key(headers: &HeaderMap) -> Option<&str> {
     bearer.or_else(|| of("x-api-key")).filter(|key| !key.is_empty())
 }
 
-/// A server without keys answers only who calls it by a name of this machine: a page in a browser that was led here by a
-/// name of its own is refused.
+/// A server without keys answers only who calls it by a name of this machine: a page in a browser that was led here by
+/// a name of its own is refused.
 fn require_loopback_name(headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let origin = text(ORIGIN);
@@ -224,7 +224,7 @@ fn require_loopback_name(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::forbidden("a server that runs with --no-auth answers only under localhost or a loopback address"))
 }
 
-/// Whether a host, perhaps with its port, is this machine.
+/// True when a host, perhaps with its port, is this machine.
 fn is_loopback(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
     let name = name.map_or(host, |(name, _)| name).trim_start_matches('[').trim_end_matches(']');

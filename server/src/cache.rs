@@ -15,7 +15,7 @@ pub(crate) struct Cache<K, V> {
 struct Kept<K, V> {
     /// The things, how many bytes each has, and when it was asked for last.
     things: HashMap<K, (V, usize, u64)>,
-    /// Who was asked for when.
+    /// Keys in the order of their last use.
     asked: BTreeMap<u64, K>,
     bytes: usize,
     /// Counts askings.
@@ -47,8 +47,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         Some(thing)
     }
 
-    /// Keeps a thing of so many bytes, instead of the one with its key; one that has more bytes than there is room for is
-    /// not kept.
+    /// Keeps a thing of so many bytes, instead of the one with its key; one that has more bytes than there is room for
+    /// is not kept.
     pub(crate) fn put(&self, key: K, thing: V, bytes: usize) {
         let mut kept = self.lock();
         kept.remove(&key);

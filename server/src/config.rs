@@ -1,36 +1,36 @@
-//! How a server behaves.
+//! The configuration of a server.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use listener::Limits;
 
-/// How a server behaves.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Who may ask.
+    /// Access control.
     pub access: Access,
     /// Requests a second of one key that only read; `None` for any number.
     pub reads_a_second: Option<NonZeroU32>,
     /// Requests a second of one key that change something; `None` for any number.
     pub writes_a_second: Option<NonZeroU32>,
-    /// How many bytes a spec with its files, or a snapshot of an agent, may have.
+    /// The size limit of a spec with its files, or of a snapshot of an agent, in bytes.
     pub upload_bytes: usize,
-    /// How many bytes any other body may have.
+    /// The size limit of any other body in bytes.
     pub body_bytes: usize,
-    /// How many streams of events may be open at once. An eighth is reserved for keys that have none.
+    /// The limit of open event streams. An eighth is reserved for keys that have none.
     pub streams: usize,
-    /// How many of them one key may have.
+    /// The limit of streams per key.
     pub streams_per_key: usize,
-    /// How many connections there may be, and how long they may take.
+    /// The limits of connections, and their timeouts.
     pub connections: Limits,
-    /// How often a stream, or who waits for an end, looks for news.
+    /// The polling interval of streams and of requests that wait for an end.
     pub look: Duration,
-    /// How long a call may take, uploads and streams aside: clients wait for 30 s.
+    /// Timeout of a call, except uploads and streams: clients wait for 30 s.
     pub answer_within: Duration,
-    /// Whether webhooks may lead to this machine and to private networks.
+    /// True to allow webhooks to this machine and to private networks.
     pub private_webhooks: bool,
-    /// How long a worker is thought alive that was not heard of.
+    /// The time after which a silent worker counts as dead.
     pub worker_patience: Duration,
     /// Experiments that are older are removed; `None` to keep all.
     pub keep_for: Option<Duration>,
@@ -38,10 +38,10 @@ pub struct Config {
     pub keep_bytes: Option<u64>,
 }
 
-/// Who may ask.
+/// Access control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Who has a key.
+    /// Only callers with a key.
     Keys,
     /// Everybody who reaches the server; only for a server on loopback.
     Open,

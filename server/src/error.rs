@@ -1,7 +1,7 @@
-//! What a request is refused with: a status, a text for people, and a word for programs.
+//! Errors of requests: a status, a text for people, and a code for programs.
 //!
-//! Handlers return `Result<_, ApiError>`. What is the caller's doing says what, where and what next. What is ours is logged
-//! and answered without its details.
+//! Handlers return `Result<_, ApiError>`. What is the caller's doing says what, where and what next. What is ours is
+//! logged and answered without its details.
 
 use std::time::Duration;
 
@@ -26,21 +26,21 @@ pub(crate) struct ApiError {
     message: String,
     /// In how many seconds it may go better.
     retry_after: Option<u64>,
-    /// What is wrong with a spec.
+    /// Findings about a spec.
     findings: Vec<Finding>,
 }
 
 /// The body of a refusal. The text stands twice, because clients look for it in different places.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// What is wrong, for people.
+    /// The error message, for people.
     error: String,
     /// The same.
     message: String,
-    /// What is wrong, for programs.
+    /// The error code, for programs.
     #[schema(example = "not_found")]
     code: String,
-    /// What is wrong with a spec, when that is why.
+    /// Findings about a spec, when they are the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     findings: Vec<Finding>,
@@ -53,7 +53,7 @@ pub(crate) struct Finding {
     pub(crate) code: String,
     /// `error` or `warning`.
     pub(crate) severity: String,
-    /// What is wrong.
+    /// The error message.
     pub(crate) message: String,
     /// Where in the spec; empty for the spec as a whole.
     pub(crate) path: String,
@@ -61,17 +61,17 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     /// The column in that line, from 1.
     pub(crate) column: usize,
-    /// What to do about it.
+    /// Advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) help: Option<String>,
 }
 
-/// What a refusal says, kept beside its JSON for whoever shows it as a page.
+/// The content of an error, kept beside its JSON so that it can be shown as a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
-    /// What is wrong.
+    /// The error message.
     pub(crate) message: String,
-    /// What is wrong with a spec, when that is why.
+    /// Findings about a spec, when they are the reason.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -219,17 +219,17 @@ impl ApiError {
         Self::new(status, refusal.kind.as_str(), refusal.message)
     }
 
-    /// Whether the database did not answer, which it may do in a moment.
+    /// True when the database did not answer, which may pass.
     pub(crate) fn may_pass(&self) -> bool {
         self.code == UNAVAILABLE
     }
 
-    /// Whether we failed, so that it may go better later.
+    /// True for failures of ours, which a retry may solve.
     pub(crate) fn is_ours(&self) -> bool {
         self.status.is_server_error()
     }
 
-    /// What is wrong with a spec, when that is why.
+    /// Findings about a spec, when they are the reason.
     pub(crate) fn findings(&self) -> &[Finding] {
         &self.findings
     }

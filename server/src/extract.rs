@@ -1,4 +1,4 @@
-//! What requests bring: bodies within limits, and queries, with an error that says where it is wrong.
+//! Extractors: bodies within limits, and queries, with errors that say where the problem is.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use serde::de::DeserializeOwned;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How long a body may take.
+/// Timeout of receiving a body.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A JSON body, whatever its content type says. An empty body is an empty object, because clients send none where nothing
-/// must be said.
+/// A JSON body, whatever its content type says. An empty body is an empty object, because clients send none where
+/// nothing must be said.
 #[derive(Debug)]
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// The same, to be read by the handler: with [`json`], once for each part of which it is made. `flatten` of serde cannot say
-/// where something is wrong.
+/// The same, to be read by the handler: with [`json`], once for each part of which it is made. `flatten` of serde
+/// cannot say where something is wrong.
 #[derive(Debug)]
 pub(crate) struct JsonText(pub(crate) Bytes);
 

@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
-/// How many characters a name for people may have.
+/// The length limit of a name for people in characters.
 const NAME: usize = 200;
-/// How many characters a word may have that stands in URLs.
+/// The length limit of a word in URLs in characters.
 const WORD: usize = 64;
 
 /// A length of time: `"10m"`, or a number of seconds.
@@ -71,7 +71,8 @@ pub(crate) fn word(text: &str, what: &str) -> Result<(), ApiError> {
     )))
 }
 
-/// Since when: a time of RFC 3339, a date, or how long ago (`24h`, `7d`). Clients send `+` as it is, which then is a space.
+/// Since when: a time of RFC 3339, a date, or how long ago (`24h`, `7d`). Clients send `+` as it is, which then is a
+/// space.
 pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, ApiError> {
     let text = text.trim();
     let ago = || {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use store::{Listed, Page};
 use utoipa::{IntoParams, ToSchema};
 
-/// How many a page has when nobody says.
+/// The default page size.
 const USUAL: u64 = 50;
-/// How many a page may have.
+/// The largest page size.
 const MOST: u64 = 1000;
 /// Where a list that is a bare array says how it goes on.
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -19,15 +19,15 @@ const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 #[serde(default)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
-    /// How many at most, up to 1000.
+    /// The page size, up to 1000.
     #[param(minimum = 1, maximum = 1000)]
     pub(crate) limit: Option<u64>,
-    /// What `next_cursor` of the page before was.
+    /// The `next_cursor` of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
 impl PageQuery {
-    /// How many at most.
+    /// Returns the page size.
     pub(crate) fn most(&self) -> u64 {
         self.limit.unwrap_or(USUAL).clamp(1, MOST)
     }
@@ -74,7 +74,7 @@ pub(crate) struct Envelope<T> {
     pub(crate) items: Vec<T>,
     /// The cursor of the next part; empty when this is the last.
     pub(crate) next_cursor: String,
-    /// How many things are in this part.
+    /// The number of items on this page.
     pub(crate) count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How often each key may ask.
+//! Rate limits per key.
 
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
@@ -9,10 +9,10 @@ use crate::error::ApiError;
 
 type Limiter = RateLimiter<String, HashMapStateStore<String>, DefaultClock>;
 
-/// How many keys are remembered before those that rest are forgotten.
+/// The number of keys after which idle ones are removed.
 const REMEMBERED: usize = 10_000;
 
-/// How often each key may ask.
+/// Rate limits per key.
 #[derive(Debug)]
 pub(crate) struct Rates {
     reads: Option<Limiter>,

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::ApiError;
 
-/// How long it is tried: clients wait for 30 s.
+/// The time limit of all retries: clients wait for 30 s.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The first pause, which doubles.
 const FIRST: Duration = Duration::from_millis(50);

@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 use crate::error::ApiError;
 
-/// How many pieces are made before somebody takes them.
+/// The number of pieces that are prepared before they are taken.
 const AHEAD: usize = 2;
 
-/// How often something is sent when nothing happens, so that nobody on the way thinks that the stream is dead.
+/// The interval of heartbeats on an idle stream, so that no proxy closes it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// An answer of server-sent events, as long as there are any.
@@ -44,8 +44,8 @@ impl Pieces {
     }
 }
 
-/// A body that is made while it is sent: `make` goes on as long as somebody reads. When it fails, the answer breaks off,
-/// which every client notices.
+/// A body that is made while it is sent: `make` goes on as long as somebody reads. When it fails, the answer breaks
+/// off, which every client notices.
 pub(crate) fn body<F, M>(make: M) -> Body
 where
     F: Future<Output = Result<(), ApiError>> + Send + 'static,

@@ -1,5 +1,5 @@
-//! A whole list as one array, read in parts while it is sent: clients that know nothing of parts get everything, and the
-//! server never has all of it in memory.
+//! A whole list as one array, read in parts while it is sent: clients that know nothing of parts get everything, and
+//! the server never has all of it in memory.
 
 use std::future::Future;
 
@@ -12,19 +12,19 @@ use store::{Listed, StoreError};
 
 use crate::error::ApiError;
 
-/// How many rows are read at once.
+/// The number of rows read at once.
 pub(crate) const AT_ONCE: u64 = 500;
 
 /// Where the list is after a part of it was sent.
 struct Place<T> {
-    /// What is to be sent next; `None` when the list has ended.
+    /// The next page to send; `None` at the end of the list.
     part: Option<Listed<T>>,
-    /// What stands before the next thing.
+    /// The character before the next item.
     before: char,
 }
 
-/// Answers with the whole list. `part` reads the part after a cursor. The first part is read before the answer begins, so
-/// that a failure has its status; when a later one fails, the answer breaks off.
+/// Answers with the whole list. `part` reads the part after a cursor. The first part is read before the answer begins,
+/// so that a failure has its status; when a later one fails, the answer breaks off.
 pub(crate) async fn array<T, S, R, F>(part: R, show: fn(T) -> S) -> Result<Response, ApiError>
 where
     T: Send + 'static,

@@ -47,7 +47,7 @@ pub(crate) struct Telemetry {
     retries: Family<Retried, Counter>,
 }
 
-/// What was asked, and how it was answered.
+/// Labels of an answered request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
     method: String,
@@ -55,14 +55,14 @@ struct Answered {
     status: u32,
 }
 
-/// What was asked.
+/// Labels of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     method: String,
     route: String,
 }
 
-/// What failed and was tried again.
+/// Labels of a retried operation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Retried {
     operation: String,

@@ -27,7 +27,7 @@ use crate::tables::{Experiments, Snapshots};
 pub(crate) const MARK: &str = "touchstone.json";
 /// Where probes are written.
 const PROBES: &str = "probes";
-/// How long a probe may take.
+/// Timeout of a probe.
 const PROBE: Duration = Duration::from_secs(10);
 /// Probing the artifact place, as something that is tried again.
 pub const PROBING: &str = "probing the artifact place";
@@ -59,12 +59,12 @@ pub enum ArtifactClaim {
     /// The place has no mark, and holds things that this database does not know. It can be read and written, and nothing
     /// is removed there until somebody adopts it.
     Unmarked {
-        /// How many experiments and agents are not known.
+        /// The number of unknown experiments and agents.
         unknown: usize,
     },
 }
 
-/// Whether the place was found to be writable for this database. Clones know the same.
+/// True once the place was found to be writable for this database. Clones share the answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Writable(Arc<AtomicBool>);
 

@@ -19,16 +19,16 @@ use tokio::io::AsyncReadExt as _;
 use crate::error::StoreError;
 use crate::time::timestamp;
 
-/// How much of a file is held in memory at once.
+/// The part of a file that is held in memory at once.
 const PART: usize = 8 * 1024 * 1024;
-/// How many parts are under way at once.
+/// The number of parts in flight at once.
 const PARTS: usize = 4;
 
 /// Where artifacts are. Clones are the same place.
 #[derive(Debug, Clone)]
 pub struct Artifacts {
     objects: Arc<dyn ObjectStore>,
-    /// What people call the place.
+    /// The name of the place, for people.
     place: String,
     /// The folder, when it is one of this machine.
     folder: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct Artifacts {
 pub struct Artifact {
     /// Its name.
     pub key: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// When it was kept.
     pub modified: Timestamp,
@@ -110,7 +110,7 @@ impl Artifacts {
         &self.place
     }
 
-    /// Whether artifacts are in a folder beside this file.
+    /// True when artifacts are in a folder beside this file.
     pub(crate) fn is_beside(&self, file: &Path) -> bool {
         let parent = |path: &Path| fs::canonicalize(path).ok()?.parent().map(Path::to_owned);
         self.folder.as_deref().and_then(parent).is_some_and(|place| parent(file) == Some(place))
@@ -195,7 +195,7 @@ impl Artifacts {
         Ok(result.into_stream().map_err(move |error| artifacts.failed("read", &key)(error)).boxed())
     }
 
-    /// How many bytes an artifact has; `None` when it is not there.
+    /// Returns the size of an artifact in bytes; `None` when it is missing.
     pub async fn size(&self, key: &str) -> Result<Option<u64>, StoreError> {
         match self.objects.head(&key_of(key)?).await {
             Ok(found) => Ok(Some(found.size)),

@@ -23,7 +23,7 @@ pub struct StoredAttempt {
     pub scenario: String,
     /// Which attempt, from 1.
     pub number: u32,
-    /// How it ended.
+    /// The way it ended.
     pub outcome: AttemptOutcome,
     /// Why it ended so.
     pub message: Option<String>,
@@ -33,11 +33,11 @@ pub struct StoredAttempt {
     pub ended_at: Option<Timestamp>,
     /// The digest of its evidence.
     pub digest: Option<String>,
-    /// How many bytes its evidence has.
+    /// The size of its evidence in bytes.
     pub size: Option<u64>,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOutcome {
     /// It has not ended.
@@ -149,7 +149,7 @@ impl Store {
     }
 }
 
-/// What finds which of these scenarios are being run.
+/// Selects those of these scenarios that are being run.
 fn running(run: RunId, scenarios: Vec<&str>) -> SelectStatement {
     Query::select()
         .column((Jobs::Table, Jobs::Scenario))

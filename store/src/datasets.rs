@@ -13,7 +13,7 @@ use crate::tables::{DatasetRecords, Datasets, RecordTags};
 use crate::time::timestamp;
 use crate::{json, number};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
 /// A dataset that is to be kept.
@@ -23,18 +23,18 @@ pub struct NewDataset {
     pub id: String,
     /// Whose it is.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
 }
 
 /// A dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
-    /// What was kept.
+    /// The stored content.
     pub new: NewDataset,
-    /// How often records were added.
+    /// The number of times that records were added.
     pub version: u32,
     /// When it was made.
     pub created_at: Timestamp,
@@ -45,9 +45,9 @@ pub struct Dataset {
 pub struct NewRecord {
     /// Its id.
     pub id: String,
-    /// What goes in.
+    /// The input.
     pub input: Json,
-    /// What should come out.
+    /// The expected output.
     pub expected: Json,
     /// More about it.
     pub metadata: Json,
@@ -58,7 +58,7 @@ pub struct NewRecord {
 /// A record of a dataset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// What was kept.
+    /// The stored content.
     pub new: NewRecord,
     /// The version with which it was added.
     pub version: u32,

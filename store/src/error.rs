@@ -19,7 +19,7 @@ pub enum StoreError {
     Unusable {
         /// Where it is.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A database server does not answer, refuses us, or has a database that a newer version made.
@@ -29,7 +29,7 @@ pub enum StoreError {
         host: String,
         /// The database.
         database: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A URL names no database.
@@ -52,7 +52,7 @@ pub enum StoreError {
     /// A file of ours could not be used.
     #[error("cannot {operation} `{path}`: {cause}")]
     Files {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// The file.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum StoreError {
     Evidence {
         /// Whose evidence.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// Stored evidence is not in the artifact place any more.
@@ -112,7 +112,7 @@ pub enum StoreError {
     UnmarkedPlace {
         /// The place.
         place: String,
-        /// How many experiments and agents are not known.
+        /// The number of unknown experiments and agents.
         unknown: usize,
     },
     /// The mark of an artifact place cannot be read.
@@ -122,7 +122,7 @@ pub enum StoreError {
     UnreadableMark {
         /// Where the mark is.
         place: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A spec that is kept cannot be read by this version.
@@ -131,20 +131,20 @@ pub enum StoreError {
     /// An artifact could not be used.
     #[error("cannot {operation} the artifact `{key}`: {cause}")]
     Artifact {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// Its name.
         key: String,
         /// Why it failed.
         cause: String,
     },
-    /// What was given cannot be understood.
+    /// The given value cannot be parsed.
     #[error("{0}")]
     Invalid(String),
     /// There is no such thing.
     #[error("{0}")]
     NotFound(String),
-    /// What was asked for cannot be done with things as they are.
+    /// The request conflicts with the current state.
     #[error("{0}")]
     Conflict(String),
 }
@@ -156,14 +156,14 @@ impl StoreError {
         move |cause| Self::Files { operation, path, cause }
     }
 
-    /// Whether it is about the evidence of one attempt, whose verdicts can be read all the same.
+    /// True for errors about the evidence of one attempt, whose verdicts can still be read.
     #[must_use]
     pub fn is_about_evidence(&self) -> bool {
         matches!(self, Self::Evidence { .. } | Self::EvidenceGone { .. } | Self::Files { .. } | Self::Artifact { .. })
             || self.is_about_owner()
     }
 
-    /// Whether it is about the owner of the artifact place, which somebody has to choose.
+    /// True for errors about the owner of the artifact place, which somebody has to choose.
     #[must_use]
     pub fn is_about_owner(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! What happened while runs were worked on, in the order in which it was written down.
+//! Events of runs, in the order in which they were written.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::time::{millis, timestamp};
 use crate::wakeups::Wakeup;
 use crate::{json, number};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
 /// Something that happened.
@@ -30,7 +30,7 @@ pub struct NewEvent {
     pub attempt: u32,
     /// When.
     pub at: Timestamp,
-    /// What.
+    /// The event.
     pub happened: Event,
 }
 
@@ -39,7 +39,7 @@ pub struct NewEvent {
 pub struct StoredEvent {
     /// Its number: later ones have higher numbers.
     pub number: u64,
-    /// What happened.
+    /// The event.
     pub event: NewEvent,
 }
 
@@ -68,7 +68,7 @@ impl Store {
         tx.commit().await
     }
 
-    /// What happened in a run after the event with this number, at most so many.
+    /// Reads at most `most` events of a run after the event with this number.
     pub async fn events(&self, run: RunId, after: u64, most: u64) -> Result<Vec<StoredEvent>, StoreError> {
         let select = select(run, most).and_where(Expr::col(Events::Number).gt(number::kept(after))).to_owned();
         read(run, self.db.fetch_all(&select).await?)
@@ -80,7 +80,7 @@ impl Store {
         last.map_or(Ok(0), |row| number::read(row.number))
     }
 
-    /// What happened in one scenario of a run, from its beginning, at most so many.
+    /// Reads at most `most` events of one scenario of a run, from its beginning.
     pub async fn scenario_events(&self, run: RunId, scenario: &str, most: u64) -> Result<Vec<StoredEvent>, StoreError> {
         let select = select(run, most).and_where(Expr::col(Events::Scenario).eq(scenario)).to_owned();
         read(run, self.db.fetch_all(&select).await?)
@@ -98,7 +98,7 @@ fn select(run: RunId, most: u64) -> SelectStatement {
         .to_owned()
 }
 
-/// What finds the last event, at the end of an index.
+/// Selects the last event, at the end of an index.
 fn last(run: RunId, scenario: Option<&str>) -> SelectStatement {
     Query::select()
         .column(Events::Number)
@@ -222,7 +222,7 @@ mod tests {
         events.into_iter().map(|stored| stored.event.happened.kind().to_owned()).collect()
     }
 
-    /// How many wait for a lock.
+    /// Counts connections that wait for a lock.
     async fn waiting(store: &Store) -> i64 {
         let Db::Postgres { pool, .. } = &store.db else { panic!("this is about Postgres") };
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \

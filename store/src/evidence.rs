@@ -1,4 +1,4 @@
-//! What was observed: small bodies in their rows, large ones as artifacts, and the digest of both.
+//! Evidence: small bodies in rows, large ones as artifacts, and the digest of both.
 
 use scenario::evidence::Evidence;
 use scenario::hex;
@@ -104,7 +104,7 @@ row! {
 }
 
 impl Store {
-    /// What was observed in an attempt, byte for byte as it was written; `None` when the attempt left no evidence.
+    /// Reads the evidence of an attempt, byte for byte as it was written; `None` when the attempt left no evidence.
     pub async fn evidence_text(&self, job: JobId, attempt: u32) -> Result<Option<String>, StoreError> {
         let select = Query::select()
             .columns([(Jobs::Table, Jobs::Experiment), (Jobs::Table, Jobs::Run), (Jobs::Table, Jobs::Scenario)])
@@ -137,7 +137,7 @@ impl Store {
         String::from_utf8(text).map(Some).map_err(|error| damaged(error.to_string()))
     }
 
-    /// How many bytes the large evidence of an experiment has.
+    /// Returns the size of an experiment's large evidence in bytes.
     pub async fn evidence_bytes(&self, experiment: ExperimentId) -> Result<u64, StoreError> {
         Ok(self.artifacts.list(&experiment.to_string()).await?.iter().map(|artifact| artifact.size).sum())
     }
@@ -148,7 +148,7 @@ impl Store {
         self.artifacts.place(&experiment.to_string())
     }
 
-    /// What was observed in an attempt.
+    /// Reads the evidence of an attempt.
     pub async fn evidence(&self, job: JobId, attempt: u32) -> Result<Option<Evidence>, StoreError> {
         let text = self.evidence_text(job, attempt).await?;
         text.as_deref().map(json::read).transpose()

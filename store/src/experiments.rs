@@ -45,31 +45,31 @@ pub struct NewExperiment {
     pub id: ExperimentId,
     /// Whose it is; '' when it is this machine's own.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What is run.
+    /// The spec that is run.
     pub spec: SpecVersion,
     /// Where the spec came from.
     pub source: String,
     /// The seed from which every scenario's seed derives.
     pub seed: Seed,
-    /// What the caller changed about it.
+    /// The caller's options.
     pub settings: Settings,
     /// The values of its secrets, sealed.
     pub secrets: Option<Vec<u8>>,
 }
 
-/// What the caller changed about a spec.
+/// A caller's options for a spec.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// The agent that acts instead of the spec's own.
     pub agent: Option<StoredAgent>,
-    /// What had to make the sandboxes: `docker` or `local`.
+    /// The required backend: `docker` or `local`.
     pub backend: Option<String>,
     /// Values of parameters, instead of the matrix's.
     pub parameters: Vec<(String, Json)>,
-    /// How often each cell is repeated, instead of what the spec says.
+    /// The number of replicas per cell, instead of the spec's.
     pub replicas: Option<usize>,
     /// A pass rate that every cell must reach, besides its own bar.
     pub min_pass_rate: Option<f64>,
@@ -127,24 +127,24 @@ pub struct Experiment {
     pub id: ExperimentId,
     /// Whose it is; '' when it is this machine's own.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What is run.
+    /// The spec that is run.
     pub spec: SpecVersion,
     /// Where the spec came from.
     pub source: String,
     /// The seed from which every scenario's seed derives.
     pub seed: Seed,
-    /// What the caller changed about it.
+    /// The caller's options.
     pub settings: Settings,
-    /// Whether it is never removed because of its age or size.
+    /// True when retention never removes it.
     pub pinned: bool,
     /// When it was submitted.
     pub created_at: Timestamp,
 }
 
 impl Experiment {
-    /// What people call it: its name, or that of its spec.
+    /// Its title: its name, or that of its spec.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.name.is_empty() { &self.spec.spec_id } else { &self.name }
@@ -169,7 +169,7 @@ row! {
 }
 
 row! {
-    /// What an experiment runs.
+    /// The spec of an experiment.
     DigestRow { digest: String }
 }
 

@@ -19,18 +19,18 @@ use crate::time::millis;
 /// The settings with experiments whose rows were removed and whose files may still be there begin with this.
 const REMOVED: &str = "removed/";
 
-/// What is removed.
+/// Limits of what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Garbage {
     /// Experiments that were submitted before this time.
     pub before: Timestamp,
     /// But never the newest ones, of which so many stay.
     pub keep: u64,
-    /// How many bytes of evidence stay at most: the oldest experiments go until no more are left.
+    /// The most bytes of evidence that stay: the oldest experiments are removed until no more are left.
     pub most_bytes: Option<u64>,
 }
 
-/// How much room things take.
+/// Disk usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Bytes of evidence.
@@ -39,7 +39,7 @@ pub struct Usage {
     pub bundles: u64,
 }
 
-/// What was removed.
+/// Counts of removed things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Removed {
     /// Experiments.
@@ -59,7 +59,7 @@ row! {
 }
 
 row! {
-    /// How many bytes of evidence an experiment has.
+    /// The size of an experiment's evidence.
     SizeRow { experiment: String, bytes: i64 }
 }
 
@@ -69,7 +69,7 @@ row! {
 }
 
 row! {
-    /// How many bytes a bundle has.
+    /// The size of a bundle.
     BundleRow { size: i64 }
 }
 
@@ -107,7 +107,7 @@ impl Store {
         candidates.into_iter().filter(goes).map(|row| row.id.parse().map_err(StoreError::damaged)).collect()
     }
 
-    /// How much room things take.
+    /// Disk usage.
     pub async fn usage(&self) -> Result<Usage, StoreError> {
         // Snapshots with the same content have one bundle.
         let bundles = Query::select()
@@ -120,7 +120,7 @@ impl Store {
         Ok(Usage { evidence: self.sizes().await?.values().sum(), bundles })
     }
 
-    /// How many bytes of evidence each experiment has.
+    /// Reads the size of each experiment's evidence.
     async fn sizes(&self) -> Result<HashMap<String, u64>, StoreError> {
         let bytes = Expr::col((Attempts::Table, Attempts::Size)).sum().cast_as("bigint");
         let select = Query::select()
@@ -295,7 +295,7 @@ impl Store {
     }
 }
 
-/// Whether a version of a spec goes when nothing uses it. What somebody uploaded stays until they remove it.
+/// True for versions of specs that are removed when nothing uses them. Uploaded ones stay until somebody removes them.
 fn is_dispensable() -> Expr {
     Expr::col(SpecVersions::Owner).eq("")
 }

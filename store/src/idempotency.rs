@@ -13,18 +13,18 @@ use crate::runs::NewRun;
 use crate::tables::Idempotency;
 use crate::time::millis;
 
-/// What says that two requests are the same.
+/// The identity of a request, by which a repeated one is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Once<'a> {
-    /// Who sends it.
+    /// The sender.
     pub owner: &'a str,
     /// The key that the sender gives it.
     pub key: &'a str,
-    /// What the request says, in short: one that says something else is another request.
+    /// A digest of the request: another digest is another request.
     pub fingerprint: &'a str,
 }
 
-/// What came of a submission.
+/// The result of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitted {
     /// It is kept now.
@@ -45,7 +45,7 @@ row! {
 }
 
 impl RequestRow {
-    /// What came of the submission that this request was.
+    /// Returns the result of the submission that this request made.
     fn submitted(&self, once: Once<'_>) -> Result<Submitted, StoreError> {
         Ok(match self.run()? {
             Some(run) if self.fingerprint == once.fingerprint => Submitted::Before(run),
@@ -61,7 +61,7 @@ impl RequestRow {
 }
 
 impl Store {
-    /// What came of a submission that was made before with this key; `None` when there was none.
+    /// Returns the result of an earlier submission with this key; `None` when there was none.
     pub async fn submitted(&self, once: Once<'_>) -> Result<Option<Submitted>, StoreError> {
         let row: Option<RequestRow> = self.db.fetch_optional(&select(once)).await?;
         row.map(|row| row.submitted(once)).transpose()

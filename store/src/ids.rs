@@ -30,7 +30,7 @@ pub trait Ids: fmt::Debug + Send + Sync {
     }
 }
 
-/// How many hex digits a token has.
+/// The length of a token in hex digits.
 const TOKEN_DIGITS: usize = 32;
 
 macro_rules! id {
@@ -84,7 +84,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Who may take a run's jobs.
+/// The workers that may take a run's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// Any worker.

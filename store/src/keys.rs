@@ -13,10 +13,10 @@ use crate::number;
 use crate::tables::ApiKeys;
 use crate::time::{millis, timestamp};
 
-/// How long after a use another one is not written down.
+/// The shortest interval between two recorded uses.
 const SELDOM: Duration = Duration::from_secs(60);
 
-/// What a key allows.
+/// The permissions of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Everything, of all owners.
@@ -60,9 +60,9 @@ pub struct NewKey {
     pub id: String,
     /// Whose it is.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     pub scope: Scope,
     /// The hash of its text.
     pub hash: String,
@@ -77,9 +77,9 @@ pub struct ApiKey {
     pub id: String,
     /// Whose it is.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     pub scope: Scope,
     /// The one sandbox that it is for.
     pub sandbox: Option<String>,
@@ -106,7 +106,7 @@ row! {
 }
 
 row! {
-    /// How many keys.
+    /// A count of keys.
     CountRow { keys: i64 }
 }
 
@@ -202,7 +202,7 @@ impl Store {
         Ok(())
     }
 
-    /// How many keys of people there are that were not revoked.
+    /// Counts the keys of people that were not revoked.
     pub async fn count_keys(&self) -> Result<u64, StoreError> {
         let select = Query::select()
             .expr_as(Expr::col(ApiKeys::Id).count(), "keys")

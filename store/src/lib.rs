@@ -12,7 +12,7 @@
 //!                workers, counters, settings, contract_sessions ◄── contract_session_requests
 //! ```
 //!
-//! What people make has an owner; '' is this machine's own. Lists are read in parts: see [`Page`].
+//! Things that people make have an owner; '' is this machine's own. Lists are read in pages: see [`Page`].
 //!
 //! A [`Store`] is opened in a data directory: `touchstone.db`, and `evidence/` for what is too large for a row. Its rows can
 //! be in a Postgres instead. What it is told about the time and about ids is passed in. All changes that belong together

@@ -99,14 +99,14 @@ mod tests {
         assert_eq!(names(SQLITE), names(POSTGRES), "every dialect has the same numbers and names");
     }
 
-    /// What a database of the first version may have.
+    /// The rows of a database of the first version.
     const OLD: &str = "
         INSERT INTO specs VALUES ('d1', 'a: 1', 5), ('d2', 'a: 2', 6);
         INSERT INTO spec_versions VALUES ('ledger', 1, 'd1', 5), ('ledger', 2, 'd2', 6);
         INSERT INTO experiments VALUES
             ('00000000-0000-0000-0000-000000000001', 'ledger', 1, 'd1', 'ledger.yaml', 7, '{}', 5);";
 
-    /// What became of it.
+    /// Checks the database after migration.
     async fn brought_up_to_date(store: Store) {
         let newest = store.spec_version("", "ledger").await.expect("read").expect("a version");
         assert_eq!((newest.version.version, newest.version.digest.as_str()), (2, "d2"));

@@ -4,10 +4,10 @@ use crate::Store;
 use crate::error::StoreError;
 use crate::experiments::Experiment;
 
-/// What the newest experiment is called.
+/// The name of the newest experiment.
 const LATEST: &str = "latest";
 
-/// How many experiments are newer than the one that a name means: none for `latest`, two for `latest~2`; `None` for every
+/// The number of experiments that are newer than the named one: none for `latest`, two for `latest~2`; `None` for every
 /// other name.
 #[must_use]
 pub fn newer_than(name: &str) -> Option<u32> {

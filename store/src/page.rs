@@ -13,7 +13,7 @@ use crate::{json, number};
 pub struct Page<'a> {
     /// After which row: the [`Listed::next`] of the part before it; `None` for the first part.
     pub after: Option<&'a str>,
-    /// How many rows at most.
+    /// The most rows to return.
     pub most: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Page<'a> {
 pub struct Listed<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// What to ask for to get the next part, in characters that need no escaping in a URL; `None` when this is the last.
+    /// The cursor of the next page, in characters that need no escaping in a URL; `None` when this is the last.
     pub next: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Page<'_> {
         read().map(Some).ok_or_else(|| StoreError::Invalid(format!("`{after}` is no cursor of this list")))
     }
 
-    /// How many rows to read: one more than wanted, which says whether there are more.
+    /// The number of rows to read: one more than wanted, which shows if there are more.
     pub(crate) fn limit(&self) -> u64 {
         number::limit(self.most.saturating_add(1))
     }

@@ -13,7 +13,7 @@ use crate::snapshots::{BUNDLES, bundle_key};
 use crate::tables::{ApiKeys, Deliveries, Idempotency, Sandboxes, ScoreRequests, Snapshots, Traces, Workers};
 use crate::time::millis;
 
-/// What is removed. Traces of runs go with their experiments.
+/// Limits of retention. Traces of runs are removed with their experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prune {
     /// Replies to requests, messages and sandboxes that ended before this time, and workers that were not heard of since
@@ -27,7 +27,7 @@ pub struct Prune {
     pub traces_of_sandbox: u64,
 }
 
-/// What was removed.
+/// Counts of removed things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pruned {
     /// Replies to requests.
@@ -43,7 +43,7 @@ pub struct Pruned {
 }
 
 row! {
-    /// Who has traces.
+    /// A holder of traces.
     HolderRow { holder: String }
 }
 

@@ -15,9 +15,9 @@ use crate::runs::{RunKind, RunState, insert_run_row, insert_scenarios, next_run}
 /// A scenario that was judged again, and the attempt whose evidence was judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rescored {
-    /// What was planned.
+    /// The planned scenario.
     pub scenario: Scenario,
-    /// What judging says now; `None` when the scenario was not run, because its run was ended early.
+    /// The new result; `None` when the scenario was not run, because its run was cancelled.
     pub result: Option<ScenarioResult>,
     /// The attempt; `None` when there is no evidence.
     pub source: Option<(JobId, u32)>,

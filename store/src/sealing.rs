@@ -13,18 +13,18 @@ use sha2::Sha256;
 use crate::Store;
 use crate::error::StoreError;
 
-/// How many bytes a master key has.
+/// The length of a master key in bytes.
 const KEY: usize = 32;
-/// How many bytes SHA-256 takes at once.
+/// The block size of SHA-256 in bytes.
 const BLOCK: usize = 64;
-/// How many bytes make each sealing different.
+/// The length of the nonce that makes each sealing different.
 const NONCE: usize = 12;
-/// What a sealed value begins with: how it was sealed.
+/// The first byte of a sealed value: the version of its format.
 const VERSION: u8 = 1;
 /// The setting with the fingerprint of the master key.
 const FINGERPRINT: &str = "master_key";
 
-/// What seals values, and makes the tokens by which our processes know each other.
+/// The key that seals values and derives the tokens by which our processes know each other.
 #[derive(Clone)]
 pub struct MasterKey([u8; KEY]);
 
@@ -78,25 +78,25 @@ impl MasterKey {
         self.cipher().decrypt(&Nonce::from(*nonce), payload).map_err(|_| broken())
     }
 
-    /// What tells this key from others, and says nothing else about it.
+    /// A fingerprint that identifies this key and reveals nothing else about it.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         self.derive("fingerprint")[..32].to_owned()
     }
 
-    /// What a worker's control port wants to hear.
+    /// Derives the token of a worker's control port.
     #[must_use]
     pub fn control_token(&self, worker: &str) -> String {
         self.derive(&format!("control {worker}"))
     }
 
-    /// What the messages of an alert are signed with.
+    /// Derives the key that signs the messages of an alert.
     #[must_use]
     pub fn webhook_secret(&self, alert: &str) -> String {
         self.derive(&format!("webhook {alert}"))
     }
 
-    /// What tells a request from others, and says nothing else about it: it may have secrets in it.
+    /// Derives a mark that identifies a request and reveals nothing else about it: it may hold secrets.
     #[must_use]
     pub fn mark(&self, request: &str) -> String {
         self.derive(&format!("request {request}"))

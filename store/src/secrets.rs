@@ -14,7 +14,7 @@ row! {
 }
 
 row! {
-    /// What a secret is called.
+    /// The name of a secret.
     NameRow { name: String }
 }
 

@@ -41,20 +41,20 @@ pub struct NewSnapshot {
     pub tag: String,
     /// The digest of its bundle: `sha256:` and hex.
     pub digest: String,
-    /// How many bytes its bundle has.
+    /// The size of its bundle in bytes.
     pub size: u64,
-    /// What it needs to run; '' when it says nothing.
+    /// Its runtime; '' when it names none.
     pub runtime: String,
-    /// What is started.
+    /// The command that is started.
     pub entrypoint: Vec<String>,
-    /// What it needs to reach others.
+    /// Its credentials for other services.
     pub auth: Json,
 }
 
 /// A version of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// What was kept.
+    /// The stored content.
     pub new: NewSnapshot,
     /// Which version of its name, from 1.
     pub version: u32,
@@ -172,7 +172,7 @@ impl Store {
         self.db.fetch_optional::<SnapshotRow>(&select).await?.map(SnapshotRow::read).transpose()
     }
 
-    /// What a spec of this owner names: an id, or a name with a version, a tag or neither.
+    /// Finds the agent that a spec of this owner names: an id, or a name with a version, a tag or neither.
     pub async fn named_snapshot(&self, owner: &str, agent: &SnapshotAgent) -> Result<Option<Snapshot>, StoreError> {
         if let Some(found) = self.snapshot(&agent.snapshot).await? {
             // An id of somebody else's is no id.

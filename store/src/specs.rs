@@ -1,4 +1,4 @@
-//! What specs say, each version once: by its id and number for people, by its digest for us.
+//! Texts of specs, each version once: by its id and number for people, by its digest for us.
 
 use jiff::Timestamp;
 use scenario::hex;
@@ -16,11 +16,11 @@ use crate::tables::{Blobs, SpecFiles, SpecVersions, Specs};
 use crate::tags::write_tags;
 use crate::time::{millis, timestamp};
 
-/// Who relies on a spec that nothing uses yet shares this lock with all others who do; who removes such specs holds it
+/// Transactions that rely on a spec that nothing uses yet share this lock; one that removes such specs holds it
 /// alone.
 pub(crate) const SPECS: &str = "specs";
 
-/// What a spec says: its text, and the files beside it.
+/// The content of a spec: its text, and the files beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecContent {
     /// The text of the spec.
@@ -46,7 +46,7 @@ impl SpecContent {
 pub struct SpecFile {
     /// Its path below the spec's folder.
     pub path: String,
-    /// Whether it may be executed.
+    /// True for executable files.
     pub executable: bool,
     /// Its content.
     pub content: Vec<u8>,
@@ -102,12 +102,12 @@ row! {
 }
 
 row! {
-    /// What a spec says.
+    /// The text of a spec.
     TextRow { text: String }
 }
 
 row! {
-    /// How many files are beside a spec.
+    /// The number of files beside a spec.
     FilesRow { files: i64 }
 }
 
@@ -220,7 +220,7 @@ impl Store {
         Ok(self.db.execute(&delete).await? > 0)
     }
 
-    /// Whether there are files beside the spec with this digest.
+    /// True when there are files beside the spec with this digest.
     pub async fn has_files(&self, digest: &str) -> Result<bool, StoreError> {
         let files = Query::select()
             .expr_as(Expr::col(SpecFiles::Path).count(), "files")
@@ -230,7 +230,7 @@ impl Store {
         Ok(self.db.fetch_optional::<FilesRow>(&files).await?.is_some_and(|row| row.files > 0))
     }
 
-    /// What the spec with this digest says.
+    /// Reads the content of the spec with this digest.
     pub async fn spec(&self, digest: &str) -> Result<SpecContent, StoreError> {
         let text = Query::select()
             .column(Specs::Text)

@@ -45,14 +45,14 @@ impl NewExperiment {
     }
 }
 
-/// How the jobs of a run are taken.
+/// Terms of claiming the jobs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobTerms {
-    /// Who may take them.
+    /// Their lane.
     pub lane: Lane,
     /// Jobs with a higher number are taken first.
     pub priority: i64,
-    /// What each takes from a machine.
+    /// The resources that each needs.
     pub demand: Demand,
 }
 

@@ -16,7 +16,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// What specs say.
+    /// Texts of specs.
     Specs { Digest, Text, CreatedAt }
     /// The files beside a spec.
     SpecFiles { Spec, Path, Executable, Blob }
@@ -39,7 +39,7 @@ tables! {
         Forbidden, Limits, Offences, Notes, Caveats, FaultsFired, Replay, RanIn, ToolCalls, ToolErrors, Model, Calls, InputTokens, OutputTokens,
         CacheReadTokens, CostUsd, EvidenceJob, EvidenceAttempt, EndedAt,
     }
-    /// What judging says about each invariant.
+    /// Verdicts on invariants.
     Verdicts {
         Experiment, Run, Scenario, Position, Name, Description, Weight, Gate, Outcome, ErrorKind, Score, Message,
         Reason, Details,
@@ -51,11 +51,11 @@ tables! {
     }
     /// Tries of a job.
     Attempts { Job, Number, Worker, Outcome, Message, StartedAt, EndedAt, Digest, Size, Body }
-    /// What happened.
+    /// Events.
     Events { Number, Experiment, Run, Scenario, Attempt, At, Kind, Body }
     /// The last numbers that were given.
     Counters { Kind, Owner, Name, Last }
-    /// Who may ask for what.
+    /// API keys.
     ApiKeys { Id, Owner, Name, Scope, Hash, Sandbox, CreatedAt, LastUsedAt, RevokedAt }
     /// Values that nobody may see.
     Secrets { Owner, Name, Sealed }
@@ -65,7 +65,7 @@ tables! {
     Settings { Name, Value }
     /// Versions of agents.
     Snapshots { Id, Owner, Name, Version, Tag, Digest, Size, Runtime, Entrypoint, Auth, CreatedAt }
-    /// What agents did.
+    /// Traces of agents.
     Traces {
         Number, Owner, Experiment, Run, Scenario, Sandbox, Agent, SelfReported, At, EventType, Tool, Phase, Status,
         SpanId, ParentSpanId, RootSpanId, DurationMs, Body,
@@ -86,7 +86,7 @@ tables! {
     RunEnds { Number, Experiment, Run, EndedAt, DueAt }
     /// Rules by which scenarios are scored afterwards.
     ScoreRules { Id, Owner, Name, Kind, Config, CreatedAt }
-    /// What they say.
+    /// Their scores.
     Scores { Number, Rule, Experiment, Run, Scenario, Trace, Score, Passed, Message, CreatedAt }
     /// Runs that somebody wants to be scored.
     ScoreRequests { Number, Experiment, Run, Rules, State, Attempts, DueAt, LastError, CreatedAt }

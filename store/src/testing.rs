@@ -17,7 +17,7 @@ use crate::migrate;
 
 /// Where the server is.
 const VARIABLE: &str = "TOUCHSTONE_TEST_DATABASE_URL";
-/// What the names of tests' databases begin with; the process follows, and a number.
+/// The prefix of the names of test databases; the process id and a number follow.
 const PREFIX: &str = "touchstone_test_";
 
 /// A database that nobody else uses. It is removed when this is dropped, also by a test that failed.

@@ -10,7 +10,7 @@ use crate::db::Listener;
 use crate::error::StoreError;
 use crate::ids::{ExperimentId, Lane};
 
-/// What there is to look at. It is told when it is visible.
+/// A reason to look at the store. It is sent when the change is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wakeup {
     /// Jobs of a lane that may be taken, now or later.
@@ -40,7 +40,7 @@ impl fmt::Display for Wakeup {
 impl FromStr for Wakeup {
     type Err = Infallible;
 
-    /// What a newer version tells, and this one does not know, may be anything.
+    /// A notification of a newer version that this one does not know may mean anything.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let (word, about) = text.split_once(' ').unwrap_or((text, ""));
         let known = match word {
@@ -54,7 +54,7 @@ impl FromStr for Wakeup {
     }
 }
 
-/// What other processes tell. It takes one connection.
+/// Notifications of other processes. It takes one connection.
 #[derive(Debug)]
 pub struct Wakeups(Listener);
 

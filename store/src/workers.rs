@@ -38,24 +38,24 @@ pub struct NewWorker {
     pub host: String,
     /// Where its control port is; '' when it has none.
     pub control: String,
-    /// How many jobs it does at once.
+    /// The number of concurrent jobs.
     pub slots: u32,
-    /// What it may take from its machine.
+    /// The resources of its machine that it may use.
     pub budget: Demand,
     /// Its version.
     pub version: String,
 }
 
-/// What a worker says from time to time.
+/// A worker's heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pulse {
-    /// How many jobs and sandboxes it has.
+    /// The number of its jobs and sandboxes.
     pub running: u32,
-    /// How many bytes its disk has left.
+    /// Free disk space in bytes.
     pub free_disk: u64,
     /// Why it takes nothing; `None` when it does.
     pub reason: Option<String>,
-    /// What fails and is tried again, in words.
+    /// Operations that fail and are retried, in words.
     pub problems: Vec<String>,
 }
 
@@ -79,9 +79,9 @@ impl Pulse {
 /// A worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
-    /// What it is.
+    /// Its registration.
     pub new: NewWorker,
-    /// What it said last.
+    /// Its last heartbeat.
     pub pulse: Pulse,
     /// Since when it is there.
     pub started_at: Timestamp,

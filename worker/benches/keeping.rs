@@ -1,4 +1,5 @@
-//! What a worker and its store add to each scenario: claiming, judging, keeping evidence and verdicts, writing events down.
+//! Measures the overhead of a worker and its store for each scenario: claiming, judging, keeping evidence and verdicts,
+//! writing events down.
 //!
 //! `just bench-worker` runs it; `docs/benchmarks.md` has the figures. What would run scenarios answers at once, so all time
 //! is the worker's and the store's. Beside Docker, whose own times vary by tens of milliseconds, this could not be seen.
@@ -28,11 +29,11 @@ use worker::{
     Config, LiveSandbox, NoSnapshots, Observer, Parts, Peers, RandomIds, Sandboxes, Secrets, Unavailable, Worker,
 };
 
-/// How many scenarios a run has, one row each.
+/// Numbers of scenarios in a run, one row each.
 const COUNTS: [usize; 3] = [100, 1000, 10_000];
-/// How many are done at once, one column each.
+/// Numbers of scenarios done at once, one column each.
 const WIDTHS: [usize; 2] = [1, 4];
-/// How often each is done.
+/// Rounds of each measurement.
 const ROUNDS: usize = 3;
 
 const SPEC: &str = "
@@ -68,7 +69,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// How long submitting so many scenarios took, and then doing all of them.
+/// Measures the time of submitting that many scenarios, and of doing all of them.
 async fn measure(count: usize, width: usize) -> (Duration, Duration) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path()).await.expect("a store");
@@ -119,7 +120,7 @@ async fn submit(store: &Store, lane: Lane, count: usize) -> RunId {
     store.submit(&experiment, &run, Now.now()).await.expect("submitted")
 }
 
-/// Answers at once, with what a trivial scenario tells and leaves.
+/// Sandboxes that answer at once, with the events and evidence of a trivial scenario.
 #[derive(Debug)]
 struct AtOnce;
 
@@ -185,7 +186,7 @@ impl Clock for Now {
     }
 }
 
-/// There are no others.
+/// Peers without other processes.
 #[derive(Debug)]
 struct Nobody;
 
@@ -195,7 +196,7 @@ impl Peers for Nobody {
     }
 }
 
-/// There are no secrets.
+/// Secrets without values.
 #[derive(Debug)]
 struct NoSecrets;
 
@@ -206,7 +207,7 @@ impl Secrets for NoSecrets {
     }
 }
 
-/// Sorts values; the one in the middle.
+/// Sorts values and returns the median.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]

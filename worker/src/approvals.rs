@@ -46,21 +46,21 @@ pub(crate) struct StoredApprovals {
 /// The memory of an attempt about its approvals.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Those that were asked for, by id.
+    /// Approvals that were asked for, by id.
     asked: HashMap<String, NewApproval>,
-    /// Those that it took back itself.
+    /// Approvals that the attempt withdrew itself.
     withdrawn: HashSet<String>,
-    /// Those whose end was told.
+    /// Approvals whose end was announced.
     told: HashSet<String>,
-    /// Those that a call of this attempt went on with.
+    /// Approvals that a call of this attempt has used.
     used: HashSet<String>,
 }
 
 /// The result of a look at an approval.
 enum Looked {
-    /// Nobody has decided yet; how long it waits at most.
+    /// The approval is undecided; the longest time to wait for it.
     Pending(Duration),
-    /// It does not wait any more.
+    /// The approval needs no more waiting.
     Answered(ApprovalAnswer),
 }
 
@@ -121,8 +121,8 @@ impl StoredApprovals {
         }
     }
 
-    /// Looks at an approval. One whose deadline has passed expires, unless somebody decides at this moment. One that was approved
-    /// is used up by this attempt before the call goes on.
+    /// Reads an approval. One whose deadline has passed expires, unless somebody decides at this moment. One that was
+    /// approved is used up by this attempt before the call goes on.
     async fn look(&self, id: &str) -> Result<Looked, StoreError> {
         let now = self.clock.now();
         let missing = || StoreError::NotFound(format!("the approval `{id}` was removed"));
@@ -151,7 +151,7 @@ impl StoredApprovals {
         })
     }
 
-    /// Asks again for what an earlier attempt took back late, when this one waited for it already.
+    /// Requests again an approval that an earlier attempt withdrew late, when this attempt already waited for it.
     async fn ask_again(&self, id: &str) -> Result<Looked, StoreError> {
         let wanted = {
             let seen = self.seen();
@@ -162,7 +162,7 @@ impl StoredApprovals {
         Ok(Looked::Pending(Duration::ZERO))
     }
 
-    /// Lets one call of this attempt go on with an approval.
+    /// Marks an approval as used by one call of this attempt.
     fn take(&self, id: &str, answer: &ApprovalAnswer) -> Result<(), ApprovalsUnavailable> {
         let is_approved = matches!(answer, ApprovalAnswer::Approved { .. });
         if is_approved && !self.seen().used.insert(id.to_owned()) {
@@ -171,7 +171,7 @@ impl StoredApprovals {
         Ok(())
     }
 
-    /// Tells once that a call waits. Of one that was decided before, by an earlier attempt, nobody has to be told.
+    /// Announces once that a call waits. An approval that was decided before, by an earlier attempt, is not announced.
     fn tell_held(&self, approval: &Approval, asked: NewApproval) {
         let NewApproval { id, tool, deadline, .. } = &approval.new;
         let is_new = self.seen().asked.insert(id.clone(), asked).is_none();
@@ -206,7 +206,7 @@ fn nobody() -> MadeDecision {
     MadeDecision { by: String::new(), key: String::new(), note: String::new() }
 }
 
-/// Asks the store again while it is the database that fails, for some time.
+/// Retries a question to the store for some time while the database fails.
 async fn patiently<T, F>(retries: &Retries, ask: impl FnMut() -> F + Send) -> Result<T, ApprovalsUnavailable>
 where
     F: Future<Output = Result<T, StoreError>> + Send,
@@ -240,7 +240,7 @@ where
     }
 }
 
-/// Says if the store may answer in a moment.
+/// Returns true if the store may answer in a moment.
 fn may_pass(error: &StoreError) -> bool {
     matches!(error, StoreError::Database(_) | StoreError::Server { .. })
 }

@@ -8,24 +8,24 @@ use store::{PROBING, Retries, RetryObserver};
 use crate::Worker;
 use crate::completion::KEEPING;
 
-/// How often the place is probed while it can be used, and while it cannot.
+/// Time between two probes of the place: while it can be used, and while it cannot.
 const OFTEN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(5));
-/// How often in a row probes fail before a worker that is to empty its queue ends.
+/// Failed probes in a row after which a worker that is to empty its queue ends.
 const PATIENCE: u64 = 3;
 
-/// What is known about the artifact place.
+/// Result of probing the artifact place.
 #[derive(Debug)]
 pub(crate) struct ArtifactPlace {
     observer: RetryObserver,
     probed: Option<Timestamp>,
-    /// How often in a row probes failed.
+    /// Number of probes that failed in a row.
     failures: u64,
 }
 
-/// Whether evidence of a job that is taken now could be kept.
+/// Tells if evidence of a job that is taken now could be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeping {
-    /// It could.
+    /// The evidence could be kept.
     Possible,
     /// Not now.
     Later,
@@ -49,8 +49,8 @@ impl ArtifactPlace {
 }
 
 impl Worker {
-    /// Whether evidence of a job that is taken now could be kept. While what came of another job cannot be, no more are
-    /// taken.
+    /// Tells if evidence of a job that is taken now could be kept. Takes no more jobs while the results of another job
+    /// cannot be kept.
     pub(crate) async fn keeping(&mut self) -> Keeping {
         if self.shared.retries.reason_of(KEEPING).is_some() {
             return Keeping::Later;
@@ -63,7 +63,7 @@ impl Worker {
         self.place.keeping()
     }
 
-    /// Why nothing that comes of jobs can be kept, in words; `None` when it can.
+    /// Returns the reason why no results can be kept, in words; `None` when they can.
     pub(crate) fn why_not_kept(&self) -> Option<String> {
         let retries = &self.shared.retries;
         retries.reason_of(PROBING).or_else(|| retries.reason_of(KEEPING))

@@ -17,9 +17,9 @@ use crate::notice::Notice;
 use crate::stop::Why;
 use crate::traces::traces;
 
-/// Keeping what came of a job, as something that is tried again.
+/// Name of the retried operation of keeping the results of a job.
 pub(crate) const KEEPING: &str = "keeping what came of a scenario";
-/// How often something is tried to be kept.
+/// Number of tries to keep something, for a worker that empties its queue.
 const TRIES: u32 = 6;
 /// The longest time between two tries.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -121,7 +121,7 @@ impl Execution {
         }
     }
 
-    /// What was observed is not thrown away because the disk is full for a moment.
+    /// Retries keeping, so that observations are not lost because the disk is full for a moment.
     async fn insist<T>(&self, mut keep: impl FnMut() -> T + Send) -> Result<Kept, StoreError>
     where
         T: Future<Output = Result<Kept, StoreError>> + Send,
@@ -153,7 +153,7 @@ impl Execution {
         }
     }
 
-    /// How the numbers of its run are made, also when the run could not be opened.
+    /// Returns the computation of the run's numbers, also when the run could not be opened.
     async fn numbers(&self) -> Result<Arc<Numbers>, StoreError> {
         match self.opened.get() {
             Some(opened) => Ok(Arc::clone(&opened.numbers)),
@@ -165,7 +165,7 @@ impl Execution {
         Notice::GivenUp { job: self.about.clone(), message: message.to_owned() }
     }
 
-    /// Tells how the job ended, if that counts.
+    /// Announces the end of the job, or that this attempt does not count because another worker holds the job by now.
     async fn tell_end(&self, kept: Result<Kept, StoreError>, notice: Notice) {
         let observer = &self.shared.observer;
         match kept {
@@ -185,7 +185,7 @@ impl Execution {
     }
 }
 
-/// How long to wait after so many failures.
+/// Returns the pause before the next attempt after this many failures.
 pub(crate) fn backoff(first: Duration, failures: u32) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST)
 }

@@ -1,4 +1,4 @@
-//! What a worker may do, and how patient it is.
+//! Permissions, limits and timeouts of a worker.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,59 +7,60 @@ use engine::attempt::Permissions;
 use engine::machine::Machine;
 use store::{Demand, Lane, Limits, WorkerId};
 
-/// What a worker may do, and how patient it is.
+/// Permissions, limits and timeouts of a worker.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Whose jobs it takes.
+    /// Lane that it takes jobs from.
     pub lane: Lane,
-    /// Who it is.
+    /// Identity of the worker.
     pub worker: WorkerId,
-    /// Where the files beside specs are unpacked.
+    /// Folder where the files beside specs are unpacked.
     pub bundles: PathBuf,
-    /// Where unfinished files are; on the same file system as `bundles`.
+    /// Folder for unfinished files; on the same file system as `bundles`.
     pub scratch: PathBuf,
-    /// How many jobs it does at once.
+    /// Number of jobs it does at once.
     pub slots: usize,
-    /// What all jobs together may take from the machine. One job alone may always run.
+    /// Share of the machine that all jobs together may take. One job alone may always run.
     pub budget: Demand,
-    /// How many jobs of its lane all workers together may do at once; every worker of a lane is told the same.
+    /// Number of jobs of its lane that all workers together may do at once; every worker of a lane has the same limits.
     pub limits: Limits,
-    /// What its agents' checks are allowed to do.
+    /// Permissions of its agents' checks.
     pub permissions: Permissions,
-    /// What the machine has for its scenarios.
+    /// Shared parts of the machine that its scenarios use.
     pub machine: Machine,
-    /// Which sandboxes stay for a person to look into.
+    /// Sandboxes that stay for a person to look into.
     pub keep: KeepSandbox,
-    /// How often a job is tried when we fail.
+    /// Number of attempts at a job when we fail.
     pub attempts: u32,
-    /// How long it waits before the second attempt; twice as long before each later one.
+    /// Pause before the second attempt; doubles before each later one.
     pub backoff: Duration,
-    /// How long a job is held without being heard of.
+    /// Length of a lease: a job whose lease is not renewed for this long is taken for lost.
     pub lease: Duration,
-    /// How often it looks for jobs of others that are gone, and asks for new ones when nobody tells.
+    /// Poll interval: how often the worker looks for jobs of dead workers, and for new jobs when no notification
+    /// arrives.
     pub poll: Duration,
-    /// How often it removes what dead processes left.
+    /// Interval between two sweeps, which remove leftovers of dead processes.
     pub sweep: Duration,
-    /// How many bytes of disk must be free to start a job.
+    /// Bytes of free disk that are required to start a job.
     pub watermark: u64,
-    /// What it does besides, when it is a service: it tells that it is there, makes sandboxes for people, and scores.
+    /// Additional duties of a worker that is a service: it registers itself, makes sandboxes for people, and scores.
     pub service: Option<Service>,
 }
 
-/// What a worker does that is a service.
+/// Settings of a worker that is a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
     /// The machine's name.
     pub host: String,
-    /// Where its control port is; '' when it has none, and only its own process can ask about its sandboxes.
+    /// Address of its control port; '' when it has none, and only its own process can ask about its sandboxes.
     pub control: String,
     /// Its version.
     pub version: String,
-    /// How often it tells that it is there.
+    /// Interval of the heartbeat that shows that the worker is alive.
     pub pulse: Duration,
-    /// How many of its slots sandboxes that people work in may have; without it, all but one, or the only one.
+    /// Number of its slots that sandboxes for people may take; without it, all but one, or the only one.
     pub sandboxes: Option<usize>,
-    /// How long jobs may go on once it was asked to drain; without it, until they end.
+    /// Time limit of a drain, after which jobs are released; without it, the drain lasts until the jobs end.
     pub drain: Option<Duration>,
 }
 
@@ -71,13 +72,13 @@ impl Service {
     }
 }
 
-/// Which sandboxes stay for a person to look into.
+/// Selects the sandboxes that stay for a person to look into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeepSandbox {
     /// None.
     #[default]
     Never,
-    /// Those of scenarios that did not pass.
+    /// Sandboxes of scenarios that did not pass.
     OnFailure,
     /// All.
     Always,

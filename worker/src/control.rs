@@ -1,10 +1,10 @@
-//! What can be asked of a worker while it works.
+//! Orders to a worker while it works.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Asks a worker for something while it works. Clones ask the same one.
+/// Gives orders to a worker while it works. Clones control the same worker.
 #[derive(Debug, Clone, Default)]
 pub struct Control(Arc<Inner>);
 
@@ -14,17 +14,17 @@ struct Inner {
     changed: Notify,
 }
 
-/// What is asked for. Later ones go further than earlier ones.
+/// An order to a worker. Later ones go further than earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Order {
-    /// To take jobs and do them.
+    /// Take jobs and do them.
     #[default]
     Work,
-    /// To take no more jobs; those that are being done go on.
+    /// Take no more jobs; those that are being done go on.
     Drain,
-    /// To give the jobs that are being done back, for others to do.
+    /// Give back the jobs that are being done, so that other workers do them.
     Release,
-    /// To end the jobs that are being done for good.
+    /// End the jobs that are being done for good.
     Cancel,
 }
 
@@ -44,7 +44,7 @@ impl Control {
         self.ask(Order::Cancel);
     }
 
-    /// Looks again at once: there may be new jobs.
+    /// Makes the worker look for jobs at once.
     pub fn wake(&self) {
         self.0.changed.notify_one();
     }
@@ -56,7 +56,7 @@ impl Control {
         self.wake();
     }
 
-    /// What is asked for.
+    /// Returns the current order.
     pub(crate) fn order(&self) -> Order {
         *self.0.order.lock().unwrap_or_else(PoisonError::into_inner)
     }

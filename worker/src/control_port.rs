@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::interactive::Interactive;
 
-/// How large a question may be: a file as base64, and the words around it.
+/// Largest body of a request in bytes: a file as base64, and the JSON around it.
 const MOST_BODY: usize = MOST_FILE_BYTES / 3 * 4 + 256 * 1024;
-/// How many connections there are at once. Servers keep most of them, and whoever does not know the token the rest.
+/// Connections at once. Servers keep most of them; callers without the token get the rest.
 const CONNECTIONS: usize = 128;
-/// How long a body may take.
+/// Timeout for receiving a body.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// As whom servers are counted: all of them have the same token.
+/// Key under which servers are counted: all of them have the same token.
 const SERVERS: &str = "servers";
-/// How long answers that are under way may take once the end was asked for.
+/// Time limit for answers that are under way when the port shuts down.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Serves a worker's control port until it is cancelled.
@@ -53,7 +53,7 @@ pub async fn serve_control(listener: TcpListener, token: String, interactive: In
     }
 }
 
-/// What every connection needs.
+/// State that all connections share.
 struct Port {
     token: String,
     interactive: Interactive,
@@ -82,7 +82,8 @@ impl Port {
         }
     }
 
-    /// Whether who asks knows the token. How long that takes says nothing about it.
+    /// Returns true if the caller sent the token. Compares in constant time, so that the duration reveals nothing about
+    /// it.
     fn knows_token(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let given = given.strip_prefix(b"Bearer ").unwrap_or_default();

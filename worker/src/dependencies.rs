@@ -1,5 +1,5 @@
-//! What a worker is given instead of taking it, besides the time: ids, who else lives, secrets and uploaded agents. So its
-//! life can be tested.
+//! Dependencies of a worker, passed in like the time: ids, liveness of other processes, secrets and uploaded agents. So
+//! its life can be tested.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,13 +14,13 @@ use scenario::spec::Spec;
 use store::{Experiment, Ids, Sandbox};
 use uuid::Uuid;
 
-/// Knows which processes live.
+/// Tells which processes are alive.
 pub trait Peers: Debug + Send + Sync {
-    /// Whether the process with this owner's id is known to be gone.
+    /// Returns true if the process with this owner's id is known to be gone.
     fn is_gone(&self, owner: Uuid) -> bool;
 }
 
-/// Knows the values of secrets.
+/// Resolves the values of secrets.
 #[async_trait]
 pub trait Secrets: Debug + Send + Sync {
     /// The values of a spec's secrets by name, for an experiment of it.
@@ -40,25 +40,25 @@ pub trait Secrets: Debug + Send + Sync {
     }
 }
 
-/// Has agents that were uploaded.
+/// Finds uploaded agents.
 #[async_trait]
 pub trait Snapshots: Debug + Send + Sync {
     /// The agent of an owner that a spec names.
     async fn find(&self, owner: &str, agent: &SnapshotAgent) -> Result<SnapshotFiles, Unavailable>;
 }
 
-/// Why something that a spec needs is not at hand.
+/// Reason why something that a spec needs is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// It is not there, and will not be when it is asked for again.
+    /// It does not exist, and asking again will not help.
     #[error("{0}")]
     Missing(String),
-    /// Nobody could be asked now.
+    /// The source does not answer now.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Nobody uploads agents here.
+/// Snapshots without uploaded agents.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSnapshots;
 

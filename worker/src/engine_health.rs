@@ -1,4 +1,5 @@
-//! What makes sandboxes is away: its engine is restarted, say. Nothing is taken then, and no job has that counted against it.
+//! Health of the engine that makes sandboxes. While it is unavailable (it is restarted, say), the worker claims no jobs
+//! and counts no failure against a job.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,21 +9,22 @@ use store::{Retries, RetryObserver};
 use crate::execute::Execution;
 use crate::{Shared, Worker};
 
-/// How often a job may be given back because of it. One that takes the engine down each time is not run for ever.
+/// Number of times that a job may be given back because the engine is unavailable. A job that takes the engine down
+/// each time is not run for ever.
 const MOST: u32 = 20;
 
-/// Why a worker takes nothing then.
+/// Reason, in words, why a worker claims no jobs then.
 pub(crate) const AWAY: &str = "the engine that makes sandboxes does not answer";
 
 /// Asking the engine, as something that is tried again.
 const ASKING: &str = "asking the engine that makes sandboxes";
 
-/// Whether what makes sandboxes is known to be away.
+/// Tells if the engine is known to be unavailable.
 #[derive(Debug, Default)]
 pub(crate) struct Absence(AtomicBool, Mutex<Option<RetryObserver>>);
 
 impl Absence {
-    /// Whether it is known to be away.
+    /// Returns true if the engine is known to be unavailable.
     pub(crate) fn is_known(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -44,7 +46,7 @@ impl Absence {
 }
 
 impl Shared {
-    /// Asks, and remembers the answer. Watchers are told of a change.
+    /// Checks the engine, and remembers the answer. Watchers are told of a change.
     async fn is_engine_away(&self) -> bool {
         let problem = self.sandboxes.answers().await.err();
         let is_away = problem.is_some();
@@ -55,8 +57,8 @@ impl Shared {
 }
 
 impl Execution {
-    /// Whether the job failed only because there is nothing that makes sandboxes. Who empties a queue for somebody does not
-    /// wait for it.
+    /// Returns true if the job failed only because the engine is unavailable. A worker that empties a queue for
+    /// somebody does not wait for the engine.
     pub(crate) async fn has_no_engine(&self) -> bool {
         let may_wait = self.shared.config.service.is_some() && self.held.lease.epoch < MOST;
         may_wait && self.shared.is_engine_away().await
@@ -64,8 +66,8 @@ impl Execution {
 }
 
 impl Worker {
-    /// Whether nothing can be taken because there is nothing that makes sandboxes. Once it is back, what could not be removed
-    /// meanwhile is.
+    /// Returns true if no job can be taken because the engine is unavailable. Once it is back, starts a sweep for
+    /// everything that could not be removed meanwhile.
     pub(crate) async fn waits_for_engine(&mut self) -> bool {
         if !self.shared.absence.is_known() {
             return false;

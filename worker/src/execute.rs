@@ -1,4 +1,4 @@
-//! One job, from its claim to what came of running it.
+//! Executes a job, from its claim to its result.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -26,7 +26,7 @@ use crate::notice::{About, Notice};
 use crate::run_cache::{Opened, Unopened};
 use crate::stop::Stop;
 
-/// One job that is being done.
+/// A job that is being done.
 pub(crate) struct Execution {
     pub(crate) shared: Arc<Shared>,
     pub(crate) held: Held,
@@ -36,12 +36,12 @@ pub(crate) struct Execution {
     pub(crate) opened: OnceLock<Arc<Opened>>,
 }
 
-/// How a job that we failed goes on.
+/// Tells if a job that we failed is worth another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// Another attempt could go better.
+    /// Another attempt may succeed.
     Worthwhile,
-    /// Another attempt would end the same; whose mistake it is.
+    /// Another attempt would end the same; the kind says who made the mistake.
     Pointless(ErrorKind),
 }
 
@@ -52,7 +52,7 @@ impl Execution {
         Self { shared, held, stop, about, opened: OnceLock::new() }
     }
 
-    /// Does the job: runs the scenario, judges it, keeps what came of it. Its lease was asked for at this time.
+    /// Does the job: runs the scenario, judges it, keeps the result. Its lease was asked for at this time.
     pub(crate) async fn run(self, asked: Instant) {
         let heartbeat =
             Heartbeat::start(Arc::clone(&self.shared), self.held.lease.clone(), asked, Arc::clone(&self.stop));
@@ -162,7 +162,7 @@ impl Execution {
     }
 }
 
-/// What somebody said who panicked.
+/// Returns the message of a panic.
 pub(crate) fn words_of(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<String>()

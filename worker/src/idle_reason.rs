@@ -1,4 +1,4 @@
-//! Why a worker takes nothing, in words for people.
+//! Reason why a worker takes no jobs, in words for people.
 
 use scenario::count_noun_as;
 use store::Demand;
@@ -8,7 +8,7 @@ use crate::control::Order;
 use crate::maintenance::Disk;
 use crate::slots::{Room, Slots};
 
-/// Why a worker takes nothing; `None` when it would.
+/// Returns the reason why a worker takes no jobs; `None` when it would.
 pub(crate) fn reason(
     config: &Config,
     order: Order,
@@ -37,7 +37,7 @@ pub(crate) fn reason(
     too_large(config, slots.promised(), room?, next?)
 }
 
-/// Why the next job does not fit into the budget.
+/// Explains why the next job does not fit into the budget.
 fn too_large(config: &Config, promised: Demand, room: Demand, next: Demand) -> Option<String> {
     if next.memory > room.memory {
         let [promised, budget, next] = [promised.memory, config.budget.memory, next.memory].map(gibibytes);

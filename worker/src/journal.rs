@@ -9,22 +9,22 @@ use tokio::sync::oneshot;
 
 use crate::notice::About;
 
-/// How many events are written at once.
+/// Number of events written at once.
 const AT_ONCE: usize = 200;
 
-/// Where events are written down. The task that does it ends with the last clone.
+/// Writes events to the store in a task, which ends with the last clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
     sender: UnboundedSender<Entry>,
     clock: Arc<dyn Clock>,
 }
 
-/// What the task is told.
+/// A message to the task that writes.
 #[derive(Debug)]
 enum Entry {
-    /// Something happened.
+    /// An event to write.
     Event(NewEvent),
-    /// Somebody waits for everything before this to be written.
+    /// A caller that waits until everything before this is written.
     Waiting(oneshot::Sender<()>),
 }
 

@@ -59,30 +59,30 @@ use engine_health::Absence;
 use journal::Journal;
 use run_cache::Library;
 
-/// Everything that a worker is given.
+/// Parts that a worker is made of.
 #[derive(Debug)]
 pub struct Parts {
-    /// What it may do.
+    /// Permissions and limits of the worker.
     pub config: Config,
-    /// Where jobs come from, and where everything is kept.
+    /// Store that has the jobs and keeps the results.
     pub store: Store,
-    /// What runs scenarios.
+    /// Runs scenarios.
     pub sandboxes: Arc<dyn Sandboxes>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids.
     pub ids: Arc<dyn Ids>,
-    /// Who else lives.
+    /// Tells which other processes are alive.
     pub peers: Arc<dyn Peers>,
     /// The values of secrets.
     pub secrets: Arc<dyn Secrets>,
     /// Agents that were uploaded.
     pub snapshots: Arc<dyn Snapshots>,
-    /// Who watches.
+    /// Receives the notices.
     pub observer: Observer,
 }
 
-/// What all jobs of a worker share.
+/// State that all jobs of a worker share.
 #[derive(Debug)]
 struct Shared {
     config: Config,
@@ -97,7 +97,7 @@ struct Shared {
     /// Told when leases are to be renewed at once: somebody may have cancelled a run.
     renew: Notify,
     absence: Absence,
-    /// Everything that fails and is tried again.
+    /// Operations that fail and are retried.
     retries: Retries,
 }
 

@@ -1,4 +1,4 @@
-//! What a worker looks after now and then: jobs of others that are gone, what dead processes left, and the disk.
+//! Periodic tasks of a worker: jobs of dead workers, leftovers of dead processes, and the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::heartbeat::later;
 use crate::notice::Notice;
 use crate::reaper::{lose_sandboxes, reap};
 
-/// How often the disk is looked at.
+/// Interval between two looks at the disk.
 const LOOK_AT_DISK: Duration = Duration::from_secs(10);
 
 /// When something was last looked at; `None` when it never was.
@@ -24,28 +24,28 @@ pub(crate) struct Looked {
 }
 
 impl Looked {
-    /// What was left has to be looked for at once.
+    /// Makes the next look search for leftovers at once.
     pub(crate) fn forget_strays(&mut self) {
         self.for_strays = None;
     }
 
-    /// How the disk was when it was looked at last.
+    /// Returns the state of the disk at the last look.
     pub(crate) fn disk(&self) -> Option<Disk> {
         self.at_disk.map(|(_, disk)| disk)
     }
 }
 
-/// How the disk is.
+/// State of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Disk {
-    /// How many bytes are free.
+    /// Free bytes.
     pub(crate) free: u64,
-    /// Whether that is enough to start a job.
+    /// True when they are enough to start a job.
     pub(crate) is_enough: bool,
 }
 
 impl Worker {
-    /// Gives jobs back whose workers are gone.
+    /// Returns jobs of dead workers to the queue.
     pub(crate) async fn look_for_the_gone(&mut self) -> Result<(), StoreError> {
         if self.is_due(self.looked.for_the_gone, self.shared.config.poll) {
             self.looked.for_the_gone = Some(self.shared.clock.now());
@@ -75,7 +75,7 @@ impl Worker {
         });
     }
 
-    /// Whether there is room on the disk to start a job. Watchers are told when there is none any more.
+    /// Tells if the disk has enough room to start a job. Notifies watchers when it no longer has.
     pub(crate) async fn disk(&mut self) -> Disk {
         let before = self.looked.at_disk;
         if let Some((at, disk)) = before
@@ -100,7 +100,7 @@ impl Worker {
         disk
     }
 
-    /// Whether it is time to look again. A clock that was set back is no reason to wait for longer.
+    /// Returns true if it is time to look again. A clock that was set back is no reason to wait for longer.
     pub(crate) fn is_due(&self, last: Option<Timestamp>, period: Duration) -> bool {
         let now = self.shared.clock.now();
         last.is_none_or(|last| now < last || later(last, period) <= now)

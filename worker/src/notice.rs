@@ -1,4 +1,4 @@
-//! What a worker tells whoever watches it.
+//! Notices of a worker to its observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,47 +8,47 @@ use scenario::event::Event;
 use scenario::result::ScenarioResult;
 use store::RunId;
 
-/// Something that a watcher may want to know.
+/// A notice to a watcher.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     /// A job was taken.
     Claimed {
-        /// Which one.
+        /// The job.
         job: About,
     },
-    /// Something happened in its sandbox.
+    /// An event occurred in its sandbox.
     Happened {
-        /// Which job.
+        /// The job.
         job: About,
-        /// What.
+        /// The event.
         event: Event,
     },
     /// We failed, and will try again.
     Retrying {
-        /// Which job.
+        /// The job.
         job: About,
-        /// Why.
+        /// Reason of the failure.
         message: String,
         /// When.
         after: Duration,
     },
     /// A scenario has its result.
     Ended {
-        /// Which job.
+        /// The job.
         job: About,
-        /// What came of it.
+        /// Result of the scenario.
         result: Box<ScenarioResult>,
     },
     /// A job ended without a result.
     GivenUp {
-        /// Which job.
+        /// The job.
         job: About,
-        /// Why.
+        /// Reason of the end.
         message: String,
     },
     /// All scenarios of a run have ended.
     RunEnded {
-        /// Which run.
+        /// The run.
         run: RunId,
     },
     /// A sandbox that somebody wants to work in is there.
@@ -60,10 +60,10 @@ pub enum Notice {
     SandboxEnded {
         /// Its id.
         sandbox: String,
-        /// Why it could not be made, or broke.
+        /// Reason why it could not be made, or broke.
         error: Option<String>,
     },
-    /// Something that does not go as it should.
+    /// A problem of the worker itself.
     Problem(String),
 }
 
@@ -74,21 +74,21 @@ pub struct About {
     pub run: RunId,
     /// The scenario.
     pub scenario: String,
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// Where notices go.
+/// Receiver of notices.
 #[derive(Clone)]
 pub struct Observer(Arc<dyn Fn(Notice) + Send + Sync>);
 
 impl Observer {
-    /// Notices go to this function, which must not block.
+    /// Makes an observer that calls this function, which must not block.
     pub fn to(receiver: impl Fn(Notice) + Send + Sync + 'static) -> Self {
         Self(Arc::new(receiver))
     }
 
-    /// Notices go nowhere.
+    /// Makes an observer that drops all notices.
     #[must_use]
     pub fn nobody() -> Self {
         Self::to(|_| ())

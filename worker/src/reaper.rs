@@ -1,7 +1,7 @@
 //! Finds jobs and sandboxes whose workers are gone. Jobs are given back, sandboxes have ended.
 //!
-//! A worker is *gone* when its lease was not renewed in time, or when its owner's lock in our own data directory is free.
-//! What it left in Docker is *stray*, and a sweep removes it; a sweep asks the locks and not the store.
+//! A worker is *gone* when its lease was not renewed in time, or when its owner's lock in our own data directory is
+//! free. Its leftovers in Docker are *stray*, and a sweep removes them; a sweep asks the locks and not the store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::completion::backoff;
 use crate::heartbeat::later;
 use crate::notice::{About, Notice};
 
-/// What people are told about a job whose worker is gone.
+/// Message for people about a job whose worker is gone.
 const LOST: &str = "its worker was not heard of any more";
 
-/// Gives back the jobs of workers that are gone. `is_ours` says which jobs are being done by ourselves.
+/// Returns the jobs of dead workers to the queue. `is_ours` says which jobs are being done by ourselves.
 pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) -> Result<(), StoreError> {
     let now = shared.clock.now();
     let mut lost = shared.store.expired(now).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn lose_sandboxes(shared: &Shared) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives a job back for another attempt, or ends it when there were enough.
+/// Returns a job to the queue for another attempt, or ends it when there were enough attempts.
 async fn give_back(shared: &Arc<Shared>, held: &Held) -> Result<(), StoreError> {
     let now = shared.clock.now();
     let about = About { run: held.run, scenario: held.scenario.id.to_string(), attempt: held.lease.epoch };

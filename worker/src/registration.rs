@@ -1,4 +1,4 @@
-//! Tells all who share the store that a worker is there, and how it is.
+//! Registers a worker for all who share the store, and reports its state.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use tokio::task::JoinHandle;
 use crate::Shared;
 use crate::config::Service;
 
-/// Telling how the worker is, as something that is tried again.
+/// Name of the retried operation of announcing the worker.
 const TELLING: &str = "telling that the worker is there";
-/// How long it takes until a change is told, so that many are told at once.
+/// Delay before a change is announced, so that many changes are announced at once.
 const GATHER: Duration = Duration::from_millis(200);
-/// How long a worker that ends tries to say so.
+/// Time limit for the last announcement of a worker that ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How a worker is.
+/// The announced state of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     /// `None` until it has looked for the first time.
@@ -26,7 +26,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Says how the worker is now.
+    /// Sets the worker's state; announces it soon when it has news.
     pub(crate) fn say(&self, pulse: Pulse) {
         let mut said = self.pulse.lock().unwrap_or_else(PoisonError::into_inner);
         // How much disk is free changes all the time.
@@ -66,7 +66,7 @@ impl Presence {
         Self { shared, task }
     }
 
-    /// Tells that the worker goes, in good order.
+    /// Announces that the worker ends in good order.
     pub(crate) async fn farewell(self) {
         self.task.abort();
         let worker = self.shared.config.worker;

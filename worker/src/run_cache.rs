@@ -17,7 +17,7 @@ use tokio::task;
 use crate::bundles;
 use crate::dependencies::{Secrets, Snapshots, Unavailable};
 
-/// How many runs are remembered.
+/// Number of runs that are remembered.
 const REMEMBERED: usize = 64;
 
 /// A run that can be worked on.
@@ -29,13 +29,13 @@ pub(crate) struct Opened {
     pub(crate) bundle: BundleFolder,
     /// The values of its secrets.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// Who acts instead of the spec's own agent.
+    /// Agent that acts instead of the spec's own.
     pub(crate) agent: Option<AgentOverride>,
     /// The runs without faults that its scenarios are compared with.
     pub(crate) baselines: Baselines,
-    /// Whose it is.
+    /// Owner of the run.
     owner: String,
-    /// How its numbers are made.
+    /// Computes the run's numbers.
     pub(crate) numbers: Arc<Numbers>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct OpenedSandbox {
     pub(crate) snapshot: Option<SnapshotFiles>,
 }
 
-/// Why a run cannot be worked on.
+/// Reason why a run cannot be worked on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unopened {
     /// The store failed.
@@ -66,7 +66,7 @@ pub(crate) enum Unopened {
     /// The stored spec cannot be used by this version or on this machine.
     #[error("{0}")]
     Unusable(String),
-    /// Something that it needs could not be asked for.
+    /// A source of something that it needs does not answer.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -185,7 +185,7 @@ impl Library {
     }
 }
 
-/// Where a spec's files are once they are unpacked.
+/// Returns the folder of a spec's unpacked files.
 #[must_use]
 pub fn bundle_folder(bundles: &Path, digest: &str) -> PathBuf {
     bundles.join(digest)

@@ -1,4 +1,4 @@
-//! What runs scenarios and makes sandboxes: the engine, or a stand-in in tests.
+//! Interface to the engine that runs scenarios and makes sandboxes, or to its stand-in in tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -39,17 +39,17 @@ pub trait Sandboxes: Debug + Send + Sync {
     /// Makes room on the disk when less than this is free; what is free then.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
 
-    /// Whether whatever makes sandboxes is there.
+    /// Fails when the engine is unavailable.
     async fn answers(&self) -> Result<(), EngineError>;
 }
 
 /// A sandbox that somebody works in.
 #[async_trait]
 pub trait LiveSandbox: Debug + Send + Sync {
-    /// Answers a question.
+    /// Answers a request.
     async fn answer(&self, ask: Ask) -> Result<Reply, Refusal>;
 
-    /// How its services are reached, by name.
+    /// Returns the addresses and states of its services, by name.
     fn services(&self) -> BTreeMap<String, ServiceState>;
 
     /// Waits until it cannot go on, and says why. It is still to be destroyed then.

@@ -13,9 +13,9 @@ use crate::scoring::Scoring;
 use crate::worker::LOOKING;
 use crate::{Ticked, Worker};
 
-/// How long it is waited at most before the store is asked again.
+/// Longest pause before the store is asked again.
 const LONGEST: Duration = Duration::from_secs(15);
-/// How long a look may take, besides the time of a lease.
+/// Time limit of a look at the store, besides the length of a lease.
 const LOOK: Duration = Duration::from_secs(10);
 
 impl Worker {
@@ -48,7 +48,7 @@ impl Worker {
         }
     }
 
-    /// Looks once; how long to wait when the store did not answer.
+    /// Ticks once; returns the pause when the store did not answer.
     async fn look(&mut self, outage: &mut RetryObserver) -> Option<Duration> {
         let patience = self.shared.config.lease + LOOK;
         let problem = match tokio::time::timeout(patience, self.tick()).await {
@@ -64,7 +64,7 @@ impl Worker {
         Some(pause.min(LONGEST))
     }
 
-    /// Gives jobs back that go on for too long after the end was asked for.
+    /// Releases jobs that are still running when the drain has reached its time limit.
     fn limit_drain(&self, deadline: &mut Option<Instant>) {
         let drain = self.shared.config.service.as_ref().and_then(|service| service.drain);
         let (Order::Drain, Some(drain)) = (self.control().order(), drain) else { return };

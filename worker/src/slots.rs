@@ -1,4 +1,4 @@
-//! How many jobs fit on the machine at once.
+//! Slots for jobs, and the room that the jobs in them take on the machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ pub(crate) struct Slots {
 /// A job that is being done.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// What for.
+    /// Purpose of the slot.
     pub(crate) what: What,
-    /// What it takes.
+    /// Share of the machine that it takes.
     pub(crate) demand: Demand,
-    /// What ends it.
+    /// Stops it.
     pub(crate) stop: Arc<Stop>,
 }
 
-/// What a slot is taken for.
+/// Purpose of a slot that is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     /// A job under this lease.
@@ -37,10 +37,10 @@ pub(crate) enum What {
     Sandbox,
 }
 
-/// What there is room for.
+/// Room for another job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Nothing.
+    /// No room.
     None,
     /// A job that takes no more than this.
     For(Demand),
@@ -49,7 +49,7 @@ pub(crate) enum Room {
 }
 
 impl Slots {
-    /// What there is room for.
+    /// Returns the room for another job.
     pub(crate) fn room(&self, config: &Config) -> Room {
         if self.taken.len() >= config.slots.max(1) {
             return Room::None;
@@ -69,7 +69,7 @@ impl Slots {
         self.taken.insert(task, taken);
     }
 
-    /// Gives the room of a job back.
+    /// Frees the slot of a job.
     pub(crate) fn free(&mut self, task: task::Id) {
         self.taken.remove(&task);
     }
@@ -88,12 +88,12 @@ impl Slots {
         }
     }
 
-    /// How many sandboxes there are that people work in.
+    /// Returns the number of sandboxes that people work in.
     pub(crate) fn sandboxes(&self) -> usize {
         self.taken.values().filter(|taken| taken.what == What::Sandbox).count()
     }
 
-    /// What is promised to all jobs and sandboxes together.
+    /// Returns the sum that is promised to all jobs and sandboxes.
     pub(crate) fn promised(&self) -> Demand {
         let sum = |part: fn(&Demand) -> u64| {
             self.taken.values().fold(0_u64, |sum, taken| sum.saturating_add(part(&taken.demand)))
@@ -101,12 +101,12 @@ impl Slots {
         Demand { cpu_milli: sum(|demand| demand.cpu_milli), memory: sum(|demand| demand.memory) }
     }
 
-    /// Whether a job is being done here under this lease.
+    /// Returns true if a job is being done here under this lease.
     pub(crate) fn has(&self, lease: &Lease) -> bool {
         self.taken.values().any(|taken| matches!(&taken.what, What::Job(held) if held == lease))
     }
 
-    /// How many jobs are being done, and sandboxes are there.
+    /// Returns the number of jobs and sandboxes in slots.
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }

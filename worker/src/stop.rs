@@ -4,14 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Why a job is ended before its time. Later ones go further than earlier ones.
+/// Reason why a job is ended before its time. Later ones go further than earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
     /// The worker has to end; somebody else may do the job.
     Released,
-    /// It is not wanted any more.
+    /// The job is not wanted any more.
     Cancelled,
-    /// Somebody else may hold it by now.
+    /// Another worker may hold the job by now.
     LeaseLost,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Asks for the end.
+    /// Requests the end.
     pub(crate) fn ask(&self, why: Why) {
         let mut asked = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         *asked = Some(why).max(*asked);
@@ -31,12 +31,12 @@ impl Stop {
         self.token.cancel();
     }
 
-    /// Why the end was asked for.
+    /// Returns the reason why the end was requested.
     pub(crate) fn why(&self) -> Option<Why> {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the engine watches.
+    /// Returns the cancellation token that the engine watches.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }

@@ -1,4 +1,4 @@
-//! What an agent did, as rows of the store.
+//! Turns the trace of an agent into rows of the store.
 
 use jiff::Timestamp;
 use scenario::evidence::Evidence;
@@ -6,7 +6,8 @@ use scenario::trace;
 use serde_json::Value as Json;
 use store::NewTrace;
 
-/// What an agent did and said of itself, in its order. Whose it is and of which run, the store knows.
+/// Returns the trace of an agent: its acts and what it said of itself, in its order. The store adds the scenario and
+/// the run.
 pub(crate) fn traces(evidence: &Evidence) -> Vec<NewTrace> {
     let agent = evidence.world.snapshot.as_ref().map(|snapshot| snapshot.name.clone()).unwrap_or_default();
     let started = evidence.agent.started_at.unwrap_or_default();

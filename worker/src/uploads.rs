@@ -14,7 +14,7 @@ use store::{Snapshot, Store, StoreError, bundle_key};
 
 use crate::dependencies::{Snapshots, Unavailable};
 
-/// How many archives are remembered: the scenarios of one run have the same.
+/// Number of archives that are remembered: the scenarios of one run have the same.
 const REMEMBERED: usize = 4;
 
 /// Agents that were uploaded, out of the store.
@@ -24,7 +24,7 @@ pub struct StoredSnapshots {
     archives: Mutex<VecDeque<(String, Arc<[u8]>)>>,
 }
 
-/// What an agent needs, as its owner said when it was uploaded.
+/// Requirements of an agent, as its owner declared them when it was uploaded.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Auth {

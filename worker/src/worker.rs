@@ -22,18 +22,18 @@ use crate::stop::{Stop, Why};
 use crate::wakeup_listener::Listening;
 use crate::{Parts, Shared};
 
-/// How long the last sweep may take once everything else has ended.
+/// Time limit of the last sweep once everything else has ended.
 const LAST_SWEEP: Duration = Duration::from_secs(30);
 
 /// Looking for something to do, as something that is tried again.
 pub(crate) const LOOKING: &str = "looking for something to do";
 
-/// How often in a row the store may fail before a worker that is to empty its queue ends.
+/// Failures of the store in a row after which a worker that is to empty its queue ends.
 const PATIENCE: u64 = 10;
 
 /// Takes jobs and does them.
 ///
-/// One that is dropped leaves its jobs to whoever finds that they are not renewed any more; ask its [`Control`] to end it
+/// A worker that is dropped leaves its jobs to whoever finds that their leases expired; ask its [`Control`] to end it
 /// in good order.
 #[derive(Debug)]
 pub struct Worker {
@@ -49,14 +49,14 @@ pub struct Worker {
     _listening: Listening,
 }
 
-/// What a look came to.
+/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticked {
-    /// How many jobs and sandboxes were started.
+    /// Number of jobs and sandboxes that were started.
     pub started: usize,
-    /// How many there are.
+    /// Number of jobs and sandboxes that are running.
     pub running: usize,
-    /// Whether jobs wait for room on the disk, or for a place where evidence can be kept.
+    /// True when jobs wait for room on the disk, or for a place where evidence can be kept.
     pub blocked: bool,
 }
 
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    /// Looks once: what has ended, who is gone, what is new.
+    /// Ticks once: collects ended jobs, reclaims jobs of dead workers, starts new ones.
     pub async fn tick(&mut self) -> Result<Ticked, StoreError> {
         while let Some(ended) = self.jobs.try_join_next_with_id() {
             self.collect(ended);
@@ -151,7 +151,7 @@ impl Worker {
         Ok(held.map(|held| self.start_sandbox(held, asked)).is_some())
     }
 
-    /// Says how the worker is, and why it takes nothing.
+    /// Reports the worker's state, and the reason why it takes no jobs.
     async fn tell_standing(&mut self) -> Result<(), StoreError> {
         if self.shared.config.service.is_none() {
             return Ok(());
@@ -171,7 +171,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Why no job could be done now, whatever room there is.
+    /// Returns the reason why no job could be done now, whatever room there is.
     fn obstacle(&self) -> Option<String> {
         let away = self.shared.absence.is_known().then(|| AWAY.to_owned());
         away.or_else(|| self.why_not_kept())
@@ -205,14 +205,14 @@ impl Worker {
         }
     }
 
-    /// Looks once; whether nothing is left to do.
+    /// Ticks once; returns true if nothing is left to do.
     async fn is_done(&mut self) -> Result<bool, StoreError> {
         let ticked = self.tick().await?;
         let closed = self.control.order() != Order::Work || ticked.blocked;
         Ok(ticked.running == 0 && (closed || self.is_empty().await?))
     }
 
-    /// What can be asked of it while it works.
+    /// Returns a handle that gives orders to the worker while it works.
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
@@ -289,7 +289,8 @@ impl Worker {
         self.slots.free(task);
     }
 
-    /// Whether no job of the lane is left. One that is being done by another worker may have to be done again.
+    /// Returns true if no job of the lane is left. A job that another worker does counts as left, for it may have to be
+    /// done again.
     async fn is_empty(&self) -> Result<bool, StoreError> {
         let (store, lane) = (&self.shared.store, self.shared.config.lane);
         Ok(store.next_ready(lane).await?.is_none() && store.held().await?.iter().all(|held| held.lane != lane))

@@ -16,16 +16,16 @@ pub struct Span {
     pub column: usize,
 }
 
-/// One value of the document.
+/// A value of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where the value stands.
+    /// Position of the value.
     pub span: Span,
-    /// What it is.
+    /// Value of the node.
     pub kind: Kind,
 }
 
-/// What a value is, by YAML's core schema.
+/// A value, typed by YAML's core schema.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `null`, `~`, or nothing at all.
@@ -42,12 +42,12 @@ pub enum Kind {
     Map(Vec<Entry>),
 }
 
-/// One key and its value.
+/// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub key_span: Span,
     /// The value.
     pub value: Node,
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// What this is, for a message: `a list`, `the number 3`.
+    /// Describes the value for a message: `a list`, `the number 3`.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.kind {
@@ -92,7 +92,7 @@ impl Node {
         }
     }
 
-    /// Where `path` stands: the key itself, or the value; the nearest parent when it is missing.
+    /// Returns the position of `path`: the key itself, or the value; the nearest parent when it is missing.
     #[must_use]
     pub fn locate(&self, path: &Path, on_key: bool) -> Span {
         let mut span = self.span;

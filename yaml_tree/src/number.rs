@@ -17,7 +17,7 @@ const MAX_EXPONENT: u64 = 1_000_000;
 pub struct Number {
     /// The number as it was written.
     text: String,
-    /// Whether the value is below zero.
+    /// True when the value is below zero.
     negative: bool,
     /// The significant digits without leading or trailing zeros; empty for zero.
     digits: String,

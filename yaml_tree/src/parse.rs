@@ -11,19 +11,19 @@ use crate::path::{Path, Segment};
 use crate::problem::{Problem, ProblemKind};
 use crate::untrusted;
 
-/// How much of a template is shown.
+/// Length at which a template in a message is cut off.
 const MOST_SHOWN: usize = 80;
 
-/// How much YAML is read before it counts as hostile.
+/// Limits beyond which YAML counts as hostile.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Length of the text in bytes.
     pub bytes: usize,
-    /// How deep values may nest.
+    /// Depth of nested values.
     pub depth: usize,
-    /// How many values there may be, aliases expanded.
+    /// Number of values, aliases expanded.
     pub values: usize,
-    /// How many keys there may be, aliases expanded.
+    /// Number of keys, aliases expanded.
     pub keys: usize,
 }
 
@@ -79,11 +79,11 @@ struct Builder {
     findings: Vec<Problem>,
     /// The lines on which templates stand without quotes.
     unquoted: Vec<usize>,
-    /// Where the value that is being read stands.
+    /// Path of the value that is being read.
     path: Path,
 }
 
-/// What a value weighs against the limits.
+/// Weight of a value against the limits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     values: usize,
@@ -280,7 +280,7 @@ fn next<'input>(parser: &mut Events<'input>) -> Step<(Event<'input>, Span)> {
     }
 }
 
-/// What the scanner says, and what its author most likely did.
+/// Turns a message of the scanner into a problem, with the most likely mistake of its author as help.
 fn syntax(info: &str, span: Span) -> Problem {
     if info.contains("recursion limit") {
         return finding(ProblemKind::TooDeep, span, "values nest too deep");
@@ -299,7 +299,8 @@ fn syntax(info: &str, span: Span) -> Problem {
     Problem { help, ..finding(ProblemKind::Syntax, span, info) }
 }
 
-/// What was meant by a map whose only key is a map with only one word: a template that is not in quotes.
+/// Recognises a template that is not in quotes: a map whose only key is a map with only one word. Returns the template
+/// that was meant.
 fn unquoted(outer: Span, key: &Node) -> Option<String> {
     match key.entries()? {
         [only] if only.value.kind == Kind::Null && key.span.start == outer.start + 1 => {

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<Segment>);
 
-/// One step of a [`Path`].
+/// A step of a [`Path`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
     /// Into a map.
@@ -22,7 +22,7 @@ impl Path {
         &self.0
     }
 
-    /// This path and one more key.
+    /// Returns this path with one more key.
     #[must_use]
     pub fn key(&self, key: impl Into<String>) -> Self {
         let mut longer = self.clone();
@@ -30,7 +30,7 @@ impl Path {
         longer
     }
 
-    /// This path and one more index.
+    /// Returns this path with one more index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         let mut longer = self.clone();
@@ -47,7 +47,7 @@ impl Path {
         }
     }
 
-    /// Goes one step further.
+    /// Appends a segment.
     pub fn push(&mut self, segment: Segment) {
         self.0.push(segment);
     }

@@ -3,7 +3,7 @@
 use crate::node::Span;
 use crate::path::Path;
 
-/// One problem: its kind, the words for people, and its place.
+/// A problem: its kind, the words for people, and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// The kind of problem.
@@ -27,11 +27,11 @@ pub enum ProblemKind {
     TooLarge,
     /// Values nest too deep.
     TooDeep,
-    /// There are too many values or keys, aliases expanded.
+    /// Too many values or keys, aliases expanded.
     TooMany,
     /// A tag that is not understood.
     Tag,
-    /// There are several documents, or none.
+    /// Several documents, or none.
     Documents,
     /// A key that is not a word.
     Key,

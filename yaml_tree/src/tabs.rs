@@ -1,4 +1,4 @@
-//! Where the tab is that YAML does not allow.
+//! Finds the tab that YAML does not allow.
 
 use super::node::Span;
 use crate::problem::{Problem, ProblemKind};

@@ -135,6 +135,27 @@ fn only_one_file_of_the_command_prints() {
     assert!(offences.is_empty(), "{offences:?}");
 }
 
+/// An example in Rust would be compiled by a doc test. There is none, so CI does not start `cargo test --doc`, which takes a while.
+#[test]
+fn doc_comments_have_no_examples_that_nothing_runs() {
+    let mut offences = Vec::new();
+    for package in members() {
+        visit(&root().join(package.name.as_str()).join("src"), &mut |path, text| {
+            let mut is_open = false;
+            for (number, line) in text.lines().map(str::trim_start).enumerate() {
+                let Some(fence) = line.strip_prefix("/// ```").or_else(|| line.strip_prefix("//! ```")) else {
+                    continue;
+                };
+                if !is_open && !["yaml", "text", "json", "sh"].contains(&fence) {
+                    offences.push(format!("{}:{}: ```{fence}", path.display(), number + 1));
+                }
+                is_open = !is_open;
+            }
+        });
+    }
+    assert!(offences.is_empty(), "make the example a unit test, or name its language: {offences:#?}");
+}
+
 fn scan(folder: &Path, offences: &mut Vec<String>) {
     visit(folder, &mut |path, text| {
         let is_test = path.file_name().is_some_and(|name| name == "tests.rs" || name == "testing.rs");

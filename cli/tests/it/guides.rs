@@ -239,12 +239,8 @@ fn every_block_is_tried_or_says_why_not() {
 }
 
 #[test]
-fn the_spec_of_the_readme_is_a_part_of_the_example() {
-    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a file");
-    let (readme, example) = (read("README.md"), read("specs/refund/spec.yaml"));
-    let shown = readme.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a spec").0;
-    let missing: Vec<_> = shown.lines().filter(|line| !example.lines().any(|known| known == *line)).collect();
-    assert_eq!(missing, Vec::<&str>::new());
+fn what_the_quickstart_of_the_readme_says_works() {
+    assert!(Follower::follow(&root().join("README.md")) >= 4);
 }
 
 #[test]

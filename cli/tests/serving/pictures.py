@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -23,7 +24,14 @@ COLUMNS, ROWS = 112, 60
 WIDTH, HEIGHT, EDGE, TITLE = 8, 18, 16, 34
 # How much of a page is left out above the heading that ends its picture.
 GAP = 8
-COMMAND = ["run", "specs/failing-agent", "specs/refund"]
+# What is typed, and the exit code that it ends with. The agent of the example sends its mail a second time, until that is fixed.
+STEPS = [
+    (["touchstone", "run", "refund"], 1),
+    (["touchstone", "trace", "latest"], 0),
+    (["sed", "-i", "/to be sure/d", "refund/agent.sh"], 0),
+    (["touchstone", "run", "refund"], 0),
+    (["touchstone", "compare", "latest~1"], 0),
+]
 COLOURS = {"31": "#f47067", "32": "#6bc46d", "33": "#daaa3f", "34": "#6cb6ff", "35": "#dcbdfb", "36": "#76e3ea", "90": "#8b949e"}
 
 
@@ -82,12 +90,23 @@ class Screen:
         return rows
 
 
-def recorded(data):
-    """What a terminal shows of a run in the end."""
-    environment = dict(clean(), TERM="xterm-256color", TOUCHSTONE_BACKEND="local", TOUCHSTONE_DATA_DIR=data)
+def recorded(folder):
+    """What a terminal shows of all steps in the end, each below what was typed."""
+    spec = shutil.copytree(os.path.join(ROOT, "specs/refund"), os.path.join(folder, "refund"), dirs_exist_ok=True)
+    replaced(os.path.join(spec, "agent.sh"), '[ -n "$mail" ] &&', 'post mail /messages "$mail"  # once more, to be sure\n[ -n "$mail" ] &&')
+    rows = []
+    for command, code in STEPS:
+        typed = [(letter, ("90",)) for letter in "$ "] + [(letter, ("1",)) for letter in shlex.join(command)]
+        rows += [typed, *typed_into_a_terminal(command, folder, code), []]
+    return rows[:-1]
+
+
+def typed_into_a_terminal(command, folder, code):
+    environment = dict(clean(), TERM="xterm-256color", TOUCHSTONE_BACKEND="local", TOUCHSTONE_DATA_DIR=os.path.join(folder, "terminal"))
+    program = BINARY if command[0] == "touchstone" else command[0]
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    child = subprocess.Popen([BINARY, *COMMAND], cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    child = subprocess.Popen([program, *command[1:]], cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     told = b""
     try:
@@ -96,7 +115,7 @@ def recorded(data):
     except OSError:  # The other end is gone.
         pass
     os.close(ours)
-    assert child.wait(PATIENCE) == 1, told.decode()
+    assert child.wait(PATIENCE) == code, told.decode()
     return Screen(COLUMNS).show(told.decode()).ended()
 
 
@@ -121,11 +140,9 @@ def pieces(row):
 
 def drawn(rows):
     """A picture of a terminal with these rows."""
-    prompt = [(letter, ("90",)) for letter in "$ "] + [(letter, ("1",)) for letter in " ".join(["touchstone", *COMMAND])]
-    rows = [prompt, *rows]
     width, height = COLUMNS * WIDTH + 2 * EDGE, len(rows) * HEIGHT + TITLE + EDGE
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-             f"<title>{escape('touchstone ' + ' '.join(COMMAND))}</title>",
+             f"<title>{escape('; '.join(shlex.join(command) for command, _ in STEPS))}</title>",
              f'<rect width="{width}" height="{height}" rx="8" fill="#1c2128"/>']
     lines += [f'<circle cx="{EDGE + 6 + 20 * at}" cy="17" r="6" fill="{fill}"/>' for at, fill in enumerate(["#f47067", "#daaa3f", "#6bc46d"])]
     lines.append('<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="13" fill="#cdd9e5">')
@@ -180,16 +197,18 @@ class Site:
         self.server.end()
 
 
+def replaced(path, before, after):
+    with open(path) as file:
+        text = file.read()
+    assert before in text
+    with open(path, "w") as file:
+        file.write(text.replace(before, after))
+
+
 def mistaken(folder):
     """The matrix of languages, with a mistake that its agent avoids: awk shows large sums as 5.00005e+09."""
     spec = shutil.copytree(os.path.join(ROOT, "specs/language-matrix"), os.path.join(folder, "language-matrix"))
-    agent = os.path.join(spec, "agent.sh")
-    with open(agent) as file:
-        text = file.read()
-    wrong = text.replace('printf "%.0f\\n", sum', "print sum")
-    assert wrong != text
-    with open(agent, "w") as file:
-        file.write(wrong)
+    replaced(os.path.join(spec, "agent.sh"), 'printf "%.0f\\n", sum', "print sum")
     return spec
 
 
@@ -209,10 +228,9 @@ def main(images):
     os.makedirs(images, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="touchstone-pictures-") as folder:
         # The first run makes what a database begins with; the second one is as every other.
-        data = os.path.join(folder, "terminal")
-        recorded(data)
+        recorded(folder)
         with open(os.path.join(images, "terminal.svg"), "w") as file:
-            file.write(drawn(recorded(data)))
+            file.write(drawn(recorded(folder)))
         pages(folder, images)
 
 

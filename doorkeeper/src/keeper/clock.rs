@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How long one job works before the others have their turn.
+/// Time slice of a job before the others have their turn.
 const TURN: Duration = Duration::from_millis(2);
 
 /// The time.
@@ -20,7 +20,7 @@ impl Turn {
         Self(now() + TURN)
     }
 
-    /// Whether it is another's turn.
+    /// Returns true if the turn has ended, and another job should work.
     pub(crate) fn is_over(&self) -> bool {
         now() >= self.0
     }

@@ -17,17 +17,18 @@ use crate::sys::{self, Ended};
 
 /// The most that is still sent of a stream after its command ended.
 const AFTERWARDS: u64 = 1024 * 1024;
-/// How long a terminal is read after its command ended, when processes that it left behind still have it.
+/// Time limit for reading a terminal after its command ended, when processes that it left behind still hold the
+/// terminal.
 const DRAINING: Duration = Duration::from_millis(500);
 
-/// What is polled of a command.
+/// A part of a command that is polled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     /// Its report of what went wrong before exec.
     Report,
     /// Its standard input.
     Stdin,
-    /// What it prints.
+    /// Its output.
     Output(Stream),
 }
 
@@ -39,9 +40,9 @@ pub(crate) struct Command {
     pub(crate) pid: i32,
     /// When it was started.
     started: Instant,
-    /// What a failure names.
+    /// Names of the command for messages about failures.
     origin: Origin,
-    /// Where it reports; `None` when it became the program.
+    /// Pipe on which the child reports a failure; `None` when it became the program.
     report: Option<OwnedFd>,
     /// Standard input, while it is open.
     stdin: Option<Input>,
@@ -51,9 +52,9 @@ pub(crate) struct Command {
     out: Output,
     /// Standard error.
     err: Output,
-    /// How it ended.
+    /// Exit of the process; `None` while it runs.
     exited: Option<Exited>,
-    /// Whether the worker wants nothing more of its output.
+    /// True when the worker wants nothing more of its output.
     cancelled: bool,
 }
 
@@ -85,7 +86,7 @@ impl Command {
         })
     }
 
-    /// What there is to wait for.
+    /// Returns the descriptors to poll, with the events to wait for.
     pub(crate) fn interests(&self, may_send: bool) -> impl Iterator<Item = (Part, BorrowedFd<'_>, PollFlags)> {
         let report = self.report.as_ref().map(|pipe| (Part::Report, pipe.as_fd(), PollFlags::IN));
         let stdin = self.stdin.as_ref().and_then(Input::interest);
@@ -100,7 +101,7 @@ impl Command {
         report.into_iter().chain(stdin).chain(outputs)
     }
 
-    /// Goes on with a part that is ready. `true` means that the command never came to be, and is to be forgotten.
+    /// Handles a part that is ready. Returns true if the command could not be started and is to be forgotten.
     pub(crate) fn proceed(&mut self, part: Part, outbox: &mut Outbox) -> bool {
         match part {
             Part::Report => return self.hear(outbox),
@@ -113,7 +114,7 @@ impl Command {
         false
     }
 
-    /// One of the two streams.
+    /// Returns one of the two streams.
     fn output(&mut self, stream: Stream) -> &mut Output {
         match stream {
             Stream::Out => &mut self.out,
@@ -121,7 +122,7 @@ impl Command {
         }
     }
 
-    /// Hears whether it became the program. `true` means that it did not.
+    /// Reads the child's report, and tells the worker if the command started. Returns true if it could not be started.
     fn hear(&mut self, outbox: &mut Outbox) -> bool {
         let Some(report) = &self.report else { return false };
         let Some(result) = spawn::read_report(report, &self.origin) else { return false };
@@ -141,7 +142,7 @@ impl Command {
         }
     }
 
-    /// Gives it more to read on standard input; no bytes mean the end.
+    /// Writes bytes to its standard input; no bytes mean the end.
     pub(crate) fn add_input(&mut self, request: u32, bytes: Vec<u8>, outbox: &mut Outbox) -> Result<(), Failure> {
         self.stdin.as_mut().ok_or_else(input::closed)?.add(request, bytes)?;
         self.feed(outbox);
@@ -191,17 +192,17 @@ impl Command {
         self.err.end();
     }
 
-    /// Whether it ended, and its terminal may have something to show yet.
+    /// Returns true if it ended, and its terminal may have something to show yet.
     pub(crate) fn is_draining(&self) -> bool {
         self.exited.is_some() && self.out.is_draining()
     }
 
-    /// Whether its process is still there.
+    /// Returns true if its process still exists.
     pub(crate) fn is_running(&self) -> bool {
         self.exited.is_none()
     }
 
-    /// Says that it ended, once everything that it printed was sent. `true` means that it is to be forgotten.
+    /// Reports its exit, once all of its output was sent. Returns true if the command is to be forgotten.
     pub(crate) fn finish(&mut self, outbox: &mut Outbox) -> bool {
         let Some(exited) = self.exited else { return false };
         if let Some(mut input) = self.stdin.take() {
@@ -220,19 +221,19 @@ impl Command {
     }
 }
 
-/// One of the streams that a command prints to.
+/// An output stream of a command.
 struct Output {
     /// The pipe; `None` when it ended.
     pipe: Option<OwnedFd>,
-    /// How many bytes the worker allows.
+    /// Number of bytes that the worker allows.
     credit: u64,
-    /// How many bytes are sent yet, when the command ended.
+    /// Number of bytes that are still to be sent once the command ended.
     left: Option<u64>,
-    /// How it is known that all was read, once the command ended.
+    /// The source of the output, which decides when everything was read once the command ended.
     kind: OutputKind,
 }
 
-/// What a command prints to.
+/// The source that a command's output is read from.
 enum OutputKind {
     /// A pipe, of which the kernel says how much is in it.
     Pipe,
@@ -247,7 +248,7 @@ impl Output {
         Self { pipe: Some(pipe), credit: u64::from(WINDOW), left: None, kind: OutputKind::Pipe }
     }
 
-    /// What a terminal shows.
+    /// Reads the output of a terminal.
     fn of_terminal(terminal: OwnedFd) -> Self {
         Self { kind: OutputKind::Terminal(None), ..Self::new(terminal) }
     }
@@ -257,7 +258,7 @@ impl Output {
         Self { pipe: None, credit: 0, left: Some(0), kind: OutputKind::Pipe }
     }
 
-    /// Whether more may come although the command ended.
+    /// Returns true if more output may come although the command ended.
     fn is_draining(&self) -> bool {
         matches!(self.kind, OutputKind::Terminal(Some(_))) && self.pipe.is_some()
     }
@@ -269,7 +270,7 @@ impl Output {
         }
     }
 
-    /// How many bytes may be read now.
+    /// Returns the number of bytes that may be read now.
     fn wanted(&self, cancelled: bool) -> usize {
         let allowed = if cancelled { u64::MAX } else { self.credit };
         let most = allowed.min(self.left.unwrap_or(u64::MAX));

@@ -16,7 +16,7 @@ use super::files::file_type;
 use super::start::Ending;
 use crate::sys;
 
-/// How long a visitor may take to greet.
+/// Timeout for the greeting of a visitor.
 const GREETING: Duration = Duration::from_secs(10);
 
 /// The folder of the worker's socket, found before anybody else was in the sandbox: whoever moves folders around later puts
@@ -38,7 +38,7 @@ impl Door {
         Ok(Self { folder: open(folder, flags, Mode::empty())?, name: name.to_owned() })
     }
 
-    /// Whether somebody listens, as far as that can be seen.
+    /// Returns true if somebody seems to listen: the path is a socket.
     pub(crate) fn has_listener(&self) -> bool {
         let found = statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         found.is_ok_and(|found| file_type(&found) == FileType::Socket)

@@ -1,19 +1,19 @@
-//! What the worker is told when something could not be done.
+//! Failures, as messages to the worker.
 
 use doorkeeper::protocol::Failure;
 use rustix::io::Errno;
 
-/// What the kernel answered, said about what was tried: "read `x`: permission denied".
+/// Makes a failure from an error of the kernel and the operation that was tried: "read `x`: permission denied".
 pub(crate) fn failed(errno: Errno, tried: impl AsRef<str>) -> Failure {
     Failure { errno: errno.raw_os_error(), message: format!("{}: {}", tried.as_ref(), reason(errno)) }
 }
 
-/// What the doorkeeper itself does not do.
+/// Makes a failure for a request that the doorkeeper itself refuses.
 pub(crate) fn refused(message: impl Into<String>) -> Failure {
     Failure { errno: 0, message: message.into() }
 }
 
-/// What an error of the kernel means, in lower case and without its number.
+/// Describes an error of the kernel in lower case and without its number.
 fn reason(errno: Errno) -> String {
     let mut text = std::io::Error::from(errno).to_string();
     if let Some(end) = text.rfind(" (os error") {

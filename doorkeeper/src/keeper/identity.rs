@@ -1,4 +1,4 @@
-//! Who the doorkeeper is, and what it may do.
+//! User, group and capabilities of the doorkeeper.
 //!
 //! The agent is uid 0 of the sandbox without any capability. Under the same uid it could lower the doorkeeper's limits,
 //! raise its score for the out-of-memory killer, or stop it. So the doorkeeper moves itself to a user of its own.
@@ -20,14 +20,14 @@ use crate::sys;
 /// The capabilities that the doorkeeper keeps: to start commands as anybody, to end them, and to read their files.
 const KEPT: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::DAC_OVERRIDE);
-/// How many signals may wait at least, and timers be there.
+/// Least limit of pending signals and timers.
 const LEAST_SIGNALS: u64 = 1024;
-/// How many bytes message queues may have at least: two as they are made without options.
+/// Least limit of bytes in message queues: room for two queues that are made without options.
 const LEAST_QUEUES: u64 = 204_800;
-/// Without these it cannot become somebody else.
+/// Capabilities that it needs to become another user.
 const NEEDED: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
-/// Who the doorkeeper is.
+/// User, group and capabilities of the doorkeeper.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// Its user.
@@ -36,7 +36,7 @@ pub(crate) struct Identity {
     gid: u32,
     /// The capabilities it has; `None` when it cannot be anybody else.
     capabilities: Option<CapabilitySet>,
-    /// Whether it is PID 1, so that every process of the sandbox is below it.
+    /// True when it is PID 1, so that every process of the sandbox is below it.
     pub(crate) is_init: bool,
 }
 
@@ -60,19 +60,19 @@ impl Identity {
         Ok(Self { uid: getuid().as_raw(), gid: getgid().as_raw(), capabilities: kept, is_init })
     }
 
-    /// Whether commands and files can have another owner than the doorkeeper itself.
+    /// Returns true if commands and files can have another owner than the doorkeeper itself.
     pub(crate) fn is_privileged(&self) -> bool {
         self.capabilities.is_some()
     }
 
-    /// Whether commands and files can have this owner.
+    /// Returns true if commands and files can have this owner.
     pub(crate) fn can_be(&self, uid: u32, gid: u32) -> bool {
         // The highest number means "unchanged" to the kernel.
         let valid = uid != u32::MAX && gid != u32::MAX;
         valid && (self.is_privileged() || (uid, gid) == (self.uid, self.gid))
     }
 
-    /// Does something to files as their owner: there is no capability to give files away.
+    /// Works on files as their owner: there is no capability to give files away.
     pub(crate) fn as_owner<T>(&self, uid: u32, gid: u32, work: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         if !self.can_be(uid, gid) {
             return Err(Errno::PERM);
@@ -122,7 +122,7 @@ fn shrink_bounding_set() {
     }
 }
 
-/// Holds exactly these capabilities, all of them effective.
+/// Reduces the capabilities to these, all of them effective.
 fn hold(kept: CapabilitySet) -> Result<(), Errno> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() })
 }

@@ -1,4 +1,4 @@
-//! What a command reads on standard input.
+//! Standard input of a command.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -10,13 +10,13 @@ use super::outbox::Outbox;
 
 /// The standard input of a command, as long as it is open.
 pub(crate) struct Input {
-    /// Where it is written.
+    /// Write end of standard input.
     descriptor: OwnedFd,
-    /// What is to be written yet.
+    /// Bytes that are still to be written.
     waiting: Vec<u8>,
     /// The request that is answered once all of it was taken.
     request: Option<u32>,
-    /// Whether it stays open after that.
+    /// True when it stays open after that.
     more: bool,
 }
 
@@ -64,7 +64,7 @@ impl Input {
         self.more || !self.waiting.is_empty()
     }
 
-    /// Answers that nobody reads it any more.
+    /// Answers a waiting request with a failure: the command does not read any more.
     pub(crate) fn refuse(&mut self, outbox: &mut Outbox) {
         if let Some(request) = self.request.take() {
             outbox.answer(request, Err(closed()));

@@ -40,14 +40,14 @@ use self::start::{Arguments, Start};
 use self::sweep::{Sweep, kill_others};
 use crate::sys;
 
-/// How often it looks again whether everybody is gone.
+/// Interval at which a sweep looks again for processes that are left.
 const SWEEP_PERIOD: Duration = Duration::from_millis(5);
-/// How many ended processes are taken in a row. An agent can end processes as fast as we can take them.
+/// Number of ended processes that are reaped in a row. An agent can end processes as fast as we can reap them.
 const REAPED_AT_ONCE: usize = 1024;
-/// How often the last processes are killed before the doorkeeper itself ends, 5 ms apart.
+/// Number of rounds of killing the last processes before the doorkeeper itself ends, 5 ms apart.
 const LAST_ROUNDS: usize = 400;
 
-/// Does what the worker asks for, until it asks to end (`Ok`) or something else does.
+/// Serves the worker's requests until the worker asks it to end (`Ok`) or something else ends it.
 pub(crate) fn keep(arguments: impl Iterator<Item = OsString>) -> Result<(), Ending> {
     let arguments = Arguments::read(arguments)?;
     let start = start::start(&arguments)?;
@@ -57,7 +57,7 @@ pub(crate) fn keep(arguments: impl Iterator<Item = OsString>) -> Result<(), Endi
     ending
 }
 
-/// Something that became ready.
+/// A source that became ready.
 enum Ready {
     /// The connection to the worker.
     Worker,
@@ -67,10 +67,10 @@ enum Ready {
     Command(u32, Part),
 }
 
-/// Whether to go on.
+/// Continuation of the loop after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// There is more to come.
+    /// The loop continues.
     GoOn,
     /// The worker asked to stay without it.
     Stay,
@@ -80,17 +80,17 @@ enum Next {
 
 /// The doorkeeper.
 struct Keeper {
-    /// Who it is.
+    /// User, group and capabilities of the doorkeeper.
     identity: Identity,
-    /// Becomes readable when a signal arrived.
+    /// Descriptor that becomes readable when a signal arrived.
     signals: OwnedFd,
     /// The connection to the worker.
     stream: UnixStream,
-    /// Where a visitor listens, once it stays without the worker.
+    /// The place where a visitor listens, once it stays without the worker.
     door: Door,
-    /// What arrived from the worker.
+    /// Decodes messages from the worker.
     decoder: Decoder,
-    /// What waits to be sent to the worker.
+    /// Frames that wait to be sent to the worker.
     outbox: Outbox,
     /// Commands, by their number.
     commands: BTreeMap<u32, Command>,
@@ -98,11 +98,11 @@ struct Keeper {
     jobs: BTreeMap<u32, Task>,
     /// Ending everybody, when that is under way.
     sweep: Option<Sweep>,
-    /// How full the workspace gets.
+    /// Watches the free space of the workspace.
     space: SpaceWatch,
     /// The room that is taken away.
     filling: Option<Filling>,
-    /// What ended processes used since somebody asked.
+    /// Resources of processes that ended since the last question.
     used: Used,
 }
 
@@ -149,7 +149,7 @@ impl Keeper {
         Ok(next)
     }
 
-    /// Does all that is due without waiting for anything.
+    /// Does all work that is due without waiting for anything.
     fn work(&mut self) {
         self.reap();
         self.commands.retain(|_, command| !command.finish(&mut self.outbox));
@@ -198,7 +198,7 @@ impl Keeper {
         Ok(ready.into_iter().zip(happened).filter(|(_, events)| !events.is_empty()).map(|(ready, _)| ready).collect())
     }
 
-    /// How long it can wait; `None` is forever.
+    /// Returns the timeout of the next poll; `None` is forever.
     fn patience(&self) -> Option<Timespec> {
         let may_send = !self.outbox.is_full();
         let busy = self.jobs.values().any(|task| task.progress() == Progress::More) && may_send;
@@ -225,7 +225,7 @@ impl Keeper {
         self.take_requests()
     }
 
-    /// Does what the requests that arrived ask for.
+    /// Handles the requests that arrived.
     fn take_requests(&mut self) -> Result<Next, Ending> {
         while let Some(message) = self.decoder.take().map_err(Ending::Malformed)? {
             let Message::Request(request) = message else { return Err(Ending::NoRequest) };
@@ -254,7 +254,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Goes on with a part of a command.
+    /// Handles a part of a command that is ready.
     fn proceed(&mut self, id: u32, part: Part) {
         let Some(command) = self.commands.get_mut(&id) else { return };
         if command.proceed(part, &mut self.outbox) {
@@ -286,7 +286,7 @@ impl Keeper {
         self.jobs.retain(|_, task| task.progress() != Progress::Finished);
     }
 
-    /// Goes on with ending everybody.
+    /// Continues killing all processes, and answers when it is done.
     fn step_sweep(&mut self) {
         let Some(sweep) = &self.sweep else { return };
         if let Some(result) = sweep.step(&self.identity, self.commands.is_empty()) {
@@ -309,7 +309,7 @@ impl Keeper {
     }
 }
 
-/// What it means that the connection failed.
+/// Returns the ending for an error of the connection to the worker.
 fn worker_failed(errno: Errno) -> Ending {
     match errno {
         Errno::PIPE | Errno::CONNRESET => Ending::WorkerGone,

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen,
 
 use super::failure::failed;
 
-/// How many connections wait to be accepted.
+/// Number of connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
 /// Opens a listening (TCP) or bound (UDP) socket.

@@ -1,4 +1,4 @@
-//! What waits to be sent to the worker.
+//! Frames that wait to be sent to the worker.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +15,7 @@ const FULL: usize = 1024 * 1024;
 struct Waiting {
     /// Its bytes.
     bytes: Vec<u8>,
-    /// How many of them were sent.
+    /// Number of bytes that were sent.
     sent: usize,
     /// The descriptor that travels with its first byte.
     descriptor: Option<OwnedFd>,
@@ -26,7 +26,7 @@ struct Waiting {
 pub(crate) struct Outbox {
     /// The frames.
     frames: VecDeque<Waiting>,
-    /// How many bytes they have together.
+    /// Number of bytes in all frames together.
     bytes: usize,
 }
 
@@ -60,12 +60,12 @@ impl Outbox {
         self.frames.push_back(Waiting { bytes, sent: 0, descriptor });
     }
 
-    /// Whether streams have to wait.
+    /// Returns true if it is so full that streams have to wait.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > FULL
     }
 
-    /// Whether there is nothing to send.
+    /// Returns true if there is nothing to send.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

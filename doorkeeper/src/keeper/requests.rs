@@ -1,4 +1,4 @@
-//! What each request of the worker sets in motion.
+//! Starts the work that each request of the worker asks for.
 
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,7 @@ use super::sweep::{Sweep, signal_others};
 use super::{Keeper, Next, input};
 
 impl Keeper {
-    /// Does what a request asks for, or starts to.
+    /// Handles a request, or starts the work that it asks for.
     pub(super) fn handle(&mut self, request: Request) -> Next {
         match request {
             Request::Spawn { id, spawn } => self.spawn(id, spawn),
@@ -86,7 +86,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gives the room back.
+    /// Frees the space that was filled.
     fn unfill(&mut self) {
         self.filling = None;
         self.space.pause(false);
@@ -111,7 +111,7 @@ impl Keeper {
         running.signal(signal).map_err(|errno| failed(errno, &tried))
     }
 
-    /// Gives a command more to read; the answer comes when it was taken.
+    /// Writes to a command's standard input; the answer is sent when the command took it.
     fn add_input(&mut self, id: u32, command: u32, bytes: Vec<u8>) {
         let added = match self.commands.get_mut(&command) {
             Some(command) => command.add_input(id, bytes, &mut self.outbox),
@@ -146,18 +146,18 @@ impl Keeper {
         }
     }
 
-    /// Whether a number belongs to something that is under way.
+    /// Returns true if the number belongs to a command or job that is under way.
     fn is_taken(&self, id: u32) -> bool {
         self.commands.contains_key(&id) || self.jobs.contains_key(&id)
     }
 
-    /// Says where a link leads.
+    /// Answers with the target of a link.
     fn answer_link(&mut self, id: u32, target: Result<Vec<u8>, Failure>) {
         let done = target.map(|bytes| self.outbox.push(Event::Data { id, stream: Stream::Out, bytes }));
         self.outbox.answer(id, done);
     }
 
-    /// Says how full a file system is.
+    /// Answers with the space of a file system.
     fn ask_space(&mut self, id: u32, path: &[u8]) {
         self.outbox.push(match self.space.ask(path) {
             Ok(space) => Event::Space { id, space },

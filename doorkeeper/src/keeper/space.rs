@@ -1,4 +1,4 @@
-//! How full file systems are.
+//! Free space of file systems.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::clock::now;
 use super::failure::{failed, show};
 
-/// How often the watched file system is looked at while commands run.
+/// Interval of looks at the watched file system while commands run.
 pub(crate) const PERIOD: Duration = Duration::from_millis(50);
 
 /// Watches how full one file system gets.
@@ -34,12 +34,12 @@ impl SpaceWatch {
         Self { watched, least_free: u64::MAX, looked: None, paused: false }
     }
 
-    /// Whether there is anything to watch.
+    /// Returns true if there is a file system to watch.
     pub(crate) fn is_watching(&self) -> bool {
         self.watched.is_some()
     }
 
-    /// Looks, if the last time was long enough ago.
+    /// Samples the free space, if the last sample is old enough.
     pub(crate) fn sample_sometimes(&mut self) {
         if self.looked.is_none_or(|looked| now().duration_since(looked) >= PERIOD) {
             self.sample();
@@ -51,7 +51,7 @@ impl SpaceWatch {
         self.paused = paused;
     }
 
-    /// Looks how much is free.
+    /// Samples the free space, and keeps the least.
     pub(crate) fn sample(&mut self) {
         let Some(watched) = self.watched.as_ref().filter(|_| !self.paused) else { return };
         self.looked = Some(now());
@@ -60,7 +60,7 @@ impl SpaceWatch {
         }
     }
 
-    /// Says how full the file system of a path is, and begins anew to look for the least that is free.
+    /// Returns the space of a path's file system, and resets the least that was free.
     pub(crate) fn ask(&mut self, path: &[u8]) -> Result<Space, Failure> {
         let asked = open_path(path).and_then(|asked| Ok((look(&asked)?, fstat(&asked)?.st_dev)));
         let (mut space, device) =
@@ -79,7 +79,7 @@ fn open_path(path: &[u8]) -> Result<OwnedFd, Errno> {
     open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Asks how full a file system is.
+/// Returns the space of a file system.
 fn look(descriptor: &OwnedFd) -> Result<Space, Errno> {
     let space = fstatvfs(descriptor)?;
     let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);

@@ -24,14 +24,14 @@ use super::identity::Identity;
 use super::terminal::Terminal;
 use crate::sys::{self, Fork};
 
-/// How readily the kernel ends commands when memory is short: before the doorkeeper.
+/// OOM score of commands: when memory is short, the kernel ends them before the doorkeeper.
 const OOM_SCORE: &[u8] = b"500";
 
 /// A command whose process exists.
 pub(crate) struct Child {
     /// The process.
     pub(crate) pid: i32,
-    /// Where it reports what went wrong before exec.
+    /// Pipe on which it reports a failure before exec.
     pub(crate) report: OwnedFd,
     /// Our ends of its standard streams.
     pub(crate) streams: Streams,
@@ -41,29 +41,29 @@ pub(crate) struct Child {
 pub(crate) enum Streams {
     /// A pipe each.
     Pipes {
-        /// Where its standard input is written.
+        /// Write end of its standard input.
         stdin: OwnedFd,
-        /// Where its standard output is read.
+        /// Read end of its standard output.
         stdout: OwnedFd,
-        /// Where its standard error is read.
+        /// Read end of its standard error.
         stderr: OwnedFd,
     },
-    /// One terminal for all.
+    /// A terminal for all three streams.
     Terminal(OwnedFd),
 }
 
-/// What a child does before it becomes the command.
+/// A step of a child before it becomes the command.
 #[derive(Clone, Copy)]
 enum Step {
-    /// It takes its standard streams.
+    /// Takes its standard streams.
     Streams,
-    /// It gets a session of its own, with its terminal if it has one.
+    /// Makes a session of its own, with its terminal if it has one.
     Session,
-    /// It becomes another user without capabilities.
+    /// Becomes another user without capabilities.
     User,
-    /// It goes to its folder.
+    /// Changes to its folder.
     Directory,
-    /// It becomes the program.
+    /// Becomes the program.
     Program,
 }
 
@@ -142,7 +142,7 @@ fn become_command(spawn: &Spawn, identity: &Identity, descriptors: [&OwnedFd; 4]
     sys::exit_now(127)
 }
 
-/// Does all steps. It comes back only when one of them failed.
+/// Does all steps. Returns only when one of them failed.
 fn prepare_and_exec(spawn: &Spawn, identity: &Identity) -> (Step, Errno) {
     // Where this fails, the command is as likely to be ended as the doorkeeper; no reason not to start it.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
@@ -165,7 +165,7 @@ fn begin_session(spawn: &Spawn) -> Result<(), Errno> {
     if spawn.terminal.is_some() { sys::take_terminal() } else { Ok(()) }
 }
 
-/// Becomes the user of the command, without capabilities, and looks whether that is so.
+/// Becomes the user of the command, without capabilities, and verifies that.
 fn become_user(spawn: &Spawn, identity: &Identity) -> Result<(), Errno> {
     if identity.is_privileged() {
         let groups: Vec<Gid> = spawn.groups.iter().copied().map(Gid::from_raw).collect();
@@ -183,7 +183,7 @@ fn become_user(spawn: &Spawn, identity: &Identity) -> Result<(), Errno> {
     if safe && is_user(spawn, identity)? { Ok(()) } else { Err(Errno::PERM) }
 }
 
-/// Whether this process is the user that the command is to run as.
+/// Returns true if this process is the user that the command is to run as.
 fn is_user(spawn: &Spawn, identity: &Identity) -> Result<bool, Errno> {
     let (uid, gid) = (spawn.uid, spawn.gid);
     let mut wanted = spawn.groups.clone();
@@ -194,7 +194,7 @@ fn is_user(spawn: &Spawn, identity: &Identity) -> Result<bool, Errno> {
     Ok(has_groups && sys::user_and_group_ids() == [uid, uid, uid, gid, gid, gid])
 }
 
-/// Becomes the program. It comes back only when it could not.
+/// Becomes the program. Returns only when it could not.
 fn exec(spawn: &Spawn) -> Errno {
     let text = |bytes: &Vec<u8>| OsStr::from_bytes(bytes).to_owned();
     let arguments = spawn.arguments.iter().skip(1).map(text);
@@ -224,7 +224,7 @@ pub(crate) fn read_report(report: &OwnedFd, spawn: &Origin) -> Option<Result<(),
     }
 }
 
-/// What of a command its failure names.
+/// The parts of a command that messages about its failure name.
 pub(crate) struct Origin {
     /// The program.
     pub(crate) program: Vec<u8>,
@@ -234,7 +234,7 @@ pub(crate) struct Origin {
     pub(crate) owner: (u32, u32),
 }
 
-/// Says what a child could not do.
+/// Explains the failed step of a child.
 fn explain(step: u8, errno: Errno, origin: &Origin) -> Failure {
     let program = show(&origin.program);
     let (uid, gid) = origin.owner;

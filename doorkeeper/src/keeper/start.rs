@@ -1,4 +1,4 @@
-//! From the command line to a connection on which the worker can ask.
+//! Starts the doorkeeper: from the command line to a connection with the worker.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,18 +14,18 @@ use super::door::{Door, greet};
 use super::identity::Identity;
 use crate::sys;
 
-/// Why the doorkeeper ends, other than because the worker wanted it.
+/// Reason why the doorkeeper ends, other than a request of the worker.
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// The command line is not what it should be.
     Usage,
-    /// It could not settle who it is.
+    /// It could not set up its user and capabilities.
     Identity(Errno),
     /// It could not connect to the worker.
     Connect {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// The greeting could not be exchanged.
@@ -42,7 +42,7 @@ pub(crate) enum Ending {
     Connection(Errno),
     /// The worker went away.
     WorkerGone,
-    /// Somebody outside asked it to end.
+    /// Somebody outside terminated it.
     Terminated,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Ending {
 const TERMINATED: u8 = 143;
 
 impl Ending {
-    /// What the worker can tell it by.
+    /// Returns the exit code by which the worker recognises the ending.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Terminated => ExitCode::from(TERMINATED),
@@ -79,7 +79,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What the command line says.
+/// Arguments of the command line.
 pub(crate) struct Arguments {
     /// The worker's socket.
     socket: PathBuf,
@@ -96,21 +96,21 @@ impl Arguments {
     }
 }
 
-/// Everything that is settled before the first request.
+/// State that is settled before the first request.
 pub(crate) struct Start {
-    /// Who the doorkeeper is.
+    /// User, group and capabilities of the doorkeeper.
     pub(crate) identity: Identity,
-    /// Becomes readable when a child ended.
+    /// Descriptor that becomes readable when a child ended.
     pub(crate) signals: OwnedFd,
     /// The connection to the worker.
     pub(crate) stream: UnixStream,
-    /// Where it connects.
+    /// The place where it connects.
     pub(crate) door: Door,
-    /// What of the first requests arrived with the greeting.
+    /// Decoder that holds the part of the first requests that arrived with the greeting.
     pub(crate) decoder: Decoder,
 }
 
-/// Becomes the doorkeeper and connects to the worker.
+/// Sets the doorkeeper up and connects to the worker.
 pub(crate) fn start(arguments: &Arguments) -> Result<Start, Ending> {
     let signals = sys::block_signals().map_err(Ending::Identity)?;
     let identity = Identity::assume().map_err(Ending::Identity)?;

@@ -18,11 +18,11 @@ use super::sweep::kill_others;
 use super::{Keeper, Next};
 use crate::sys;
 
-/// How often it looks whether a visitor listens.
+/// Interval of checks whether a visitor listens.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Keeper {
-    /// Answers a request to stay. Whoever asks has ended everything else before.
+    /// Answers a request to stay. Refuses it while commands or work on files are under way.
     pub(super) fn agree_to_stay(&mut self, id: u32) -> Next {
         if self.commands.is_empty() && self.jobs.is_empty() && self.sweep.is_none() {
             self.outbox.push(Event::Done { id });
@@ -33,7 +33,8 @@ impl Keeper {
         Next::GoOn
     }
 
-    /// Says what is left to say, hangs up, and takes the processes that end, until a visitor is connected or a signal ends it.
+    /// Sends the last answers, hangs up, and reaps processes that end, until a visitor is connected or a signal ends
+    /// it.
     pub(super) fn wait_for_visitor(&mut self) -> Result<(), Ending> {
         loop {
             std::iter::from_fn(sys::wait_any).for_each(drop);
@@ -69,7 +70,7 @@ impl Keeper {
         }
     }
 
-    /// Does what a visitor asks for. When it leaves, or its connection fails, the doorkeeper stays as before.
+    /// Serves the requests of a visitor. When it leaves, or its connection fails, the doorkeeper stays as before.
     pub(super) fn receive_visitor(&mut self) -> Result<Next, Ending> {
         match self.serve() {
             Ok(next) => Ok(next),

@@ -11,9 +11,9 @@ use super::failure::refused;
 use super::identity::Identity;
 use crate::sys;
 
-/// How long processes may take to go.
+/// Time limit for processes to end.
 const BOUND: Duration = Duration::from_secs(10);
-/// How many survivors are named.
+/// Number of leftover processes that are named.
 const NAMED: usize = 20;
 
 /// A request to end everybody, under way.
@@ -92,7 +92,7 @@ fn others(identity: &Identity) -> Vec<Process> {
     others
 }
 
-/// Who is below a process.
+/// Returns a process and all processes below it.
 fn descendants(ancestor: i32, processes: &[Process]) -> BTreeSet<i32> {
     let mut found = BTreeSet::from([ancestor]);
     loop {

@@ -11,14 +11,14 @@ use super::files::file_type;
 use super::identity::Identity;
 use crate::sys;
 
-/// What makes terminals. Unlike `/dev/ptmx`, nobody in the sandbox can put something else in its place.
+/// Path that makes terminals. Unlike `/dev/ptmx`, nobody in the sandbox can put something else in its place.
 const MAKER: &str = "/dev/pts/ptmx";
 /// The device that it is.
 const DEVICE: (u32, u32) = (5, 2);
 
 /// A terminal: the end that we keep, and the one that the command gets.
 pub(crate) struct Terminal {
-    /// What is written here is typed, and what is read here is shown.
+    /// Our end of the terminal: writing to it types, and reading from it returns the output.
     pub(crate) ours: OwnedFd,
     /// The standard streams of the command.
     pub(crate) commands: OwnedFd,

@@ -9,7 +9,7 @@ pub struct Greeting {
     pub version: u16,
 }
 
-/// What the worker asks for. `id` is the number that the answers carry.
+/// A request of the worker. `id` is the number that the answers carry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Start a command. Answered by [`Event::Started`], [`Event::Data`] as it prints, and [`Event::Exited`]; or by
@@ -17,7 +17,7 @@ pub enum Request {
     Spawn {
         /// The number of the request, and of the command from now on.
         id: u32,
-        /// What to start.
+        /// The command to start.
         spawn: Spawn,
     },
     /// Give a command more to read on standard input, which [`Spawn::more_input`] left open. No bytes mean the end of it.
@@ -28,7 +28,7 @@ pub enum Request {
         id: u32,
         /// The command.
         command: u32,
-        /// What it reads next.
+        /// Bytes that it reads next.
         bytes: Vec<u8>,
     },
     /// Change the size of a command's terminal. Answered by [`Event::Done`].
@@ -68,7 +68,7 @@ pub enum Request {
         id: u32,
         /// TCP or UDP.
         transport: Transport,
-        /// Where to listen.
+        /// Address to listen on.
         address: SocketAddr,
     },
     /// Start to connect to an address. Answered by [`Event::Descriptor`] with a non-blocking socket that may still be
@@ -76,7 +76,7 @@ pub enum Request {
     Connect {
         /// The number of the request.
         id: u32,
-        /// Where to connect to.
+        /// Address to connect to.
         address: SocketAddr,
     },
     /// Read a regular file: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. When it fails, the number tells
@@ -106,7 +106,7 @@ pub enum Request {
     Write {
         /// The number of the request.
         id: u32,
-        /// What to write.
+        /// The file to write.
         file: WriteFile,
     },
     /// Write (a part of) a file below a folder, for a sandbox that somebody acts in. A file that is there keeps its
@@ -117,7 +117,7 @@ pub enum Request {
         id: u32,
         /// The folder that the path stays in; links that lead out of it are not followed.
         root: Vec<u8>,
-        /// What to write. Its path is below the root.
+        /// The file to write. Its path is below the root.
         file: WriteFile,
     },
     /// Remove a file, or a folder with all that is in it. A link is removed itself. Answered by [`Event::Done`]; the numbers
@@ -129,7 +129,7 @@ pub enum Request {
         root: Vec<u8>,
         /// The path below the root.
         path: Vec<u8>,
-        /// Who removes it.
+        /// User who removes it.
         uid: u32,
         /// The group of who removes it.
         gid: u32,
@@ -173,7 +173,7 @@ pub enum Request {
         path: Vec<u8>,
         /// The most entries to list.
         most: u64,
-        /// Whether folders below are listed too.
+        /// True when folders below are listed too.
         recursive: bool,
     },
     /// Read files and say what they are like, so that two moments can be compared. Answered by [`Event::Fingerprints`].
@@ -215,9 +215,9 @@ pub enum Request {
     Credit {
         /// The request that streams.
         id: u32,
-        /// Which of its streams.
+        /// The stream of the command or job.
         stream: Stream,
-        /// How many bytes more.
+        /// Number of bytes to add.
         bytes: u32,
     },
     /// Forget a request that streams: no more data is sent for it, and reading, listing or copying ends without an
@@ -245,7 +245,7 @@ pub struct Spawn {
     pub arguments: Vec<Vec<u8>>,
     /// The whole environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where to start it.
+    /// Working directory of the command.
     pub directory: Vec<u8>,
     /// The user; never [`super::DOORKEEPER_UID`].
     pub uid: u32,
@@ -253,9 +253,9 @@ pub struct Spawn {
     pub gid: u32,
     /// All other groups. A doorkeeper that cannot become anybody else leaves them as they are.
     pub groups: Vec<u32>,
-    /// What it reads on standard input.
+    /// First bytes of its standard input.
     pub stdin: Vec<u8>,
-    /// Whether standard input stays open after that, for [`Request::Input`].
+    /// True when standard input stays open after that, for [`Request::Input`].
     pub more_input: bool,
     /// A terminal of the sandbox's own for all three standard streams, instead of pipes. What is written to either output
     /// comes on [`Stream::Out`].
@@ -280,7 +280,7 @@ pub enum Transport {
     Udp,
 }
 
-/// Which stream of a request data belongs to.
+/// A stream of a request's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard output, the content of a file, the entries of a folder.
@@ -289,14 +289,14 @@ pub enum Stream {
     Err,
 }
 
-/// Something to write.
+/// A file or part of a file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteFile {
     /// The absolute path. Folders above it are made, owned like the file.
     pub path: Vec<u8>,
-    /// What is made there.
+    /// Kind of the entry that is made there.
     pub kind: EntryKind,
-    /// Who owns it.
+    /// User who owns it.
     pub uid: u32,
     /// The group that owns it.
     pub gid: u32,
@@ -304,11 +304,11 @@ pub struct WriteFile {
     pub mode: u32,
     /// The content of a file, or where a link leads.
     pub content: Vec<u8>,
-    /// Whether the content is added to a file that an earlier request made.
+    /// True when the content is added to a file that an earlier request made.
     pub append: bool,
 }
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -321,19 +321,19 @@ pub enum EntryKind {
     Other,
 }
 
-/// What the doorkeeper answers. `id` is the number of the request.
+/// An answer of the doorkeeper. `id` is the number of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It was done.
+    /// The request was carried out.
     Done {
         /// The number of the request.
         id: u32,
     },
-    /// It could not be done.
+    /// The request failed.
     Failed {
         /// The number of the request.
         id: u32,
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
     /// A command was started.
@@ -347,7 +347,7 @@ pub enum Event {
     Data {
         /// The number of the request.
         id: u32,
-        /// Which of its streams.
+        /// The stream of the command or job.
         stream: Stream,
         /// The bytes.
         bytes: Vec<u8>,
@@ -357,7 +357,7 @@ pub enum Event {
     Exited {
         /// The number of the request.
         id: u32,
-        /// How it ended.
+        /// Its exit.
         exited: Exited,
     },
     /// A socket; its descriptor travels with this frame.
@@ -377,37 +377,37 @@ pub enum Event {
     Listed {
         /// The number of the request.
         id: u32,
-        /// How it went.
+        /// Outcome of the listing.
         listed: Listed,
     },
-    /// What files are like.
+    /// Fingerprints of files.
     Fingerprints {
         /// The number of the request.
         id: u32,
-        /// One for each path, in the order of the request; `None` where nothing is.
+        /// Fingerprints in the order of the request's paths; `None` where nothing is.
         fingerprints: Vec<Option<Fingerprint>>,
-        /// How many bytes were read.
+        /// Number of bytes that were read.
         bytes: u64,
     },
     /// A folder was copied.
     Copied {
         /// The number of the request.
         id: u32,
-        /// How much.
+        /// Counts of what was copied.
         copied: Copied,
     },
-    /// How full a file system is.
+    /// Total and free space of a file system.
     Space {
         /// The number of the request.
         id: u32,
-        /// How full.
+        /// The space.
         space: Space,
     },
-    /// What ended processes used.
+    /// Resources that ended processes used.
     Used {
         /// The number of the request.
         id: u32,
-        /// How much.
+        /// The resources.
         used: Used,
     },
     /// Work on files goes on. Sent every few seconds while nothing else is, so that silence means something else than much
@@ -440,21 +440,21 @@ impl Event {
     }
 }
 
-/// Why something could not be done.
+/// The failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The number that the kernel gave; 0 when the doorkeeper itself refused.
     pub errno: i32,
-    /// What was tried, and what came of it.
+    /// The operation that was tried, and the error.
     pub message: String,
 }
 
-/// How a command ended.
+/// The exit of a command: its status, and the resources it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exited {
-    /// By which code or signal.
+    /// Exit code, or the signal that killed it.
     pub status: Status,
-    /// How long it ran.
+    /// Time that it ran.
     pub wall_us: u64,
     /// Processor time of itself and of the children that it waited for.
     pub user_us: u64,
@@ -464,7 +464,7 @@ pub struct Exited {
     pub max_rss_kib: u64,
 }
 
-/// What processes used that ended.
+/// Resources that ended processes used.
 ///
 /// A process is counted with the children that it waited for; what nobody waited for comes to the doorkeeper, but not the
 /// children of a process that told the kernel that it does not care for their end.
@@ -478,30 +478,30 @@ pub struct Used {
     pub max_rss_kib: u64,
 }
 
-/// By which code or signal a command ended.
+/// Exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It exited.
+    /// The command exited with this code.
     Code(i32),
-    /// It was killed.
+    /// The command was killed by this signal.
     Signal(i32),
 }
 
-/// One entry of a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The path below the root, beginning with the path that was asked for.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// What a link leads to, inside the root and through further links; `None` when that is nothing, or outside.
-    /// The same as `kind` for everything that is no link.
+    /// Kind of the target of a link, inside the root and through further links; `None` when there is no target, or it
+    /// is outside. The same as `kind` for everything that is no link.
     pub leads_to: Option<EntryKind>,
     /// The size in bytes; that of what a link leads to, and 0 for one that leads nowhere.
     pub size: u64,
     /// Permissions.
     pub mode: u32,
-    /// Who owns it.
+    /// User who owns it.
     pub uid: u32,
     /// The group that owns it.
     pub gid: u32,
@@ -513,24 +513,24 @@ pub struct Entry {
     pub changed_ns: i64,
 }
 
-/// What a file is like at one moment. It differs when anything about the file differs.
+/// Fingerprint of a file at one moment. It differs when anything about the file differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     /// A digest (SHA-256) of kind, permissions, owners, size, the time of the last change, and the content of a file or
     /// the target of a link. Times alone do not tell: a write through a shared mapping changes none of them in memory.
     pub digest: [u8; 32],
-    /// Whether the content is part of it. It is not when it is more than may be read, or cannot be read.
+    /// True when the content is part of it. It is not when it is more than may be read, or cannot be read.
     pub whole: bool,
 }
 
-/// How listing a folder went.
+/// Outcome of listing a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
-    /// Whether there was more than was asked for, or folders so deep that their paths are longer than 4096 bytes.
+    /// True when there was more than was asked for, or folders so deep that their paths are longer than 4096 bytes.
     pub incomplete: bool,
 }
 
-/// How much was copied.
+/// Counts of what was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// Files, folders and links.
@@ -541,12 +541,12 @@ pub struct Copied {
     pub skipped: u64,
 }
 
-/// How full a file system is.
+/// Total and free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Its size in bytes.
     pub total: u64,
-    /// How much is free.
+    /// Free bytes.
     pub free: u64,
     /// The least that was free while commands ran, as far as it was seen. Only the file system of the watched path is
     /// watched; for any other this is what is free now.

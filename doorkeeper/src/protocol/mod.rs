@@ -1,11 +1,11 @@
-//! What the worker and the doorkeeper say to each other.
+//! Protocol between the worker and the doorkeeper.
 //!
 //! A frame is a length (four bytes, big-endian), a kind (one byte) and the fields of the message. Frames of the worker
 //! are [`Request`]s with a number that it chose; the doorkeeper answers with [`Event`]s that carry the number. The first
 //! frame in each direction is the greeting, which carries [`VERSION`].
 //!
-//! What a request streams (output, file content, entries) is held back by credit: the doorkeeper sends at most
-//! [`WINDOW`] bytes a stream and then waits for [`Request::Credit`]. So neither side ever buffers more than that.
+//! Streams (output, file content, entries) are held back by credit: the doorkeeper sends at most [`WINDOW`] bytes a
+//! stream and then waits for [`Request::Credit`]. So neither side ever buffers more than that.
 
 mod codec;
 mod messages;
@@ -23,7 +23,7 @@ pub const VERSION: u16 = 5;
 pub const MAX_FRAME: usize = 4 * 1024 * 1024;
 /// The most bytes that one frame of a stream carries.
 pub const CHUNK: usize = 64 * 1024;
-/// How many bytes of one stream may be under way before the worker has to give credit.
+/// Number of bytes of one stream that may be under way before the worker has to give credit.
 pub const WINDOW: u32 = 256 * 1024;
 /// The user that the doorkeeper turns itself into. No command may be started as this user.
 pub const DOORKEEPER_UID: u32 = 65532;

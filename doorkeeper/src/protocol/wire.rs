@@ -1,4 +1,4 @@
-//! How values are written into a frame and read back.
+//! Writes values into a frame and reads them back.
 //!
 //! Numbers are big-endian, a list or text is its length (four bytes) and its items. Reading never trusts a length: it is
 //! compared with what the frame still holds before anything is allocated.

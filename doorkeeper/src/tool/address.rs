@@ -1,4 +1,4 @@
-//! Where the gateway of tools is: an `http` URL, and the addresses that its host leads to.
+//! Address of the tool gateway: an `http` URL, and the addresses that its host resolves to.
 //!
 //! Names are looked up here and not by the C library, which, in a static program, would load parts of the image's.
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 const HTTP: u16 = 80;
 /// The port of DNS.
 const DNS: u16 = 53;
-/// How long a name server may take, and how often it is asked.
+/// Timeout of a name server, and the number of times that it is asked.
 const PATIENCE: Duration = Duration::from_secs(3);
 const TRIES: u16 = 2;
-/// How large an answer of a name server may be.
+/// Largest answer of a name server, in bytes.
 const MOST_ANSWER: usize = 4096;
 
 /// An address of MCP over HTTP.
@@ -54,7 +54,7 @@ impl Address {
         if self.port == HTTP { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Where it leads to.
+    /// Resolves the host: from `/etc/hosts`, then by the sandbox's name servers.
     pub(super) fn resolve(&self) -> io::Result<SocketAddr> {
         let address = match self.host.parse() {
             Ok(address) => address,
@@ -76,7 +76,7 @@ fn from_hosts(hosts: &str, name: &str) -> Option<IpAddr> {
     })
 }
 
-/// Asks the name servers of the sandbox.
+/// Looks a name up at the name servers of the sandbox.
 fn look_up(name: &str) -> io::Result<IpAddr> {
     let config = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let servers =
@@ -94,7 +94,7 @@ fn look_up(name: &str) -> io::Result<IpAddr> {
     Err(problem)
 }
 
-/// Asks one name server for the address of a name.
+/// Asks a name server for the address of a name.
 fn ask(server: SocketAddr, name: &str, id: u16) -> io::Result<Option<Ipv4Addr>> {
     let question = question(name, id).ok_or(io::ErrorKind::InvalidInput)?;
     let here: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };

@@ -11,9 +11,9 @@ use super::http::{self, Answer, Request};
 
 /// The version of MCP that is spoken.
 const VERSION: &str = "2025-06-18";
-/// How many pages a list may have.
+/// Number of pages that a list may have.
 const MOST_PAGES: usize = 1000;
-/// How much of an answer that is no message is shown.
+/// Length at which an answer that is no message is cut off when it is shown.
 const MOST_SHOWN: usize = 300;
 
 /// A session.
@@ -22,7 +22,7 @@ pub(super) struct Client {
     address: Address,
     session: Option<String>,
     version: String,
-    /// How many requests were made, which is also the id of the last one.
+    /// Number of requests that were made, which is also the id of the last one.
     requests: u64,
 }
 

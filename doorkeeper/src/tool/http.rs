@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::address::Address;
 
-/// How long connecting may take.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long the gateway may say nothing. Calls have limits of their own, which are shorter.
+/// Timeout for a gateway that sends nothing. Calls have limits of their own, which are shorter.
 const SILENCE: Duration = Duration::from_secs(600);
-/// How large the head of an answer may be, and its body.
+/// Largest head and body of an answer, in bytes.
 const MOST_HEAD: u64 = 256 * 1024;
 const MOST_BODY: u64 = 256 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 //! `touchstone-tool`: the tools of the sandbox for agents that only have a shell.
 //!
-//! It is the doorkeeper's program under another name, because that is static and in every sandbox. It speaks MCP over HTTP with the
-//! gateway of tools.
+//! The tool is the doorkeeper's program under another name, because that is static and in every sandbox. It speaks MCP
+//! over HTTP with the gateway of tools.
 
 mod address;
 mod answer;
@@ -28,7 +28,7 @@ const USUAL: &str = "http://tools.services.internal/mcp";
 const FAILED: u8 = 1;
 /// The exit code for wrong usage, and for a gateway that cannot be reached or understood.
 const UNUSABLE: u8 = 2;
-/// How many bytes of arguments are read from standard input.
+/// Largest arguments on standard input, in bytes.
 const MOST_ARGUMENTS: u64 = 16 * 1024 * 1024;
 
 const USAGE: &str = "usage:

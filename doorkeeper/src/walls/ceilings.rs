@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Holds this process and all that it makes to them. They can only be lowered from then on.
+/// Limits this process and its children. The limits can only be lowered from then on.
 pub(super) fn hold(ceilings: Ceilings) -> Result<(), Errno> {
     let both = |value| Rlimit { current: Some(value), maximum: Some(value) };
     // What a process has for itself and may write to: programs that only reserve addresses are not hindered.
@@ -15,7 +15,7 @@ pub(super) fn hold(ceilings: Ceilings) -> Result<(), Errno> {
     sched_setaffinity(None, &chosen(&sched_getaffinity(None)?, ceilings.cores))
 }
 
-/// So many of the processors; which ones differs from box to box.
+/// Chooses this many of the processors; the choice differs from box to box.
 fn chosen(all: &CpuSet, cores: usize) -> CpuSet {
     let there: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core)).collect();
     let offset = usize::try_from(std::process::id()).unwrap_or(0);

@@ -10,7 +10,7 @@ use rustix::fd::OwnedFd;
 
 use super::{NoBox, open_folder};
 
-/// What is known of; an older kernel does what it can.
+/// Newest version of Landlock that is used; an older kernel does what it can.
 const KNOWN: ABI = ABI::V6;
 
 /// Keeps this process and all that it makes to what is below its root, and to the folders that it was given. What is outside

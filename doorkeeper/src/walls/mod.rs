@@ -32,23 +32,23 @@ use crate::sys::{self, Fork};
 /// The first port that anybody may listen on.
 const UNPRIVILEGED: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
-/// Why there is no box.
+/// Reason why there is no box.
 #[derive(Debug)]
 pub(crate) enum NoBox {
     /// The plan could not be read.
     Plan(io::Error),
-    /// It is no plan.
+    /// The bytes that were read are no plan.
     Unreadable(Unreadable),
     /// The kernel refused something.
     Refused {
-        /// What.
+        /// The operation.
         what: String,
-        /// Why.
+        /// The kernel's error.
         errno: Errno,
     },
-    /// The wall around its files could not be raised.
+    /// Landlock could not confine the box to its files.
     Land(landlock::RulesetError),
-    /// Another of the three processes said why.
+    /// Another of the three processes reported a problem.
     Told(String),
     /// Another of the three processes ended.
     Alone,
@@ -67,14 +67,14 @@ impl fmt::Display for NoBox {
     }
 }
 
-/// Says what the kernel refused.
+/// Makes an error of an operation that the kernel refused.
 fn refused(what: impl Into<String>) -> impl FnOnce(Errno) -> NoBox {
     move |errno| NoBox::Refused { what: what.into(), errno }
 }
 
-/// How a process that makes a box ends.
+/// The way a process that makes a box ends.
 pub(crate) enum End {
-    /// There is no box.
+    /// The box could not be made.
     NoBox(NoBox),
     /// The watcher saw the box end like this.
     Watched(u8),
@@ -110,7 +110,7 @@ fn read_first() -> Result<Plan, NoBox> {
     Plan::decode(&bytes).map_err(NoBox::Unreadable)
 }
 
-/// Becomes the watcher; and the founder and the doorkeeper, in processes of their own.
+/// Forks the founder and the doorkeeper, and becomes the watcher.
 fn begin(plan: &Plan, is_spare: bool) -> Result<End, NoBox> {
     let (watchers, founders) = Line::pair().map_err(refused("make a line between processes"))?;
     match sys::fork().map_err(refused("make a process"))? {
@@ -242,14 +242,14 @@ fn move_in(plan: &Plan, line: &Line) -> Result<End, NoBox> {
     Ok(End::Kept(keeper::keep(arguments.into_iter().filter(|argument: &std::ffi::OsString| !argument.is_empty()))))
 }
 
-/// Whether the user namespace that this process is in has more than one user.
+/// Returns true if the user namespace that this process is in has more than one user.
 fn has_many_users() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let counts = map.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
     counts.sum::<u64>() > 1
 }
 
-/// Becomes a user that the box knows.
+/// Becomes the first user of the box.
 fn become_first_user(plan: &Plan) -> Result<(), NoBox> {
     let first = |ids: &[doorkeeper::plan::Ids]| ids.first().map(|ids| ids.inside);
     if let Some(gid) = first(&plan.groups) {

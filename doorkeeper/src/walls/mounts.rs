@@ -29,12 +29,12 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What of `/proc` is about the host, and can be changed by its root: it can only be read.
+/// Entries of `/proc` that are about the host, and that its root can change: read-only in the box.
 const READ_ONLY: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
-/// What of `/proc` tells of the host: it is empty.
+/// Entries of `/proc` that reveal the host: empty in the box.
 const HIDDEN: [&str; 9] =
     ["acpi", "asound", "kcore", "keys", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"];
-/// How much may be in the small folders of `/dev`.
+/// Capacity of the shared memory in `/dev`, in bytes.
 const SHARED_MEMORY: u64 = 64 << 20;
 
 /// The layers of a plan: where they are in the box, and what they are written over.
@@ -45,12 +45,12 @@ pub(super) fn layers(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Where what is written over a layer is, as long as the host's root is the root.
+/// Returns the path of a layer's upper folder, as long as the host's root is the root.
 pub(super) fn upper(plan: &Plan, number: usize) -> String {
     format!("{}/{LAYERS}/{number}/upper", plan.stage)
 }
 
-/// Where a place of the box is, as long as the host's root is the root.
+/// Returns the path of a place in the box, as long as the host's root is the root.
 pub(super) fn inside(plan: &Plan, path: &str) -> String {
     format!("{}/{ROOT}{path}", plan.stage)
 }
@@ -155,7 +155,7 @@ fn bind(target: &str, source: &str, writable: bool) -> Result<(), Errno> {
     if writable { Ok(()) } else { read_only(target) }
 }
 
-/// What the mount has of these flags cannot be taken from it.
+/// Makes a mount read-only. Keeps those of its flags that cannot be removed.
 fn read_only(target: &str) -> Result<(), Errno> {
     let found = rustix::fs::statvfs(target)?.f_flag;
     let kept = [

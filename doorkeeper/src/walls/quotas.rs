@@ -1,20 +1,20 @@
-//! What the kernel counts for each user of the machine, and one box must not take from all others.
+//! Limits that the kernel counts for each user of the machine. One box must not use them up for all others.
 
 use std::fs;
 
 /// The least part of each that a box gets.
 const PART: u64 = 8;
-/// What is counted: what each user of the machine may have, where a user namespace says what all of its users may have, and
-/// what is enough for any box.
+/// The limited resources: the limit of each user of the machine, the limit of a user namespace for all of its users,
+/// and an amount that is enough for any box.
 const QUOTAS: [(&str, &str, u64); 2] = [
     ("/proc/sys/fs/inotify/max_user_instances", "/proc/sys/user/max_inotify_instances", 16),
     ("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches", 8192),
 ];
 
-/// Gives this user namespace, and those in it, a part of what their owner has. A program that asks for more is refused by the
-/// kernel as if that were all there is (`EMFILE`, `ENOSPC`).
+/// Limits this user namespace, and those in it, to a part of their owner's quota. A program that asks for more is
+/// refused by the kernel as if that were all there is (`EMFILE`, `ENOSPC`).
 ///
-/// Where `/proc` cannot be written to, as in some containers, the kernel's own limit is all there is.
+/// Where `/proc` is not writable, as in some containers, only the kernel's own limit holds.
 pub(super) fn share_out() {
     for (all, own, enough) in QUOTAS {
         let there = fs::read_to_string(all).ok().and_then(|text| text.trim().parse().ok());

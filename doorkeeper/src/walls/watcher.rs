@@ -13,11 +13,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::{NoBox, mounts, refused};
 use crate::sys;
 
-/// What a founder says before a message for people.
+/// First byte of a founder's message for people.
 const COMPLAINT: u8 = b'!';
-/// What stands before a plan.
+/// First byte of a plan.
 const PLAN: u8 = b'P';
-/// How long a message can be: a plan is a few thousand bytes.
+/// Largest message: a plan is a few thousand bytes.
 const LONGEST: usize = 128 * 1024;
 
 /// A line between two of the processes.
@@ -37,7 +37,7 @@ impl Line {
         result
     }
 
-    /// Says a word.
+    /// Sends a message of one byte.
     pub(super) fn say(&self, word: u8) -> Result<(), NoBox> {
         self.send(&[word])
     }
@@ -76,7 +76,7 @@ impl Line {
         Ok(bytes.split_off(1))
     }
 
-    /// Tells the number of a process.
+    /// Sends the number of a process.
     pub(super) fn tell_pid(&self, pid: i32) -> Result<(), NoBox> {
         self.send(format!("p{pid}").as_bytes())
     }
@@ -88,7 +88,7 @@ impl Line {
         text.strip_prefix('p').and_then(|pid| pid.parse().ok()).ok_or(NoBox::Alone)
     }
 
-    /// Says why there is no box.
+    /// Sends the reason why there is no box.
     pub(super) fn complain(&self, problem: &str) {
         let mut bytes = vec![COMPLAINT];
         bytes.extend(problem.bytes().take(LONGEST - 1));
@@ -171,7 +171,7 @@ fn hold(plan: &Plan, first: i32) -> Result<Vec<OwnedFd>, NoBox> {
     folders.chain(namespaces).map(open_one).collect()
 }
 
-/// Tells the worker, on standard output: the first process, and under which descriptors of ours the rest is.
+/// Reports to the worker, on standard output: the first process, and the numbers of our descriptors that hold the rest.
 fn tell(first: i32, held: &[OwnedFd]) {
     let descriptors: Vec<String> = held.iter().map(|one| one.as_raw_fd().to_string()).collect();
     let mut output = std::io::stdout();

@@ -1,4 +1,4 @@
-//! What somebody else changes while an agent acts: permissions, room, and whether processes go on.
+//! Changes from outside while an agent acts: permissions, room, and processes that are stopped and continued.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

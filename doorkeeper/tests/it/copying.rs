@@ -17,7 +17,7 @@ fn copy(sandbox: &mut Sandbox, from: &Path, to: &Path) -> Result<Copied, Failure
     }
 }
 
-/// What has to be the same about a copy.
+/// Returns the facts that a copy must share with its original.
 fn facts(path: &Path) -> (u32, u32, u32, i64, i64, u64) {
     let metadata = std::fs::symlink_metadata(path).unwrap();
     let size = if metadata.is_dir() { 0 } else { metadata.size() };

@@ -2,7 +2,7 @@ use doorkeeper::protocol::{Event, Request, Status, Used};
 
 use super::sandbox::{Sandbox, script, wait_until};
 
-/// How many processes there are besides the doorkeeper and the shell that counts.
+/// Counts the processes besides the doorkeeper and the shell that counts.
 const COUNT: &str = "set -- /proc/[0-9]*; echo $(($# - 2))";
 
 #[test]

@@ -5,7 +5,7 @@ use doorkeeper::protocol::{Event, Fingerprint, Request};
 
 use super::sandbox::Sandbox;
 
-/// What paths are like, and how many bytes were read.
+/// Takes fingerprints of paths; returns them and the number of bytes that were read.
 fn look(sandbox: &mut Sandbox, paths: &[&str], most_bytes: u64) -> (Vec<Option<Fingerprint>>, u64) {
     let (root, paths) = (sandbox.root(), paths.iter().map(|path| path.as_bytes().to_vec()).collect());
     let id = sandbox.ask(|id| Request::Fingerprint { id, root, paths, most_bytes });

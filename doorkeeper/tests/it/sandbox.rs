@@ -13,7 +13,7 @@ use doorkeeper::socket::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How long a test waits for anything before it fails.
+/// Time limit for whatever a test waits for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A box.
@@ -30,13 +30,13 @@ pub(crate) struct Sandbox {
     last: u32,
 }
 
-/// What a command left.
+/// Output and exit of a command.
 pub(crate) struct Finished {
-    /// What it printed.
+    /// Its standard output.
     pub(crate) out: Vec<u8>,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub(crate) err: Vec<u8>,
-    /// How it ended.
+    /// Its exit.
     pub(crate) exited: Exited,
 }
 
@@ -46,7 +46,7 @@ impl Finished {
     }
 }
 
-/// Whether boxes can be made here. Where tools are required, their absence is a failure.
+/// Returns true if boxes can be made here. Where tools are required, their absence is a failure.
 pub(crate) fn possible() -> bool {
     let made = Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "--net", "ip", "link", "set", "lo", "up"])
@@ -109,7 +109,7 @@ pub(crate) fn launch(before: &[&str]) -> (TempDir, UnixListener, Child) {
     (folder, listener, process)
 }
 
-/// What stands before the doorkeeper to make it PID 1 of a box whose network is up.
+/// Command prefix that makes the doorkeeper PID 1 of a box whose network is up.
 pub(crate) const BOXED: [&str; 8] = ["unshare", "--pid", "--fork", "--mount-proc", "--net", "--kill-child", "sh", "-c"];
 pub(crate) const UP: [&str; 2] = ["ip link set lo up && exec \"$@\"", "sh"];
 
@@ -124,7 +124,7 @@ fn greeted(listener: &UnixListener) -> Connection {
 }
 
 impl Sandbox {
-    /// What the process that watches the box said of it: its own number, and the descriptors that it holds.
+    /// Returns the report of the process that watches the box: its own number, and the descriptors that it holds.
     pub(crate) fn told(&mut self) -> (u32, Vec<String>) {
         let mut line = String::new();
         let mut output = std::io::BufReader::new(self.process.stdout.take().unwrap());
@@ -229,7 +229,7 @@ impl Sandbox {
         }
     }
 
-    /// Gives back the credit that an event used.
+    /// Returns the credit that an event used.
     pub(crate) fn credit(&mut self, event: &Event) {
         let stream = if let Event::Data { stream, .. } = event { *stream } else { Stream::Out };
         self.send(Request::Credit { id: event.id(), stream, bytes: event.credit() });
@@ -286,12 +286,12 @@ impl Sandbox {
         assert_eq!(self.event(id), Event::Done { id });
     }
 
-    /// Whether the doorkeeper closes the connection, after whatever it still sends.
+    /// Returns true if the doorkeeper closes the connection, after whatever it still sends.
     pub(crate) fn is_hung_up(&mut self) -> bool {
         self.connection.as_mut().unwrap().receive().unwrap().is_none()
     }
 
-    /// Whether the doorkeeper lives.
+    /// Returns true if the doorkeeper lives.
     pub(crate) fn is_running(&mut self) -> bool {
         self.process.try_wait().unwrap().is_none()
     }

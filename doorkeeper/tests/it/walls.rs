@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::sandbox::{Sandbox, possible, script};
 
-/// Who makes a box.
+/// The user who makes a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     /// Root: the box has many users.

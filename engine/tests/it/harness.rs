@@ -28,6 +28,8 @@ use scenario::result::ScenarioResult;
 use scenario::spec::{Bundle, Spec, load};
 use tokio_util::sync::CancellationToken;
 
+use crate::engine_api::labelled;
+
 /// How many tests use the engine at once, over all processes: more than this only makes each slower.
 const SLOTS: usize = 3;
 
@@ -245,22 +247,9 @@ impl Drop for Harness {
 
 /// The containers, volumes and networks of a data directory.
 pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
-    let label = format!("label=touchstone.data={}", data_dir.id());
-    let mut left = Vec::new();
     // Who has no rights has no containers.
-    let kinds = if crate::unprivileged::is_root() { 3 } else { 0 };
-    for (kind, list) in [
-        ("container", ["ls", "-aq"].as_slice()),
-        ("volume", ["ls", "-q"].as_slice()),
-        ("network", ["ls", "-q"].as_slice()),
-    ]
-    .into_iter()
-    .take(kinds)
-    {
-        let output = Command::new("docker").arg(kind).args(list).args(["--filter", &label]).output().expect("docker");
-        assert!(output.status.success(), "{output:?}");
-        left.extend(String::from_utf8_lossy(&output.stdout).lines().map(|id| format!("{kind} {id}")));
-    }
+    let is_root = crate::unprivileged::is_root();
+    let mut left = if is_root { labelled(&format!("touchstone.data={}", data_dir.id())) } else { Vec::new() };
     // Boxes that need no engine have a folder that they are put together on, and control groups.
     let stages = walk(&data_dir.path().join("doors")).into_iter().filter(|path| path.ends_with("/stage"));
     left.extend(stages.map(|path| format!("box {path}")));

@@ -4,6 +4,7 @@ mod conformance;
 mod contracts;
 mod db_writes;
 mod drift;
+mod engine_api;
 mod harness;
 mod hostile;
 mod images;

@@ -34,13 +34,6 @@ pub struct Loaded {
 }
 
 /// Reads a spec. `bundle` lists the files beside it; `None` when it stands alone.
-///
-/// ```
-/// let loaded = scenario::spec::load("version: 1\nid: hello\n", None);
-/// assert!(loaded.spec.is_none());
-/// let messages: Vec<_> = loaded.diagnostics.iter().map(|found| found.message.as_str()).collect();
-/// assert!(messages.contains(&"the key `base` is missing") && messages.contains(&"the key `invariants` is missing"));
-/// ```
 #[must_use]
 pub fn load(text: &str, bundle: Option<&Bundle>) -> Loaded {
     let (root, mut diagnostics) = parse(text, Limits::default());

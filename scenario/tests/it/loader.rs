@@ -22,6 +22,14 @@ fn survive(source: &str) {
 }
 
 #[test]
+fn all_keys_that_are_missing_are_found_at_once() {
+    let loaded = load("version: 1\nid: hello\n", None);
+    assert!(loaded.spec.is_none());
+    let messages: Vec<_> = loaded.diagnostics.iter().map(|found| found.message.as_str()).collect();
+    assert!(messages.contains(&"the key `base` is missing") && messages.contains(&"the key `invariants` is missing"));
+}
+
+#[test]
 fn every_prefix_of_a_spec_is_survived() {
     for case in examples() {
         for (end, _) in case.text.char_indices().step_by(37) {

@@ -14,22 +14,22 @@ use crate::app::App;
 use crate::auth::{Caller, Reader};
 use crate::error::{ApiError, ErrorBody};
 
-/// Who works, and what waits.
+/// Workers and queue.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CapacityBody {
     /// Workers that were heard of a moment ago.
     pub(crate) workers: Vec<WorkerBody>,
-    /// How many scenarios can be run at once.
+    /// The number of scenarios that can run at once.
     pub(crate) slots: u64,
-    /// How many are being run.
+    /// The number that is running.
     pub(crate) running: u64,
-    /// How many wait.
+    /// The number in the queue.
     pub(crate) queued: u64,
-    /// How long the first of them has waited.
+    /// The wait of the oldest of them.
     pub(crate) oldest_wait_ms: u64,
-    /// What waits and is being run, by spec; the caller's own.
+    /// Queued and running scenarios by spec; the caller's own.
     pub(crate) specs: Vec<SpecQueueBody>,
-    /// What the server itself tries again because it failed, in words.
+    /// Operations of the server that fail and are retried, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(crate) problems: Vec<String>,
@@ -45,21 +45,21 @@ pub(crate) struct WorkerBody {
     pub(crate) id: String,
     /// Its machine.
     pub(crate) host: String,
-    /// How many scenarios it can run at once.
+    /// The number of scenarios that it can run at once.
     pub(crate) slots: u32,
-    /// How many it runs.
+    /// The number that it is running.
     pub(crate) running: u32,
     /// The cores that it may use, in thousandths.
     pub(crate) cpu_milli: u64,
     /// The memory that it may use.
     pub(crate) memory_bytes: u64,
-    /// How much room its disk has; absent while that is not known.
+    /// Free disk space; absent while unknown.
     #[serde(skip_serializing_if = "is_unknown")]
     pub(crate) free_disk_bytes: u64,
     /// Why it takes nothing now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
-    /// What it tries again because it failed, in words.
+    /// Operations that fail and are retried, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub(crate) problems: Vec<String>,
@@ -73,16 +73,16 @@ pub(crate) struct WorkerBody {
     pub(crate) seen_at: String,
 }
 
-/// What waits of a spec.
+/// The queue of a spec.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SpecQueueBody {
     /// The spec.
     pub(crate) spec_id: String,
     /// Whose.
     pub(crate) owner: String,
-    /// How many of its scenarios wait.
+    /// The number of its queued scenarios.
     pub(crate) queued: u64,
-    /// How many are being run.
+    /// The number that is running.
     pub(crate) running: u64,
 }
 
@@ -91,14 +91,14 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(capacity))
 }
 
-/// Who works, what waits, and why
+/// Workers, queue, and the reason of waiting
 #[utoipa::path(get, path = "/v1/capacity", tag = "capacity",
     responses((status = 200, body = CapacityBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
 pub(crate) async fn capacity(State(app): State<App>, Reader(caller): Reader) -> Result<Json<CapacityBody>, ApiError> {
     Ok(Json(capacity_of(&app, &caller).await?))
 }
 
-/// Who works, what waits, and why, as far as the caller may see it.
+/// Reads workers, queue and the reason of waiting, as far as the caller may see them.
 pub(crate) async fn capacity_of(app: &App, caller: &Caller) -> Result<CapacityBody, ApiError> {
     let now = app.clock.now();
     let workers = app.store.live_workers(now, app.config.worker_patience).await?;
@@ -122,13 +122,13 @@ pub(crate) async fn capacity_of(app: &App, caller: &Caller) -> Result<CapacityBo
     })
 }
 
-/// How long the first job has waited, in milliseconds.
+/// Computes the wait of the oldest job in milliseconds.
 pub(crate) fn oldest_wait(depth: &QueueDepth, now: Timestamp) -> u64 {
     let waited = depth.oldest.map_or(0, |oldest| now.as_millisecond() - oldest.as_millisecond());
     u64::try_from(waited).unwrap_or(0)
 }
 
-/// What to do when all slots are taken.
+/// Advice when all slots are taken.
 const MORE_ROOM: &str = "more workers, or a higher `--max-concurrent`, run more at once";
 
 /// Why things wait.
@@ -167,7 +167,7 @@ fn explain(workers: &[Worker], depth: &QueueDepth) -> String {
     }
 }
 
-/// Whether nobody could say how much room there is: a worker tells 0 then.
+/// True when the free space is unknown: a worker reports 0 then.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it asks about by reference")]
 fn is_unknown(bytes: &u64) -> bool {
     *bytes == 0

@@ -20,11 +20,11 @@ use crate::fields;
 use crate::page::{Listing, PageQuery};
 use crate::stream_array;
 
-/// How many characters a description may have.
+/// The length limit of a description in characters.
 const DESCRIPTION: usize = 10_000;
-/// How many records come at once.
+/// The most records of one request.
 const RECORDS: usize = 10_000;
-/// How many tags a record may have.
+/// The most tags of a record.
 const TAGS: usize = 50;
 
 /// The routes.
@@ -38,10 +38,10 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 /// A dataset that is to be made.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct DatasetRequest {
-    /// What people call it.
+    /// Its name, for people.
     #[schema(example = "refunds")]
     name: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     description: String,
 }
@@ -54,11 +54,11 @@ pub(crate) struct DatasetBody {
     id: String,
     /// Whose it is.
     user_id: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
-    /// What it is for.
+    /// Its purpose.
     description: String,
-    /// How often records were added.
+    /// The number of times that records were added.
     version: u32,
     /// When it was made.
     #[schema(format = DateTime)]
@@ -75,9 +75,9 @@ pub(crate) struct RecordsRequest {
 /// A record that is to be added.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct RecordRequest {
-    /// What goes in.
+    /// The input.
     input: Map<String, Value>,
-    /// What should come out.
+    /// The expected output.
     #[serde(default)]
     expected: Option<Map<String, Value>>,
     /// More about it.
@@ -88,10 +88,10 @@ pub(crate) struct RecordRequest {
     tags: Option<Vec<String>>,
 }
 
-/// What was added.
+/// The result of adding records.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AddedBody {
-    /// How many records.
+    /// The number of records.
     added: usize,
     /// The dataset's version now.
     version: u32,
@@ -104,10 +104,10 @@ pub(crate) struct RecordBody {
     id: String,
     /// Its dataset.
     dataset_id: String,
-    /// What goes in.
+    /// The input.
     #[schema(value_type = Object)]
     input: Value,
-    /// What should come out.
+    /// The expected output.
     #[schema(value_type = Object)]
     expected: Value,
     /// More about it.

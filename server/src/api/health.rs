@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can work.
+//! Liveness and readiness of the server.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,19 +21,19 @@ pub(crate) struct Health {
 
 const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
 
-/// Whether the server lives, for SDKs.
+/// Liveness of the server, for SDKs.
 #[utoipa::path(get, path = "/health", tag = "health", responses((status = 200, body = Health)))]
 pub(crate) async fn health() -> Json<Health> {
     Json(OK)
 }
 
-/// Whether the server lives, for probes.
+/// Liveness of the server, for probes.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = Health)))]
 pub(crate) async fn healthz() -> Json<Health> {
     Json(OK)
 }
 
-/// Whether the server can work: its database answers, its artifact place can be used, and it is not ending.
+/// Readiness: the database answers, the artifact place can be used, and the server is not shutting down.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Health), (status = 503, body = ErrorBody)))]
 pub(crate) async fn readyz(State(app): State<App>) -> Result<Json<Health>, ApiError> {

@@ -17,11 +17,11 @@ use crate::auth::{Admin, KEY_PREFIX, hash, require_owner};
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody, QueryParams};
 
-/// How many random bytes a key has.
+/// The number of random bytes of a key.
 const BYTES: usize = 32;
-/// How many letters of hex the id of a key has.
+/// The length of a key's id in hex digits.
 const LETTERS: usize = 12;
-/// How long a name may be, in characters.
+/// The length limit of a name in characters.
 const MOST_NAME: usize = 200;
 
 /// A key that is to be made.
@@ -30,14 +30,14 @@ pub(crate) struct NewKeyBody {
     /// Whose things it sees: letters, digits, `.`, `_` and `-`.
     #[schema(min_length = 1, max_length = 64)]
     owner: String,
-    /// What it allows.
+    /// Its permissions.
     scope: KeyScope,
-    /// What people call it.
+    /// Its name, for people.
     #[schema(max_length = 200)]
     name: Option<String>,
 }
 
-/// What a key allows.
+/// The permissions of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KeyScope {
@@ -56,7 +56,7 @@ pub(crate) struct KeyBody {
     id: String,
     /// Whose things it sees.
     owner: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
     /// `admin`, `submit` or `read`.
     scope: &'static str,
@@ -83,7 +83,7 @@ pub(crate) struct MadeKeyBody {
     key: String,
     /// Whose things it sees.
     owner: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
     /// `admin`, `submit` or `read`.
     scope: &'static str,

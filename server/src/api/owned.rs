@@ -13,10 +13,10 @@ use crate::page::{Listing, PageQuery};
 
 /// A kind of thing that belongs to those who made it.
 pub(super) trait Owned: Sized {
-    /// How one is shown.
+    /// The response body of one.
     type Body: Serialize;
 
-    /// What one is called in messages.
+    /// The noun for one in messages.
     const NOUN: &'static str;
 
     /// The one with this id.

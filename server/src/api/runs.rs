@@ -26,11 +26,11 @@ use crate::submission::{
     AgentSchema, Given, Options, ReadSpec, Upload, new_run, plan, read_spec, require_secrets, seal_given, unpack_aside,
 };
 
-/// What makes a request the same one.
+/// The header by which a repeated request is recognised.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// What says that a reply was given before.
+/// The header of a reply that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-/// How long a key may be.
+/// The length limit of a key.
 const MOST_KEY: usize = 255;
 
 /// A spec that is to be run. Keys that are not known are passed over.
@@ -42,7 +42,7 @@ pub(crate) struct NewRunBody {
     options: Options,
 }
 
-/// What is run.
+/// The spec to run.
 #[derive(Debug, Deserialize, ToSchema)]
 struct RunTarget {
     /// The text of the spec; or else `bundle`.
@@ -55,7 +55,7 @@ struct RunTarget {
     owner: Option<String>,
 }
 
-/// What was submitted.
+/// A submission.
 #[derive(Debug)]
 pub(crate) struct Submission {
     /// The spec, and the files beside it.
@@ -64,7 +64,7 @@ pub(crate) struct Submission {
     pub(crate) secrets: Given,
     /// Whose it is; the caller's own without one.
     pub(crate) owner: Option<String>,
-    /// What is changed about it.
+    /// The caller's options.
     pub(crate) options: Options,
 }
 
@@ -128,7 +128,7 @@ pub(crate) async fn submit(
     replied(&app, submitted).await
 }
 
-/// What is answered to a submission.
+/// Builds the response to a submission.
 async fn replied(app: &App, submitted: Submitted) -> Result<Response, ApiError> {
     let (run, replayed) = match submitted {
         Submitted::Now(run) => (run, false),
@@ -227,7 +227,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     })
 }
 
-/// What a request says, in short.
+/// Computes a digest of a request.
 fn digest(query: &[(String, String)], body: &[u8]) -> String {
     let mut hasher = Sha256::new();
     for part in query.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).chain([body]) {

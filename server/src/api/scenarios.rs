@@ -34,7 +34,7 @@ pub(crate) struct ScenariosQuery {
     status: Option<EndedStatus>,
 }
 
-/// How a scenario ended.
+/// The status of a scenario that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EndedStatus {
@@ -65,7 +65,7 @@ pub(crate) struct ScenarioRowBody {
     parameters: Value,
     /// Which repetition of its cell.
     replica: u32,
-    /// How long it took.
+    /// The duration.
     wall_ms: u64,
     /// The agent's exit code; -1 when it never started.
     exit_code: i32,
@@ -73,7 +73,7 @@ pub(crate) struct ScenarioRowBody {
     tool_calls: u64,
     /// The combined score, from 0 to 1.
     composite_score: f64,
-    /// What it cost.
+    /// Its cost.
     cost_usd: f64,
     /// Why it could not be judged; empty when it could.
     error: String,

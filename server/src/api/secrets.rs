@@ -15,7 +15,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody, QueryParams};
 use crate::submission::{require_value, seal};
 
-/// How long the name of a secret may be.
+/// The length limit of a secret's name.
 const MOST_NAME: usize = 128;
 
 /// The value of a secret.

@@ -45,22 +45,22 @@ pub(crate) struct SpecBody {
     name: String,
     /// Which upload of this id it is, from 1. The same content again is the same version.
     version: u32,
-    /// What it is about.
+    /// Its description.
     description: String,
     /// The text as it was uploaded.
     content: String,
-    /// What tells this content from all others.
+    /// The digest of the content.
     digest: String,
     /// Whose it is.
     owner: String,
     /// When this version was uploaded.
     #[schema(format = DateTime)]
     created_at: String,
-    /// What is questionable about it.
+    /// Warnings about it.
     warnings: Vec<String>,
 }
 
-/// What is the same about all versions with one digest.
+/// The parts that all versions with one digest share.
 #[derive(Debug)]
 pub(crate) struct ShownSpec {
     sections: Map<String, Value>,
@@ -202,7 +202,7 @@ async fn read_shown(app: &App, digest: &str) -> Result<Arc<ShownSpec>, ApiError>
     Ok(shown)
 }
 
-/// What a spec says. One that this version cannot read any more is shown without its sections.
+/// Shows a spec. One that this version cannot read any more is shown without its sections.
 fn show(content: store::SpecContent) -> ShownSpec {
     let bundle = bundle_of(&content);
     match read_spec(&content.text, bundle.as_ref()) {

@@ -1,4 +1,5 @@
-//! Probes the artifact place now and then, so that the server says when evidence cannot be read or agents cannot be uploaded.
+//! Probes the artifact place now and then, so that the server says when evidence cannot be read or agents cannot be
+//! uploaded.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use store::StoreError;
 use super::repeat::Next;
 use crate::app::App;
 
-/// How often the place is probed.
+/// The interval between probes of the place.
 const OFTEN: Duration = Duration::from_secs(30);
 
 /// Probes once.

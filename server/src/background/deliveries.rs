@@ -9,11 +9,11 @@ use super::repeat::Next;
 use crate::app::App;
 use crate::webhooks::{Failed, Message, SystemNames, send, sign, target};
 
-/// How long a message is held while it is being sent: longer than sending takes.
+/// Lease on a message while it is being sent: longer than sending takes.
 const LEASE: Duration = Duration::from_secs(60);
-/// How often a message is tried.
+/// The most tries of a message.
 const TRIES: u32 = 10;
-/// How long to wait after the first try, and at most. Each time it is twice as long.
+/// The wait after the first try, and the longest wait. It doubles each time.
 const WAITS: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(60 * 60));
 
 /// Sends a message, if one is due.
@@ -54,7 +54,7 @@ async fn deliver(app: &App, delivery: &Delivery, now: Timestamp) -> Result<Resul
     Ok(send(&target, &SystemNames, message).await)
 }
 
-/// How long to wait after so many tries.
+/// Computes the wait after so many tries.
 fn pause(attempts: u32) -> Duration {
     let (first, most) = WAITS;
     first.saturating_mul(1 << attempts.saturating_sub(1).min(20)).min(most)

@@ -1,8 +1,8 @@
-//! What a server does by itself, beside answering.
+//! Background tasks of a server.
 //!
-//! Each task takes one thing at a time under a lease, so that several servers on one database do not do the same twice. A
-//! task survives a database that is away, and ends promptly with the server: what it was doing then is taken up again when
-//! the lease has ended.
+//! Each task takes one thing at a time under a lease, so that several servers on one database do not do the same twice.
+//! A task survives a database that is away, and ends promptly with the server: what it was doing then is taken up again
+//! when the lease has ended.
 //!
 //! To add one: write its `turn` in a file of its own, and start it here.
 
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use repeat::repeat;
 
-/// How many messages are sent at once: one that nobody takes does not stop the others.
+/// The number of concurrent senders: a message that nobody takes does not stop the others.
 const SENDERS: usize = 4;
 
 /// Tasks that go on while the server serves.

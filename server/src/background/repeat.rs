@@ -8,10 +8,10 @@ use tokio::time::sleep;
 
 use crate::app::App;
 
-/// How long a task waits after the first failure, and at most.
+/// The wait after the first failure, and the longest wait.
 const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// What comes after a turn.
+/// The next step after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// There may be more to do.

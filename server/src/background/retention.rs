@@ -8,11 +8,11 @@ use store::{Garbage, Prune, StoreError};
 use super::repeat::Next;
 use crate::app::App;
 
-/// How often it is looked for.
+/// The interval between runs of retention.
 const OFTEN: Duration = Duration::from_secs(60 * 60);
-/// How long replies, messages, and sandboxes and workers that are gone can still be looked at.
+/// Retention of replies, messages, and sandboxes and workers that are gone.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How many traces of no run stay, of each owner and of each sandbox.
+/// The most traces outside of runs that stay, per owner and per sandbox.
 const TRACES: (u64, u64) = (1_000_000, 10_000);
 
 /// Looks once.
@@ -36,8 +36,8 @@ pub(super) async fn turn(app: App) -> Result<Next, StoreError> {
     Ok(Next::After(OFTEN))
 }
 
-/// What was removed: nothing from a place that is not this database's own. Another try would not change that, so it is
-/// told, and looked at again next time.
+/// Returns what was removed: nothing from a place that belongs to another database. A retry would not change that, so
+/// it is told, and looked at again next time.
 fn unless_foreign<T: Default>(removed: Result<T, StoreError>) -> Result<T, StoreError> {
     match removed {
         Err(error) if error.is_about_owner() => {

@@ -7,7 +7,7 @@ use store::StoreError;
 use super::repeat::Next;
 use crate::app::App;
 
-/// How often they are looked for.
+/// The interval between searches.
 const OFTEN: Duration = Duration::from_secs(2);
 
 /// Looks once.

@@ -1,4 +1,4 @@
-//! What tells one state of a run's results from another: an ETag.
+//! ETags of a run's results.
 
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};
@@ -11,7 +11,7 @@ use super::Form;
 pub(crate) struct Tag {
     /// Which run; 0 before the first.
     run: u32,
-    /// How many of its scenarios have ended.
+    /// The number of its scenarios that have ended.
     ended: u64,
     state: Option<RunState>,
 }
@@ -26,12 +26,12 @@ impl Tag {
         })
     }
 
-    /// How many scenarios of the run have ended.
+    /// Returns the number of scenarios of the run that have ended.
     pub(super) fn ended(self) -> u64 {
         self.ended
     }
 
-    /// Whether more can come of this run.
+    /// True when the run can still change.
     pub(crate) fn is_open(self) -> bool {
         matches!(self.state, None | Some(RunState::Open))
     }
@@ -41,7 +41,7 @@ impl Tag {
         HeaderValue::from_str(&self.text(form)).unwrap_or_else(|_| HeaderValue::from_static("W/\"\""))
     }
 
-    /// Whether the caller has these results already.
+    /// True when the caller has these results already.
     pub(crate) fn is_known(self, form: Form, headers: &HeaderMap) -> bool {
         let own = self.text(form);
         let opaque = own.trim_start_matches("W/");

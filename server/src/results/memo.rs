@@ -1,4 +1,4 @@
-//! What is made of a run's results: once for each scenario that ends, and shared by all who ask.
+//! A cache of what is computed from a run's results: once for each scenario that ends, and shared by all requests.
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::Tag;
 use crate::cache::Cache;
 use crate::error::ApiError;
 
-/// How many things can be made at once.
+/// The number of locks, and so of concurrent computations.
 const LOCKS: usize = 64;
-/// What was made of more scenarios than this, of a run that goes on, is shown for a while although it could be newer: it takes
-/// long to make, and as often as a scenario ends.
+/// Results of a running run with more scenarios than this are shown for a while although newer ones exist: computing
+/// them takes long to make, and as often as a scenario ends.
 const MANY: u64 = 200;
-/// How long it is shown, for each scenario more.
+/// The time that they are shown, per scenario.
 const EACH: Duration = Duration::from_millis(1);
 /// But no longer than this.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How old what is shown of a run that goes on may be, when so many of its scenarios have ended.
+/// Computes the oldest age of shown results of a running run with so many ended scenarios.
 pub(crate) fn oldest(ended: u64) -> Duration {
     let more = u32::try_from(ended.saturating_sub(MANY)).unwrap_or(u32::MAX);
     EACH.saturating_mul(more).min(LONGEST)
@@ -30,7 +30,7 @@ pub(crate) fn oldest(ended: u64) -> Duration {
 /// Something that was made of a run's results.
 #[derive(Debug)]
 pub(crate) struct Made<T> {
-    /// What it shows.
+    /// The state that it shows.
     pub(crate) tag: Tag,
     /// The thing.
     pub(crate) thing: T,
@@ -39,7 +39,7 @@ pub(crate) struct Made<T> {
 }
 
 impl<T> Made<T> {
-    /// Whether it can be shown for this state of the run.
+    /// True when it can be shown for this state of the run.
     fn is_good(&self, now: Tag) -> bool {
         let is_recent = || self.tag.is_open() && now.is_open() && Instant::now() < self.until;
         self.tag == now || is_recent()
@@ -65,7 +65,8 @@ impl<K: Clone + Eq + Hash, T> Remembered<K, T> {
         self.things.get(key).filter(|made| made.is_good(now))
     }
 
-    /// The thing that can be shown for this state of its run, made now if there is none. `make` says how many bytes it has.
+    /// The thing that can be shown for this state of its run, made now if there is none. `make` says how many bytes it
+    /// has.
     pub(super) async fn of(
         &self,
         key: K,

@@ -1,7 +1,8 @@
-//! What came of runs, as clients read it.
+//! Results of runs, as clients read them.
 //!
-//! Results are asked for again and again while a run goes on. So a body, and the numbers of a page, are made once for each
-//! scenario that ends, and shared by all who ask; what agents printed is read once. How much is remembered is bounded.
+//! Results are asked for again and again while a run goes on. So a body, and the numbers of a page, are made once for
+//! each scenario that ends, and shared by all who ask; what agents printed is read once. How much is remembered is
+//! bounded.
 
 mod etag;
 mod memo;

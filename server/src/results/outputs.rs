@@ -1,4 +1,4 @@
-//! What agents printed, read from evidence once.
+//! Output of agents, read from evidence once.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use store::{JobId, Printed, StoreError, StoredScenario};
 use crate::app::App;
 use crate::cache::Cache;
 
-/// How many bytes of output are remembered.
+/// The size of the cache of output in bytes.
 const REMEMBERED: usize = 64 << 20;
 
-/// What agents printed, as far as it is remembered.
+/// A cache of agents' output.
 #[derive(Debug)]
 pub(crate) struct Outputs(Cache<(JobId, u32), Arc<Printed>>);
 
@@ -21,7 +21,7 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// What the agent of a scenario printed.
+    /// Reads the output of a scenario's agent.
     pub(crate) async fn of(&self, app: &App, stored: &StoredScenario) -> Result<Arc<Printed>, StoreError> {
         let Some(source) = stored.source else { return Ok(Arc::default()) };
         if let Some(known) = self.0.get(&source) {

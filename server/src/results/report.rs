@@ -9,7 +9,7 @@ use super::Outputs;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How many bytes of what agents printed are in one body. Of scenarios beyond, only the verdicts are.
+/// The limit of agents' output in one body in bytes. Scenarios beyond it have their verdicts only.
 const MOST_OUTPUT: usize = 16 << 20;
 
 /// The report of a run, of all scenarios that have ended; with what agents printed, if that is wanted.
@@ -41,13 +41,13 @@ pub(crate) async fn report_of(
     Ok(parts.report())
 }
 
-/// How many scenarios of a run that was ended early were never run. Clients wait until all are counted, so these count as
+/// Counts the scenarios of a cancelled run that were never run. Clients wait until all are counted, so these count as
 /// errors on the wire.
 pub(crate) fn unrun(run: &Run, report: &Report) -> usize {
     if run.state == RunState::Cancelled { report.not_run() } else { 0 }
 }
 
-/// Whether a scenario failed in a cell that passed all the same.
+/// True when a scenario failed in a cell that passed.
 pub(crate) fn is_tolerated(stored: &StoredScenario, score: Option<&ExperimentScore>) -> bool {
     let failed = stored.result.as_ref().is_some_and(|result| result.status == RowStatus::Fail);
     let cell = score.and_then(|score| score.cells.iter().find(|cell| cell.id == stored.scenario.cell));

@@ -13,7 +13,7 @@ use super::{ExperimentStatus, Form, Outputs, Tag, report_of, unrun};
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How many bytes of bodies are remembered.
+/// The size of the cache of bodies in bytes.
 const REMEMBERED: usize = 64 << 20;
 
 /// Bodies, as far as they are remembered.
@@ -30,12 +30,12 @@ impl Default for Shows {
 }
 
 impl Shows {
-    /// What agents printed.
+    /// Returns the output of agents.
     pub(crate) fn outputs(&self) -> &Outputs {
         &self.outputs
     }
 
-    /// What would be shown of a run now: a body that is good for a while, or the newest.
+    /// Returns the tag of what a run would show now: a cached body that is still good, or the newest.
     pub(crate) fn tag_of(&self, run: Option<&Run>, form: Form) -> Tag {
         let now = Tag::of(run);
         let known = run.and_then(|run| self.bodies.known(&(run.id, form), now));

@@ -53,7 +53,7 @@ impl Form {
         known.into_iter().next().unwrap_or(Self::Json)
     }
 
-    /// What a body of this form is called.
+    /// Returns the content type of this form.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::Json | Self::Summary => "application/json",

@@ -1,4 +1,4 @@
-//! How runs stand: their numbers, as pages show them while a run goes on.
+//! Summaries of runs: their numbers, as pages show them while a run goes on.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::{Tag, report_of};
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How many bytes of numbers are remembered.
+/// The size of the cache of numbers in bytes.
 const REMEMBERED: usize = 64 << 20;
 /// About how many bytes the numbers of a scenario and its cell have.
 const EACH: usize = 400;
 
-/// How a run stands.
+/// The summary of a run.
 #[derive(Debug)]
 pub(crate) struct Standing {
     /// The numbers of the scenarios that have ended.
@@ -26,11 +26,11 @@ pub(crate) struct Standing {
     pub(crate) invariants: Option<Vec<String>>,
     /// The invariant that most scenarios missed, and how many did.
     pub(crate) most_missed: Option<(String, u64)>,
-    /// What readers must know to see what the results are worth, a line each.
+    /// Caveats, a line each.
     pub(crate) caveats: Vec<String>,
 }
 
-/// How runs stand, as far as that is remembered.
+/// A cache of summaries of runs.
 #[derive(Debug)]
 pub(crate) struct Standings(Remembered<RunId, Standing>);
 
@@ -41,7 +41,7 @@ impl Default for Standings {
 }
 
 impl Standings {
-    /// How a run stands.
+    /// The summary of a run.
     pub(crate) async fn of(
         &self,
         app: &App,

@@ -20,9 +20,9 @@ use crate::extract::read;
 
 /// The spec's own file.
 const SPEC_FILE: &str = "spec.yaml";
-/// How much an archive may have besides the contents of its files: a header and a filler for each entry, and long names.
+/// The allowance of an archive besides the contents of its files: a header and padding for each entry, and long names.
 const AROUND: u64 = 8 * 1024 * 1024;
-/// How many entries of any kind are looked at.
+/// The most entries of any kind.
 const MOST_ENTRIES: usize = 4 * MAX_BUNDLE_FILES;
 
 /// A spec as it was submitted.

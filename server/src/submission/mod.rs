@@ -1,4 +1,4 @@
-//! What people submit: specs, the files beside them, secrets, and what they change about a run.
+//! Submissions: specs, the files beside them, secrets, and options of a run.
 
 mod bundle;
 mod options;

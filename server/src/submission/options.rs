@@ -1,4 +1,4 @@
-//! What people change about a run.
+//! Options of a run.
 
 use std::borrow::Cow;
 
@@ -12,24 +12,24 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::ApiError;
 
-/// How long the name of an experiment may be, in characters.
+/// The length limit of an experiment's name in characters.
 pub(crate) const MOST_NAME: usize = 200;
-/// How far a priority may be from the usual one.
+/// The largest distance of a priority from the default.
 const MOST_PRIORITY: i64 = 100;
-/// How many filters may be given.
+/// The most filters.
 const MOST_FILTERS: usize = 100;
 
-/// What people may change about a run. What is `null` is as the spec says.
+/// Options of a run. `null` means what the spec says.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct Options {
-    /// What people call the experiment; the spec's id without it.
+    /// The experiment's name; the spec's id by default.
     #[schema(max_length = 200)]
     pub(crate) name: Option<String>,
     /// Jobs with a higher number are done first; 0 is usual.
     #[schema(minimum = -100, maximum = 100)]
     pub(crate) priority: Option<i64>,
-    /// How often each cell is repeated, instead of what the spec says.
+    /// The number of replicas per cell, instead of the spec's.
     #[schema(minimum = 1, maximum = 10_000)]
     pub(crate) replicas: Option<usize>,
     /// The seed, instead of the spec's own.
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Values of parameters, instead of the matrix's.
     #[schema(value_type = Option<Object>)]
     pub(crate) parameters: Option<Map<String, Value>>,
-    /// Who acts instead of the spec's own agent.
+    /// The agent that replaces the spec's.
     #[schema(value_type = Option<AgentSchema>)]
     pub(crate) agent: Option<AgentOverride>,
     /// A pass rate that every cell must reach, besides its own bar.
@@ -69,7 +69,7 @@ impl ToSchema for AgentSchema {
 }
 
 impl Options {
-    /// What is kept of them.
+    /// Converts them to stored settings.
     pub(crate) fn settings(&self) -> Result<Settings, ApiError> {
         let filter = self.filter.clone().unwrap_or_default();
         if filter.len() > MOST_FILTERS {
@@ -111,7 +111,7 @@ impl Options {
     }
 }
 
-/// What a plan is made with.
+/// Converts settings to options of a plan.
 pub(super) fn plan_options(settings: &Settings, seed: Option<u64>) -> PlanOptions {
     let chaos = (!settings.chaos.is_empty()).then(|| settings.chaos.clone());
     PlanOptions {

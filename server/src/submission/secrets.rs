@@ -1,6 +1,6 @@
 //! Values of secrets that come with a submission, and whether a spec has all that it needs.
 //!
-//! What a spec says about files, commands and variables is about the machine that submits it. The server looks at none of
+//! A spec's files, commands and variables of secrets are those of the machine that submits it. The server reads none of
 //! them: a value comes with the submission, or it is kept here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +14,11 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How long the value of a secret has to be. It is taken out of everything that is kept, wherever it stands.
+/// The shortest value of a secret. It is removed from everything that is stored, wherever it appears.
 const SHORTEST: usize = 4;
-/// How long it may be, in bytes.
+/// The longest value of a secret in bytes.
 const LONGEST: usize = 64 * 1024;
-/// How many bytes make each sealing different.
+/// The length of the nonce that makes each sealing different.
 const NONCE: usize = 12;
 
 /// Values of secrets by name. They are sealed, and never returned.
@@ -54,7 +54,7 @@ impl Given {
         Ok(Self(named))
     }
 
-    /// Whether there is a value for this name.
+    /// True when there is a value for this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -79,7 +79,8 @@ pub(crate) fn seal(app: &App, plain: &[u8], words: &str) -> Result<Vec<u8>, ApiE
     Ok(app.master_key.seal(plain, words, nonce)?)
 }
 
-/// The secrets of an experiment or a sandbox, sealed for its id; `None` when its spec names none of those that are given.
+/// The secrets of an experiment or a sandbox, sealed for its id; `None` when its spec names none of those that are
+/// given.
 pub(crate) fn seal_given(
     app: &App,
     id: impl fmt::Display,

@@ -8,11 +8,11 @@ use scenario::untrusted;
 
 use crate::error::{ApiError, Finding};
 
-/// How many findings are shown with an excerpt.
+/// The most findings that are shown with an excerpt.
 const SHOWN: usize = 10;
-/// How long the text about all findings may be, in characters.
+/// The length limit of the text about all findings in characters.
 const MOST_TEXT: usize = 16_000;
-/// How many bytes the text of a spec may have; more are refused by the reader as well.
+/// The size limit of a spec's text in bytes; the reader has the same limit.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A spec that was read and found right.
@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 1 << 20;
 pub(crate) struct ReadSpec {
     /// The spec.
     pub(crate) spec: Spec,
-    /// What is questionable about it.
+    /// Warnings about it.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -1,13 +1,13 @@
-//! What a program printed for a terminal: colours become classes, and whatever else a terminal would do is shown.
+//! Converts terminal output to HTML: colours become classes, and other control sequences are shown.
 //!
-//! A text cannot hide by its colours: one that names a background gets a foreground that can be read on it, and "concealed"
-//! is not known here.
+//! A text cannot hide by its colours: one that names a background gets a foreground that can be read on it, and
+//! "concealed" is not known here.
 
 use maud::{Markup, html};
 
 use super::untrusted_html::Marks;
 
-/// How letters look.
+/// The style of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Look {
     bold: bool,
@@ -48,7 +48,7 @@ fn push(parts: &mut Vec<(Look, String)>, look: Look, text: &str) {
     }
 }
 
-/// What stands before the first sequence that sets colours, its codes, and what stands after it.
+/// Splits a text into what is before the first sequence that sets colours, its codes, and what is after it.
 fn sequence(text: &str) -> Option<(&str, &str, &str)> {
     const BEGINNING: &str = "\u{1b}[";
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! How things stand, as a sign and a word: never by colour alone.
+//! Statuses as a sign and a word: never by colour alone.
 
 use maud::{Markup, html};
 use scenario::result::{RowStatus, ScenarioResult};
@@ -6,7 +6,7 @@ use scenario::score::{ExperimentVerdict, Status};
 use scenario::verdict::Outcome;
 use store::{Run, RunState};
 
-/// How something stands.
+/// A status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// It passed.
@@ -74,7 +74,7 @@ impl Mark {
         html! { span class={ "badge " (self.class()) } { span.sign aria-hidden="true" { (self.sign()) } (self.word()) } }
     }
 
-    /// How an invariant was judged.
+    /// Returns the mark of an invariant's outcome.
     pub(super) const fn of_outcome(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Passed => Self::Pass,
@@ -83,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// How a scenario ended.
+    /// The status of a scenario that has ended.
     pub(super) const fn of_status(status: Status) -> Self {
         match status {
             Status::Pass => Self::Pass,
@@ -93,12 +93,12 @@ impl Mark {
         }
     }
 
-    /// How a scenario with this result ended.
+    /// Returns the mark of a scenario with this result.
     pub(super) fn of_result(status: Status, result: &ScenarioResult) -> Self {
         if result.is_inconclusive() { Self::Inconclusive } else { Self::of_status(status) }
     }
 
-    /// How a scenario ended, without looking at the others of its cell.
+    /// Returns the mark of a scenario, without the others of its cell.
     pub(super) fn of_row(result: &ScenarioResult) -> Self {
         match result.status {
             RowStatus::Pass => Self::Pass,
@@ -108,7 +108,7 @@ impl Mark {
         }
     }
 
-    /// How a run stands.
+    /// The summary of a run.
     pub(super) const fn of_run(state: RunState, verdict: Option<ExperimentVerdict>) -> Self {
         match (state, verdict) {
             (RunState::Open, _) => Self::Running,
@@ -120,12 +120,12 @@ impl Mark {
     }
 }
 
-/// Whether somebody asked for the end of a run, and some of its scenarios are still being stopped.
+/// True when the run is being cancelled, and some of its scenarios are still being stopped.
 pub(super) fn is_ending(run: &Run) -> bool {
     run.state == RunState::Open && run.reason.is_some()
 }
 
-/// How a run stands now, in the word for it: one that is being ended early is `ending`.
+/// The badge of a run: one that is being cancelled is `ending`.
 pub(super) fn standing_badge(run: &Run) -> Markup {
     if !is_ending(run) {
         return run_badge(run.state, run.verdict);
@@ -134,7 +134,7 @@ pub(super) fn standing_badge(run: &Run) -> Markup {
     html! { span class={ "badge " (mark.class()) } { span.sign aria-hidden="true" { (mark.sign()) } "ending" } }
 }
 
-/// How a run stands, in the word for it: a run that was ended early is `cancelled`.
+/// The badge of a run: one that was cancelled is `cancelled`.
 pub(super) fn run_badge(state: RunState, verdict: Option<ExperimentVerdict>) -> Markup {
     let mark = Mark::of_run(state, verdict);
     let word = if state == RunState::Cancelled { "cancelled" } else { mark.word() };

@@ -10,7 +10,7 @@ use super::numbers::measured;
 pub(super) struct Point {
     /// The value.
     pub(super) value: f64,
-    /// What it is, for people.
+    /// Its label, for people.
     pub(super) label: String,
     /// Where it leads.
     pub(super) link: String,

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::numbers::bytes;
 use super::untrusted_html::{Marks, beginning};
 
-/// How many bytes of one difference stand in a page.
+/// The size limit of one difference on a page in bytes.
 const MOST: usize = 64 * 1024;
 
 /// A difference, each line by what happened to it.

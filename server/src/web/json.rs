@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::numbers::bytes;
 use super::untrusted_html::{Marks, beginning};
 
-/// How many bytes of one body stand in a page.
+/// The size limit of one body on a page in bytes.
 const MOST: usize = 16 * 1024;
 /// Larger bodies are not taken apart to be written with their structure.
 const MOST_READ: usize = 256 * 1024;

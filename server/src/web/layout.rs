@@ -1,4 +1,4 @@
-//! What is around every page: its head, the way to other pages, and who looks.
+//! The layout of every page: its head, the navigation, and the visitor.
 
 use maud::{DOCTYPE, Markup, html};
 use store::Scope;
@@ -19,7 +19,7 @@ pub(super) enum Tab {
     Submit,
     /// Calls that wait for a person.
     Approvals,
-    /// Who works.
+    /// The workers.
     Workers,
     /// Nowhere.
     None,
@@ -38,11 +38,11 @@ const TABS: [(Tab, &str, &str); 6] = [
 /// A page without its content.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
-    /// What the browser calls it.
+    /// Its title in the browser.
     pub(super) title: &'a str,
     /// Where it belongs.
     pub(super) tab: Tab,
-    /// Who looks.
+    /// The visitor.
     pub(super) visitor: Option<&'a Visitor>,
 }
 

@@ -1,5 +1,5 @@
-//! Tells a page that there is something new about what it shows: server-sent events without content, after which it asks for
-//! the part that changes.
+//! Tells a page that there is something new about what it shows: server-sent events without content, after which it
+//! asks for the part that changes.
 
 use axum::response::Response;
 use axum::response::sse::Event;
@@ -15,7 +15,8 @@ use crate::error::ApiError;
 use crate::results::oldest;
 use crate::stream::news;
 
-/// `changed` whenever there is something new about a run, or about one scenario of it, and `done` when there will be no more.
+/// `changed` whenever there is something new about a run, or about one scenario of it, and `done` when there will be no
+/// more.
 pub(super) fn follow(app: App, caller: &Caller, run: Run, scenario: Option<String>) -> Result<Response, ApiError> {
     let place = app.stream_place(caller)?;
     let following = Following { app, run, scenario, seen: None, again: None, _place: place };
@@ -31,7 +32,7 @@ struct Following {
     run: Run,
     /// The scenario that it shows; `None` for all of them.
     scenario: Option<String>,
-    /// What it was told last. What a page has when it opens the stream may be older than the stream, so at first that is
+    /// The last state that it was sent. A page may be older than the stream when it opens it, so at first this is
     /// nothing.
     seen: Option<Seen>,
     /// When it is told once more: what it asks for after a scenario ended may be a little older than that.
@@ -39,14 +40,14 @@ struct Following {
     _place: Share,
 }
 
-/// How far a run, or one scenario of it, has come.
+/// The progress of a run, or of one scenario of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     /// The number of the last event.
     event: u64,
-    /// How many scenarios have ended.
+    /// The number of scenarios that have ended.
     ended: u64,
-    /// Whether there will be no more.
+    /// True at the end.
     is_over: bool,
 }
 
@@ -68,7 +69,7 @@ impl Following {
         }
     }
 
-    /// Whether a page does not know this yet. From now on it does.
+    /// True when this state is new to the page, which knows it from now on.
     fn is_news(&mut self, now: Seen) -> bool {
         let before = self.seen.replace(now);
         if before.is_some_and(|before| before.ended != now.ended) {

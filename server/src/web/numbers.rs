@@ -15,7 +15,7 @@ pub(super) fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// How far a share may be from nothing or from all, and be that: computing leaves such traces.
+/// The distance from 0 or 1 below which a share counts as 0 or 1: rounding leaves such traces.
 const TRACE: f64 = 1e-9;
 
 /// `66.7 %`; a whole one without its fraction. Only nothing is `0 %`, and only all of it is `100 %`.

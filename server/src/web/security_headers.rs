@@ -1,4 +1,4 @@
-//! What browsers are told to refuse, with every answer.
+//! Security headers of every response.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -19,7 +19,8 @@ const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
 const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Adds what browsers obey: an answer is what it says to be and nothing else, is in no frame of others, and loads nothing.
+/// Adds what browsers obey: an answer is what it says to be and nothing else, is in no frame of others, and loads
+/// nothing.
 pub(crate) async fn add_security_headers(request: Request, next: Next) -> Response {
     let is_browser = request.uri().path().starts_with("/docs");
     let mut response = next.run(request).await;

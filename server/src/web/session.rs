@@ -1,10 +1,10 @@
-//! Who looks at a page: somebody who signed in with a key, and whose browser shows it with a cookie.
+//! Sessions of browsers: a visitor signs in with a key, and gets a cookie.
 //!
-//! The cookie holds the hash of the key and until when it is good, sealed with the server's own key: it is no key, nobody can
-//! make one, and it ends with the key. The server remembers nothing, so a restart signs nobody out.
+//! The cookie holds the hash of the key and until when it is good, sealed with the server's own key: it is no key,
+//! nobody can make one, and it ends with the key. The server remembers nothing, so a restart signs nobody out.
 //!
-//! A browser sends cookies with whatever it is made to ask. So what changes something must come from a page of ours: the
-//! browser says so itself, and the form has a token that only such a page has.
+//! A browser sends cookies with whatever it is made to ask. So what changes something must come from a page of ours:
+//! the browser says so itself, and the form has a token that only such a page has.
 
 use std::time::Duration;
 
@@ -28,26 +28,26 @@ use crate::submission::seal;
 
 /// The name of the cookie.
 const NAME: &str = "touchstone_session";
-/// What a cookie is sealed for, so that nothing else that is sealed can be one.
+/// The purpose that a cookie is sealed for, so that nothing else that is sealed can be one.
 const WORDS: &str = "session of a browser";
-/// How long it is good.
+/// Lifetime of a cookie.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Somebody who looks at a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
-    /// Who it is.
+    /// The caller.
     pub(crate) caller: Caller,
-    /// What forms bring back.
+    /// The token that forms send back.
     pub(crate) token: String,
-    /// Whether it signed in, so that it can sign out.
+    /// True when it signed in, so that it can sign out.
     pub(crate) signed_in: bool,
     /// The number of calls that wait for a person.
     pub(crate) waiting: u64,
 }
 
 impl Visitor {
-    /// Whether it may change and submit things.
+    /// True when it may change and submit things.
     pub(crate) fn may_submit(&self) -> bool {
         matches!(self.caller.scope, Scope::Submit | Scope::Admin)
     }
@@ -102,7 +102,7 @@ async fn waiting(app: &App, caller: &Caller) -> u64 {
     app.store.count_approvals(filter).await.unwrap_or(0)
 }
 
-/// Who looks. A sandbox's token opens no page.
+/// Identifies the visitor. A sandbox's token opens no page.
 pub(crate) async fn visitor(app: &App, headers: &HeaderMap) -> Result<Visitor, ApiError> {
     let caller = auth::visitor(app, headers).await?;
     if caller.sandbox.is_some() {
@@ -112,17 +112,18 @@ pub(crate) async fn visitor(app: &App, headers: &HeaderMap) -> Result<Visitor, A
     Ok(Visitor { token: token(app, headers), caller, signed_in, waiting: 0 })
 }
 
-/// Whether two tokens are the same one. How long that takes says nothing about where they differ.
+/// Compares two tokens in constant time.
 pub(crate) fn is_same(token: &str, expected: &str) -> bool {
     auth::hash(token) == auth::hash(expected)
 }
 
-/// What the forms of this browser bring back: bound to its cookie.
+/// Returns the token of this browser's forms, bound to its cookie.
 pub(crate) fn token(app: &App, headers: &HeaderMap) -> String {
     app.master_key.mark(&format!("form of {}", cookie(headers).unwrap_or_default()))
 }
 
-/// Refuses what another site made a browser send. Browsers say from where a request comes, and pages cannot change that.
+/// Refuses what another site made a browser send. Browsers say from where a request comes, and pages cannot change
+/// that.
 pub(crate) fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let is_own = match (text("sec-fetch-site"), text(ORIGIN.as_str())) {
@@ -162,7 +163,7 @@ fn attributes(headers: &HeaderMap) -> String {
     format!("; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// Whether this browser says that it signed in, with a cookie that is not good any more.
+/// True when this browser has a cookie that has expired.
 pub(crate) async fn has_ended(app: &App, headers: &HeaderMap) -> bool {
     let refused = |refused: ApiError| refused.status() == StatusCode::UNAUTHORIZED;
     cookie(headers).is_some() && visitor(app, headers).await.is_err_and(refused)

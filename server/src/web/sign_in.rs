@@ -25,7 +25,7 @@ struct NextQuery {
     next: String,
 }
 
-/// What the form brings.
+/// The fields of the form.
 #[derive(Deserialize)]
 struct SignInForm {
     key: String,
@@ -33,7 +33,7 @@ struct SignInForm {
     token: String,
 }
 
-/// What a form without fields brings.
+/// The token of a form without fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct BareForm {
     pub(super) token: String,

@@ -1,15 +1,16 @@
 //! Text that an agent, a model, a script or a spec wrote, as it stands in a page.
 //!
-//! maud escapes markup. What is left are characters that a reader could not see, or that turn a line around: they are shown.
-//! Where a recorder took a secret out, that is marked; an agent cannot make such a mark, because it does not know the key.
+//! maud escapes markup. What is left are characters that a reader could not see, or that turn a line around: they are
+//! shown. Where a recorder took a secret out, that is marked; an agent cannot make such a mark, because it does not
+//! know the key.
 //!
-//! In sentences, what stands between backticks is code. That is all of markup that a text can ask for: its letters are treated
-//! as all others, and a backtick that stands alone is one.
+//! In sentences, what stands between backticks is code. That is all of markup that a text can ask for: its letters are
+//! treated as all others, and a backtick that stands alone is one.
 
 use maud::{Markup, html};
 use scenario::untrusted;
 
-/// What marks of one attempt look like.
+/// The form of the marks of one attempt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Marks<'a> {
     /// The key in them; without one there are none.
@@ -59,7 +60,7 @@ fn spans(text: &str) -> Vec<(&str, bool)> {
     spans
 }
 
-/// What stands before the first code, the code, and what stands after it.
+/// Splits a text into what is before the first code, the code, and what is after it.
 fn span(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(found) = text[from..].find('`') {
@@ -73,7 +74,7 @@ fn span(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// What stands before the first mark, whose value was taken out, and what stands after it.
+/// Splits a text into what is before the first mark, the name of its secret, and what is after it.
 fn mark<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str, &'a str)> {
     const BEGINNING: &str = "[redacted:";
     let mut from = 0;

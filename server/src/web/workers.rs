@@ -1,4 +1,4 @@
-//! Who works, what waits, and why.
+//! Workers, queue, and the reason of waiting.
 
 use axum::Router;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::api::capacity::{CapacityBody, SpecQueueBody, WorkerBody, capacity_of}
 use crate::app::App;
 use crate::error::ApiError;
 
-/// What a worker that is held to no number says instead of one; no machine has so much.
+/// The number that a worker without a limit reports; no machine has so much.
 const UNBOUNDED: u64 = 1 << 60;
 
 /// The columns of workers.
@@ -71,7 +71,7 @@ fn lead(capacity: &CapacityBody) -> Markup {
     }
 }
 
-/// Whether a worker does as much as it can.
+/// True when a worker has no free slot.
 fn is_full(worker: &WorkerBody) -> bool {
     worker.slots > 0 && worker.running >= worker.slots
 }

@@ -34,7 +34,8 @@ pub(super) fn source(text: &str, findings: &[Finding]) -> Markup {
     }
 }
 
-/// The lines, each with whether it is one of a text that a `|` or a `>` began: such a text has no keys, however it looks.
+/// The lines, each with whether it is one of a text that a `|` or a `>` began: such a text has no keys, however it
+/// looks.
 fn with_texts(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut begun: Option<usize> = None;
     text.lines().map(move |line| {
@@ -47,8 +48,8 @@ fn with_texts(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Whether a text begins after this line; then it is indented further than what is returned: the key that it belongs to, or the
-/// dash.
+/// Returns the indent of a block text that begins after this line: its lines are indented further than the key that it
+/// belongs to, or the dash.
 fn begins_text(line: &str) -> Option<usize> {
     let lead = line.len() - line.trim_start_matches([' ', '-']).len();
     let (lead, rest) = line.split_at(lead);

@@ -12,9 +12,9 @@ use scenario::address::refusal;
 use scenario::untrusted;
 use tokio::time::timeout;
 
-/// How many characters a URL may have.
+/// The length limit of a URL in characters.
 const LONGEST: usize = 2000;
-/// How long looking a name up may take.
+/// Timeout of a DNS lookup.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The URL of a webhook that may be written down.

@@ -12,11 +12,11 @@ use scenario::untrusted;
 use super::address::{Names, Target, Unreachable};
 use super::signature;
 
-/// How long connecting may take.
+/// Timeout of connecting.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long all of it may take.
+/// Timeout of the whole request.
 const SENDING: Duration = Duration::from_secs(15);
-/// How many bytes of an answer are looked at.
+/// The most bytes of an answer that are read.
 const ANSWER: usize = 1024;
 /// The header with the message's id, by which a receiver knows one that arrives twice.
 const DELIVERY: HeaderName = HeaderName::from_static("x-touchstone-delivery");
@@ -26,7 +26,7 @@ const DELIVERY: HeaderName = HeaderName::from_static("x-touchstone-delivery");
 pub(crate) struct Message<'a> {
     /// Its id.
     pub(crate) id: &'a str,
-    /// What it says: JSON.
+    /// The body, JSON.
     pub(crate) body: &'a str,
     /// Its signature.
     pub(crate) signature: &'a str,
@@ -80,7 +80,7 @@ pub(crate) async fn send(target: &Target, names: &dyn Names, message: Message<'_
     judge(sent).await
 }
 
-/// Whether an answer says that the message arrived.
+/// Checks that an answer says that the message arrived.
 async fn judge(mut answer: reqwest::Response) -> Result<(), Failed> {
     let status = answer.status();
     if status.is_success() {

@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! Callers and their permissions.
 
 use serde_json::json;
 

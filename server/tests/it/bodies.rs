@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::openapi::{filled, operations};
 use crate::test_app::{ADMIN, Answer, TestApp};
 
-/// What no route may answer: a failure of ours, or something that is no JSON.
+/// Asserts that a route answers neither a failure of ours nor something that is no JSON.
 #[track_caller]
 fn check(what: &str, answer: &Answer) {
     let status = answer.status.as_u16();

@@ -1,4 +1,4 @@
-//! Who works, what waits, and what Prometheus is told.
+//! Workers, queue, and metrics for Prometheus.
 
 use store::{Clock as _, Demand, NewWorker, Pulse, WorkerId};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! What readers must know to see what a result is worth, and which failures are none: on pages and in results.
+//! Caveats and tolerated failures, on pages and in results.
 
 use scenario::evidence::ImageRecord;
 use scenario::result::{Caveat, RanIn, RowStatus};

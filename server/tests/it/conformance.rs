@@ -1,4 +1,4 @@
-//! What breaks a stock client: the points of its checklist that no other file shows.
+//! Points of a stock client's checklist that no other file covers.
 
 use std::time::Duration;
 

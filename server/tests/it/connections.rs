@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::serving::{Serving, until};
 use crate::test_app::{ADA, ADMIN, BOB, HELLO, TestApp};
 
-/// How long anything may take on a machine that is busy.
+/// Timeout of everything on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Long enough that no honest request misses it, and short enough to wait for.
 const SHORT: Duration = Duration::from_secs(2);
@@ -61,7 +61,7 @@ fn is(answer: &str, status: u16) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
 }
 
-/// Whether the other end closes the connection.
+/// True when the other end closes the connection.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     let read = timeout(PATIENCE, stream.read_to_end(&mut rest)).await;

@@ -1,4 +1,4 @@
-//! What happens, as it happens.
+//! Event streams.
 
 use http::Method;
 use scenario::event::Event;

@@ -1,4 +1,4 @@
-//! What came of runs, and how it is followed.
+//! Results of runs, and how clients follow them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is old goes, and what is pinned stays.
+//! Retention removes what is old, and keeps what is pinned.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::test_app::{CountedIds, FakeAdmission, TestApp};
 
-/// How long a test waits for something to become true.
+/// Timeout of waiting for a condition.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server that serves until it is ended.

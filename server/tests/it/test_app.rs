@@ -1,5 +1,5 @@
-//! The server as a service, with a store in a folder of its own, a clock that is moved by hand, and ids that are the same
-//! each time.
+//! The server as a service, with a store in a folder of its own, a clock that is moved by hand, and ids that are the
+//! same each time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -53,7 +53,7 @@ pub(crate) struct TestApp {
     _folder: TempDir,
 }
 
-/// Who calls: the texts of keys.
+/// The keys of callers.
 pub(crate) const ADMIN: &str = "ts_live_admin";
 /// Of the owner `ada`.
 pub(crate) const ADA: &str = "ts_live_ada";
@@ -121,7 +121,7 @@ impl Admission for FakeAdmission {
     }
 }
 
-/// What a worker answers.
+/// The answers of a worker.
 type Answers = Box<dyn Fn(&str, &str, Ask) -> Result<Reply, Refusal> + Send>;
 
 /// Workers that refuse everything, unless a test says otherwise.
@@ -380,7 +380,7 @@ impl TestApp {
     }
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 pub(crate) fn result(held: &Held, status: RowStatus) -> ScenarioResult {
     let verdict = if status == RowStatus::Pass { Verdict::passed() } else { Verdict::failed("there is no hello.txt") };
     let (name, description) = ("greeted".to_owned(), "It greets".to_owned());
@@ -393,7 +393,7 @@ pub(crate) fn result(held: &Held, status: RowStatus) -> ScenarioResult {
     ScenarioResult { status, composite, invariants: vec![invariant], error: None, wall_ms: 1200, ..result }
 }
 
-/// What was observed of an agent that says hello.
+/// The evidence of an agent that says hello.
 pub(crate) fn evidence(name: &str) -> Evidence {
     let agent = AgentRecord { stdout: Captured::from(format!("hello from {name}").as_str()), ..AgentRecord::default() };
     Evidence { agent, ..Evidence::default() }

@@ -1,4 +1,4 @@
-//! What agents report, and how it is found.
+//! Traces that agents report, and searching them.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -21,7 +21,7 @@ async fn large(app: &TestApp) -> String {
     id
 }
 
-/// How many scenarios a page lists.
+/// Counts the scenarios that a page lists.
 fn rows(page: &str) -> usize {
     let table = page.split("id=\"scenarios\"").nth(1).expect("a table");
     table.matches("<th class=\"scenario\"").count()

@@ -18,7 +18,7 @@ async fn ended(app: &TestApp, statuses: [RowStatus; 8]) -> String {
     id
 }
 
-/// What the command line says of two experiments.
+/// Compares two experiments as the command line does.
 async fn comparison(app: &TestApp, before: &str, now: &str) -> RunComparison {
     let mut reports = Vec::new();
     for id in [before, now] {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, result};
 use crate::web_session::{Browser, OWN};
 
-/// What an agent prints to become more than text.
+/// Output of an agent that tries to become more than text.
 pub(crate) const HOSTILE: &str =
     "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[31mred\u{1b}[0m\u{1b}[2J";
 
@@ -106,7 +106,7 @@ fn changed_tables() -> DatabaseChanges {
     DatabaseChanges { tables: [(HOSTILE.to_owned(), table)].into(), problem: Some(HOSTILE.to_owned()) }
 }
 
-/// What must not be in a page, whatever somebody wrote.
+/// Asserts that hostile text did not become markup.
 #[track_caller]
 pub(crate) fn require_harmless(page: &str) {
     for markup in ["<script>alert", "<img", "<svg onload", "onerror=\"", "\u{202e}", "\u{1b}", " style=", "javascript:"]

@@ -1,4 +1,4 @@
-//! What a scenario's page says about what was judged.
+//! Verdicts on a scenario's page.
 
 use scenario::evidence::{Answer, Captured, CommandAnswer, Evidence, Exit};
 use scenario::forbidden::ForbiddenResult;

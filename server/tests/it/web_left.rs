@@ -1,4 +1,4 @@
-//! What a scenario's page says about files that changed.
+//! Changed files on a scenario's page.
 
 use scenario::evidence::{Evidence, FileDiff, WorkspaceChanges};
 use scenario::result::RowStatus;

@@ -22,7 +22,7 @@ async fn note(app: &TestApp, held: &Held, kind: &str, body: Value) {
     app.store.note(&[event]).await.expect("noted");
 }
 
-/// What a stream tells next; `None` at its end.
+/// Reads the next event of a stream; `None` at its end.
 async fn told(stream: &mut Body) -> Option<String> {
     let piece = stream.frame().await?.expect("a piece").into_data().expect("data");
     Some(String::from_utf8(piece.to_vec()).expect("text"))
@@ -114,7 +114,7 @@ async fn the_page_of_a_scenario_that_will_not_be_run_is_told_so() {
     assert!(page.contains("</span>not run</span>") && !page.contains("data-live"), "{page}");
 }
 
-/// How often all results of a run were put together.
+/// Counts how often all results of a run were assembled.
 async fn reports(app: &TestApp) -> u64 {
     let metrics = app.get(ADMIN, "/metrics").await.text();
     let line = metrics.lines().find_map(|line| line.strip_prefix("touchstone_reports_total "));

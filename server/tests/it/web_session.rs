@@ -6,7 +6,7 @@ use tower::ServiceExt as _;
 
 use crate::test_app::{ADA, ADA_READS, ADMIN, Answer, BOB, HELLO, SANDBOX, TestApp};
 
-/// What a browser sends with what a page of ours made it send.
+/// The header of a request that one of our pages made a browser send.
 pub(crate) const OWN: (&str, &str) = ("sec-fetch-site", "same-origin");
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");

@@ -1,4 +1,4 @@
-//! What an agent was asked, and the way from one scenario to others.
+//! The agent's task, and links from one scenario to others.
 
 use scenario::evidence::Evidence;
 use scenario::result::RowStatus::{Fail, Pass};

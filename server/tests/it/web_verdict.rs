@@ -5,7 +5,7 @@ use scenario::result::RowStatus::{self, Error, Fail, Pass};
 use crate::test_app::{ADA, HELLO, TestApp, replicas};
 use crate::web_session::Browser;
 
-/// What the page of an experiment says, whose scenarios ended so. `ID` is its id.
+/// Asserts the verdict on the page of an experiment whose scenarios ended so. `ID` is its id.
 async fn check(spec: &str, ended: &[RowStatus], expected: &str) {
     let app = TestApp::new().await;
     let id = app.running(spec).await;

@@ -1,4 +1,4 @@
-//! What a job costs in the queue, however many have been done before it.
+//! The cost of a job in the queue, however many have been done before it.
 //!
 //! `just bench-store` runs it, on SQLite and on the Postgres of `scripts/test-postgres`. Each row is a database of its own,
 //! filled with jobs that have ended; then jobs are claimed, renewed once and completed, one after the other, with 4 KB of
@@ -28,20 +28,20 @@ use uuid::Uuid;
 
 use place::{Database, Place};
 
-/// How many jobs have ended before, one row each.
+/// The number of jobs that have ended before, one row each.
 const ENDED: [u64; 4] = [0, 1000, 100_000, 1_000_000];
-/// How many jobs are measured.
+/// The number of jobs that are measured.
 const JOBS: u32 = 1000;
-/// How many of them are in one run, whose last one also makes its score.
+/// The number of them in one run, whose last one also computes its score.
 const IN_RUN: u32 = 100;
-/// How many jobs of a run that is busy wait at the head of the queue.
+/// The number of jobs of a run at its limit that wait at the head of the queue.
 const WAITING: u32 = 10_000;
-/// How many claim at once.
+/// The number of concurrent claimers.
 const CLAIMERS: u32 = 16;
 
 type Failed = Box<dyn std::error::Error>;
 
-/// How long each step of a job took.
+/// The duration of each step of a job.
 #[derive(Default)]
 struct Times {
     claim: Vec<Duration>,
@@ -71,7 +71,7 @@ async fn measure() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a job costs when more and more have been done before it.
+/// Measures a job while more and more have been done before it.
 async fn as_it_grows(database: Database) -> Result<(), Failed> {
     say(
         "| ended before | claim p50 | heartbeat p50 | complete p50 | a job p50 | ratio | mean |\n|---|---|---|---|---|---|---|",
@@ -125,7 +125,7 @@ async fn at_once(database: Database) -> Result<(), Failed> {
 }
 
 impl Times {
-    /// How long each job took.
+    /// The duration of each job.
     fn jobs(&self) -> Vec<Duration> {
         let steps = self.claim.iter().zip(&self.heartbeat).zip(&self.complete);
         steps.map(|((claim, heartbeat), complete)| *claim + *heartbeat + *complete).collect()

@@ -79,7 +79,7 @@ async fn fill_postgres(url: &str, jobs: u64) -> Result<(), Failed> {
     Ok(raw.close().await?)
 }
 
-/// What jobs that have ended leave, for each number `n`.
+/// Rows that ended jobs leave, for each number `n`.
 const FILL: [&str; 6] = [
     "WITH NUMBERS INSERT INTO experiments (id, spec_id, version, digest, source, seed, settings, created_at) \
      SELECT HEX(n / 1000) || '-0000-7000-8000-000000000000', 'ledger', 1, (SELECT digest FROM specs), 'ledger.yaml', 7, \

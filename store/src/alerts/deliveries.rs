@@ -19,20 +19,20 @@ pub struct NewDelivery {
     pub id: String,
     /// Where to.
     pub url: String,
-    /// What it says.
+    /// The text of the message.
     pub body: String,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// What is delivered.
+    /// The message to deliver.
     pub new: NewDelivery,
     /// The rule that fired.
     pub alert: String,
     /// Where it stands.
     pub state: DeliveryState,
-    /// How often it was tried, this time included.
+    /// The number of tries, including this one.
     pub attempts: u32,
     /// Why it did not arrive the last time.
     pub last_error: Option<String>,
@@ -188,7 +188,7 @@ impl Store {
     }
 }
 
-/// Whether nobody has tried a message since it was claimed.
+/// True while nobody has retried the message since it was claimed.
 fn holds(delivery: &Delivery) -> Cond {
     Cond::all()
         .add(Expr::col(Deliveries::Id).eq(delivery.new.id.as_str()))

@@ -31,7 +31,7 @@ pub struct Firing {
     pub number: u64,
     /// The rule's name.
     pub name: String,
-    /// What fired, and why.
+    /// The rule that fired, and the reason.
     pub new: NewFiring,
     /// When.
     pub fired_at: Timestamp,

@@ -19,7 +19,7 @@ pub struct NewAlert {
     pub id: String,
     /// Whose it is.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// The spec whose runs are looked at; `None` for all.
     pub eval_id: Option<String>,
@@ -27,9 +27,9 @@ pub struct NewAlert {
     pub condition: String,
     /// The names of the events that it tells of.
     pub events: Vec<String>,
-    /// How far back it looks.
+    /// The time window it evaluates.
     pub window: Option<String>,
-    /// How people are told.
+    /// The way people are notified.
     pub notify: String,
     /// Where to.
     pub webhook_url: Option<String>,
@@ -40,7 +40,7 @@ pub struct NewAlert {
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// What was kept.
+    /// The stored content.
     pub new: NewAlert,
     /// When it was made.
     pub created_at: Timestamp,

@@ -7,7 +7,7 @@
 use sqlx::{Error, Postgres, Transaction};
 use tokio::task::JoinError;
 
-/// What begins to its end, whether somebody waits for it or not.
+/// Runs a transaction to its end, also when nobody waits for it any more.
 pub(super) async fn begun(
     begin: impl Future<Output = Result<Transaction<'static, Postgres>, Error>> + Send + 'static,
 ) -> Result<Transaction<'static, Postgres>, Error> {
@@ -26,10 +26,10 @@ mod tests {
     use crate::Store;
     use crate::testing::TestDatabase;
 
-    /// How long what was broken off may take to be taken back. A server does it by itself after ten seconds.
+    /// Timeout for rolling back what was broken off. A server does it by itself after ten seconds.
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// How many connections of this database have changes that are begun and that nobody works on, when none is busy.
+    /// Counts connections of this database with an open transaction that nobody works on, when none is busy.
     async fn left_open(observer: &mut PgConnection) -> i64 {
         let states = "SELECT CASE WHEN bool_or(state = 'active') THEN 1 ELSE count(*) FILTER (WHERE state LIKE 'idle in %') END \
                       FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";

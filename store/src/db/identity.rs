@@ -1,4 +1,4 @@
-//! What a database says about itself: an id of its own, and the instance that holds it.
+//! The identity of a database: an id of its own, and the instance that holds it.
 
 use sea_query::{Expr, Query};
 

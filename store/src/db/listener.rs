@@ -1,4 +1,4 @@
-//! What a Postgres server tells those who listen.
+//! Notifications of a Postgres server.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::error::StoreError;
 
 /// Where all of our processes listen.
 pub(super) const CHANNEL: &str = "touchstone";
-/// How long nothing is heard before the connection is tried. One that was cut without a word would be silent for ever.
+/// Silence after which the connection is tested. One that was cut without a word would be silent for ever.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long an answer may take.
+/// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Somebody who listens.
@@ -32,7 +32,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// What is told next; `None` after a new connection was made, before which something may have been missed.
+    /// Waits for the next notification; `None` after a reconnect, before which something may have been missed.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, StoreError> {
         loop {
             let Some(connected) = &mut self.connected else {

@@ -23,7 +23,7 @@ pub(crate) use postgres::{Server, column};
 #[cfg(test)]
 pub(crate) use sqlite::plan;
 
-/// How long connections may take to end.
+/// Timeout for closing connections.
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// A database of ours.
@@ -95,7 +95,7 @@ impl Db {
         postgres::open(url).await
     }
 
-    /// Whether it is a file, which one machine can use.
+    /// True for a file, which only one machine can use.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self, Self::Sqlite { .. })
     }

@@ -17,15 +17,15 @@ use crate::error::StoreError;
 use crate::migrate;
 use crate::retries::Retries;
 
-/// How many connections a process has at most, one of which may listen. A server with its usual 100 serves nine processes.
+/// The connection limit of a process; one of them may listen. A server with its usual 100 serves nine processes.
 const CONNECTIONS: u32 = 10;
-/// How long somebody waits for a connection: for one that is in use, or for a server that does not answer.
+/// Timeout for getting a connection: one that is in use, or to a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a server that is starting is waited for.
+/// Timeout for a server that is starting.
 const START: Duration = Duration::from_secs(10);
-/// How long a process waits before it asks again whether the server has started.
+/// Pause before asking again if the server has started.
 const PAUSE: Duration = Duration::from_millis(200);
-/// What is said on each connection. A process that was stopped in the middle of its changes must not keep its locks, and
+/// Settings of each connection. A process that was stopped in the middle of its changes must not keep its locks, and
 /// nobody waits for a lock for ever. Who is not heard of any more is found.
 const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '30s'; \
                         SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3";
@@ -105,7 +105,7 @@ async fn first(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
     }
 }
 
-/// Whether a server may answer in a moment.
+/// True when the server may answer in a moment.
 fn may_start(error: &sqlx::Error) -> bool {
     /// It is starting, stopping, or has no connection left.
     const LATER: [&str; 3] = ["57P03", "57P01", "53300"];

@@ -17,13 +17,13 @@ use crate::error::StoreError;
 use crate::migrate;
 use crate::retries::Retries;
 
-/// How long a process waits for another one that is writing.
+/// Timeout for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a process waits before it asks again for a file that another one is making.
+/// Pause before asking again for a file that another process is making.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How many can read at once.
+/// The number of concurrent readers.
 const READERS: u32 = 4;
-/// How many unused pages are given back at once.
+/// The number of unused pages given back at once.
 const PAGES: u32 = 1000;
 
 /// Opens the database in a file, making it or bringing it up to date first.
@@ -111,15 +111,15 @@ async fn connect(options: &SqliteConnectOptions, most: u32) -> Result<SqlitePool
     }
 }
 
-/// Whether somebody else uses the file just now.
+/// True when another connection uses the file.
 fn is_busy(error: &sqlx::Error) -> bool {
-    /// What SQLite calls it, in the lower byte of its codes.
+    /// SQLite's code for it, in the lower byte.
     const BUSY: u32 = 5;
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| code & 0xff == BUSY)
 }
 
-/// How SQLite goes about a statement, in its own words.
+/// Returns SQLite's query plan of a statement.
 #[cfg(test)]
 pub(crate) async fn plan(sql: String) -> String {
     use sqlx::Row as _;

@@ -2,11 +2,11 @@
 
 use sqlx::{Decode, Postgres, Type};
 
-/// What begins an escape: no character, but reserved for uses like this one.
+/// The beginning of an escape: no character, but reserved for uses like this one.
 const ESCAPE: char = '\u{fdd0}';
-/// What follows where U+0000 was.
+/// Follows the escape in place of U+0000.
 const NUL: char = '0';
-/// What follows where the beginning of an escape was.
+/// Follows the escape in place of the escape itself.
 const SELF: char = 'e';
 
 /// Makes a text such that Postgres keeps it.

@@ -41,7 +41,7 @@ pub struct ComparableFilter<'a> {
     pub before: Option<(Timestamp, RunId)>,
     /// Only runs that ended at this time or later.
     pub since: Option<Timestamp>,
-    /// How many runs at most.
+    /// The most runs to return.
     pub most: u64,
 }
 
@@ -81,7 +81,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether a run with so many scenarios had all of its experiment's plan.
+    /// True when a run with so many scenarios had all of its experiment's plan.
     pub async fn has_whole_plan(&self, experiment: &Experiment, total: u64) -> Result<bool, StoreError> {
         PlanSizes::default().is_whole(self, experiment, total).await
     }
@@ -110,7 +110,7 @@ impl Store {
     }
 }
 
-/// What finds a part of the experiments that have a finished run, newest first.
+/// Selects a page of the experiments that have a finished run, newest first.
 fn experiments(filter: ComparableFilter<'_>, page: Page<'_>) -> Result<SelectStatement, StoreError> {
     const FINISHED: &str = "finished";
     let history = HistoryFilter { owner: filter.owner, spec_id: Some(filter.spec_id), ..HistoryFilter::default() };
@@ -125,7 +125,7 @@ fn experiments(filter: ComparableFilter<'_>, page: Page<'_>) -> Result<SelectSta
     Ok(wanted(history, page)?.and_where(Expr::exists(finished)).to_owned())
 }
 
-/// What finds the numbers of all finished runs of these experiments, newest first.
+/// Selects the numbers of all finished runs of these experiments, newest first.
 fn finished_of(experiments: &[String]) -> SelectStatement {
     numbers_of(experiments)
         .and_where(Expr::col(Runs::State).eq(RunState::Finished.word()))
@@ -156,7 +156,7 @@ fn acted_in(run: &RunNumbers, runs: &[RunNumbers]) -> u32 {
     }
 }
 
-/// Whether a run ended in the time that a filter wants.
+/// True when a run ended in the period of the filter.
 fn is_wanted(run: &ComparableRun, filter: ComparableFilter<'_>) -> bool {
     filter.before.is_none_or(|before| (run.ended_at, run.run.id) < before)
         && filter.since.is_none_or(|since| run.ended_at >= since)
@@ -167,7 +167,8 @@ fn is_wanted(run: &ComparableRun, filter: ComparableFilter<'_>) -> bool {
 struct PlanSizes(HashMap<String, Option<u64>>);
 
 impl PlanSizes {
-    /// Whether a run with so many scenarios had all of its plan. The plan is made again only where some may have been chosen.
+    /// True when a run with so many scenarios had all of its plan. The plan is expanded again only where a filter may have
+    /// applied.
     async fn is_whole(&mut self, store: &Store, experiment: &Experiment, total: u64) -> Result<bool, StoreError> {
         let Settings { filter, rerun_of, .. } = &experiment.settings;
         if filter.is_empty() && rerun_of.is_none() {

@@ -19,7 +19,7 @@ use crate::{json, number};
 
 /// So many runs are few.
 const FEW: u64 = 2000;
-/// What keeps `%` and `_` of a text from standing for anything.
+/// Escapes `%` and `_`, which would match anything.
 const ESCAPE: char = '\\';
 
 row! {
@@ -147,8 +147,8 @@ async fn with_numbers(snapshot: &mut Tx, rows: Vec<ExperimentRow>) -> Result<Vec
     rows.into_iter().map(past).collect()
 }
 
-/// What finds the newest experiment of each of these specs. Each is looked for by itself, because the order of an index leads to
-/// it at once, and nothing else would.
+/// Selects the newest experiment of each of these specs. Each is looked up by itself, because the order of an index
+/// leads to it at once, and nothing else would.
 fn newest_of(specs: &[(&str, &str)]) -> SelectStatement {
     const OF: &str = "of_spec";
     let newest = |(owner, spec_id): &(&str, &str)| {
@@ -169,7 +169,7 @@ fn newest_of(specs: &[(&str, &str)]) -> SelectStatement {
         .to_owned()
 }
 
-/// What finds a part of the list.
+/// Selects a page of the list.
 pub(super) fn wanted(filter: HistoryFilter<'_>, page: Page<'_>) -> Result<SelectStatement, StoreError> {
     let column = |column: Experiments| Expr::col((Experiments::Table, column));
     let after = page.key::<(i64, String)>()?.map(|(created_at, id)| {
@@ -286,12 +286,12 @@ fn last_of(experiment: impl sea_query::IntoColumnRef) -> Expr {
     Expr::SubQuery(None, Box::new(newest.into()))
 }
 
-/// What finds the numbers of the newest runs of these experiments.
+/// Selects the numbers of the newest runs of these experiments.
 fn numbers(experiments: &[String]) -> SelectStatement {
     numbers_of(experiments).and_where(Expr::col(Runs::Number).eq(last_of((Runs::Table, Runs::Experiment)))).to_owned()
 }
 
-/// What finds the numbers of all runs of these experiments.
+/// Selects the numbers of all runs of these experiments.
 pub(super) fn numbers_of(experiments: &[String]) -> SelectStatement {
     Query::select()
         .columns([

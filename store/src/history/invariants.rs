@@ -1,4 +1,4 @@
-//! How often invariants were met over several runs.
+//! Outcomes of invariants over several runs.
 
 use sea_query::{Cond, Expr, ExprTrait as _, Query};
 
@@ -9,7 +9,7 @@ use crate::ids::RunId;
 use crate::number;
 use crate::tables::Verdicts;
 
-/// How often an invariant had one outcome in a run.
+/// The count of one outcome of an invariant in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvariantCount {
     /// The run.
@@ -18,7 +18,7 @@ pub struct InvariantCount {
     pub name: String,
     /// `passed`, `failed` or `errored`.
     pub outcome: String,
-    /// How often.
+    /// The count.
     pub count: u64,
 }
 
@@ -28,7 +28,7 @@ row! {
 }
 
 impl Store {
-    /// How often the invariants of these runs had each outcome.
+    /// Counts each outcome of the invariants of these runs.
     pub async fn invariant_counts(&self, runs: &[RunId]) -> Result<Vec<InvariantCount>, StoreError> {
         if runs.is_empty() {
             return Ok(Vec::new());

@@ -27,7 +27,7 @@ pub struct HistoryFilter<'a> {
     pub tag: Option<&'a str>,
     /// Where they stand.
     pub status: Option<PastStatus>,
-    /// What is somewhere in the name or the id of the spec, or at the beginning of the experiment's id.
+    /// A part of the name or the id of the spec, or the beginning of the experiment's id.
     pub text: Option<&'a str>,
     /// Submitted not before this.
     pub since: Option<Timestamp>,
@@ -70,27 +70,27 @@ pub struct Past {
 pub struct RunNumbers {
     /// Which run.
     pub id: RunId,
-    /// How it came to be.
+    /// Its kind.
     pub kind: RunKind,
     /// Where it stands.
     pub state: RunState,
-    /// How many scenarios are planned.
+    /// The number of planned scenarios.
     pub total: u64,
-    /// How many have ended, or will not be run.
+    /// The number of scenarios that have ended, or will not be run.
     pub ended: u64,
-    /// Whether it passed; `None` before its end.
+    /// Its verdict; `None` before its end.
     pub verdict: Option<ExperimentVerdict>,
-    /// How many scenarios passed; 0 before its end, as all that follow.
+    /// The number of scenarios that passed; 0 before its end, like all that follow.
     pub passed: u64,
-    /// How many failed.
+    /// The number that failed.
     pub failed: u64,
-    /// How many failed while another replica of their cell passed.
+    /// The number that failed while another replica of their cell passed.
     pub flaky: u64,
-    /// How many could not be judged.
+    /// The number that could not be judged.
     pub errors: u64,
     /// The mean composite.
     pub composite: f64,
-    /// What all scenarios cost.
+    /// The cost of all scenarios.
     pub cost_usd: f64,
     /// The mean time of a scenario.
     pub wall_ms: u64,

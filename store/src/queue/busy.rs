@@ -1,4 +1,4 @@
-//! What no more jobs may be taken of, because as many as may be are being done.
+//! Runs and specs at their limit of concurrent jobs.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::number;
 use crate::runs::RunState;
 use crate::tables::{Experiments, Jobs, Runs};
 
-/// What no more jobs may be taken of.
+/// Runs and specs at their limit.
 #[derive(Debug, Default)]
 pub(super) struct Busy {
     /// Runs: the experiment and the number.
@@ -22,11 +22,11 @@ pub(super) struct Busy {
 }
 
 row! {
-    /// How many jobs of a run are being done.
+    /// The running jobs of a run.
     RunningRow { experiment: String, run: i64, owner: String, spec_id: String, jobs: i64, at_once: Option<i64> }
 }
 
-/// What no more jobs may be taken of; `None` when none at all may be taken.
+/// Reads the runs and specs at their limit; `None` when no job at all may be taken.
 pub(super) async fn busy(tx: &mut Tx, request: &ClaimRequest) -> Result<Option<Busy>, StoreError> {
     let running: Vec<RunningRow> = tx.fetch_all(&running(request.lane)).await?;
     let is_full = |jobs: i64, limit: Option<u32>| limit.is_some_and(|limit| jobs >= number::kept(limit));
@@ -46,7 +46,7 @@ pub(super) async fn busy(tx: &mut Tx, request: &ClaimRequest) -> Result<Option<B
     Ok(Some(busy))
 }
 
-/// How many jobs of each run of a lane are being done. Those are few, however many there are.
+/// Selects the running jobs of each run of a lane. They are few, however many jobs there are.
 pub(super) fn running(lane: Lane) -> SelectStatement {
     let job = |column: Jobs| Expr::col((Jobs::Table, column));
     Query::select()

@@ -15,7 +15,7 @@ use crate::tables::{Jobs, Runs};
 use crate::wakeups::Wakeup;
 
 row! {
-    /// What became of a job.
+    /// The state of a job.
     StateRow { state: String }
 }
 

@@ -28,12 +28,12 @@ row! {
 }
 
 row! {
-    /// What is planned.
+    /// The planned scenario.
     PlanRow { plan: String }
 }
 
 row! {
-    /// What a job takes.
+    /// The resources of a job.
     DemandRow { cpu_milli: i64, memory: i64 }
 }
 
@@ -106,7 +106,7 @@ impl Store {
         row.map(|row| timestamp(row.ready_at)).transpose()
     }
 
-    /// What the first job of a lane that is ready would take from a machine; `None` when none is.
+    /// Reads the resources that the first ready job of a lane needs; `None` when none is ready.
     pub async fn next_demand(&self, lane: crate::Lane, now: jiff::Timestamp) -> Result<Option<Demand>, StoreError> {
         let select = Query::select()
             .columns([Jobs::CpuMilli, Jobs::Memory])

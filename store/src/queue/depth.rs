@@ -1,4 +1,4 @@
-//! How much there is to do.
+//! Queue depth.
 
 use jiff::Timestamp;
 use sea_query::{Expr, ExprTrait as _, Order, Query};
@@ -11,12 +11,12 @@ use crate::number;
 use crate::tables::{Experiments, Jobs};
 use crate::time::timestamp;
 
-/// How much there is to do in a lane.
+/// The queue depth of a lane.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueDepth {
-    /// How many jobs wait.
+    /// The number of queued jobs.
     pub queued: u64,
-    /// How many jobs are being done.
+    /// The number of running jobs.
     pub running: u64,
     /// Since when the first of those that wait could be done.
     pub oldest: Option<Timestamp>,
@@ -24,26 +24,26 @@ pub struct QueueDepth {
     pub specs: Vec<SpecDepth>,
 }
 
-/// How much there is to do for a spec.
+/// The queue depth of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpecDepth {
     /// Whose.
     pub owner: String,
     /// Its id.
     pub spec_id: String,
-    /// How many jobs wait.
+    /// The number of queued jobs.
     pub queued: u64,
-    /// How many jobs are being done.
+    /// The number of running jobs.
     pub running: u64,
 }
 
 row! {
-    /// How many jobs of a spec there are in a state.
+    /// The number of jobs of a spec in a state.
     DepthRow { owner: String, spec_id: String, state: String, jobs: i64, oldest: i64 }
 }
 
 impl Store {
-    /// How much there is to do in a lane.
+    /// The queue depth of a lane.
     pub async fn queue_depth(&self, lane: Lane) -> Result<QueueDepth, StoreError> {
         let (owner, spec_id) = ((Experiments::Table, Experiments::Owner), (Experiments::Table, Experiments::SpecId));
         let select = Query::select()

@@ -22,7 +22,7 @@ use crate::wakeups::Wakeup;
 use crate::{json, number, results};
 
 row! {
-    /// How far a run is.
+    /// The progress of a run.
     CountRow { total: i64, ended: i64 }
 }
 
@@ -48,7 +48,7 @@ impl EndedRow {
 }
 
 row! {
-    /// How many jobs there are.
+    /// A count of jobs.
     JobsRow { jobs: i64 }
 }
 

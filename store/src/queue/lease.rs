@@ -15,12 +15,12 @@ use crate::{json, number};
 use scenario::Demand;
 
 row! {
-    /// Whether a job is not wanted any more.
+    /// The cancellation of a job.
     BeatRow { cancelled: bool }
 }
 
 row! {
-    /// Who may take a job that was put back.
+    /// The lane of a job that was returned to the queue.
     BackRow { lane: String }
 }
 

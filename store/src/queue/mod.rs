@@ -38,26 +38,26 @@ use crate::tables::Jobs;
 use crate::traces::NewTrace;
 use scenario::Demand;
 
-/// Who asks for a job, and what there is room for.
+/// A worker's request for a job, with the room it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// Whose jobs.
     pub lane: Lane,
-    /// Who asks.
+    /// The worker that asks.
     pub worker: WorkerId,
-    /// What nobody else can know.
+    /// A random token that nobody else can know.
     pub token: String,
     /// The time.
     pub now: Timestamp,
-    /// How long the lease holds unless it is renewed.
+    /// The expiry of the lease unless it is renewed.
     pub until: Timestamp,
-    /// What there is room for; `None` when there is room for anything.
+    /// The available resources; `None` for no limit.
     pub room: Option<Demand>,
-    /// How many jobs may be done at once.
+    /// Limits of concurrent jobs.
     pub limits: Limits,
 }
 
-/// How many jobs of a lane may be done at once, by all workers together; `None` for any number.
+/// Limits of concurrent jobs of a lane, over all workers; `None` for any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Of all specs.
@@ -96,14 +96,14 @@ impl FromStr for WorkerId {
 pub struct Lease {
     /// The job.
     pub job: JobId,
-    /// How often the job was claimed: the number of the attempt.
+    /// The number of claims of the job: the number of the attempt.
     pub epoch: u32,
-    /// What only the holder knows.
+    /// The holder's token.
     pub token: String,
 }
 
 impl Lease {
-    /// Whether a row is still held under this lease.
+    /// True while a row is still held under this lease.
     fn holds(&self) -> Cond {
         Cond::all()
             .add(Expr::col(Jobs::Id).eq(self.job.to_string()))
@@ -120,19 +120,19 @@ pub struct Held {
     pub lease: Lease,
     /// The run that it belongs to.
     pub run: RunId,
-    /// Who may take it.
+    /// Its lane.
     pub lane: Lane,
     /// The scenario.
     pub scenario: Scenario,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: WorkerId,
-    /// How many of its attempts failed, and we were to blame.
+    /// The number of its attempts that failed through no fault of the agent.
     pub failures: u32,
-    /// What it takes from the machine.
+    /// The resources that it needs.
     pub demand: Demand,
 }
 
-/// Whether what a worker did with its job counts.
+/// The answer to a worker that ends its job: its result was saved, or its lease was stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     /// It does.
@@ -154,7 +154,7 @@ pub enum Beat {
     Lost,
 }
 
-/// How an attempt ended that led to no result.
+/// The end of an attempt without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// Our infrastructure failed.
@@ -165,14 +165,14 @@ pub enum Failure {
     Lost,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion<'a> {
-    /// What was observed; `None` when the attempt failed.
+    /// The evidence; `None` when the attempt failed.
     pub evidence: Option<&'a Evidence>,
-    /// What judging says.
+    /// The verdicts and scores.
     pub result: &'a ScenarioResult,
-    /// What the agent did, to be kept with it: all of it, and once.
+    /// The agent's traces, saved with the result: all of them, once.
     pub traces: &'a [NewTrace],
     /// When it ended.
     pub at: Timestamp,

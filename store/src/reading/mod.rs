@@ -1,4 +1,4 @@
-//! What is kept, read as the domain knows it: specs, numbers and reports.
+//! Reads stored rows as domain types: specs, numbers and reports.
 
 mod numbers;
 mod printed;

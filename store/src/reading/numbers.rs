@@ -1,4 +1,4 @@
-//! How the numbers of a run are made from its results.
+//! Computes the numbers of a run from its results.
 
 use scenario::plan::Plan;
 use scenario::result::ScenarioResult;
@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::experiments::Experiment;
 use crate::ids::RunId;
 
-/// How the numbers of a run are made from its results.
+/// Computes the numbers of a run from its results.
 #[derive(Debug, Clone)]
 pub struct Numbers {
     plan: Plan,
@@ -22,7 +22,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// How the numbers of a stored run are made. A spec that cannot be read any more has the usual bars.
+    /// Reads the rules for the numbers of a stored run. A spec that cannot be read any more has the default bars.
     pub async fn of(store: &Store, run: RunId) -> Result<Self, StoreError> {
         let experiment = store.experiment(run.experiment).await?;
         let content = store.spec(&store.run(run).await?.digest).await?;
@@ -32,7 +32,7 @@ impl Numbers {
         }
     }
 
-    /// How the numbers of a run of this spec are made.
+    /// Reads the rules for the numbers of a run of this spec.
     pub async fn read(store: &Store, run: RunId, experiment: &Experiment, spec: &Spec) -> Result<Self, StoreError> {
         Self::with(store, run, experiment, Some(spec.clone())).await
     }

@@ -1,4 +1,4 @@
-//! What agents printed, which is in their evidence. Evidence can be lost; the verdicts are there all the same.
+//! Output of agents, which is in their evidence. When evidence is lost, the verdicts are still there.
 
 use scenario::result::{Caveat, ScenarioResult};
 
@@ -6,12 +6,12 @@ use crate::Store;
 use crate::error::StoreError;
 use crate::results::StoredScenario;
 
-/// What the agent of a scenario printed.
+/// The output of a scenario's agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it printed as errors.
+    /// Its standard error.
     pub stderr: String,
     /// Why that cannot be read any more.
     pub lost: Option<String>,
@@ -36,7 +36,7 @@ impl Printed {
         }
     }
 
-    /// How many bytes it has.
+    /// Its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.stdout.len() + self.stderr.len()

@@ -27,7 +27,7 @@ pub async fn report_without_output(store: &Store, experiment: &Experiment, run: 
     Ok(ReportParts::read(store, experiment, run).await?.report())
 }
 
-/// What the report of a run is made of.
+/// The parts of a run's report.
 #[derive(Debug)]
 pub struct ReportParts<'a> {
     experiment: &'a Experiment,

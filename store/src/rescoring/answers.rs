@@ -111,7 +111,7 @@ fn wanted(check: &Check, answers: &[Answer]) -> Vec<Answer> {
     wanted
 }
 
-/// Whether two checks ask the same. What is made of the answer may be different.
+/// True when two checks ask the same question. They may judge the answer in different ways.
 fn is_same(
     (now, check): (&Version, &Check),
     (asked, old): (&Version, &Check),

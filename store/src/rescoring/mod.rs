@@ -22,7 +22,7 @@ use answers::{answering, check_parameters, check_records};
 pub struct Version {
     /// The spec.
     pub spec: Spec,
-    /// What is kept of it.
+    /// Its stored content.
     pub content: SpecContent,
 }
 

@@ -1,4 +1,4 @@
-//! What readers must know about the results of a run.
+//! Caveats about the results of a run.
 
 use scenario::result::Caveat;
 use sea_query::{Expr, ExprTrait as _, Order, Query};

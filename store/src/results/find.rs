@@ -24,7 +24,7 @@ pub struct ScenarioFilter<'a> {
     pub experiment: Option<ExperimentId>,
     /// With which id.
     pub scenario: Option<&'a str>,
-    /// How they ended, each by itself: whether one is flaky is said by all replicas of its cell.
+    /// Their status, each by itself: `flaky` needs all replicas of a cell.
     pub status: Option<RowStatus>,
 }
 
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// What finds a part of the list.
+/// Selects a page of the list.
 fn wanted(filter: ScenarioFilter<'_>, page: Page<'_>) -> Result<SelectStatement, StoreError> {
     let mut select = newest();
     select

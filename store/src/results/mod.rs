@@ -1,4 +1,4 @@
-//! What judging said about scenarios, and the verdicts on their invariants.
+//! Results of scenarios, and the verdicts on their invariants.
 
 mod caveats;
 mod find;
@@ -21,9 +21,9 @@ use crate::json;
 /// A scenario of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredScenario {
-    /// What is planned.
+    /// The planned scenario.
     pub scenario: Scenario,
-    /// What came of it, without what the agent printed: that is in the evidence. `None` when it has not ended, or was not
+    /// The result, without the agent's output, which is in the evidence. `None` when it has not ended, or was not
     /// run.
     pub result: Option<ScenarioResult>,
     /// The attempt whose evidence was judged.

@@ -13,7 +13,7 @@ use crate::tables::{Scenarios, Verdicts};
 use crate::time::millis;
 use crate::{json, number};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
 /// Writes what came of a scenario.

@@ -16,7 +16,7 @@ use crate::time::millis;
 use crate::wakeups::Wakeup;
 use crate::{json, number};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
 row! {

@@ -19,7 +19,7 @@ use crate::ids::{JobId, Lane, RunId};
 /// A run that is to be kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRun {
-    /// Who may take its jobs.
+    /// The lane of its jobs.
     pub lane: Lane,
     /// Jobs with a higher number are taken first.
     pub priority: i64,
@@ -34,9 +34,9 @@ pub struct NewJob {
     pub id: JobId,
     /// The scenario to run.
     pub scenario: Scenario,
-    /// What it takes from the machine.
+    /// The resources that it needs.
     pub demand: Demand,
-    /// How many jobs of its run may be done at once.
+    /// The limit of concurrent jobs of its run.
     pub at_once: Option<u32>,
 }
 
@@ -45,21 +45,21 @@ pub struct NewJob {
 pub struct Run {
     /// Its name.
     pub id: RunId,
-    /// How it came to be.
+    /// Its kind.
     pub kind: RunKind,
     /// The digest of the spec by which it was judged.
     pub digest: String,
     /// Where it stands.
     pub state: RunState,
-    /// Who may take its jobs.
+    /// The lane of its jobs.
     pub lane: Lane,
-    /// How many scenarios are planned.
+    /// The number of planned scenarios.
     pub total: u64,
-    /// How many have ended, or will not be run.
+    /// The number of scenarios that have ended, or will not be run.
     pub ended: u64,
     /// Why somebody asked for its end.
     pub reason: Option<String>,
-    /// Whether it passed; `None` before its end.
+    /// Its verdict; `None` before its end.
     pub verdict: Option<ExperimentVerdict>,
     /// The numbers; `None` before its end.
     pub score: Option<ExperimentScore>,
@@ -69,7 +69,7 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
 }
 
-/// How a run came to be.
+/// The origin of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
     /// Agents acted.

@@ -21,12 +21,12 @@ row! {
 }
 
 row! {
-    /// Whether somebody still wants a sandbox.
+    /// The state of a sandbox that its worker asks for at each heartbeat.
     BeatRow { wanted: bool, expires_at: i64 }
 }
 
 impl SandboxLease {
-    /// Whether a row is still held under this lease.
+    /// True while a row is still held under this lease.
     fn holds(&self) -> Cond {
         Cond::all()
             .add(Expr::col(Sandboxes::Id).eq(self.sandbox.as_str()))

@@ -32,28 +32,28 @@ pub struct NewSandbox {
     pub spec_id: String,
     /// The digest of that spec.
     pub digest: String,
-    /// What its owner wants to remember about it.
+    /// Metadata of its owner.
     pub metadata: Json,
     /// The values of its secrets, sealed.
     pub secrets: Option<Vec<u8>>,
-    /// How long it lives at most.
+    /// Its maximum lifetime.
     pub timeout: Duration,
-    /// What it takes from the machine.
+    /// The resources that it needs.
     pub demand: Demand,
 }
 
 /// A sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sandbox {
-    /// What was wanted, without the secrets.
+    /// The request, without the secrets.
     pub new: NewSandbox,
     /// Where it stands.
     pub state: SandboxState,
-    /// Whether somebody still wants it.
+    /// True until its end is requested.
     pub wanted: bool,
     /// The worker that it lives in.
     pub worker: Option<WorkerId>,
-    /// What is in it: what its worker says.
+    /// Its services, as its worker reports them.
     pub services: Json,
     /// Why it cannot be used.
     pub error: Option<String>,
@@ -93,7 +93,7 @@ impl SandboxState {
         }
     }
 
-    /// Whether it has not ended.
+    /// True until it has ended.
     #[must_use]
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Creating | Self::Ready)
@@ -109,18 +109,18 @@ impl FromStr for SandboxState {
     }
 }
 
-/// Who asks for a sandbox to make, and what there is room for.
+/// A worker's request for a sandbox to make, with the room it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxClaim {
-    /// Who asks.
+    /// The worker that asks.
     pub worker: WorkerId,
-    /// What nobody else can know.
+    /// A random token that nobody else can know.
     pub token: String,
     /// The time.
     pub now: Timestamp,
-    /// How long the lease holds unless it is renewed.
+    /// The expiry of the lease unless it is renewed.
     pub until: Timestamp,
-    /// What there is room for; `None` when there is room for anything.
+    /// The available resources; `None` for no limit.
     pub room: Option<Demand>,
 }
 
@@ -129,9 +129,9 @@ pub struct SandboxClaim {
 pub struct SandboxLease {
     /// The sandbox.
     pub sandbox: String,
-    /// How often it was claimed.
+    /// The number of times it was claimed.
     pub epoch: u32,
-    /// What only the holder knows.
+    /// The holder's token.
     pub token: String,
 }
 
@@ -151,6 +151,6 @@ pub struct SandboxFilter<'a> {
     pub owner: Option<&'a str>,
     /// In which worker.
     pub worker: Option<WorkerId>,
-    /// Whether only those that have not ended.
+    /// True for only those that have not ended.
     pub active: bool,
 }

@@ -14,7 +14,7 @@ use crate::time::{millis, timestamp};
 use crate::{json, number};
 use scenario::Demand;
 
-/// What is read of a sandbox.
+/// The columns that are read of a sandbox.
 pub(super) const COLUMNS: [Sandboxes; 16] = [
     Sandboxes::Id,
     Sandboxes::Owner,
@@ -62,7 +62,7 @@ row! {
 }
 
 row! {
-    /// How many sandboxes stand where.
+    /// The number of sandboxes in a state.
     CountRow { state: String, sandboxes: i64 }
 }
 
@@ -129,7 +129,7 @@ impl Store {
         page.listed(sandboxes, |one: &Sandbox| (millis(one.created_at), one.new.id.clone()))
     }
 
-    /// How many sandboxes stand where; of one owner only, if one is named.
+    /// Counts sandboxes by state; of one owner only, if one is named.
     pub async fn count_sandboxes(&self, owner: Option<&str>) -> Result<Vec<(SandboxState, u64)>, StoreError> {
         let select = Query::select()
             .column(Sandboxes::State)
@@ -144,7 +144,7 @@ impl Store {
     }
 }
 
-/// Whether a sandbox has not ended.
+/// True for sandboxes that have not ended.
 pub(super) fn is_active() -> Expr {
     Expr::col(Sandboxes::State).is_in([SandboxState::Creating.word(), SandboxState::Ready.word()])
 }

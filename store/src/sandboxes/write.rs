@@ -15,7 +15,7 @@ use crate::time::millis;
 use crate::wakeups::Wakeup;
 use crate::{json, number};
 
-/// What people are told about a sandbox whose worker is gone.
+/// The error of a sandbox whose worker is gone.
 const LOST: &str = "its worker was lost";
 
 row! {
@@ -130,7 +130,7 @@ pub(super) async fn end_unwanted(tx: &mut Tx, id: &str, now: Timestamp) -> Resul
     Ok(())
 }
 
-/// How a sandbox ends; the caller says which one.
+/// Builds the update that ends a sandbox; the caller adds which one.
 pub(super) fn ending(state: SandboxState, error: Option<&str>, now: Timestamp) -> UpdateStatement {
     Query::update()
         .table(Sandboxes::Table)

@@ -20,7 +20,7 @@ pub struct ScoreRequest {
     pub run: RunId,
     /// By which rules.
     pub rules: Vec<String>,
-    /// How often it was tried, this time included.
+    /// The number of tries, including this one.
     pub attempts: u32,
 }
 
@@ -128,7 +128,7 @@ impl Store {
     }
 }
 
-/// Whether nobody has tried a request since it was claimed.
+/// True while nobody has retried the request since it was claimed.
 fn holds(request: &ScoreRequest) -> Cond {
     Cond::all()
         .add(Expr::col(ScoreRequests::Number).eq(number::kept(request.number)))

@@ -20,18 +20,18 @@ pub struct NewScoreRule {
     pub id: String,
     /// Whose it is.
     pub owner: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// What kind of rule.
+    /// The kind of rule.
     pub kind: String,
-    /// What it needs to know.
+    /// Its configuration.
     pub config: Json,
 }
 
 /// A rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreRule {
-    /// What was kept.
+    /// The stored content.
     pub new: NewScoreRule,
     /// When it was made.
     pub created_at: Timestamp,

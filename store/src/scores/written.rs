@@ -1,4 +1,4 @@
-//! What rules say about scenarios.
+//! Scores that rules gave to scenarios.
 
 use jiff::Timestamp;
 use sea_query::{Expr, ExprTrait as _, OnConflict, Order, Query};
@@ -12,10 +12,10 @@ use crate::page::{Listed, Page};
 use crate::tables::{Experiments, Scores};
 use crate::time::{millis, timestamp};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
-/// What a rule says about a scenario.
+/// A score that a rule gives to a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewScore {
     /// The rule.
@@ -26,20 +26,20 @@ pub struct NewScore {
     pub scenario: String,
     /// The trace that it is about, if it is about one.
     pub trace: Option<u64>,
-    /// How good it is, from 0 to 1.
+    /// The score, from 0 to 1.
     pub score: f64,
-    /// Whether that is good enough.
+    /// True when the score is good enough.
     pub passed: bool,
     /// Why.
     pub message: String,
 }
 
-/// What a rule said about a scenario.
+/// A stored score of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// Its number: later ones have higher numbers.
     pub number: u64,
-    /// What was said.
+    /// The score.
     pub new: NewScore,
     /// When.
     pub created_at: Timestamp,
@@ -139,7 +139,7 @@ impl Store {
         tx.commit().await
     }
 
-    /// What rules said, in the order of their numbers.
+    /// Reads scores of rules, in the order of their numbers.
     pub async fn scores(&self, filter: ScoreFilter<'_>, page: Page<'_>) -> Result<Listed<Score>, StoreError> {
         let column = |column: Scores| (Scores::Table, column);
         let own = filter.owner.map(|owner| {

@@ -1,4 +1,4 @@
-//! What agents did: what they report of themselves, and what was observed of them.
+//! Traces of agents: self-reported and observed.
 
 mod read;
 mod write;
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::ids::{ExperimentId, RunId};
 use crate::tables::Traces;
 
-/// What is kept of each, besides its number.
+/// The columns of a trace, besides its number.
 const COLUMNS: [Traces; 17] = [
     Traces::Owner,
     Traces::Experiment,
@@ -45,17 +45,17 @@ pub struct NewTrace {
     pub sandbox: Option<String>,
     /// The name of the agent; '' when it has none.
     pub agent: String,
-    /// Whether the agent says so itself.
+    /// True for self-reported traces.
     pub self_reported: bool,
     /// When it happened.
     pub at: Timestamp,
-    /// What kind of thing: `tool_call`, `llm_call`, …
+    /// The kind: `tool_call`, `llm_call`, …
     pub event_type: String,
     /// The tool.
     pub tool: String,
     /// Which part of it: `start`, `end`, `complete`, …
     pub phase: String,
-    /// How it went: `ok` or `error`.
+    /// The status: `ok` or `error`.
     pub status: String,
     /// Its span; '' when it has none.
     pub span_id: String,
@@ -63,7 +63,7 @@ pub struct NewTrace {
     pub parent_span_id: String,
     /// The span around all; '' when there is none.
     pub root_span_id: String,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: Option<u64>,
     /// All that is known of it.
     pub body: Json,
@@ -74,7 +74,7 @@ pub struct NewTrace {
 pub struct StoredTrace {
     /// Its number: later ones have higher numbers.
     pub number: u64,
-    /// What was done.
+    /// The trace.
     pub trace: NewTrace,
 }
 
@@ -93,7 +93,7 @@ pub struct TraceFilter<'a> {
     pub sandbox: Option<&'a str>,
     /// Of which agent.
     pub agent: Option<&'a str>,
-    /// What kind.
+    /// The kind.
     pub event_type: Option<&'a str>,
     /// Which tool.
     pub tool: Option<&'a str>,
@@ -107,6 +107,6 @@ pub struct TraceFilter<'a> {
     pub parent_span_id: Option<&'a str>,
     /// The span around all.
     pub root_span_id: Option<&'a str>,
-    /// Whether the newest come first.
+    /// True for newest first.
     pub newest_first: bool,
 }

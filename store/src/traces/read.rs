@@ -88,7 +88,7 @@ impl TraceFilter<'_> {
 }
 
 impl Store {
-    /// What was done, by number, after the one with this number; at most so many.
+    /// Reads at most `most` traces after the one with this number, by number.
     pub async fn traces(
         &self,
         filter: &TraceFilter<'_>,
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-/// What finds a part of the list.
+/// Selects a page of the list.
 fn wanted(filter: &TraceFilter<'_>, after: Option<u64>, most: u64) -> SelectStatement {
     let number = |after| Expr::value(number::kept(after));
     let (order, after) = match (filter.newest_first, after) {

@@ -10,7 +10,7 @@ use crate::tables::Traces;
 use crate::time::millis;
 use crate::{json, number};
 
-/// How many rows are written with one statement.
+/// The number of rows written with one statement.
 const AT_ONCE: usize = 500;
 
 impl Store {

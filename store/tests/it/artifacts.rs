@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::fake_s3::FakeS3;
 use crate::harness::{LARGE, World, complete, evidence};
 
-/// What holds wherever artifacts are.
+/// Promises that hold for every artifact place.
 async fn artifacts_come_and_go(artifacts: &Artifacts) {
     assert_eq!(artifacts.list("a").await.expect("listed"), []);
     artifacts.put("a/b/one", "hello").await.expect("kept");

@@ -1,4 +1,4 @@
-//! What happened.
+//! The event.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What was observed.
+//! Evidence.
 
 use std::fs;
 

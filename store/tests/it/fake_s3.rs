@@ -26,7 +26,7 @@ impl FakeS3 {
         Self { server, objects }
     }
 
-    /// What says how to reach it.
+    /// Variables that say how to reach it.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let variables = [
             ("AWS_ENDPOINT", self.server.uri()),

@@ -1,4 +1,4 @@
-//! How many jobs may be done at once.
+//! Limits of concurrent jobs.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ databases![
     what_is_urgent_goes_first_within_limits,
 ];
 
-/// How many ask at once.
+/// The number of concurrent claims.
 const MANY: usize = 16;
 
 fn with(limits: Limits) -> ClaimRequest {

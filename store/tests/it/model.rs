@@ -59,7 +59,7 @@ struct Job {
     unwanted: bool,
 }
 
-/// What the queue should be like.
+/// A model of the queue.
 #[derive(Default)]
 struct Model {
     now: i64,
@@ -204,7 +204,7 @@ async fn give_up(world: &World, model: &mut Model, held: &Held) {
     assert_eq!(kept, model.end(&held.lease, State::Cancelled));
 }
 
-/// What a reaper does: jobs whose holders are gone are tried again, or ended when nobody wants them.
+/// Reaps jobs: those whose holders are gone are retried, or ended when nobody wants them.
 async fn reap(world: &World, model: &mut Model) {
     let now = model.now;
     for held in world.store.expired(at(now)).await.expect("expired") {
@@ -219,7 +219,7 @@ async fn reap(world: &World, model: &mut Model) {
     assert!(!model.jobs.iter().any(|job| matches!(job.state, State::Running { until } if until < now)));
 }
 
-/// What must be true after every step.
+/// Asserts what must be true after every step.
 async fn check(world: &World, model: &Model) {
     let held = world.store.held().await.expect("held");
     let found: Vec<_> = held.iter().map(|held| (held.lease.job, held.lease.epoch)).collect();

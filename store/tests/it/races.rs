@@ -1,4 +1,4 @@
-//! What happens at the same time as something else comes out as if it had happened before or after it.
+//! Concurrent operations have the same result as some sequential order of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

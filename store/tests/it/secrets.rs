@@ -4,7 +4,7 @@ use store::{MasterKey, NewExperiment, StoreError};
 
 use crate::harness::{World, at};
 
-/// What the control token of a worker is.
+/// The control token of a worker.
 const CONTROL: &str = "154930ef6c526f5b46e0e52000848a6eeab3e9bfd40dcd8314d5a481429927ac";
 
 databases![secrets_belong_to_their_owners, an_experiment_keeps_its_secrets];

@@ -1,4 +1,4 @@
-//! What specs say.
+//! Texts of specs.
 
 use store::{SpecContent, SpecFile, StoreError};
 

@@ -1,4 +1,4 @@
-//! What agents did.
+//! Traces of agents.
 
 use serde_json::json;
 use store::{Completion, Kept, NewExperiment, NewTrace, RunId, StoredTrace, TraceFilter};

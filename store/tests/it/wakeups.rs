@@ -9,14 +9,14 @@ use uuid::Uuid;
 
 use crate::harness::{World, at, complete, evidence, request, summary};
 
-/// How long a test waits for something that is to come.
+/// Timeout of waiting for an expected notification.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn next(wakeups: &mut Wakeups) -> Wakeup {
     timeout(PATIENCE, wakeups.next()).await.expect("told in time").expect("told")
 }
 
-/// What was told up to now: all that comes before something that is told last.
+/// Collects all notifications up to a last one that it sends itself.
 async fn told(world: &World, wakeups: &mut Wakeups) -> Vec<Wakeup> {
     let last = Lane::Own(Uuid::from_u128(0xffff_ffff));
     world.submit(&NewRun { lane: last, ..world.run(1) }, at(0)).await;

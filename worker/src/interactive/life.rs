@@ -1,4 +1,4 @@
-//! One sandbox that somebody works in, from its claim to its end.
+//! Life of an interactive sandbox, from its claim to its end.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Removing a sandbox, and writing down how it is, as things that are tried again.
 const REMOVING: &str = "removing a sandbox";
 const WRITING: &str = "writing down the state of a sandbox";
-/// How often a sandbox is tried to be removed.
+/// Number of tries to remove a sandbox.
 const TRIES: u32 = 5;
 
-/// One sandbox that somebody works in.
+/// Life of an interactive sandbox.
 pub(crate) struct Life {
     pub(crate) shared: Arc<Shared>,
     pub(crate) interactive: Interactive,
@@ -37,13 +37,13 @@ pub(crate) struct Life {
     pub(crate) stop: Arc<Stop>,
 }
 
-/// How a sandbox ends.
+/// The way a sandbox ended.
 enum End {
-    /// In good order.
+    /// The sandbox ended in good order.
     Stopped,
-    /// It could not be made, or is broken.
+    /// The sandbox could not be made, or is broken.
     Broken(String),
-    /// It was not made, and another worker may do that.
+    /// The sandbox was not made, and another worker may make it.
     Returned,
 }
 
@@ -101,7 +101,7 @@ impl Life {
         opened.map_err(|error| error.to_string())
     }
 
-    /// What becomes of a sandbox that was not made.
+    /// Returns the end of a sandbox that could not be made.
     fn unmade(&self, message: String) -> End {
         match self.stop.why() {
             None => End::Broken(message),
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Lets the sandbox be asked until it has to end.
+    /// Keeps the sandbox open for requests until it has to end.
     async fn keep(&self, live: &Arc<dyn LiveSandbox>) -> End {
         self.interactive.ready(&self.held.lease.sandbox, Arc::clone(live));
         let services = json!(live.services());
@@ -186,7 +186,7 @@ impl Life {
     }
 }
 
-/// How long to wait after so many tries.
+/// Returns the pause after this many tries.
 fn pause(tries: u32) -> Duration {
     Duration::from_millis(100).saturating_mul(2_u32.saturating_pow(tries)).min(LONGEST)
 }

@@ -21,7 +21,7 @@ use crate::sandboxes::LiveSandbox;
 use crate::stop::{Stop, Why};
 pub(crate) use life::Life;
 
-/// How long it is waited for the end of a sandbox that is not wanted any more.
+/// Time limit for the end of a sandbox that is not wanted any more.
 const END: Duration = Duration::from_secs(25);
 
 /// The sandboxes of a worker that people work in. Clones are the same ones.
@@ -31,18 +31,18 @@ pub struct Interactive(Arc<Mutex<HashMap<String, Known>>>);
 /// A sandbox that is here.
 #[derive(Debug, Clone)]
 struct Known {
-    /// Which time it was claimed.
+    /// Number of the claim.
     epoch: u32,
-    /// What can be asked, once it is there.
+    /// The live sandbox that requests go to, once it is there.
     live: Option<Arc<dyn LiveSandbox>>,
-    /// What ends it.
+    /// Stops the sandbox.
     stop: Arc<Stop>,
     /// Closed when it has ended.
     ended: watch::Receiver<()>,
 }
 
 impl Interactive {
-    /// Asks about a sandbox. This is the one way to it, whoever asks.
+    /// Sends a request to a sandbox. All requests come this way, from this process and from the control port.
     pub async fn ask(&self, ask: Ask) -> Result<Reply, Refusal> {
         let known = self.known().get(ask.sandbox()).cloned();
         match (ask, known) {

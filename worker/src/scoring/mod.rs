@@ -21,15 +21,15 @@ use rule::{Judged, Rule};
 /// Looking for requests, and computing scores, as things that are tried again.
 const CLAIMING: &str = "looking for requests for scores";
 const SCORING: &str = "scoring a run";
-/// How long a request belongs to whoever took it.
+/// Length of the lease on a request.
 const LEASE: Duration = Duration::from_secs(30 * 60);
-/// How often a request is tried.
+/// Number of attempts at a request.
 const ATTEMPTS: u32 = 5;
-/// How long it is waited before a request is tried again.
+/// Pause before a request is tried again.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How many scenarios are scored at once: a model takes its time.
+/// Number of scenarios that are scored at once: a model takes its time.
 const AT_ONCE: usize = 4;
-/// How long it may take to give a request back.
+/// Time limit for giving a request back.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A task that computes scores; it ends with this.
@@ -127,7 +127,7 @@ async fn score(shared: &Shared, request: &ScoreRequest) -> Result<(), StoreError
     Ok(())
 }
 
-/// What all rules say about one scenario.
+/// Scores one scenario by all rules.
 async fn of_scenario(
     shared: &Shared,
     run: RunId,
@@ -151,7 +151,7 @@ async fn of_scenario(
     Ok(scores)
 }
 
-/// What an agent printed, as rules see it.
+/// Returns the agent's standard output, which is the text that rules judge.
 fn output(evidence: &Evidence) -> String {
     evidence.agent.stdout.text()
 }

@@ -1,4 +1,4 @@
-//! One rule, and what it says about a scenario.
+//! Scores a scenario by a rule.
 
 use engine::judges;
 use engine::machine::Machine;
@@ -11,7 +11,7 @@ use scenario::verdict::{Outcome, Verdict};
 use serde_json::{Map, Value as Json, json};
 use store::StoredScenario;
 
-/// How much memory a pattern may take.
+/// Memory limit of a compiled pattern, in bytes.
 const MOST_PATTERN: usize = 1 << 20;
 
 /// A rule.
@@ -23,23 +23,23 @@ pub(super) enum Rule {
     Text(String),
     /// A check of the language, judged by the evidence that was kept.
     Check(Box<Check>),
-    /// It cannot be applied, and this is why.
+    /// The rule cannot be applied, for this reason.
     Unusable(String),
 }
 
-/// What a rule says about a scenario.
+/// Judgement of a rule on a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judged {
-    /// How good it is, from 0 to 1.
+    /// Score, from 0 to 1.
     pub(super) score: f64,
-    /// Whether that is good enough.
+    /// True when the score is good enough.
     pub(super) passed: bool,
-    /// Why.
+    /// Reason for the judgement.
     pub(super) message: String,
 }
 
 impl Judged {
-    /// Nothing can be said.
+    /// Makes the judgement of a rule that could not be applied.
     pub(super) fn not_possible(message: impl Into<String>) -> Self {
         Self { score: 0.0, passed: false, message: message.into() }
     }
@@ -75,7 +75,7 @@ impl Rule {
         read.unwrap_or_else(|problem| Self::Unusable(format!("this rule cannot be used: {problem}")))
     }
 
-    /// What it says about a scenario.
+    /// Judges a scenario.
     pub(super) async fn judge(
         &self,
         machine: &Machine,
@@ -156,7 +156,7 @@ fn kept_answers(check: &Check, spec: &Spec, evidence: &Evidence, values: &Values
     answers.next().map(<[Answer]>::to_vec)
 }
 
-/// Asks the model of a check, when it has one; otherwise the verdict without asking.
+/// Asks the model of a check, when it has one; otherwise returns the verdict without asking.
 async fn ask(machine: &Machine, check: &Check, case: &Case<'_>) -> Result<Vec<Answer>, Box<Verdict>> {
     let marker_key = case.evidence.marker_key.clone();
     if let Some(request) = check.embedding(case) {

@@ -1,4 +1,4 @@
-//! Nothing is run whose evidence could not be kept, and nobody waits silently.
+//! Tests that no job is run whose evidence could not be kept, and that no worker waits silently.
 
 use std::fs;
 use std::time::Duration;

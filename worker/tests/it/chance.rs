@@ -53,7 +53,7 @@ async fn play_a_round(world: World, round: u64) {
     check(&world, run, round).await;
 }
 
-/// Lets several workers work, and disturbs them.
+/// Runs several workers, and disturbs them.
 async fn play(world: &Arc<World>, chance: &mut Chance) -> RunId {
     let acts =
         [Act::Pass, Act::Pass, Act::Fail, Act::Break, Act::Panic, Act::BreakForGood, Act::Wait, Act::WaitStubbornly];
@@ -105,7 +105,7 @@ fn worker(world: &World, number: u128) -> worker::Worker {
     })
 }
 
-/// Lets one worker do what is left, while time passes.
+/// Runs one worker that does what is left, while time passes.
 async fn finish(world: &Arc<World>) {
     let passing = Arc::clone(world);
     let time = tokio::spawn(async move {

@@ -76,9 +76,9 @@ impl Peers for KnownPeers {
 pub(crate) struct FixedSecrets {
     /// The id of the spec whose secrets are missing.
     pub(crate) missing_for: Mutex<Option<String>>,
-    /// How often it panics instead of answering.
+    /// Number of calls that panic instead of answering.
     pub(crate) panics: AtomicU64,
-    /// How often nobody can be asked.
+    /// Number of calls that fail because the secrets are unavailable.
     pub(crate) unavailable: AtomicU64,
 }
 

@@ -22,7 +22,7 @@ use worker::{LiveSandbox, Sandboxes};
 
 use crate::approvals::request;
 
-/// What a sandbox does.
+/// Behaviour of a fake sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     /// The agent succeeds.
@@ -45,7 +45,7 @@ pub(crate) enum Act {
     BreakForGood,
     /// We panic.
     Panic,
-    /// Says that it was cancelled, which nobody asked for.
+    /// Reports that it was cancelled, which nobody asked for.
     CancelItself,
     /// The agent succeeds once the gate is open; it can be stopped before.
     Wait,
@@ -63,7 +63,7 @@ pub(crate) enum Act {
     HoldAndWithdraw,
 }
 
-/// What was seen of an attempt.
+/// Record of an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) identity: Identity,
@@ -75,7 +75,7 @@ pub(crate) struct Seen {
     pub(crate) snapshot: Option<(String, i64, usize)>,
 }
 
-/// Whether the sandbox would have been kept.
+/// Tells if the sandbox would have been kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Never,
@@ -94,16 +94,16 @@ pub(crate) struct Fake {
     peak: AtomicUsize,
     gate: watch::Sender<bool>,
     pub(crate) free: AtomicU64,
-    /// Whether nothing that makes sandboxes answers.
+    /// True when the engine is unavailable.
     pub(crate) is_away: AtomicBool,
     pub(crate) sweeps: AtomicUsize,
-    /// How many have begun to stop slowly.
+    /// Number of sandboxes that have begun to stop slowly.
     pub(crate) stopping: AtomicUsize,
     /// The sandboxes that somebody works in, by id.
     live: Mutex<HashMap<String, Arc<FakeSandbox>>>,
     /// The answers to held calls, or why there was none.
     answers: Mutex<Vec<Result<ApprovalAnswer, String>>>,
-    /// How often removing one of these fails before it does not.
+    /// Number of removals that fail before one succeeds.
     pub(crate) stuck: Arc<AtomicUsize>,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Fake {
 pub(crate) struct FakeSandbox {
     /// The values of its secrets.
     pub(crate) secrets: BTreeMap<String, String>,
-    /// Why it broke.
+    /// Reason why it broke.
     broken: watch::Sender<Option<String>>,
     destroyed: AtomicUsize,
     stuck: Arc<AtomicUsize>,
@@ -124,7 +124,7 @@ impl FakeSandbox {
         self.broken.send_replace(Some(why.to_owned()));
     }
 
-    /// How often it was removed.
+    /// Returns the number of times it was removed.
     pub(crate) fn destroyed(&self) -> usize {
         self.destroyed.load(Ordering::SeqCst)
     }
@@ -204,22 +204,22 @@ impl Fake {
         Arc::clone(self.live.lock().unwrap().get(id).expect("the sandbox was made"))
     }
 
-    /// How many of these were made and not removed.
+    /// Returns the number of sandboxes that were made and not removed.
     pub(crate) fn live(&self) -> usize {
         self.live.lock().unwrap().values().filter(|sandbox| sandbox.destroyed() == 0).count()
     }
 
-    /// What the attempts of a scenario do, one after the other.
+    /// Sets the behaviour of a scenario's attempts, one after the other.
     pub(crate) fn script(&self, scenario: &str, acts: impl IntoIterator<Item = Act>) {
         self.acts.lock().unwrap().insert(scenario.to_owned(), acts.into_iter().collect());
     }
 
-    /// What all others do.
+    /// Sets the behaviour of all other scenarios.
     pub(crate) fn otherwise(&self, act: Act) {
         *self.otherwise.lock().unwrap() = act;
     }
 
-    /// Lets those that wait go on.
+    /// Releases the sandboxes that wait at the gate.
     pub(crate) fn open_gate(&self) {
         self.gate.send_replace(true);
     }
@@ -237,7 +237,7 @@ impl Fake {
             .collect()
     }
 
-    /// Those that were stopped before their time.
+    /// Returns the attempts that were stopped before their time.
     pub(crate) fn stopped(&self) -> Vec<Identity> {
         self.stopped.lock().unwrap().clone()
     }
@@ -246,7 +246,7 @@ impl Fake {
         self.running.load(Ordering::SeqCst)
     }
 
-    /// How many there were at once, at most.
+    /// Returns the highest number of sandboxes that existed at once.
     pub(crate) fn peak(&self) -> usize {
         self.peak.load(Ordering::SeqCst)
     }
@@ -280,7 +280,7 @@ impl Fake {
         self.answers.lock().unwrap().clone()
     }
 
-    /// Holds calls as the gateway does.
+    /// Holds a call as the gateway does.
     async fn hold(&self, act: Act, attempt: &Attempt<'_>) {
         let approvals = attempt.approvals.expect("people can decide");
         let pending = approvals.ask(&request()).await.unwrap();
@@ -397,14 +397,14 @@ fn broken() -> EngineError {
     EngineError::Files { operation: "write a file".to_owned(), cause: io::Error::other("the disk is broken") }
 }
 
-/// What is observed when the provider of the agent's model failed too.
+/// Makes evidence of an attempt in which the provider of the agent's model failed too.
 fn with_provider(kind: ProviderFailureKind, code: i32) -> Evidence {
     let failure = ProviderFailure { kind, message: "the upstream answered 503".to_owned() };
     let record = ModelRecord { provider_failures: vec![failure], ..ModelRecord::default() };
     Evidence { model: Some(record), ..evidence(code, 0) }
 }
 
-/// What is observed when the check's command ends with this code, and the agent printed so many bytes.
+/// Makes evidence of a check's command that ended with this code, and of an agent that printed so many bytes.
 fn evidence(code: i32, printed: usize) -> Evidence {
     let command = CommandAnswer {
         exit: Some(Exit::Code(code)),

@@ -22,14 +22,14 @@ use worker::{Config, Control, Interactive, Notice, Observer, Parts, Service, Sto
 use crate::dependencies::{CountingIds, FixedSecrets, KnownPeers, ManualClock};
 use crate::fake::Fake;
 
-/// How long a test waits for something.
+/// Time limit for whatever a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where jobs are, and what workers are given.
+/// The store, the clock and all other dependencies of the workers in a test.
 pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) folder: TempDir,
-    /// Where rows are, unless they are in the folder.
+    /// Database of the rows, unless they are in the folder.
     _postgres: Option<TestDatabase>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) ids: Arc<CountingIds>,
@@ -50,7 +50,7 @@ pub(crate) struct Submission {
     pub(crate) text: Option<&'static str>,
     pub(crate) files: Vec<SpecFile>,
     pub(crate) settings: Settings,
-    /// Which uploaded agent its scenarios are run with.
+    /// Uploaded agent that its scenarios are run with.
     pub(crate) snapshot: Option<String>,
 }
 
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Lets the artifact place be a file, in which nothing can be kept; which one.
+    /// Replaces the artifact place by a file, in which nothing can be kept; returns its path.
     pub(crate) fn break_place(&self) -> PathBuf {
         let place = self.folder.path().join("evidence");
         std::fs::remove_dir_all(&place).unwrap();
@@ -204,12 +204,12 @@ impl World {
         })
     }
 
-    /// Asks for a sandbox to work in.
+    /// Requests an interactive sandbox.
     pub(crate) async fn want_sandbox(&self, id: &str) {
         self.want_sandbox_for(id, Duration::from_secs(3600)).await;
     }
 
-    /// Asks for a sandbox to work in for some time.
+    /// Requests an interactive sandbox for some time.
     pub(crate) async fn want_sandbox_for(&self, id: &str, timeout: Duration) {
         let now = self.clock.now();
         let content = SpecContent { text: spec_text("test"), files: Vec::new() };
@@ -249,7 +249,7 @@ impl World {
         self.notices().iter().any(|notice| matches!(notice, Notice::Problem(text) if text.contains(part)))
     }
 
-    /// How often a job was given back for another attempt.
+    /// Returns the number of times a job was given back for another attempt.
     pub(crate) fn retried(&self) -> usize {
         self.notices().iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count()
     }
@@ -267,7 +267,7 @@ impl World {
         self.store.attempts(run).await.unwrap()
     }
 
-    /// What happened in a run, in one word each.
+    /// Lists the events of a run, in one word each, with their phase.
     pub(crate) async fn events(&self, run: RunId) -> Vec<String> {
         let events = self.store.events(run, 0, 100_000).await.unwrap();
         let word = |phase: &serde_json::Value| phase.as_str().map(|phase| format!(" {phase}")).unwrap_or_default();
@@ -308,20 +308,20 @@ impl Serving {
     }
 }
 
-/// Lets a worker work as a service.
+/// Starts a worker as a service.
 pub(crate) fn serve(worker: Worker) -> Serving {
     let (control, interactive) = (worker.control(), worker.interactive());
     Serving { control, interactive, task: tokio::spawn(worker.run()) }
 }
 
-/// What a service of these tests tells about itself.
+/// Makes the settings of a service of these tests.
 pub(crate) fn service() -> Service {
     let mut service = Service::new("here".to_owned(), "http://127.0.0.1:1".to_owned(), "1.2.3".to_owned());
     service.pulse = Duration::from_millis(20);
     service
 }
 
-/// Lets a worker work until nothing is left.
+/// Starts a worker that works until nothing is left.
 pub(crate) fn start(mut worker: Worker) -> Working {
     let control = worker.control();
     let task = tokio::spawn(async move {
@@ -331,7 +331,7 @@ pub(crate) fn start(mut worker: Worker) -> Working {
     Working { control, task }
 }
 
-/// Who the worker with this number is.
+/// Makes the identity of the worker with this number.
 pub(crate) fn worker_id(number: u128) -> WorkerId {
     WorkerId { data_dir: Uuid::from_u128(1), owner: Uuid::from_u128(number) }
 }

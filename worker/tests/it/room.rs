@@ -1,4 +1,4 @@
-//! How much is done at once: slots, budgets, lanes, limits of a run, and the disk.
+//! Limits of work at once: slots, budgets, lanes, limits of a run, and the disk.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

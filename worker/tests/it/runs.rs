@@ -1,4 +1,4 @@
-//! What a run needs besides its jobs: its spec, the files beside it, its secrets, its agent.
+//! Tests of a run's other parts: its spec, the files beside it, its secrets, its agent.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

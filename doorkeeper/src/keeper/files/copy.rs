@@ -18,13 +18,13 @@ use super::job::Progress;
 use super::write::{finish, make_directory, write_all};
 use super::{LONGEST_PATH, file_type};
 
-/// How many bytes are copied at once.
+/// Number of bytes that are copied at once.
 const PIECE: usize = 128 * 1024;
 
-/// How deep folders may be: each on the way is open three times.
+/// Depth limit of folders: each on the way is open three times.
 const DEEPEST: usize = 300;
 
-/// How many files with several names are remembered; later ones become separate files.
+/// Number of files with several names that are remembered; later ones become separate files.
 const MOST_LINKS: usize = 10_000;
 
 /// A folder that is being copied.
@@ -33,9 +33,9 @@ pub(crate) struct Copy {
     folders: Vec<Folder>,
     /// The file that is being copied.
     file: Option<OpenFile>,
-    /// What was copied.
+    /// Counts of the copied entries and bytes.
     copied: Copied,
-    /// Where the copy of each file with several names is, below the folder that is copied into.
+    /// Path of the copy of each file with several names, below the folder that is copied into.
     links: HashMap<u64, Vec<u8>>,
 }
 
@@ -45,11 +45,11 @@ struct Folder {
     path: Vec<u8>,
     /// The names in it.
     names: Dir,
-    /// Where it is copied from.
+    /// The source.
     from: OwnedFd,
-    /// Where it is copied to.
+    /// The destination.
     to: OwnedFd,
-    /// What the copy looks like in the end; `None` for the outermost one, which stays as it is.
+    /// Metadata that the copy gets in the end; `None` for the outermost folder, which stays as it is.
     stat: Option<Stat>,
 }
 
@@ -57,15 +57,15 @@ struct Folder {
 struct OpenFile {
     /// Its path, for messages.
     path: Vec<u8>,
-    /// Where it is copied from.
+    /// The source.
     from: OwnedFd,
-    /// Where it is copied to.
+    /// The destination.
     to: OwnedFd,
-    /// What the copy looks like in the end.
+    /// Metadata that the copy gets in the end.
     stat: Stat,
-    /// Where the next piece begins.
+    /// Offset of the next piece.
     offset: u64,
-    /// Where the data that `offset` is in ends. What lies between data are holes, which are not written.
+    /// End of the data that `offset` is in. Between data are holes, which are not written.
     data_end: u64,
 }
 
@@ -178,7 +178,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Gives the copy of a file another name, when the file was copied under one of its names already.
+    /// Links the copy of a file to a second name, when the file was copied under one of its names already.
     fn is_linked(&self, name: &[u8], stat: &Stat) -> Result<bool, Errno> {
         let (Some(first), Some(folder)) = (self.links.get(&stat.st_ino), self.folders.last()) else { return Ok(false) };
         let Some(outermost) = self.folders.first() else { return Ok(false) };
@@ -244,7 +244,7 @@ impl OpenFile {
         Ok(Some(read as u64))
     }
 
-    /// Goes to the next data after a hole. `false` means that there is none.
+    /// Moves to the next data after a hole. Returns false if there is none.
     fn find_data(&mut self) -> Result<bool, Errno> {
         let size = self.stat.st_size.unsigned_abs();
         if self.offset >= size {

@@ -1,4 +1,4 @@
-//! Says what files are like, with all of their contents, so that two moments can be compared.
+//! Takes fingerprints of files, with all of their contents, so that two moments can be compared.
 //!
 //! Times do not tell everything: a store through a shared mapping of a file in memory changes neither the time of the last
 //! modification nor that of the last change. So contents are read, and become a digest for which nobody finds another
@@ -17,24 +17,24 @@ use super::job::Progress;
 use super::kind;
 use super::root::{FoundFile, Last, Root, open_root};
 
-/// How many bytes are read at once.
+/// Number of bytes that are read at once.
 const PIECE: usize = 128 * 1024;
 
 /// Files that are being read.
 pub(crate) struct Fingerprinting {
-    /// What paths stay in.
+    /// The folder that paths stay in.
     root: Root,
     /// The paths that are left, the next one last.
     paths: Vec<Vec<u8>>,
-    /// What was found of those before.
+    /// Fingerprints of the paths before.
     done: Vec<Option<Fingerprint>>,
     /// The file that is read in part.
     file: Option<OpenFile>,
-    /// How many bytes may be read yet.
+    /// Number of bytes that may still be read.
     left: u64,
-    /// How many were read.
+    /// Number of bytes that were read.
     bytes: u64,
-    /// Where a piece is read into.
+    /// Buffer that a piece is read into.
     piece: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ impl Fingerprinting {
         Progress::More
     }
 
-    /// Looks at what a path names, and opens it when it is a file.
+    /// Takes the metadata of a path, and opens it when it is a file.
     fn look(&mut self, path: &[u8]) {
         let found = match self.root.find(path, Last::Keep) {
             Ok(found) => found,

@@ -9,18 +9,18 @@ use super::super::identity::Identity;
 use super::super::outbox::Outbox;
 use super::{Copy, Fingerprinting, Read, Remove, Walk};
 
-/// How far a job came in its turn.
+/// Progress of a job in its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It could go on at once.
+    /// The job could go on at once.
     More,
-    /// It waits for credit.
+    /// The job waits for credit.
     Waiting,
-    /// It was answered.
+    /// The job has been answered.
     Finished,
 }
 
-/// How often it is told that work goes on.
+/// Interval of the reports that work goes on.
 const TELL: Duration = Duration::from_secs(5);
 
 /// Work on files that was asked for.
@@ -37,7 +37,7 @@ impl Task {
         Self { job, progress: Progress::More, told: now() }
     }
 
-    /// How far it came.
+    /// Returns the progress of the job.
     pub(crate) fn progress(&self) -> Progress {
         self.progress
     }
@@ -64,7 +64,7 @@ pub(crate) enum Job {
     Read(Read),
     /// Lists a folder.
     Walk(Walk),
-    /// Says what files are like.
+    /// Takes fingerprints of files.
     Fingerprint(Box<Fingerprinting>),
     /// Copies a folder.
     Copy(Copy),

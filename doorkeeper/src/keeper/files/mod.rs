@@ -27,7 +27,7 @@ use rustix::fs::{FileType, Stat};
 /// The longest path that is walked into or copied. It is also what the kernel takes in one call.
 const LONGEST_PATH: usize = 4096;
 
-/// What a file is.
+/// Returns the kind of an entry.
 fn kind(stat: &Stat) -> EntryKind {
     match file_type(stat) {
         FileType::RegularFile => EntryKind::File,
@@ -37,7 +37,7 @@ fn kind(stat: &Stat) -> EntryKind {
     }
 }
 
-/// What a file is, as the kernel sees it.
+/// Returns the kernel's type of a file.
 pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -13,7 +13,7 @@ use super::file_type;
 use super::job::Progress;
 use super::root::{Last, open_root};
 
-/// Where a link leads, as it is written.
+/// Returns the target of a link, as it is written.
 pub(crate) fn read_link(root: &[u8], path: &[u8]) -> Result<Vec<u8>, Failure> {
     let root = open_root(root)?;
     let target = root.find(path, Last::Keep).and_then(|found| match file_type(&found.stat) {
@@ -29,9 +29,9 @@ pub(crate) struct Read {
     file: OwnedFd,
     /// Its path, for messages.
     path: Vec<u8>,
-    /// How many bytes are read at most yet.
+    /// Number of bytes that may still be read.
     left: u64,
-    /// How many bytes the worker allows.
+    /// Number of bytes that the worker allows.
     credit: u64,
 }
 

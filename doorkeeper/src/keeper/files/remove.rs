@@ -12,16 +12,16 @@ use super::super::outbox::Outbox;
 use super::job::Progress;
 use super::root::{Last, Root, open_root, split};
 
-/// How deep folders may be: each on the way is open.
+/// Depth limit of folders: each on the way is open.
 const DEEPEST: usize = 200;
 
-/// Something that is being removed.
+/// The removal of a path, with everything below it.
 pub(crate) struct Remove {
-    /// What the path stays in.
+    /// The folder that the path stays in.
     root: Root,
     /// The path, for messages.
     path: Vec<u8>,
-    /// Who removes it.
+    /// User and group that remove it.
     owner: (u32, u32),
     /// The folder that it is in.
     above: OwnedFd,

@@ -1,8 +1,8 @@
 //! Finding a path that stays within a folder.
 //!
-//! The path is walked one name at a time, each opened relative to the folder before it and without following links.
-//! So a link is followed here and not by the kernel, and one that leads out is seen. An agent decides how far links lead, so
-//! the steps are counted, and each takes the same time, however deep it is.
+//! The path is walked one name at a time, each opened relative to the folder before it and without following links. So
+//! a link is followed here and not by the kernel, and one that leads out is detected. An agent decides how far links
+//! lead, so the steps are counted, and each takes the same time, however deep it is.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -13,17 +13,18 @@ use super::super::failure::{failed, show};
 use super::file_type;
 use doorkeeper::protocol::Failure;
 
-/// How many links are followed on the way, as in the kernel.
+/// Number of links that are followed on the way, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// How many names are walked for one path, those in links included: more than twice as many as fit into the longest path.
+/// Number of names that are walked for one path, those in links included: more than twice as many as fit into the
+/// longest path.
 pub(super) const MOST_STEPS: usize = 4096;
 
-/// Whether a link at the end of a path is followed.
+/// Tells if a link at the end of a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// It is, and what it leads to is found.
+    /// The link is followed, and its target is found.
     Follow,
-    /// It is not, and the link itself is found.
+    /// The link is not followed, and is found itself.
     Keep,
 }
 
@@ -41,11 +42,11 @@ pub(super) struct Root {
 pub(super) struct FoundFile {
     /// Refers to the file.
     pub(super) descriptor: OwnedFd,
-    /// What is known about it.
+    /// Metadata of the file.
     pub(super) stat: Stat,
 }
 
-/// Where finding has come to.
+/// Position of the walk along a path.
 struct Position {
     /// The folder, or at the end the file.
     current: OwnedFd,
@@ -53,16 +54,16 @@ struct Position {
     above: Vec<FolderId>,
     /// The names that are still to be walked, the next one last.
     pending: Vec<Vec<u8>>,
-    /// How many links were followed.
+    /// Number of links that were followed.
     links: usize,
 }
 
-/// What a folder is known by: its file system, and its number there.
+/// Identity of a folder: its file system, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FolderId(u64, u64);
 
 impl FolderId {
-    /// That of a folder that is open.
+    /// Returns the identity of an open folder.
     pub(super) fn of(folder: &OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(folder)?;
         Ok(Self(stat.st_dev, stat.st_ino))
@@ -136,7 +137,7 @@ impl Root {
         names.join(&b'/')
     }
 
-    /// Goes to the folder above.
+    /// Moves to the folder above.
     fn go_up(&self, position: &mut Position) -> Result<(), Errno> {
         match position.above.pop() {
             Some(above) => position.current = open_above(&position.current, above, OFlags::PATH)?,
@@ -147,7 +148,7 @@ impl Root {
         Ok(())
     }
 
-    /// Goes to what a name in the folder stands for.
+    /// Opens a name in the folder: a folder below, a link that is followed, or the end of the path.
     fn go_down(&self, name: &[u8], last: Last, position: &mut Position) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let next = openat(&position.current, name, flags, Mode::empty())?;
@@ -174,7 +175,7 @@ impl Root {
         openat(&self.directory, ".", flags, Mode::empty())
     }
 
-    /// Says why a path could not be found or used.
+    /// Explains the failure to find or use a path.
     pub(super) fn failure(&self, tried: &str, path: &[u8], errno: Errno) -> Failure {
         let (path, root) = (show(path), show(&self.path));
         let tried = match errno {

@@ -16,42 +16,42 @@ use super::job::Progress;
 use super::root::{FolderId, Last, MOST_STEPS, Root, open_above, open_root};
 use super::{LONGEST_PATH, kind};
 
-/// How many folders are kept open, of those that are listed in part. Others are found again.
+/// Number of partly listed folders that are kept open. Others are found again.
 const KEPT_OPEN: usize = 64;
-/// What an entry takes in a frame besides its path, at most.
+/// Largest size of an entry in a frame, besides its path.
 const ENTRY_SIZE: usize = 64;
-/// How many steps the links of one listing may lead together. It takes about a second to go so many.
+/// Number of steps that the links of one listing may lead together. It takes about a second to go so many.
 const MOST_LINK_STEPS: usize = 500_000;
 
 /// A folder that is being listed.
 pub(crate) struct Walk {
-    /// What paths stay in.
+    /// The folder that paths stay in.
     root: Root,
     /// The folders from the path to where the walk is.
     folders: Vec<Folder>,
-    /// Whether folders below are listed too.
+    /// True when folders below are listed too.
     recursive: bool,
-    /// How many entries may be listed yet.
+    /// Number of entries that may still be listed.
     left: u64,
-    /// How many steps links may lead yet.
+    /// Number of steps that links may still lead.
     link_steps: usize,
-    /// Whether something was left out.
+    /// True when something was left out.
     incomplete: bool,
     /// Entries that wait to be sent.
     batch: Vec<Entry>,
-    /// What they take in a frame, at most.
+    /// Largest size of the batch in a frame.
     batch_size: usize,
-    /// How many bytes the worker allows.
+    /// Number of bytes that the worker allows.
     credit: u64,
 }
 
 /// A folder on the way.
 struct Folder {
-    /// What stands before the names in it: its path and a slash, or nothing.
+    /// Prefix of the names in it: its path and a slash, or nothing.
     prefix: Vec<u8>,
     /// The folder; `None` when it was closed in the meantime.
     directory: Option<OwnedFd>,
-    /// What it is known by.
+    /// Its identity.
     id: FolderId,
     /// The names as they are being read.
     reading: Option<(Dir, BinaryHeap<Vec<u8>>)>,
@@ -188,7 +188,7 @@ impl Walk {
         }
     }
 
-    /// Goes into a folder.
+    /// Enters a folder.
     fn descend(&mut self, mut path: Vec<u8>, directory: OwnedFd) {
         path.push(b'/');
         // The longest name and its terminating zero have to fit.
@@ -240,7 +240,8 @@ impl Walk {
 }
 
 impl Walk {
-    /// What a link leads to. When the links of this listing have led too far, nobody knows, and the listing is incomplete.
+    /// Finds the target of a link. Once the links of this listing have led too far, the target stays unknown, and the
+    /// listing is incomplete.
     fn follow(&mut self, path: &[u8]) -> Option<Stat> {
         let allowed = self.link_steps.min(MOST_STEPS);
         let mut left = allowed;

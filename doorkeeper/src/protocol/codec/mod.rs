@@ -14,9 +14,9 @@ const PREFIX: usize = 4;
 pub enum Message {
     /// The first frame in each direction.
     Greeting(Greeting),
-    /// What the worker asks for.
+    /// A request of the worker.
     Request(Request),
-    /// What the doorkeeper answers.
+    /// An answer of the doorkeeper.
     Event(Event),
 }
 
@@ -123,8 +123,8 @@ pub fn encode(message: &Message) -> Vec<u8> {
 }
 
 impl Event {
-    /// How many bytes of credit the event uses up: the bytes of [`Event::Data`], the whole frame (with its length) of
-    /// [`Event::Entries`], and nothing for all others. This is what the worker gives back with [`Request::Credit`].
+    /// Returns the bytes of credit that the event uses up: the bytes of [`Event::Data`], the whole frame (with its
+    /// length) of [`Event::Entries`], and nothing for all others. The worker gives them back with [`Request::Credit`].
     #[must_use]
     pub fn credit(&self) -> u32 {
         let bytes = match self {
@@ -136,7 +136,7 @@ impl Event {
     }
 }
 
-/// Why bytes are not a message. The connection is of no use afterwards.
+/// Reason why bytes are not a message. The connection is of no use afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecodeError {
     /// The frame is longer than [`MAX_FRAME`], or empty.
@@ -145,7 +145,7 @@ pub enum DecodeError {
     Truncated,
     /// The frame goes on after its message.
     TrailingBytes(usize),
-    /// There is no such message.
+    /// The kind of message is unknown.
     UnknownKind(u8),
     /// A field has a value that is none of its own.
     UnknownTag {
@@ -156,7 +156,7 @@ pub enum DecodeError {
     },
     /// A list has more items than any message needs.
     TooMany {
-        /// How many.
+        /// Number of descriptors.
         count: usize,
     },
     /// A text is not UTF-8.
@@ -182,9 +182,9 @@ impl std::error::Error for DecodeError {}
 /// Turns bytes, in whatever pieces they arrive, into messages.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// What was fed; messages before `start` were taken.
+    /// Received bytes; messages before `start` were taken.
     buffer: Vec<u8>,
-    /// Where the next frame begins.
+    /// Start of the next frame.
     start: usize,
 }
 
@@ -218,7 +218,7 @@ impl Decoder {
         Ok(Some(message))
     }
 
-    /// Whether a part of a message has arrived. When the connection ends now, it ended in the middle of one.
+    /// Returns true if a part of a message has arrived. When the connection ends now, it ended in the middle of one.
     #[must_use]
     pub fn is_within_message(&self) -> bool {
         self.start < self.buffer.len()

@@ -7,11 +7,11 @@ use flate2::read::MultiGzDecoder;
 use scenario::untrusted;
 use tar::{Archive, Entry, EntryType};
 
-/// How many entries an archive may have.
+/// The most entries of an archive.
 const ENTRIES: usize = 50_000;
-/// How many bytes an archive may have when it is unpacked: 1 GiB.
+/// The size limit of an unpacked archive: 1 GiB.
 pub(super) const UNPACKED: u64 = 1 << 30;
-/// How many bytes a path may have.
+/// The length limit of a path in bytes.
 const PATH: usize = 1024;
 
 /// The reason why the archive of an agent cannot be used.

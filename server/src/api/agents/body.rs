@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::{Snapshot, bundle_key};
 use utoipa::ToSchema;
 
-/// What an agent needs to reach others.
+/// Credentials of an agent for other services.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct Auth {
@@ -23,24 +23,24 @@ pub(crate) struct Auth {
 pub(crate) struct ConfigFile {
     /// Where it is.
     pub(super) path: String,
-    /// What is in it.
+    /// The content.
     pub(super) template: String,
 }
 
-/// What stands beside the archive of an upload.
+/// Metadata beside the archive of an upload.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub(crate) struct SnapshotMetadata {
     /// The agent's name.
     #[schema(example = "codex")]
     pub(super) name: String,
-    /// What is started.
+    /// The command that is started.
     #[schema(example = json!(["python3", "agent.py"]))]
     pub(super) entrypoint: Vec<String>,
-    /// What it needs to run.
+    /// Its runtime.
     #[serde(default)]
     #[schema(example = "python3")]
     pub(super) runtime: Option<String>,
-    /// What it needs to reach others.
+    /// Its credentials for other services.
     #[serde(default)]
     pub(super) auth: Option<Auth>,
     /// A word for this version.
@@ -63,15 +63,15 @@ pub(crate) struct SnapshotBody {
     /// The digest of its archive.
     #[schema(example = "sha256:0f3b2c")]
     digest: String,
-    /// How many bytes its archive has.
+    /// The size of its archive in bytes.
     size_bytes: u64,
     /// The name of its archive among the artifacts.
     storage_path: String,
-    /// What it needs to run; empty when it says nothing.
+    /// Its runtime; empty when it names none.
     runtime: String,
-    /// What is started.
+    /// The command that is started.
     entrypoint: Vec<String>,
-    /// What it needs to reach others.
+    /// Its credentials for other services.
     auth: Auth,
     /// When it was uploaded.
     #[schema(format = DateTime)]

@@ -25,7 +25,7 @@ pub(crate) struct AgentsBody {
     agents: Vec<SnapshotBody>,
     /// The cursor of the next part; empty when this is the last.
     next_cursor: String,
-    /// How many are in this part.
+    /// The number of items on this page.
     count: usize,
 }
 

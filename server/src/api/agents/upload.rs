@@ -26,20 +26,20 @@ use crate::auth::Submitter;
 use crate::error::{ApiError, ErrorBody};
 use crate::{extract, fields};
 
-/// How many bytes `metadata` may have.
+/// The size limit of `metadata` in bytes.
 const METADATA: usize = 256 * 1024;
-/// How many words the command line of an agent may have, and how many characters each.
+/// The most words of an agent's command line, and the most characters of each.
 const ENTRYPOINT: (usize, usize) = (100, 4096);
-/// How many things `auth` may name, and how many characters each may have.
+/// The most entries of `auth`, and the most characters of each.
 const AUTH: (usize, usize) = (100, 64 * 1024);
-/// How long a whole upload may take.
+/// Timeout of a whole upload.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10 * 60);
 
 /// The parts of an upload.
 #[derive(Debug, utoipa::ToSchema)]
 #[expect(dead_code, reason = "describes the parts of a form")]
 pub(crate) struct UploadForm {
-    /// What it is, as JSON.
+    /// Its metadata, as JSON.
     metadata: SnapshotMetadata,
     /// The archive: tar, packed with gzip.
     #[schema(value_type = String, format = Binary)]
@@ -149,7 +149,7 @@ async fn check(mut bundle: Bundle) -> Result<Bundle, ApiError> {
     checked.map_err(|error| ApiError::invalid(format!("`bundle` cannot be used: {error}")))
 }
 
-/// What was said about the archive, if it can be.
+/// Checks the metadata of an archive.
 fn read(app: &App, owner: String, metadata: SnapshotMetadata) -> Result<NewSnapshot, ApiError> {
     fields::word(&metadata.name, "name")?;
     let tag = metadata.tag.unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::page::{Listing, PageQuery};
 pub(crate) struct FiringBody {
     /// The rule.
     rule_id: String,
-    /// What people call it.
+    /// Its name, for people.
     rule_name: String,
     /// Why it fired.
     reason: String,

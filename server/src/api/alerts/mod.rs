@@ -1,7 +1,7 @@
 //! Alerts: rules that are looked at when a run ends, and what fired.
 //!
-//! What a condition may say is in [`scenario::alert`]. Rules are looked at in `background/alerts/`, and messages are sent in
-//! `background/deliveries.rs`.
+//! The language of conditions is in [`scenario::alert`]. Rules are evaluated in `background/alerts/`, and messages are sent
+//! in `background/deliveries.rs`.
 
 mod firings;
 mod rules;

@@ -22,7 +22,7 @@ pub(crate) const APPROVAL_REQUESTED: &str = "approval.requested";
 /// The event of a call that does not wait any more.
 pub(crate) const APPROVAL_DECIDED: &str = "approval.decided";
 
-/// How many alerts an owner may have: each is looked at for each run.
+/// The most alerts of an owner: each is evaluated for each run.
 const MOST: usize = 500;
 
 /// An alert that is to be made.
@@ -31,7 +31,7 @@ const MOST: usize = 500;
 pub(crate) struct AlertRequest {
     /// Its id; one is made when it is missing.
     id: Option<String>,
-    /// What people call it.
+    /// Its name, for people.
     #[schema(example = "nightly got worse")]
     name: String,
     /// The spec whose runs are looked at; all without it.
@@ -41,10 +41,10 @@ pub(crate) struct AlertRequest {
     condition: String,
     /// The events that it tells of instead of ends of runs: `approval.requested`, `approval.decided`. Such an alert has no condition.
     events: Vec<EventName>,
-    /// How far back an earlier run may be that this one is compared with.
+    /// The oldest age of a run that this one is compared with.
     #[schema(example = "24h")]
     window: Option<String>,
-    /// How people are told: `webhook`, `slack` or `log`.
+    /// The kind of notification: `webhook`, `slack` or `log`.
     #[schema(example = "webhook")]
     notify: Option<String>,
     /// Where a message is sent; for `slack`, an incoming webhook of theirs.
@@ -79,7 +79,7 @@ pub(crate) struct AlertBody {
     /// Its id.
     #[schema(example = "alert_0f3b2c")]
     id: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
     /// The spec whose runs are looked at; empty for all.
     eval_id: String,
@@ -87,9 +87,9 @@ pub(crate) struct AlertBody {
     condition: String,
     /// The events that it tells of.
     events: Vec<String>,
-    /// How far back an earlier run may be; empty when nothing was said.
+    /// The oldest age of an earlier run; empty when not given.
     window: String,
-    /// How people are told.
+    /// The kind of notification.
     notify: String,
     /// Where a message is sent.
     webhook_url: String,
@@ -98,7 +98,7 @@ pub(crate) struct AlertBody {
     /// When it was made.
     #[schema(format = DateTime)]
     created_at: String,
-    /// What messages are signed with. Shown once, when the alert is made.
+    /// The key that messages are signed with. Shown once, when the alert is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -166,7 +166,7 @@ pub(crate) async fn remove(
     owned::remove::<Alert>(&app, &caller, &id).await
 }
 
-/// What was asked for, or everything about the first part of it that cannot be.
+/// Checks a request; the error has every problem of its first invalid part.
 fn read(app: &App, caller: &Caller, request: AlertRequest) -> Result<NewAlert, ApiError> {
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let id = match given(request.id) {

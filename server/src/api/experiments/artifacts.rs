@@ -22,7 +22,7 @@ use crate::extract::{At, QueryParams};
 const EVIDENCE: &str = "evidence.json";
 /// The beginning of the names under which records of sessions under tool contracts are found.
 const RECORDS: &str = "contract";
-/// How many artifacts are listed.
+/// The most artifacts that are listed.
 const MOST: usize = 10_000;
 
 /// A file that a scenario left.
@@ -31,13 +31,13 @@ pub(crate) struct ArtifactBody {
     /// Its name: the number of the attempt, and what it is called there.
     #[schema(example = "1/evidence.json")]
     name: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     size_bytes: u64,
     /// Where it can be read.
     url: String,
 }
 
-/// What a scenario left
+/// Artifacts of a scenario
 #[utoipa::path(get, path = "/v1/experiments/{id}/scenarios/{scenario}/artifacts", tag = "experiments",
     params(("id" = String, Path, description = "The experiment's id"),
         ("scenario" = String, Path, description = "The scenario's id"), RunQuery),

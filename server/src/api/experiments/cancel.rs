@@ -15,7 +15,7 @@ use crate::auth::Submitter;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody};
 
-/// How long a reason may be, in characters.
+/// The length limit of a reason in characters.
 const MOST_REASON: usize = 500;
 
 /// Why it is ended.

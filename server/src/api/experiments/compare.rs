@@ -17,24 +17,24 @@ use crate::results::report_of;
 /// Which experiments.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct CompareBody {
-    /// What was before.
+    /// The baseline.
     baseline_id: String,
-    /// What is now.
+    /// The candidate.
     candidate_id: String,
 }
 
 /// Two experiments side by side.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ComparisonBody {
-    /// What was before.
+    /// The baseline.
     baseline_id: String,
-    /// What is now.
+    /// The candidate.
     candidate_id: String,
     /// Every number, side by side.
     metrics: Vec<MetricBody>,
-    /// Whether a pass rate dropped by more than chance explains.
+    /// True when a pass rate dropped by more than chance explains.
     regressed: bool,
-    /// What regressed, a line each.
+    /// Regressions, a line each.
     regressions: Vec<String>,
     /// All of it in one sentence.
     summary: String,
@@ -42,7 +42,7 @@ pub(crate) struct ComparisonBody {
     findings: Vec<FindingBody>,
     /// Cells and invariants that only the baseline has.
     removed: Vec<String>,
-    /// How the worlds of the two differ: what made sandboxes, and from which images.
+    /// Differences between the worlds of the two: backend and images.
     different_world: Vec<String>,
     /// Cells that only the candidate has.
     only_now: Vec<String>,
@@ -58,24 +58,24 @@ pub(crate) struct FindingBody {
     cell: Option<String>,
     /// The invariant; the whole scenario without it.
     invariant: Option<String>,
-    /// How many scenarios passed before, and how many were judged.
+    /// Passed and judged scenarios of the baseline.
     before: ShareBody,
-    /// How many pass now.
+    /// The number that passes.
     now: ShareBody,
-    /// How likely chance alone would make a drop like this one, or a larger one.
+    /// The probability of a drop like this one, or a larger one, if nothing had changed.
     chance: Option<f64>,
-    /// How many replicas on either side would find such a drop in 80 of 100 comparisons, where these are not enough.
+    /// The number of replicas per run that would find such a drop in 80 of 100 comparisons, where these are not enough.
     replicas_to_tell: Option<usize>,
     /// Why it is counted so, in words.
     why: String,
 }
 
-/// How many of how many.
+/// Passed of judged.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShareBody {
-    /// How many passed.
+    /// The number that passed.
     passed: usize,
-    /// How many were judged.
+    /// The number that was judged.
     judged: usize,
 }
 
@@ -92,9 +92,9 @@ impl From<Finding> for FindingBody {
 pub(crate) struct MetricBody {
     /// Which one.
     name: &'static str,
-    /// What it was.
+    /// The value of the baseline.
     baseline: f64,
-    /// What it is.
+    /// The value of the candidate.
     candidate: f64,
     /// By how much it changed.
     delta: f64,
@@ -112,9 +112,9 @@ impl From<ComparedMetric> for MetricBody {
 
 /// Compare two experiments that have ended
 ///
-/// The newest runs of both, by the same rules as `touchstone compare`. A drop of a pass rate is a regression when chance is an
-/// unlikely reason for it, among all comparisons; otherwise it is called insufficient evidence, with the number of replicas that
-/// would tell. Every other number is told, and decides nothing.
+/// The newest runs of both, by the same rules as `touchstone compare`. A drop of a pass rate is a regression when
+/// chance is an unlikely reason for it, among all comparisons; otherwise it is called insufficient evidence, with the
+/// number of replicas that would tell. Every other number is told, and decides nothing.
 #[utoipa::path(post, path = "/v1/experiments/compare", tag = "experiments", request_body = CompareBody,
     responses((status = 200, body = ComparisonBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
@@ -143,7 +143,7 @@ pub(crate) async fn compare(
     }))
 }
 
-/// What came of an experiment that has ended, scenario by scenario.
+/// Reads the report of an experiment that has ended.
 async fn ended(app: &App, caller: &Caller, id: &str) -> Result<Report, ApiError> {
     let experiment = find(app, caller, id).await?;
     let run = require_run(app, &experiment, None).await?;

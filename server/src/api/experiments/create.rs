@@ -24,7 +24,7 @@ pub(crate) struct NewExperimentBody {
     options: Options,
 }
 
-/// What an experiment runs.
+/// The spec of an experiment.
 #[derive(Debug, Deserialize, ToSchema)]
 struct ExperimentTarget {
     /// The spec to run: the newest version of it.

@@ -27,7 +27,7 @@ use crate::results::{ScenarioStatus, is_tolerated};
 pub(crate) struct AttemptBody {
     /// Which attempt, from 1.
     number: u32,
-    /// How it ended: `running`, `judged`, `infrastructure`, `provider`, `lost`, `released` or `cancelled`.
+    /// Its outcome: `running`, `judged`, `infrastructure`, `provider`, `lost`, `released` or `cancelled`.
     outcome: &'static str,
     /// Why it ended so.
     message: String,
@@ -38,7 +38,7 @@ pub(crate) struct AttemptBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     ended_at: Option<String>,
-    /// How many bytes its evidence has; 0 when it left none.
+    /// The size of its evidence in bytes; 0 when it left none.
     evidence_bytes: u64,
     /// The SHA-256 of its evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(crate) struct ScenarioBody {
     attempt: u32,
     /// All attempts.
     attempts: Vec<AttemptBody>,
-    /// What came of it, once it has ended.
+    /// Its result, once it has ended.
     result: Option<ScenarioResultBody>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn scenario(
     Ok(Json(body))
 }
 
-/// What came of a scenario, without looking at the others of its run.
+/// Shows the result of a scenario, without the others of its run.
 async fn alone(app: &App, experiment: &Experiment, run: &Run, result: ScenarioResult) -> Result<Value, ApiError> {
     let report = report_alone(app, experiment, run, result).await?;
     Ok(report.rows.first().map(|row| scenario_value(&report, row)).unwrap_or_default())
@@ -135,7 +135,7 @@ pub(crate) async fn report_alone(
     Ok(Report::new(header(experiment, run), &spec, &plan, vec![result], ScoreOptions::default()))
 }
 
-/// What was observed of one scenario
+/// The evidence of one scenario
 ///
 /// The evidence from which its verdicts come, byte for byte as it was written.
 #[utoipa::path(get, path = "/v1/experiments/{id}/scenarios/{scenario}/evidence", tag = "experiments",

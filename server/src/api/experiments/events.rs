@@ -22,7 +22,7 @@ use crate::extract::{At, QueryParams};
 use crate::results::Form;
 use crate::stream::news;
 
-/// How many events are read at once.
+/// The number of events read at once.
 const AT_ONCE: u64 = 200;
 /// When a client that lost the stream should come back.
 const COME_BACK: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub(crate) struct EventsQuery {
 pub(crate) struct StreamedEvent {
     /// The number of the event, for `Last-Event-ID`.
     id: Option<String>,
-    /// What happened: one word. `done` is the last.
+    /// The kind of event: one word. `done` is the last.
     event: Option<String>,
     /// All about it, as JSON.
     data: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct StreamedEvent {
     retry: Option<u64>,
 }
 
-/// What happens while an experiment is run, as server-sent events
+/// Events of an experiment, as server-sent events
 ///
 /// Each has the number of the event as its `id`, so that a client that lost the stream goes on where it was, and what
 /// happened as its `event`. The last one is `done`, with the results as its data. Before the first run the stream waits
@@ -102,7 +102,7 @@ struct Following {
     run: Option<Run>,
     /// The last event that was read.
     after: u64,
-    /// What is to be sent.
+    /// Events to send.
     ready: VecDeque<Event>,
     ended: bool,
     _place: Share,

@@ -20,10 +20,10 @@ use crate::extract::{At, QueryParams};
 use crate::results::{Form, never_run, report_of};
 use crate::stream::{self, Pieces};
 
-/// How many rows are read at once.
+/// The number of rows read at once.
 const AT_ONCE: u64 = 200;
 
-/// What is exported, and how.
+/// Options of an export.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default)]
 #[into_params(parameter_in = Query)]
@@ -36,7 +36,7 @@ pub(crate) struct ExportQuery {
     format: Option<ExportFormat>,
 }
 
-/// How an export is written.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
@@ -88,7 +88,7 @@ pub(crate) async fn export(
     Ok(response)
 }
 
-/// What is exported.
+/// The exported rows.
 struct Export {
     app: App,
     experiment: Experiment,
@@ -96,11 +96,11 @@ struct Export {
     report: Option<Report>,
 }
 
-/// How it is written.
+/// Writes rows in the chosen format.
 struct Writer {
     pieces: Pieces,
     format: ExportFormat,
-    /// What stands before the next thing of a list.
+    /// The text before the next item of a list.
     before: &'static str,
 }
 

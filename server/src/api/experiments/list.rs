@@ -15,7 +15,7 @@ use crate::extract::QueryParams;
 use crate::page::{Listing, PageQuery};
 use crate::results::ExperimentStatus;
 
-/// How many experiments are looked at to fill a page of those with one status.
+/// The most experiments that are read to fill a page of those with one status.
 const LOOKED_AT: usize = 10_000;
 
 /// Which experiments.

@@ -19,11 +19,11 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::At;
 use crate::results::report_of;
 
-/// How many traces are looked at to say which tools were called.
+/// The most traces that are read for the breakdown by tool.
 const MOST_TRACES: usize = 20_000;
-/// How many traces are read at once.
+/// The number of traces read at once.
 const AT_ONCE: u64 = 1000;
-/// How many runs a trend has.
+/// The most runs of a trend.
 const MOST_RUNS: usize = 100;
 
 /// The numbers of an experiment.
@@ -33,12 +33,12 @@ pub(crate) struct MetricsBody {
     experiment_id: String,
     /// The newest run as a whole.
     summary: SummaryBody,
-    /// What agents called, by tool: `count`, `mean_ms` and `error_rate`.
+    /// Tool calls by tool: `count`, `mean_ms` and `error_rate`.
     #[schema(value_type = Object)]
     tool_breakdown: Value,
-    /// What each run cost, oldest first.
+    /// The cost of each run, oldest first.
     cost_trend: Vec<CostPoint>,
-    /// How many scenarios of each run passed, oldest first.
+    /// The pass rate of each run, oldest first.
     pass_rate_trend: Vec<PassRatePoint>,
     /// The same numbers, by name.
     metrics: BTreeMap<&'static str, f64>,
@@ -47,42 +47,42 @@ pub(crate) struct MetricsBody {
 /// A run as a whole.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SummaryBody {
-    /// How many scenarios it has.
+    /// The number of its scenarios.
     total_runs: u64,
-    /// How many of those that were judged passed, from 0 to 1.
+    /// The share of judged scenarios that passed, from 0 to 1.
     pass_rate: f64,
-    /// What all of them cost.
+    /// Their total cost.
     total_cost_usd: f64,
-    /// What one costs.
+    /// The mean cost of one.
     mean_cost_per_run_usd: f64,
-    /// How long one takes.
+    /// The mean duration of one.
     mean_wall_ms: u64,
-    /// How long 95 of 100 take at most.
+    /// The 95th percentile of the duration.
     p95_wall_ms: u64,
     /// Calls of tools.
     total_tool_calls: u64,
-    /// How many of them went well, from 0 to 1.
+    /// The share of successful ones, from 0 to 1.
     tool_success_rate: f64,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CostPoint {
     /// The run.
     run_id: String,
-    /// What it cost.
+    /// Its cost.
     cost_usd: f64,
     /// When it began.
     #[schema(format = DateTime)]
     ts: String,
 }
 
-/// How much of a run passed.
+/// The pass rate of a run.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PassRatePoint {
     /// The run.
     run_id: String,
-    /// How many of those that were judged passed, from 0 to 1.
+    /// The share of judged scenarios that passed, from 0 to 1.
     pass_rate: f64,
     /// When it began.
     #[schema(format = DateTime)]
@@ -172,7 +172,7 @@ async fn tools(app: &App, run: Option<&Run>) -> Result<Value, ApiError> {
     Ok(scenario::trace::metrics(&events)["tool_breakdown"].take())
 }
 
-/// What counts about a trace.
+/// Reduces a trace to what metrics need.
 fn call(trace: &NewTrace) -> Value {
     json!({
         "event_type": trace.event_type,

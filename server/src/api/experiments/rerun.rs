@@ -18,7 +18,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody};
 use crate::submission::{given_of, new_run, require_secrets, seal_given};
 
-/// What is repeated.
+/// The scenarios to repeat.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub(crate) struct RerunBody {
@@ -30,7 +30,7 @@ pub(crate) struct RerunBody {
     /// Which run is repeated; the newest one without it.
     #[schema(minimum = 1)]
     pub(crate) run: Option<u32>,
-    /// What people call the new experiment.
+    /// The name of the new experiment.
     #[schema(max_length = 200)]
     pub(crate) name: Option<String>,
 }

@@ -16,9 +16,9 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody};
 use crate::submission::{ReadSpec, bundle_of, read_spec};
 
-/// How long judging may take: clients wait for 30 s.
+/// Timeout of judging: clients wait for 30 s.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How many scenarios are named whose status changed.
+/// The most scenarios with a changed status that are named.
 const MOST_NAMED: usize = 1000;
 
 /// By what it is judged again.
@@ -34,7 +34,7 @@ pub(crate) struct RescoreBody {
     dry_run: Option<bool>,
 }
 
-/// What judging again said.
+/// The result of rescoring.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RescoredBody {
     /// The experiment.
@@ -45,18 +45,18 @@ pub(crate) struct RescoredBody {
     run: u32,
     /// The run whose evidence was judged again.
     rescored_of: u32,
-    /// Whether the experiment passes now.
+    /// The new verdict of the experiment.
     #[schema(example = "pass")]
     verdict: String,
-    /// How many scenarios there are.
+    /// The number of scenarios.
     total_scenarios: usize,
-    /// How many pass now.
+    /// The number that passes.
     passed: usize,
-    /// How many fail.
+    /// The number that fails.
     failed: usize,
-    /// How many fail while a replica of their cell passes.
+    /// The number that fails while a replica of its cell passes.
     flaky: usize,
-    /// How many cannot be judged.
+    /// The number that cannot be judged.
     errors: usize,
     /// Scenarios whose status changed.
     changed: Vec<ChangedStatus>,
@@ -67,15 +67,15 @@ pub(crate) struct RescoredBody {
 pub(crate) struct ChangedStatus {
     /// The scenario.
     scenario_id: String,
-    /// What it was: `pass`, `fail` or `error`.
+    /// The old status: `pass`, `fail` or `error`.
     before: String,
-    /// What it is.
+    /// The new status.
     after: String,
 }
 
 /// Judge the evidence of a run again, without running anything
 ///
-/// What it says is kept as a new run of the experiment; the old one stays.
+/// The result is saved as a new run of the experiment; the old one stays.
 #[utoipa::path(post, path = "/v1/experiments/{id}/rescore", tag = "experiments",
     params(("id" = String, Path, description = "The experiment's id")), request_body = Option<RescoreBody>,
     responses((status = 200, body = RescoredBody), (status = 201, body = RescoredBody), (status = 400, body = ErrorBody),

@@ -22,7 +22,7 @@ use crate::extract::{At, QueryParams};
 use crate::results::{Form, ResultFormat, Tag, never_run};
 use crate::retry::patiently;
 
-/// How long a request may wait for news.
+/// The longest wait of a request for news.
 const LONGEST_WAIT: Duration = Duration::from_secs(25);
 
 /// Which results, and how.
@@ -36,7 +36,7 @@ pub(crate) struct ResultsQuery {
     /// In which form; what `Accept` says without it.
     #[param(inline)]
     format: Option<ResultFormat>,
-    /// How much of it.
+    /// The part of the results.
     #[param(inline)]
     view: Option<View>,
     /// Wait so long, at most 25 s, until the run has ended; with `If-None-Match`, until anything is new. `25s`, `500ms` or
@@ -46,7 +46,7 @@ pub(crate) struct ResultsQuery {
     wait: Option<Duration>,
 }
 
-/// How much of the results.
+/// A part of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum View {

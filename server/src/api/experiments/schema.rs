@@ -1,4 +1,4 @@
-//! What clients read about experiments.
+//! Response bodies of experiments.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::results::ExperimentStatus;
 pub(crate) struct ExperimentBody {
     /// Its id.
     pub(crate) id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub(crate) name: String,
     /// The spec that it runs.
     pub(crate) spec_id: String,
@@ -26,15 +26,15 @@ pub(crate) struct ExperimentBody {
     pub(crate) created_at: String,
     /// Whose it is.
     pub(crate) owner: String,
-    /// Whether it is kept for ever.
+    /// True when retention never removes it.
     pub(crate) pinned: bool,
     /// Its newest run; 0 before the first.
     pub(crate) run: u32,
-    /// How many scenarios that run has.
+    /// The number of scenarios of that run.
     pub(crate) total_scenarios: u64,
-    /// How many of them have ended.
+    /// The number of them that have ended.
     pub(crate) ended_scenarios: u64,
-    /// Whether it passed: `pass`, `fail` or `error`; `pending` before its end.
+    /// Its verdict: `pass`, `fail` or `error`; `pending` before its end.
     pub(crate) verdict: String,
     /// The experiment that it repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub(crate) struct RunBody {
     /// `running`.
     #[schema(value_type = String, example = "running")]
     pub(crate) status: ExperimentStatus,
-    /// How many scenarios it has.
+    /// The number of its scenarios.
     pub(crate) total_scenarios: u64,
     /// Where its results are.
     pub(crate) url: String,
@@ -89,7 +89,7 @@ impl RunBody {
     }
 }
 
-/// What came of a run, or has come of it so far.
+/// The results of a run, or its results so far.
 ///
 /// A run has ended when `passed + failed + flaky + errors` is `total_scenarios`. Scenarios of a cancelled run that were
 /// never run count as errors, and in `not_run`.
@@ -103,7 +103,7 @@ pub(crate) struct RunResults {
     spec_id: String,
     /// The experiment.
     experiment_id: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
     /// Which run of the experiment; 0 before the first.
     run: u32,
@@ -114,29 +114,29 @@ pub(crate) struct RunResults {
     /// Where the spec came from, once there is a run.
     #[schema(required = false)]
     spec_file: Option<String>,
-    /// What was asked for instead of what the spec says, once there is a run.
+    /// The caller's options that replace those of the spec, once there is a run.
     #[schema(required = false, value_type = Option<Object>)]
     settings: Option<Value>,
-    /// Whether it passed: `pass`, `fail`, `error` or `pending`.
+    /// Its verdict: `pass`, `fail`, `error` or `pending`.
     verdict: String,
-    /// How many scenarios the run has; 0 before the first.
+    /// The number of scenarios of the run; 0 before the first run.
     total_scenarios: u64,
-    /// How many passed.
+    /// The number that passed.
     passed: u64,
-    /// How many failed.
+    /// The number that failed.
     failed: u64,
-    /// How many failed while a replica of their cell passed.
+    /// The number that failed while a replica of their cell passed.
     flaky: u64,
-    /// How many could not be judged.
+    /// The number that could not be judged.
     errors: u64,
-    /// How many were never run because the run was cancelled.
+    /// The number that was never run because the run was cancelled.
     not_run: u64,
     /// Rates, times and costs.
     #[schema(value_type = Object)]
     metrics: Value,
     /// The cells of the matrix.
     cells: Vec<Value>,
-    /// What became of the spec's contract: `resilience_score`, `passed`, `critical_failed`, `cells` and `outcomes`. Not there
+    /// The result of the spec's contract: `resilience_score`, `passed`, `critical_failed`, `cells` and `outcomes`. Absent
     /// without one.
     #[schema(required = false, value_type = Option<Object>)]
     contract: Option<Value>,
@@ -150,7 +150,7 @@ pub(crate) struct RunResults {
     /// `min_overall`. Not there for a spec that neither weighs parts nor has mutations or replays.
     #[schema(required = false, value_type = Option<Object>)]
     overall: Option<Value>,
-    /// What readers must know to see what the results are worth: `kind`, `message`, and how many `scenarios` have it.
+    /// Caveats: `kind`, `message`, and the number of `scenarios` that have it.
     #[schema(required = false)]
     caveats: Vec<Value>,
     /// Every scenario that has ended; not there with `view=summary`.
@@ -163,7 +163,7 @@ pub(crate) struct RunResults {
     reason: Option<String>,
 }
 
-/// What came of one scenario.
+/// The result of one scenario.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it describes what is made elsewhere")]
 pub(crate) struct ScenarioResultBody {
@@ -173,7 +173,7 @@ pub(crate) struct ScenarioResultBody {
     sandbox_id: String,
     /// `pass`, `fail`, `flaky` or `error`.
     status: String,
-    /// Whether it failed in a cell that passed all the same, because its bar allows for that.
+    /// True when it failed in a cell that passed, because its bar tolerates failures.
     #[schema(required = false)]
     tolerated: bool,
     /// The cell that it repeats.
@@ -195,7 +195,7 @@ pub(crate) struct ScenarioResultBody {
     /// The variants of a scripted model's turns, where some have several.
     #[schema(required = false)]
     variants: Option<Vec<usize>>,
-    /// How often a fault fired, where there was a rule for any.
+    /// The number of faults that fired, where there was a rule for any.
     #[schema(required = false)]
     faults_fired: Option<u64>,
     /// Its calls beside those of the session that it replayed: `session`, `is_strict`, `answered`, and the calls that are
@@ -204,9 +204,9 @@ pub(crate) struct ScenarioResultBody {
     replay: Option<Value>,
     /// Which repetition of its cell.
     replica: u32,
-    /// What decides everything that is left to chance.
+    /// The seed of everything that is left to chance.
     seed: u64,
-    /// How long it took.
+    /// The duration.
     wall_ms: u64,
     /// The agent's exit code; -1 when it never started.
     exit_code: i32,
@@ -216,9 +216,9 @@ pub(crate) struct ScenarioResultBody {
     tool_errors: u64,
     /// The combined score, from 0 to 1.
     composite_score: f64,
-    /// What the agent printed.
+    /// The agent's standard output.
     agent_output: String,
-    /// What the agent printed as errors.
+    /// The agent's standard error.
     agent_stderr: String,
     /// Every invariant.
     invariants: Vec<Value>,
@@ -230,16 +230,16 @@ pub(crate) struct ScenarioResultBody {
     offences: Vec<Value>,
     /// Remarks.
     notes: Vec<Value>,
-    /// What readers must know to see what the result is worth: `modified_image`, `stand_in`, `vacuous`, `shared_state` or `lost_evidence`,
+    /// Caveats: `modified_image`, `stand_in`, `vacuous`, `shared_state` or `lost_evidence`,
     /// each with its `message`.
     #[schema(required = false)]
     caveats: Vec<Value>,
-    /// What made its sandbox, and from which images.
+    /// The backend and images of its sandbox.
     #[schema(required = false, value_type = Option<Object>)]
     ran_in: Option<Value>,
     /// Empty: traces are at /v1/traces.
     trace_file: String,
-    /// How to run it again, unless it passed.
+    /// The command that runs it again, unless it passed.
     #[schema(value_type = Option<Object>)]
     reproducer: Option<Value>,
     /// Why it could not be judged.

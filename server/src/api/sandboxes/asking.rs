@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::error::ApiError;
 
-/// How long an answer is waited for: less than clients wait, which is 30 s.
+/// Timeout of an answer: less than clients wait, which is 30 s.
 const PATIENCE: Duration = Duration::from_secs(28);
 
 /// Asks about a sandbox that can be used.
@@ -18,7 +18,7 @@ pub(super) async fn ask(app: &App, sandbox: &Sandbox, ask: Ask) -> Result<Reply,
     forward(app, sandbox, ask).await
 }
 
-/// Whether a sandbox can be asked about.
+/// True when a sandbox can be asked.
 pub(super) fn is_usable(app: &App, sandbox: &Sandbox) -> bool {
     require_usable(app, sandbox).is_ok()
 }

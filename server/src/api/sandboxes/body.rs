@@ -32,9 +32,9 @@ pub(crate) struct SandboxBody {
     /// When it ends by itself.
     #[schema(format = DateTime)]
     expires_at: String,
-    /// What its owner wants to remember about it.
+    /// Metadata of its owner.
     metadata: BTreeMap<String, String>,
-    /// What is reached by name in it.
+    /// Services that are reached by name in it.
     services: BTreeMap<String, ServiceBody>,
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,14 +51,14 @@ impl SandboxBody {
     }
 }
 
-/// How a service is reached from inside the sandbox.
+/// The address of a service inside the sandbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ServiceBody {
     /// Its name there.
     host: String,
     /// Its port there; 0 when it has none.
     port: u16,
-    /// Whether it answers.
+    /// True when it answers.
     ready: bool,
 }
 

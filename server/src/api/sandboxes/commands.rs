@@ -16,7 +16,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, JsonBody};
 use crate::fields::Length;
 
-/// How long a command may take while somebody waits for it: less than clients wait, which is 30 s.
+/// Timeout of a command in the foreground: less than clients wait, which is 30 s.
 const LONGEST: Duration = Duration::from_secs(25);
 
 /// A command.
@@ -25,30 +25,30 @@ pub(crate) struct CommandRequest {
     /// A line for `sh -c`, run in the workspace as the agent's user.
     #[schema(example = "ls -l")]
     command: String,
-    /// How long it may take: `"10s"`, or a number of seconds. At most 25 seconds, also when more is said.
+    /// The timeout: `"10s"`, or a number of seconds. At most 25 seconds, also when more is given.
     #[serde(default)]
     timeout: Option<Length>,
-    /// Whether to come back as soon as it was started; it then goes on as long as the sandbox lives.
+    /// True to return as soon as it was started; it then goes on as long as the sandbox lives.
     #[serde(default)]
     background: Option<bool>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CommandBody {
     /// The line.
     command: String,
-    /// What it printed. Of one in the background: the number of its process.
+    /// Its standard output. For a command in the background: its process id.
     stdout: String,
-    /// What it printed as errors.
+    /// Its standard error.
     stderr: String,
-    /// How it ended, as a shell says it; 124 when its time was over.
+    /// Its exit code as a shell reports it; 124 after a timeout.
     exit_code: i64,
-    /// How long it took.
+    /// The duration.
     duration_ms: u64,
-    /// Whether it printed more than is here.
+    /// True when the output is truncated.
     truncated: bool,
-    /// Whether it was ended because its time was over.
+    /// True after a timeout.
     timed_out: bool,
 }
 

@@ -25,13 +25,13 @@ use crate::extract::JsonBody;
 use crate::fields::Length;
 use crate::submission::{Given, ReadSpec, bundle_of, read_spec, require_secrets, seal_given};
 
-/// How long a sandbox lives when nobody says.
+/// The default lifetime of a sandbox.
 const USUAL: Duration = Duration::from_secs(60 * 60);
-/// How long it may live.
+/// The longest lifetime of a sandbox.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long it is waited for: less than clients wait, which is 30 s.
+/// Timeout of waiting for it: less than clients wait, which is 30 s.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How many things may be remembered about a sandbox, and how many characters each may have.
+/// The most metadata entries of a sandbox, and the most characters of each.
 const METADATA: (usize, usize) = (64, 2000);
 
 /// A sandbox that is wanted.
@@ -39,10 +39,10 @@ const METADATA: (usize, usize) = (64, 2000);
 pub(crate) struct SandboxRequest {
     /// The spec that says what is in it.
     spec_id: String,
-    /// How long it lives: `"10m"`, or a number of seconds. An hour when nothing is said, and at most a day.
+    /// Its lifetime: `"10m"`, or a number of seconds. An hour by default, and at most a day.
     #[serde(default)]
     timeout: Option<Length>,
-    /// What its owner wants to remember about it.
+    /// Metadata of its owner.
     #[serde(default)]
     metadata: Option<BTreeMap<String, String>>,
     /// Values of the secrets that the spec names. They are sealed, and never returned.
@@ -73,7 +73,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(shown(sandbox).with_token(token))))
 }
 
-/// What was asked for, if it can be.
+/// Checks a request.
 async fn read(app: &App, owner: &str, request: SandboxRequest) -> Result<NewSandbox, ApiError> {
     let timeout = request.timeout.map(|timeout| timeout.read("timeout")).transpose()?.unwrap_or(USUAL);
     if timeout.is_zero() || timeout > LONGEST {

@@ -21,7 +21,7 @@ use crate::auth::Caller;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::{self, At};
 
-/// How many bytes a body may have: a file, and what JSON adds to it.
+/// The size limit of a body in bytes: a file, and what JSON adds to it.
 const MOST_BODY: usize = MOST_FILE_BYTES + MOST_FILE_BYTES / 2;
 
 /// A file that is to be written.
@@ -30,9 +30,9 @@ pub(crate) struct FileRequest {
     /// Where: below the workspace, or anywhere when it is absolute.
     #[schema(example = "notes/a.txt")]
     path: String,
-    /// What.
+    /// The content.
     content: String,
-    /// How `content` is written: `utf-8` when nothing is said, or `base64`.
+    /// The encoding of `content`: `utf-8` by default, or `base64`.
     #[serde(default)]
     encoding: Option<String>,
 }

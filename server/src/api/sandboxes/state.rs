@@ -1,4 +1,4 @@
-//! How a sandbox is, and what changed in it.
+//! The state of a sandbox, and its changes.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::auth::Caller;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::At;
 
-/// How a sandbox is at a moment.
+/// The state of a sandbox at a moment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StateBody {
     /// When it was looked at.
@@ -27,14 +27,14 @@ pub(crate) struct StateBody {
     files: BTreeMap<String, FileBody>,
     /// The processes.
     processes: Vec<ProcessBody>,
-    /// Whether there is more than is here.
+    /// True when the list is incomplete.
     incomplete: bool,
 }
 
 /// A file.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FileBody {
-    /// How many bytes it has.
+    /// Its size in bytes.
     size: u64,
     /// Its permissions.
     #[schema(example = "0644")]
@@ -50,23 +50,23 @@ pub(crate) struct ProcessBody {
     pid: u32,
     /// Its command line.
     command: String,
-    /// What it does.
+    /// Its status.
     #[schema(example = "sleeping")]
     status: String,
 }
 
-/// What changed in the workspace since the sandbox became ready.
+/// Changes of the workspace since the sandbox became ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DiffBody {
     /// The sandbox.
     sandbox_id: String,
-    /// What was not there.
+    /// Added files.
     added: Vec<String>,
-    /// What is not there any more.
+    /// Removed files.
     removed: Vec<String>,
-    /// What is different.
+    /// Modified files.
     modified: Vec<String>,
-    /// Whether there is more than is here.
+    /// True when the list is incomplete.
     incomplete: bool,
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn state(
     }
 }
 
-/// What changed in the workspace since the sandbox became ready
+/// Changes of the workspace since the sandbox became ready
 #[utoipa::path(get, path = "/v1/sandboxes/{id}/diff", tag = "sandboxes",
     params(("id" = String, Path, description = "The sandbox's id")),
     responses((status = 200, body = DiffBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),

@@ -1,4 +1,4 @@
-//! What agents report about their work in a sandbox.
+//! Traces that agents report in a sandbox.
 
 use axum::Json;
 use axum::body::Body;
@@ -18,20 +18,20 @@ use crate::auth::Caller;
 use crate::error::{ApiError, ErrorBody};
 use crate::extract::At;
 
-/// How many events are read at once, and how many are shown at most.
+/// The number of events read at once, and the most that are shown.
 const EVENTS: (u64, usize) = (200, 5000);
 
-/// What agents reported, and what it comes to.
+/// Traces that agents reported, with their metrics.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SandboxTraceBody {
     /// The events, as they were sent.
     #[schema(value_type = Vec<Object>)]
     events: Vec<Value>,
-    /// What they come to: `total_tool_calls`, `tool_success_rate`, `mean_duration_ms`, `p95_duration_ms` and, for each tool,
+    /// Their metrics: `total_tool_calls`, `tool_success_rate`, `mean_duration_ms`, `p95_duration_ms` and, for each tool,
     /// `tool_breakdown`. A call counts once: when it ended, or when the model asked for it.
     #[schema(value_type = Object)]
     metrics: Value,
-    /// Whether there are more events than are here.
+    /// True when there are more events.
     incomplete: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn ingest(
     keep(&app, Origin { owner: &sandbox.new.owner, sandbox: Some(&id) }, body).await.map(Json)
 }
 
-/// What agents reported about their work in a sandbox
+/// Traces that agents reported in a sandbox
 #[utoipa::path(get, path = "/v1/sandboxes/{id}/trace", tag = "sandboxes",
     params(("id" = String, Path, description = "The sandbox's id")),
     responses((status = 200, body = SandboxTraceBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -68,7 +68,7 @@ pub(crate) async fn read(
     Ok(Json(SandboxTraceBody { events, metrics, incomplete }))
 }
 
-/// What an SDK inside the sandbox reported, as long as the sandbox is there to be asked.
+/// Reads what an SDK inside the sandbox reported, as long as the sandbox exists.
 async fn reported_inside(app: &App, sandbox: &Sandbox) -> Vec<Value> {
     if !is_usable(app, sandbox) {
         return Vec::new();

@@ -41,22 +41,22 @@ const KINDS: [&str; 20] = [
     "output_not_empty",
     "behavior_unchanged",
 ];
-/// How many bytes a pattern may take when it is compiled.
+/// The size limit of a compiled pattern in bytes.
 const PATTERN: usize = 1 << 20;
-/// How many bytes `config` may have.
+/// The size limit of `config` in bytes.
 const CONFIG: usize = 64 * 1024;
 
 /// A rule that is to be made.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct RuleRequest {
-    /// What people call it.
+    /// Its name, for people.
     #[schema(example = "says sorry")]
     name: String,
-    /// What kind of rule: `llm_as_judge`, `regex`, `contains`, `custom`, or a kind of check.
+    /// The kind of rule: `llm_as_judge`, `regex`, `contains`, `custom`, or a kind of check.
     #[serde(rename = "type")]
     #[schema(example = "contains")]
     kind: String,
-    /// What it needs to know: `criteria` and `model`, `pattern`, or `text`.
+    /// Its configuration: `criteria` and `model`, `pattern`, or `text`.
     #[serde(default)]
     #[schema(example = json!({"text": "sorry"}))]
     config: Map<String, Value>,
@@ -69,12 +69,12 @@ pub(crate) struct RuleBody {
     id: String,
     /// Whose it is.
     user_id: String,
-    /// What people call it.
+    /// Its name, for people.
     name: String,
-    /// What kind of rule.
+    /// The kind of rule.
     #[serde(rename = "type")]
     kind: String,
-    /// What it needs to know.
+    /// Its configuration.
     #[schema(value_type = Object)]
     config: Value,
     /// When it was made.

@@ -1,4 +1,4 @@
-//! What rules said.
+//! Scores of rules.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
 use crate::stream_array;
 
-/// What a rule said about a scenario.
+/// A score that a rule gave to a scenario.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScoreBody {
     /// Its number.
@@ -30,9 +30,9 @@ pub(crate) struct ScoreBody {
     run: u32,
     /// The scenario.
     scenario_id: String,
-    /// How good it is, from 0 to 1.
+    /// The score, from 0 to 1.
     score: f64,
-    /// Whether that is good enough.
+    /// True when the score is good enough.
     passed: bool,
     /// Why.
     message: String,
@@ -52,7 +52,7 @@ pub(crate) struct ScoresQuery {
     rule_id: Option<String>,
 }
 
-/// What rules said about an experiment's newest run
+/// Scores of an experiment's newest run
 #[utoipa::path(get, path = "/v1/experiments/{id}/scores", tag = "scores",
     params(("id" = String, Path, description = "The experiment's id")),
     responses((status = 200, body = Vec<ScoreBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
@@ -77,7 +77,7 @@ pub(crate) async fn of_experiment(
     stream_array::array(part, shown).await
 }
 
-/// What rules said, in the order in which they did
+/// Scores of rules, oldest first
 #[utoipa::path(get, path = "/v1/scores", tag = "scores", params(ScoresQuery, PageQuery),
     responses((status = 200, body = Envelope<ScoreBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody)))]
@@ -99,7 +99,7 @@ pub(crate) async fn list(
     Ok(Json(Envelope::of(listed, shown)))
 }
 
-/// What a rule said, as clients see it.
+/// Converts a stored score to a response body.
 pub(crate) fn shown(score: Score) -> ScoreBody {
     let Score { number, new, created_at } = score;
     ScoreBody {

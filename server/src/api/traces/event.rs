@@ -4,15 +4,15 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 use store::NewTrace;
 
-/// How many bytes an event may have; a larger one loses its long fields.
+/// The size limit of an event in bytes; a larger one loses its long fields.
 const EVENT: usize = 64 * 1024;
 /// A field that is longer is left out of an event that is too large.
 const FIELD: usize = 1024;
-/// How many characters of a word are looked for.
+/// The length limit of a searched word in characters.
 const WORD: usize = 256;
-/// What says that the agent itself said so.
+/// The field that marks self-reported events.
 const SELF_REPORTED: &str = "self_reported";
-/// What says that the long fields of an event are missing.
+/// The field that marks events without their long fields.
 const CUT: &str = "cut";
 /// Where the name of an agent may stand in the metadata.
 const AGENTS: [&str; 4] = ["agent", "agent.name", "gen_ai.agent.name", "agent_name"];

@@ -13,15 +13,15 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract;
 use crate::redact::Secrets;
 
-/// How many events are kept of one request; the rest are counted.
+/// The most events that are kept of one request; the rest are counted.
 const EVENTS: usize = 5000;
 
-/// What was kept.
+/// The counts of kept and dropped events.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IngestedBody {
-    /// How many events were kept.
+    /// The number of kept events.
     pub(crate) ingested: usize,
-    /// How many were not, because they are too many or too large.
+    /// The number of dropped events, which were too many or too large.
     pub(crate) dropped: usize,
 }
 

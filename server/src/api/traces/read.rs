@@ -15,7 +15,7 @@ use crate::extract::QueryParams;
 use crate::fields;
 use crate::page::{Envelope, PageQuery};
 
-/// How many rows a part may have: some are long.
+/// The most rows of a page: some are long.
 const MOST: u64 = 200;
 
 /// Which traces. What is empty is not asked for.
@@ -29,7 +29,7 @@ pub(crate) struct TracesQuery {
     sandbox_id: Option<String>,
     /// Of which agent.
     agent: Option<String>,
-    /// What kind: `tool_call`, `llm_call`, `tool_use`, `eval`.
+    /// The kind: `tool_call`, `llm_call`, `tool_use`, `eval`.
     event_type: Option<String>,
     /// Which tool.
     tool: Option<String>,
@@ -46,15 +46,15 @@ pub(crate) struct TraceBody {
     /// When it happened.
     #[schema(format = DateTime)]
     created_at: String,
-    /// What kind of thing.
+    /// The kind.
     event_type: String,
     /// The tool.
     tool: String,
     /// Which part of it.
     phase: String,
-    /// How it went.
+    /// The status.
     status: String,
-    /// How long it took.
+    /// The duration.
     duration_ms: u64,
     /// Its span.
     span_id: String,
@@ -70,17 +70,17 @@ pub(crate) struct TraceBody {
     experiment_id: String,
     /// The scenario; empty when it was in none.
     scenario_id: String,
-    /// Whether the agent says so itself.
+    /// True for self-reported traces.
     self_reported: bool,
     /// More about it.
     #[schema(value_type = Object)]
     metadata: Value,
-    /// What it cost.
+    /// Its cost.
     #[schema(value_type = Object)]
     cost: Value,
 }
 
-/// What agents did, newest first
+/// Traces of agents, newest first
 #[utoipa::path(get, path = "/v1/traces", tag = "traces", params(TracesQuery, PageQuery),
     responses((status = 200, body = Envelope<TraceBody>), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody)))]
@@ -109,7 +109,7 @@ pub(crate) async fn list(
     found(&app, &filter, &page).await.map(Json)
 }
 
-/// What somebody asks for, unless it is empty.
+/// Returns a filter's word, unless it is empty.
 pub(super) fn wanted(asked: Option<&str>) -> Option<&str> {
     asked.filter(|asked| !asked.is_empty())
 }

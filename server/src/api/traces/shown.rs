@@ -1,4 +1,4 @@
-//! How a row is shown: all that was said, and beside it what we know.
+//! Shows a trace: everything that was reported, and what we know beside it.
 
 use serde_json::{Map, Value as Json, json};
 use store::StoredTrace;

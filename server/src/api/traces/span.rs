@@ -18,7 +18,7 @@ use crate::error::{ApiError, ErrorBody};
 use crate::extract::{At, QueryParams};
 use crate::page::{Envelope, PageQuery};
 
-/// How many rows of a tree are read at once, and how many at most.
+/// The number of rows of a tree read at once, and the most in all.
 const ROWS: (u64, usize) = (200, 5000);
 
 /// Which spans. What is empty is not asked for.
@@ -36,7 +36,7 @@ pub(crate) struct SpansQuery {
     root_span_id: Option<String>,
     /// Which tool.
     tool: Option<String>,
-    /// What kind.
+    /// The kind.
     event_type: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct SpansBody {
     /// The spans, in the order in which they began. The beginning and the end of one are shown together.
     #[schema(value_type = Vec<TraceBody>)]
     spans: Vec<Value>,
-    /// Whether there are more than are here.
+    /// True when there are more.
     incomplete: bool,
 }
 

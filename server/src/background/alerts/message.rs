@@ -1,4 +1,4 @@
-//! What people are told when an alert fires.
+//! The message of an alert that fires.
 
 use jiff::Timestamp;
 use scenario::score::ExperimentScore;

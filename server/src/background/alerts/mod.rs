@@ -15,7 +15,7 @@ use super::repeat::Next;
 use crate::app::App;
 use message::Fired;
 
-/// How long the end of a run is held while its alerts are looked at.
+/// Lease on the end of a run while its alerts are evaluated.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// Looks at the alerts of a run, if one has ended.

@@ -11,7 +11,7 @@ use crate::web::badges::Mark;
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html;
 
-/// How many scenarios are listed.
+/// The most scenarios that are listed.
 const LISTED: usize = 200;
 
 /// The columns of scenarios.

@@ -1,4 +1,4 @@
-//! What became worse, what became better, and what nobody can tell: the same findings as those of `touchstone compare`.
+//! Findings of a comparison: the same as those of `touchstone compare`.
 
 use maud::{Markup, html};
 use scenario::regression::{Change, Finding, RunComparison};
@@ -10,11 +10,11 @@ use crate::web::badges::Mark;
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html;
 
-/// How many findings are listed.
+/// The most findings that are listed.
 const LISTED: usize = 200;
-/// How many scenarios of a cell are shown on each side.
+/// The most scenarios of a cell that are shown on each side.
 const REPLICAS: usize = 20;
-/// How many cells are named that only one side has.
+/// The most cells that are named when only one side has them.
 const NAMED: usize = 20;
 
 /// The columns of findings.
@@ -68,7 +68,7 @@ pub(super) fn section(comparison: &RunComparison, before: Told<'_>, now: Told<'_
     }
 }
 
-/// How the verdict looks: bad with a regression, neither where nobody can tell, and good otherwise.
+/// The CSS class of the verdict: bad with a regression, neutral where the evidence is insufficient, good otherwise.
 fn class(comparison: &RunComparison) -> &'static str {
     if comparison.regressed() {
         "bad"

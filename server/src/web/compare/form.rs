@@ -1,4 +1,5 @@
-//! The form that says which two experiments are compared. What was entered stays, also when there is no such experiment.
+//! The form that says which two experiments are compared. What was entered stays, also when there is no such
+//! experiment.
 
 use maud::{Markup, html};
 use store::{HistoryFilter, Page, Past};
@@ -11,25 +12,25 @@ use crate::web::error_page::escaped;
 use crate::web::session::Visitor;
 use crate::web::untrusted_html;
 
-/// How many experiments are offered.
+/// The most experiments that are offered.
 const OFFERED: u64 = 30;
 
 /// The form, as it was filled in.
 pub(super) struct Form {
-    /// What was entered.
+    /// The form's content.
     pub(super) query: CompareQuery,
-    /// What is wrong with the first.
+    /// The problem of the first field.
     pub(super) before: Option<Problem>,
-    /// What is wrong with the second.
+    /// The problem of the second field.
     pub(super) now: Option<Problem>,
     newest: Vec<Past>,
 }
 
-/// What is wrong with a field.
+/// The problem of a field.
 pub(super) struct Problem(String);
 
 impl Problem {
-    /// What was refused. What is not the visitor's doing is not a field's.
+    /// Converts an error to a problem of a field. Errors that the visitor did not cause are passed on.
     pub(super) fn of(error: ApiError) -> Result<Self, ApiError> {
         if error.status().is_client_error() { Ok(Self(error.message().to_owned())) } else { Err(error) }
     }
@@ -79,7 +80,7 @@ fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Mar
     }
 }
 
-/// What an experiment that can be chosen is: when, which one, and how it stands.
+/// The words of an experiment in the list: its time, its name and its status.
 fn words(past: &Past) -> String {
     let stands = past.run.as_ref().map_or("not run", |run| Mark::of_run(run.state, run.verdict).word());
     let when = past.experiment.created_at.to_string();

@@ -13,7 +13,7 @@ use crate::web::badges::{Mark, run_badge};
 use crate::web::session::Visitor;
 use crate::web::untrusted_html;
 
-/// How many experiments are looked at to find one by the beginning of its id.
+/// The most experiments that are read to find one by the beginning of its id.
 const LOOKED_AT: u64 = 50;
 
 /// One of two experiments, which has ended.
@@ -37,7 +37,7 @@ impl Side {
         Ok(Self { experiment, run, score })
     }
 
-    /// What came of it, scenario by scenario, without what agents printed.
+    /// Reads its report, without the output of agents.
     pub(super) async fn report(&self, app: &App) -> Result<Report, ApiError> {
         let _room = app.heavy.acquire().await.map_err(|_| ApiError::busy("the server is ending"))?;
         report_of(app, &self.experiment, &self.run, None).await
@@ -53,7 +53,7 @@ impl Side {
         format!("/experiments/{}/scenarios/{id}?run={}", self.experiment.id, self.run.id.number)
     }
 
-    /// How one of its scenarios stands; `None` when it is not one of its.
+    /// Returns the mark of one of its scenarios; `None` for other scenarios.
     pub(super) fn stands(&self, id: &scenario::plan::ScenarioId) -> Option<Mark> {
         self.score.statuses.get(id).map(|status| Mark::of_status(*status))
     }

@@ -1,4 +1,4 @@
-//! What can be done with an experiment: end it, run it again, compare it, take it along.
+//! Actions on an experiment: cancel, rerun, compare, download.
 
 use axum::extract::{Form, State};
 use axum::response::Redirect;
@@ -19,7 +19,7 @@ use crate::web::session::Visitor;
 use crate::web::sign_in::BareForm;
 use crate::web::untrusted_html;
 
-/// What the form brings.
+/// The fields of the form.
 #[derive(Debug, Deserialize)]
 pub(super) struct RerunForm {
     token: String,

@@ -47,7 +47,7 @@ impl Choice {
         CHOICES.into_iter().find_map(|(choice, word)| (choice == self).then_some(word)).unwrap_or_default()
     }
 
-    /// What it is called on a page.
+    /// Its label on a page.
     fn name(self, run: &Run) -> &'static str {
         match self {
             Self::All => "all",
@@ -58,7 +58,7 @@ impl Choice {
         }
     }
 
-    /// Whether it has scenarios that ended so.
+    /// True when it has scenarios with this status.
     fn has(self, status: Status) -> bool {
         match self {
             Self::All => true,
@@ -68,7 +68,7 @@ impl Choice {
         }
     }
 
-    /// How many scenarios it has.
+    /// The number of its scenarios.
     pub(super) fn count(self, run: &Run, score: &ExperimentScore) -> u64 {
         match self {
             Self::All => run.total,
@@ -120,8 +120,8 @@ pub(super) fn chips(shown: &Shown, place: &str) -> Markup {
     }
 }
 
-/// The choices that have scenarios, and how many, besides the one that is shown. All that did not pass are offered together
-/// when they did so in several ways.
+/// The choices that have scenarios, and how many, besides the one that is shown. All that did not pass are offered
+/// together when they did so in several ways.
 fn offered(shown: &Shown) -> Vec<(Choice, u64)> {
     let (run, score) = (&shown.run, shown.score());
     let ways = [score.failed, score.flaky, score.errors].into_iter().filter(|many| *many > 0).count();

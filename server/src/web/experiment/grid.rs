@@ -1,5 +1,5 @@
-//! What fails where: a row for each cell, a column for each invariant, and in each field a sign for each replica. Chaos cells are
-//! groups of columns, so that a row has one task in all its worlds.
+//! The grid of failures: a row for each cell, a column for each invariant, and in each field a sign for each replica.
+//! Chaos cells are groups of columns, so that a row has one task in all its worlds.
 
 use indexmap::{IndexMap, IndexSet};
 use maud::{Markup, html};
@@ -19,9 +19,9 @@ use crate::web::untrusted_html;
 const LEGEND: [Mark; 8] =
     [Mark::Pass, Mark::Fail, Mark::Flaky, Mark::Error, Mark::Inconclusive, Mark::Running, Mark::Waiting, Mark::NotRun];
 
-/// How many replicas stand on a line: the same in every column, so that each has its place.
+/// The number of replicas on a line: the same in every column, so that each has its place.
 const LINE: usize = 10;
-/// How many characters of a parameter are shown.
+/// The most characters of a parameter that are shown.
 const PARAMETER: usize = 60;
 
 /// The replicas of one cell.
@@ -91,7 +91,7 @@ fn head(shown: &Shown, worlds: &IndexSet<&str>) -> Markup {
     }
 }
 
-/// How many columns a chaos cell has.
+/// Counts the columns of a chaos cell.
 fn columns(shown: &Shown) -> usize {
     shown.invariants.len() + 3
 }
@@ -120,13 +120,14 @@ fn group(shown: &Shown, parameters: &[String], world: &str, replicas: Option<&Re
     }
 }
 
-/// A cell without its chaos cell: what tells it from others, each shortened by itself; a spec without a matrix has none.
+/// A cell without its chaos cell: what tells it from others, each shortened by itself; a spec without a matrix has
+/// none.
 fn own_parameters(stored: &StoredScenario) -> Vec<String> {
     let pairs = pairs_of(stored);
     if pairs.is_empty() { vec!["all".to_owned()] } else { pairs }
 }
 
-/// What tells a cell from others in its world: its parameters, the contract's rule that it is run for, and its prompt.
+/// Labels that identify a cell in its world: its parameters, its rule of the contract, and its prompt.
 fn pairs_of(stored: &StoredScenario) -> Vec<String> {
     let scenario = &stored.scenario;
     let pairs = scenario.parameters.iter().map(|(name, value)| format!("{name}={}", parameter_text(value)));
@@ -167,7 +168,7 @@ fn sign(shown: &Shown, stored: &StoredScenario, cell: &str, what: &str, mark: Ma
     }
 }
 
-/// How a scenario stands. One that ended after the numbers were made stands as it ended.
+/// Returns the mark of a scenario. One that ended after the numbers were computed has its own status.
 pub(super) fn status(shown: &Shown, stored: &StoredScenario) -> Mark {
     let Some(result) = &stored.result else { return unended(shown, stored) };
     match shown.score().statuses.get(&stored.scenario.id) {
@@ -190,7 +191,7 @@ fn judged(shown: &Shown, stored: &StoredScenario, invariant: &str) -> Mark {
     found.map_or(Mark::NotRun, |one| Mark::of_outcome(one.verdict.outcome))
 }
 
-/// Whether `forbidden` rules were kept, no limit fired and nothing else happened that fails a scenario.
+/// Returns a pass when `forbidden` rules were kept, no limit fired and nothing else failed the scenario.
 fn ruled(shown: &Shown, stored: &StoredScenario) -> Mark {
     let Some(result) = &stored.result else { return unended(shown, stored) };
     if result.status == RowStatus::Error && result.invariants.is_empty() {

@@ -10,7 +10,7 @@ use crate::web::numbers::{ago, time};
 use crate::web::session::Visitor;
 use crate::web::untrusted_html;
 
-/// How many runs are offered.
+/// The most runs that are offered.
 const RUNS: u32 = 20;
 
 /// The heading, and how the run stands. It changes while the run goes on.
@@ -42,7 +42,7 @@ fn end_early(visitor: &Visitor, experiment: &Experiment) -> Markup {
     }
 }
 
-/// What was run.
+/// Facts about the run.
 pub(super) fn facts(app: &App, experiment: &Experiment, tags: &[String]) -> Markup {
     let spec = &experiment.spec;
     html! {

@@ -39,9 +39,9 @@ use crate::results::{Made, Standing};
 use choice::{Choice, asked, within};
 pub(super) use spec_file::Taken;
 
-/// How many scenarios a page has.
+/// The number of scenarios on a page.
 pub(super) const PART: u64 = 200;
-/// How many earlier experiments are offered to compare with.
+/// The most earlier experiments that are offered to compare with.
 const OTHERS: u64 = 20;
 
 /// Which run, and which part of it.
@@ -55,7 +55,7 @@ struct ExperimentQuery {
     from: u64,
 }
 
-/// What a page shows of a run.
+/// The data of an experiment's page.
 #[derive(Debug)]
 struct Shown {
     experiment: Experiment,
@@ -123,7 +123,7 @@ async fn page(
     Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body).into_response())
 }
 
-/// What changes on the page while a run goes on.
+/// Renders the part of the page that changes while a run goes on.
 async fn part(
     State(app): State<App>,
     visitor: Visitor,

@@ -17,10 +17,10 @@ use crate::error::ApiError;
 use crate::extract::{At, QueryParams};
 use crate::web::session::Visitor;
 
-/// What the spec is called in an archive.
+/// The name of the spec in an archive.
 const SPEC_FILE: &str = "spec.yaml";
 
-/// How a spec is taken along: alone, or in an archive.
+/// The form in which a spec is downloaded: alone, or in an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::web) enum Taken {
     /// Its text is all of it.
@@ -30,12 +30,12 @@ pub(in crate::web) enum Taken {
 }
 
 impl Taken {
-    /// How the spec with this digest is taken along.
+    /// Finds the download form of the spec with this digest.
     pub(in crate::web) async fn of(app: &App, digest: &str) -> Result<Self, ApiError> {
         Ok(if app.store.has_files(digest).await? { Self::Archive } else { Self::Alone })
     }
 
-    /// What the file is called.
+    /// Returns the name of the file.
     pub(in crate::web) fn file_name(self, spec_id: &str) -> String {
         match self {
             Self::Alone => format!("{spec_id}.yaml"),
@@ -43,7 +43,7 @@ impl Taken {
         }
     }
 
-    /// What makes it ready to be run, and where the spec is then.
+    /// Returns the command that unpacks it, if any, and the path of the spec then.
     pub(in crate::web) fn ready(self, spec_id: &str) -> (Option<String>, String) {
         match self {
             Self::Alone => (None, self.file_name(spec_id)),

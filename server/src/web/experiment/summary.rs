@@ -81,7 +81,7 @@ fn chosen(shown: &Shown, status: Status, words: &str) -> Markup {
     }
 }
 
-/// How many scenarios of a run that is ended early will not be run: they have ended, and nothing came of them.
+/// Counts the scenarios of a cancelled run that will not be run: they have ended without a result.
 pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
     match run.reason.is_some() || run.state == RunState::Cancelled {
         true => run.ended.saturating_sub(score.statuses.len() as u64),
@@ -89,7 +89,7 @@ pub(super) fn not_run(run: &Run, score: &ExperimentScore) -> u64 {
     }
 }
 
-/// How far a run is.
+/// Renders the progress of a run.
 fn progress(run: &Run, not_run: u64) -> Markup {
     if is_ending(run) {
         return html! { p role="status" {

@@ -12,7 +12,7 @@ use super::summary::not_run;
 use crate::web::numbers::{count, count_noun};
 use crate::web::untrusted_html;
 
-/// How many caveats are shown.
+/// The most caveats that are shown.
 const CAVEATS: usize = 10;
 
 /// The verdict of a run that has ended.
@@ -28,7 +28,7 @@ pub(super) fn sentence(shown: &Shown) -> Markup {
     html! { p.verdict { (said) "." } }
 }
 
-/// What readers must know to see what the results are worth.
+/// Renders caveats of the results.
 pub(super) fn caveats(shown: &Shown) -> Markup {
     let caveats = &shown.numbers.thing.caveats;
     html! {

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::web::session::Visitor;
 
-/// How many specs, and how many tags of theirs, are offered.
+/// The most specs, and the most of their tags, that are offered.
 const MOST: u64 = 100;
 
 /// Some specs and tags that there are.
@@ -18,7 +18,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What this visitor may see of them.
+    /// Reads those that this visitor may see.
     pub(super) async fn read(app: &App, visitor: &Visitor) -> Result<Self, ApiError> {
         let listed = app.store.spec_versions(visitor.caller.sees(), Page { after: None, most: MOST }).await?;
         let digests: Vec<_> = listed.items.iter().map(|one| one.version.digest.as_str()).collect();

@@ -27,11 +27,11 @@ use query::HistoryQuery;
 pub(super) use table::owner;
 use table::table;
 
-/// How many experiments a page has.
+/// The number of experiments on a page.
 const PART: u64 = 50;
-/// How many specs of a page are shown with their trends.
+/// The number of specs of a page that are shown with their trends.
 const SPECS: usize = 6;
-/// How many runs a small trend has.
+/// The number of runs of a small trend.
 const POINTS: u64 = 20;
 
 /// The routes.

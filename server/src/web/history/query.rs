@@ -1,4 +1,4 @@
-//! What a history is asked for.
+//! Filters of the history.
 
 use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
@@ -58,7 +58,7 @@ impl HistoryQuery {
         Ok(ReadQuery { query: self, status, since: day(&self.since)?, until })
     }
 
-    /// Whether not all are wanted.
+    /// True when a filter is set.
     pub(super) fn is_filtered(&self) -> bool {
         self.fields().iter().any(|(_, value)| !value.is_empty())
     }
@@ -117,7 +117,7 @@ impl HistoryQuery {
 }
 
 impl ReadQuery<'_> {
-    /// What the store is asked for, of all owners.
+    /// Converts it to a filter of the store, for all owners.
     pub(super) fn filter(&self) -> HistoryFilter<'_> {
         let HistoryQuery { text, spec, tag, .. } = self.query;
         HistoryFilter {
@@ -137,7 +137,7 @@ impl ReadQuery<'_> {
     }
 }
 
-/// What a field says, unless it is empty.
+/// Returns a field's text, unless it is empty.
 fn said(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }

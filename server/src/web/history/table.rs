@@ -11,9 +11,9 @@ use crate::web::numbers::{ago, duration, money, percent};
 use crate::web::tables::{self, Head};
 use crate::web::untrusted_html;
 
-/// How many characters of an id are shown: as many as say to the millisecond when it was made.
+/// The number of characters of an id that are shown: enough for its time to the millisecond.
 const SHORT: usize = 13;
-/// How many tags of a spec are shown.
+/// The most tags of a spec that are shown.
 const TAGS: usize = 4;
 
 /// Experiments as a table; with their owners, for who sees those of others.
@@ -53,7 +53,7 @@ fn row(past: &Past, now: Timestamp, owners: bool) -> Markup {
     }
 }
 
-/// What an experiment is called, if that says more than its spec, and the beginning of its id.
+/// Renders an experiment's name, when it differs from its spec's, and the beginning of its id.
 fn named(experiment: &Experiment, link: &str) -> Markup {
     let id = experiment.id.to_string();
     let short = id.get(..SHORT).unwrap_or(&id);

@@ -1,4 +1,4 @@
-//! What the sandbox answered to the probes of an invariant.
+//! Answers of the sandbox to the probes of an invariant.
 
 use maud::{Markup, html};
 use scenario::evidence::{
@@ -11,9 +11,9 @@ use crate::web::json;
 use crate::web::numbers::{bytes, money};
 use crate::web::untrusted_html::{Marks, ending};
 
-/// How many bytes of what a check printed stand in a page.
+/// The size limit of a check's output on a page in bytes.
 const MOST: usize = 16 * 1024;
-/// How many files of an answer are listed.
+/// The most files of an answer that are listed.
 const FILES: usize = 50;
 
 /// Every answer, one after the other.

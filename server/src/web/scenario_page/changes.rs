@@ -1,4 +1,4 @@
-//! What the agent changed: files with their differences, tables of databases, and the image.
+//! Changes by the agent: files with their differences, tables of databases, and the image.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use crate::web::diff;
 use crate::web::numbers::{count, count_noun};
 use crate::web::untrusted_html::Marks;
 
-/// How many files of a kind are listed.
+/// The most files of a kind that are listed.
 const FILES: usize = 200;
-/// How many files that were added stand in the page at once.
+/// The number of added files that are shown without a toggle.
 const FEW: usize = 20;
-/// How many differences are shown.
+/// The most differences that are shown.
 const DIFFS: usize = 50;
-/// How many rows of a table are shown.
+/// The most rows of a table that are shown.
 const ROWS: usize = 50;
 
-/// What the agent changed.
+/// Renders the changes by the agent.
 pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
     let marks = shown.marks();
     html! {
@@ -84,7 +84,7 @@ fn file(shown: &Shown, diffs: &mut Diffs<'_>, what: &str, path: &str) -> Markup 
 /// Differences by their files, of which some are shown.
 struct Diffs<'a> {
     by_path: HashMap<&'a str, &'a FileDiff>,
-    /// How many more are shown.
+    /// The number of differences that can still be shown.
     left: usize,
 }
 

@@ -15,17 +15,17 @@ use crate::web::json;
 use crate::web::numbers::{bytes, count, count_noun, duration, money};
 use crate::web::untrusted_html::{Marks, beginning};
 
-/// How many calls before one are looked at to find what was said before: an agent may have several conversations at once.
+/// The number of earlier calls that are searched for the same conversation: an agent may have several at once.
 const LOOKED_BACK: usize = 8;
-/// How many new messages of a call are shown.
+/// The most new messages of a call that are shown.
 const NEW: usize = 40;
-/// How many of those that were said before.
+/// The most earlier messages that are shown.
 const EARLIER: usize = 20;
-/// How many bytes of a text are shown, and of all that is new in a call.
+/// The size limits of a text, and of all new texts of a call, in bytes.
 const MOST: (usize, usize) = (8 * 1024, 32 * 1024);
 /// The same of what was said before.
 const MOST_EARLIER: (usize, usize) = (1024, 8 * 1024);
-/// How many parts of a message are shown.
+/// The most parts of a message that are shown.
 const PARTS: usize = 40;
 
 /// The conversations of the calls on a page, each read once.
@@ -59,7 +59,7 @@ impl Talks {
         Some((label(call), details))
     }
 
-    /// How many messages of a call were said before.
+    /// Counts the messages of a call that were said before.
     fn said_before(&self, index: usize, talk: &Conversation) -> usize {
         let earlier = self.0.range(index.saturating_sub(LOOKED_BACK)..index).filter_map(|(_, one)| one.as_ref());
         earlier.filter_map(|earlier| talk.said_before(earlier)).max().unwrap_or(0).min(talk.sent.len())
@@ -120,7 +120,7 @@ impl<'a> Room<'a> {
     }
 }
 
-/// What was said before, what is new, and the answer.
+/// Renders earlier messages, new messages and the answer.
 fn conversation(shown: &Shown, talk: &Conversation, said_before: usize) -> Markup {
     let (earlier, new) = talk.sent.split_at(said_before);
     let hidden = earlier.len().saturating_sub(EARLIER);
@@ -202,7 +202,7 @@ fn pretty(text: &str) -> String {
     written.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())
 }
 
-/// What was sent, as it was: behind a toggle where it could be read, and in the open where not.
+/// Renders the raw request: behind a toggle where it could be parsed, and open where not.
 fn raw(call: &ModelCall, talk: Option<&Conversation>, marks: Marks<'_>) -> Markup {
     let request = html! { p.part { "Request" } (json::body(&call.request, marks)) };
     let answer = html! { p.part { "Answer" } (json::body(&call.response, marks)) };

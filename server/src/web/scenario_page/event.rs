@@ -1,4 +1,4 @@
-//! What workers told while a scenario was run, in words.
+//! Events of a scenario, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ fn worker(body: &Value) -> Option<String> {
     body["worker"].as_str().map(ToOwned::to_owned)
 }
 
-/// What an event says besides its kind, on one line.
+/// Renders the fields of an event on one line.
 fn in_short(body: &Value) -> String {
     let said = body.as_object().into_iter().flatten().filter(|(name, _)| *name != WHOLE_NAME);
     let told = said.map(|(name, value)| words(name, value));

@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::error::ApiError;
 use crate::results::why_lost;
 
-/// How many bytes of evidence are remembered.
+/// The size of the cache of evidence in bytes.
 const REMEMBERED: usize = 64 << 20;
 /// Larger evidence is read in a thread of its own, so that nobody else waits.
 const LARGE: usize = 256 * 1024;
@@ -29,7 +29,7 @@ impl Default for Stories {
 type Told = (Option<Arc<Evidence>>, Option<String>);
 
 impl Stories {
-    /// What was observed in an attempt. Evidence that cannot be read leaves the verdicts.
+    /// Reads the evidence of an attempt. When it cannot be read, the verdicts are still shown.
     pub(crate) async fn of(&self, app: &App, job: JobId, attempt: u32) -> Result<Told, ApiError> {
         if let Some(known) = self.0.get(&(job, attempt)) {
             return Ok((Some(known), None));

@@ -12,15 +12,16 @@ use crate::web::json;
 use crate::web::numbers::count_noun;
 use crate::web::untrusted_html::{Marks, beginning};
 
-/// How many headers or parameters of a request stand in a page.
+/// The most headers or parameters of a request on a page.
 const PAIRS: usize = 100;
-/// How many bytes of each do.
+/// The size limit of each in bytes.
 const MOST_VALUE: usize = 2000;
 
-/// What tells a request from others: the mock, when it came, its method and path.
+/// The identity of a request: the mock, its time, its method and path.
 pub(super) type Key<'a> = (&'a str, u64, &'a str, &'a str);
 
-/// The answers to the requests on a page. A mock's journal has none; they are with what was written down of the agent's doings.
+/// The answers to the requests on a page. A mock's journal has none; they are with what was written down of the agent's
+/// doings.
 #[derive(Debug, Default)]
 pub(super) struct Answers<'a>(HashMap<Key<'a>, Vec<Option<&'a str>>>);
 
@@ -42,8 +43,8 @@ impl<'a> Answers<'a> {
         Self(answers)
     }
 
-    /// The body of the answer to a request: `None` when nobody wrote it down, `Some(None)` when it was empty. Of several requests
-    /// in the same millisecond, each has the answer at its own place.
+    /// The body of the answer to a request: `None` when nobody wrote it down, `Some(None)` when it was empty. Of
+    /// several requests in the same millisecond, each has the answer at its own place.
     fn to(&self, service: &str, exchanges: &'a [Exchange], index: usize) -> Option<Option<&'a str>> {
         let own = key(service, exchanges.get(index)?);
         let same = |exchange: &&Exchange| key(service, exchange) == own;
@@ -52,7 +53,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// What was written down of a service's answer: to which request, and its body unless it was empty.
+/// Returns the recorded answer of a service: its request, and its body unless it was empty.
 pub(super) fn answer(audited: &Audited) -> Option<(Key<'_>, Option<&str>)> {
     let AuditEvent::HttpCall { service: Some(service), method, path, response_body, .. } = &audited.event else {
         return None;
@@ -60,7 +61,7 @@ pub(super) fn answer(audited: &Audited) -> Option<(Key<'_>, Option<&str>)> {
     Some(((service, audited.at_ms.unwrap_or(0), method, path), response_body.as_deref()))
 }
 
-/// What tells a request to a mock from others.
+/// Builds the identity of a request to a mock.
 pub(super) fn key<'a>(service: &'a str, exchange: &'a Exchange) -> Key<'a> {
     (service, exchange.at_ms, &exchange.method, &exchange.path)
 }
@@ -110,7 +111,7 @@ pub(super) fn call(event: &AuditEvent, marks: Marks<'_>) -> Option<Markup> {
     })
 }
 
-/// How many requests to mocks came after the last one that is kept.
+/// Renders the count of requests to mocks after the last one that is stored.
 pub(super) fn only_counted(evidence: Option<&Evidence>) -> Markup {
     let journals = evidence.into_iter().flat_map(|evidence| &evidence.journals);
     let over = journals.filter_map(|(service, journal)| Some((service, journal.overflow.as_ref()?.total())));

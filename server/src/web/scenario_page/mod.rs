@@ -55,9 +55,10 @@ use task::AgentTask;
 
 pub(crate) use evidence_cache::Stories;
 
-/// The numbers of a run that goes on are made for the page of one scenario only when it has no more scenarios than this.
+/// The numbers of a run that goes on are made for the page of one scenario only when it has no more scenarios than
+/// this.
 const FEW: u64 = 200;
-/// How many events of a scenario are read.
+/// The most events of a scenario that are read.
 const MOST_EVENTS: u64 = 2000;
 
 /// Which run, which attempt, and which part of the story.
@@ -70,7 +71,7 @@ struct ScenarioQuery {
     kind: String,
     /// Only moments that have this text somewhere.
     text: String,
-    /// Whether also lookups of names that were found; not when it is empty.
+    /// Set to show successful DNS lookups too; hidden when empty.
     lookups: String,
     /// Only moments that a fault hit; all when it is empty.
     faulted: String,
@@ -78,24 +79,24 @@ struct ScenarioQuery {
     from: usize,
 }
 
-/// What a page shows of a scenario.
+/// The data of a scenario's page.
 struct Shown {
     found: FoundScenario,
     query: ScenarioQuery,
     status: Mark,
-    /// What judging said, once it has.
+    /// The report, once it was judged.
     report: Option<Report>,
-    /// What was observed, and why it is not here.
+    /// The evidence, or the reason why it is missing.
     evidence: Option<Arc<Evidence>>,
     missing: Option<String>,
     events: Vec<StoredEvent>,
     /// The names of the machines of workers.
     workers: WorkerNames,
-    /// What the agent was asked; `None` when the spec cannot be read any more.
+    /// The agent's task; `None` when the spec cannot be read any more.
     task: Option<AgentTask>,
     /// The numbers of its run, which know the other scenarios; `None` while they take long to make.
     numbers: Option<Arc<Made<Standing>>>,
-    /// How its spec can be taken along, when it is nobody's file.
+    /// The download form of its spec, when it is no file of the reader's.
     taken: Option<Taken>,
     /// The number of its calls that wait for a person.
     waiting: u64,
@@ -132,7 +133,7 @@ async fn page(
     Ok(Frame { title: &title, tab: Tab::Experiments, visitor: Some(&visitor) }.around(&body))
 }
 
-/// What changes on the page while the scenario is run.
+/// Renders the part of the page that changes while the scenario runs.
 async fn part(
     State(app): State<App>,
     visitor: Visitor,
@@ -227,17 +228,17 @@ impl Shown {
         Marks { key: self.evidence.as_ref().and_then(|evidence| evidence.marker_key.as_deref()) }
     }
 
-    /// What workers told, as a timeline takes it.
+    /// Returns the events in the form of a timeline.
     fn timed_events(&self) -> Vec<TimedEvent<'_>> {
         self.events.iter().map(|stored| TimedEvent::from(&stored.event)).collect()
     }
 
-    /// Whether more can come of the scenario.
+    /// True when the scenario can still change.
     fn goes_on(&self) -> bool {
         self.found.stored.result.is_none() && self.found.run.state == RunState::Open && self.status != Mark::NotRun
     }
 
-    /// Whether nobody began with it, and nobody will.
+    /// True when it was never started, and will not be.
     fn is_untouched(&self) -> bool {
         self.status == Mark::NotRun && self.events.is_empty() && self.found.attempts.is_empty()
     }

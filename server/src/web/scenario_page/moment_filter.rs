@@ -1,5 +1,5 @@
-//! Which moments of a story are shown: of a kind, with a text, those that a fault hit, and in parts. Names that were found are looked up so often that they would
-//! hide the rest.
+//! Which moments of a story are shown: of a kind, with a text, those that a fault hit, and in parts. Names that were
+//! found are looked up so often that they would hide the rest.
 
 use maud::{Markup, html};
 use scenario::evidence::AuditEvent;
@@ -11,7 +11,7 @@ use super::search::Search;
 use crate::web::error_page::escaped;
 use crate::web::numbers::{count, count_noun};
 
-/// How many moments a page has.
+/// The number of moments on a page.
 pub(super) const PART: usize = 200;
 
 /// The moments that were asked for.
@@ -20,7 +20,7 @@ pub(super) struct Chosen<'a> {
     all: &'a [Moment<'a>],
     /// Those that are shown, in their order.
     pub(super) moments: Vec<&'a Moment<'a>>,
-    /// How many lookups of names are left out.
+    /// The number of hidden DNS lookups.
     left_out: usize,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    /// What is not shown, and how to see it.
+    /// Renders a note about what is hidden, and how to see it.
     pub(super) fn note(&self) -> Markup {
         let place = self.shown.place();
         let is_searched = !self.shown.query.text.trim().is_empty();
@@ -166,7 +166,7 @@ fn is_faulted(shown: &Shown, moment: &Moment<'_>) -> bool {
     shown.evidence.as_deref().is_some_and(|evidence| moment.is_faulted(evidence))
 }
 
-/// Whether a moment is the lookup of a name that is there.
+/// True for a successful DNS lookup.
 fn is_found_name(shown: &Shown, moment: &Moment<'_>) -> bool {
     let Source::Audit(index) = moment.source else { return false };
     let audited = || shown.evidence.as_deref()?.audit.as_ref()?.get(index);

@@ -14,14 +14,14 @@ use crate::web::json;
 use crate::web::numbers::{bytes, count_noun};
 use crate::web::untrusted_html::Marks;
 
-/// What is read once for all moments of a page.
+/// Data that is read once for all moments of a page.
 pub(super) struct Beside<'a> {
     talks: Talks,
     answers: Answers<'a>,
 }
 
 impl<'a> Beside<'a> {
-    /// What these moments need.
+    /// Reads the data that these moments need.
     pub(super) fn of(evidence: Option<&'a Evidence>, moments: &[&Moment<'_>]) -> Self {
         Self { talks: Talks::of(evidence, moments), answers: Answers::of(evidence, moments) }
     }
@@ -79,13 +79,13 @@ fn tool(call: MergedCall<'_>, marks: Marks<'_>) -> (Markup, Markup) {
     (label, details)
 }
 
-/// What the agent told the model, where that is not the result word for word.
+/// Returns what the agent told the model, where it differs from the result.
 fn told_differently<'a>(call: MergedCall<'a>) -> Option<&'a str> {
     let (sent, reported) = (call.execution?.result.as_deref(), call.report?.result.as_deref()?);
     (sent != Some(reported)).then_some(reported)
 }
 
-/// Who carried a call out, in a sentence.
+/// Says in a sentence who executed a call.
 fn carried_out(call: MergedCall<'_>) -> String {
     let Some(known) = call.at_gateway() else { return "The agent carried it out by itself.".to_owned() };
     let by = known
@@ -130,7 +130,7 @@ fn audit(event: &AuditEvent, marks: Marks<'_>) -> (Markup, Markup) {
     (html! { (marks.text(&untrusted::line(&written_down(event), 160))) }, details)
 }
 
-/// What was written down, on one line.
+/// Renders an audit event on one line.
 pub(super) fn written_down(event: &AuditEvent) -> String {
     match event {
         AuditEvent::DbWrite { service, table, op, rows } => {

@@ -1,4 +1,4 @@
-//! What the agent printed: its beginning and its end, and all of it as a file.
+//! The agent's output: its beginning and its end, and all of it as a file.
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -17,10 +17,10 @@ use crate::web::numbers::bytes;
 use crate::web::session::Visitor;
 use crate::web::untrusted_html::{beginning, ending};
 
-/// How many bytes of each end stand in a page.
+/// The size limit of each end on a page in bytes.
 const MOST: usize = 32 * 1024;
 
-/// What the agent printed.
+/// The agent's standard output.
 pub(super) fn section(shown: &Shown, evidence: &Evidence) -> Markup {
     let agent = &evidence.agent;
     html! {
@@ -97,7 +97,7 @@ fn stream(shown: &Shown, stream: &str, name: &str, captured: &Captured) -> Marku
     }
 }
 
-/// What was printed, without its middle when it is long.
+/// Renders output, truncated from the middle when it is long.
 fn shortened(shown: &Shown, captured: &Captured, size: u64) -> Markup {
     let marks = shown.marks();
     let part = |text: &str| html! { pre.output tabindex="0" { code { (ansi::coloured(text, marks)) } } };

@@ -1,4 +1,4 @@
-//! How a scenario is run again: by commands that work for whoever reads them.
+//! Commands that run a scenario again, and that work for whoever reads them.
 //!
 //! A spec that was submitted to this server is a file of nobody. So it is offered as one, and the command runs that.
 

@@ -1,4 +1,4 @@
-//! Whether a moment has a text somewhere: in what is told of it, and in its evidence. Nothing is rendered for that, so that ten
+//! Searches moments for a text: in their words, and in their evidence. Nothing is rendered for that, so that ten
 //! thousand moments are looked through quickly.
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use super::Shown;
 use super::exchange::{Key, answer, key};
 use super::moment_html::written_down;
 
-/// What is looked for.
+/// The searched text.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     /// The text, in small letters.
@@ -21,7 +21,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// What somebody entered; `None` when that is nothing.
+    /// Reads a search; `None` when it is empty.
     pub(super) fn of(text: &str, evidence: Option<&'a Evidence>) -> Option<Self> {
         let text = Some(text.trim().to_lowercase()).filter(|text| !text.is_empty())?;
         let mut search = Self { text, answered: HashSet::new() };
@@ -31,7 +31,7 @@ impl<'a> Search<'a> {
         Some(search)
     }
 
-    /// Whether a moment has it.
+    /// True when a moment has it.
     pub(super) fn finds(&self, shown: &Shown, moment: &Moment<'_>) -> bool {
         let evidence = shown.evidence.as_deref();
         match (moment.source, evidence) {

@@ -7,7 +7,7 @@ use scenario::score::{ExperimentScore, Status};
 use super::Shown;
 use crate::web::badges::Mark;
 
-/// How many replicas are offered.
+/// The most replicas that are offered.
 const REPLICAS: usize = 100;
 
 /// A scenario that did not pass, and how it ended.

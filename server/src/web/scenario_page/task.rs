@@ -1,4 +1,4 @@
-//! What the agent was asked, and how it was started: as the spec says it, with templates as this scenario had them.
+//! The agent's task and command: as in the spec, with the template values of this scenario.
 //!
 //! Values of secrets are not known here: a secret is the mark that stands for it in the evidence, or its template.
 
@@ -14,21 +14,21 @@ use super::Shown;
 use crate::web::numbers::bytes;
 use crate::web::untrusted_html::beginning;
 
-/// How many bytes of a prompt and of a command stand in a page.
+/// The size limit of a prompt and of a command on a page in bytes.
 const MOST: usize = 8 * 1024;
 
-/// What the agent was asked, and who it is.
+/// The agent's task, and the agent.
 #[derive(Debug)]
 pub(super) struct AgentTask {
     prompt: String,
     /// The type of the agent.
     agent: String,
-    /// What it is called or reached by.
+    /// Its names and addresses.
     names: Vec<(&'static str, String)>,
 }
 
 impl AgentTask {
-    /// What the agent of a scenario is asked.
+    /// Reads the task of a scenario's agent.
     pub(super) fn of(experiment: &Experiment, spec: &Spec, scenario: &Scenario, evidence: Option<&Evidence>) -> Self {
         let nothing = Evidence::default();
         let values = Values::for_judging(spec, scenario, evidence.unwrap_or(&nothing));

@@ -1,4 +1,5 @@
-//! The story in time: a line for each moment, with a bar that says when and how long, which opens all that is known of it.
+//! The story in time: a line for each moment, with a bar that says when and how long, which opens all that is known of
+//! it.
 
 use maud::{Markup, html};
 use scenario::trace::{Moment, Source, TimedEvent, agent_started, timeline};
@@ -111,7 +112,7 @@ fn line(shown: &Shown, beside: &Beside<'_>, moment: &Moment<'_>, whole: Span, in
     }
 }
 
-/// What a moment is called in its page: an event by its number, which stays while others come before it.
+/// The anchor of a moment on its page: an event by its number, which stays when others come before it.
 fn name(shown: &Shown, moment: &Moment<'_>, index: usize) -> String {
     match moment.source {
         Source::Event(at) => shown.events.get(at).map(|stored| format!("event-{}", stored.number)).unwrap_or_default(),

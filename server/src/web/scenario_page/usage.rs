@@ -1,4 +1,4 @@
-//! What a scenario used, what it ran in, and how often it was tried.
+//! Resource usage, world and attempts of a scenario.
 
 use maud::{Markup, html};
 use scenario::evidence::{Evidence, ProcessUse, Usage};
@@ -11,7 +11,7 @@ use crate::web::numbers::{bytes, count, count_noun, duration, money, precise, ti
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html;
 
-/// How many milliseconds an agent must have acted before it is said how busy it was.
+/// The shortest acting time in milliseconds for which processor use is shown.
 const LONG_ENOUGH: u64 = 100;
 
 /// The columns of attempts.
@@ -23,7 +23,7 @@ const HEADS: [Head<'_>; 5] = [
     Head::Text("SHA-256"),
 ];
 
-/// What was used, and in which world.
+/// Renders resource usage and world.
 pub(super) fn section(shown: &Shown, row: Option<&Row>) -> Markup {
     html! {
         section aria-labelledby="use" {
@@ -72,7 +72,7 @@ fn acted(evidence: &Evidence) -> Option<u64> {
     (agent.started_at.is_some() || agent.wall_ms > 0).then_some(agent.wall_ms)
 }
 
-/// How many processors were busy on average while the agent acted, when it acted for long enough to say so.
+/// Renders the mean number of busy processors while the agent acted, when it acted for long enough.
 fn share(used: &ProcessUse, acted: u64) -> Option<String> {
     let processors = precise(used.processor_ms()) / precise(acted.max(1));
     (acted >= LONG_ENOUGH).then(|| format!("{processors:.2}"))
@@ -119,7 +119,7 @@ fn world(evidence: &Evidence) -> Markup {
     }
 }
 
-/// What is worth knowing, and decided nothing.
+/// Renders notes: informational; not part of the verdict.
 fn notes(shown: &Shown, row: &Row) -> Markup {
     let notes = &row.result.notes;
     html! {

@@ -1,4 +1,4 @@
-//! What was judged: why a scenario did not pass, and every invariant with what was expected and found.
+//! Verdicts: why a scenario did not pass, and every invariant with expected and found values.
 
 use maud::{Markup, html};
 use scenario::report::Row;
@@ -13,7 +13,7 @@ use crate::web::json;
 use crate::web::numbers::score as two_digits;
 use crate::web::untrusted_html;
 
-/// What readers must know to see what the result is worth.
+/// Renders caveats of the result.
 pub(super) fn caveats(row: &Row) -> Markup {
     html! {
         @for caveat in &row.result.caveats {

@@ -1,4 +1,4 @@
-//! What changed from one version of a spec to another: in its text, and in the files beside it.
+//! Changes from one version of a spec to another: in its text, and in the files beside it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::web::diff;
 use crate::web::numbers::bytes;
 use crate::web::untrusted_html::Marks;
 
-/// How long one comparison looks for the shortest difference; then a longer one does.
+/// The time limit of searching the shortest difference; then a longer one is used.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How many files are shown that changed.
+/// The most changed files that are shown.
 const FILES: usize = 20;
 /// Larger texts are not compared line by line.
 const MOST: usize = 256 * 1024;
@@ -22,7 +22,7 @@ const MOST: usize = 256 * 1024;
 /// The files beside a spec, by path, without the spec itself.
 type Files<'a> = BTreeMap<&'a str, &'a [u8]>;
 
-/// What changed between two versions, each given with its number.
+/// Renders changes between two versions, each given with its number.
 pub(super) fn section((before, earlier): (u32, &SpecContent), (now, later): (u32, &SpecContent)) -> Markup {
     let (old, new) = (beside(earlier), beside(later));
     let paths: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();

@@ -20,7 +20,7 @@ use crate::web::session::Visitor;
 use crate::web::tables::{Head, table};
 use crate::web::untrusted_html;
 
-/// How many specs a page has.
+/// The number of specs on a page.
 const PART: u64 = 100;
 
 /// The columns of specs.
@@ -67,7 +67,7 @@ pub(super) async fn list(
     Ok(Frame { title: "Specs", tab: Tab::Specs, visitor: Some(&visitor) }.around(&body))
 }
 
-/// What a spec is called: whose it is, and its id.
+/// The name of a spec: its owner and its id.
 fn name(stored: &StoredSpecVersion) -> (&str, &str) {
     (&stored.owner, &stored.version.spec_id)
 }
@@ -93,7 +93,7 @@ fn row(stored: &StoredSpecVersion, newest: Option<&Past>, now: Timestamp) -> Mar
     }
 }
 
-/// How a spec went last: where its newest experiment stands, with which pass rate, and since when.
+/// Renders a spec's newest experiment: its status, pass rate and time.
 fn last(newest: Option<&Past>, now: Timestamp) -> Markup {
     let Some((past, run)) = newest.and_then(|past| Some((past, past.run.as_ref()?))) else {
         return html! { td { span.quiet { "not run yet" } } td.number { "–" } td.number { "–" } };

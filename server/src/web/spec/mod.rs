@@ -27,9 +27,9 @@ use crate::error::{ApiError, Finding};
 use crate::extract::{At, QueryParams};
 use crate::submission::{bundle_of, finding};
 
-/// How many versions are listed.
+/// The most versions that are listed.
 const VERSIONS: u64 = 50;
-/// How many runs a trend has.
+/// The most runs of a trend.
 const POINTS: u64 = 60;
 
 /// Which version, and whose.
@@ -90,7 +90,8 @@ async fn one(
     Ok(Frame { title: &title, tab: Tab::Specs, visitor: Some(&visitor) }.around(&body))
 }
 
-/// Whose spec is meant: the one that is named, the caller's own, or for who sees all the owner of its newest experiment.
+/// Whose spec is meant: the one that is named, the caller's own, or for who sees all the owner of its newest
+/// experiment.
 async fn owner_of(app: &App, caller: &Caller, id: &str, named: Option<&str>) -> Result<String, ApiError> {
     if let Some(named) = named.filter(|named| !named.is_empty()) {
         return caller.acts_for(Some(named));

@@ -1,4 +1,4 @@
-//! How a spec went over time, and which of its invariants are least sure.
+//! Trends of a spec, and its least stable invariants.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::web::untrusted_html;
 
 use super::outcomes;
 
-/// How many scenarios are looked at to say which invariants are least sure.
+/// The most scenarios that are read to find the least stable invariants.
 const MOST_SCENARIOS: u64 = 5000;
-/// How many invariants are listed.
+/// The most invariants that are listed.
 const LISTED: usize = 10;
 
 /// The columns of invariants.
@@ -69,7 +69,7 @@ pub(super) fn link(ComparableRun { run, .. }: &ComparableRun) -> String {
     format!("/experiments/{}?run={}", run.id.experiment, run.id.number)
 }
 
-/// How an invariant was judged over several runs.
+/// Outcomes of an invariant over several runs.
 #[derive(Debug, Default)]
 struct Counted {
     passed: u64,
@@ -80,7 +80,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// How little is known before it is judged: 1 when it fails every other time, 0 when it always does the same.
+    /// Returns its instability: 1 when it fails every other time, 0 when it always has the same outcome.
     fn doubt(&self) -> f64 {
         let judged = self.passed + self.failed;
         if judged == 0 { 0.0 } else { 2.0 * precise(self.passed.min(self.failed)) / precise(judged) }

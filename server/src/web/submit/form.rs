@@ -1,4 +1,4 @@
-//! What the form brings.
+//! The fields of the form.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, Multipart, Request};
@@ -9,12 +9,12 @@ use crate::error::ApiError;
 use crate::extract::require_media;
 use crate::submission::Given;
 
-/// How many bytes the other fields of the form may have together.
+/// The size limit of all other fields of the form in bytes.
 const FIELDS: usize = 2 << 20;
-/// What the name of a secret's field begins with.
+/// The prefix of a secret's field.
 pub(super) const SECRET: &str = "secret:";
 
-/// What the form brings.
+/// The fields of the form.
 #[derive(Debug, Default)]
 pub(super) struct SubmitForm {
     /// That it is one of ours.
@@ -23,13 +23,13 @@ pub(super) struct SubmitForm {
     pub(super) text: String,
     /// A file instead of the text.
     pub(super) file: Option<Bytes>,
-    /// What the experiment is called.
+    /// The experiment's name.
     pub(super) name: String,
-    /// How often each cell is repeated.
+    /// The number of replicas per cell.
     pub(super) replicas: String,
     /// Values of secrets, which are never shown again.
     pub(super) secrets: Given,
-    /// Whether it is to be run, and not only looked at.
+    /// True to run it, not only to check it.
     pub(super) run: bool,
 }
 

@@ -22,7 +22,7 @@ use form::{SubmitForm, receive};
 pub(super) use page::findings;
 use page::{ExtraFields, Looked, page};
 
-/// What stands in the form before anybody wrote something.
+/// The initial text of the form.
 const BEGINNING: &str = "\
 version: 1
 id: my-first-spec
@@ -66,7 +66,7 @@ async fn submit(State(app): State<App>, visitor: Visitor, request: Request) -> R
     }
 }
 
-/// What was done with a form.
+/// The result of handling a form.
 enum Done {
     /// An experiment was begun.
     Begun(String),

@@ -10,7 +10,7 @@ use crate::web::session::Visitor;
 use crate::web::untrusted_html;
 use crate::web::yaml;
 
-/// What came of looking at a spec.
+/// The result of checking a spec.
 #[derive(Debug)]
 pub(super) enum Looked {
     /// Nobody looked yet.
@@ -21,7 +21,7 @@ pub(super) enum Looked {
     Wrong(ApiError),
 }
 
-/// What the form asks for besides, because of the spec in it.
+/// Fields that the form adds because of the spec in it.
 #[derive(Debug, Default)]
 pub(super) struct ExtraFields {
     /// The names of secrets that are not kept here.
@@ -103,7 +103,7 @@ fn secrets(names: &[String]) -> Markup {
     }
 }
 
-/// What was found, above the form.
+/// Renders findings, above the form.
 fn told(looked: &Looked) -> Markup {
     match looked {
         Looked::Not => html! {},
@@ -120,7 +120,7 @@ fn told(looked: &Looked) -> Markup {
     }
 }
 
-/// What is wrong with a spec, each finding with the line where it is.
+/// Renders findings about a spec, each with its line.
 pub(in crate::web) fn findings(findings: &[Finding]) -> Markup {
     html! {
         p { "The spec is not valid:" }
