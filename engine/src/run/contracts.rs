@@ -68,6 +68,7 @@ impl Contracts {
             feedback: contracts.narrowing_feedback,
             max_retries: contracts.max_retries.count() as u64,
             approver: approver(attempt, &contracts.approvals),
+            pause_scope: contracts.approvals.pause_scope,
             hold_wait: contracts.approvals.hold_wait.get(),
             world: Some(Arc::<SandboxReader>::clone(&reader)),
             clock: Arc::clone(clock),

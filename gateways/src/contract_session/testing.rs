@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use scenario::evidence::{ContractMode, ContractSession as SessionRecord, Evidence};
-use scenario::spec::sections::NarrowingFeedback;
+use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 use tool_contracts::options::{Mode, ResponseGate};
@@ -34,6 +34,7 @@ pub(crate) struct Opening {
     pub(crate) feedback: NarrowingFeedback,
     pub(crate) max_retries: u64,
     pub(crate) approver: SessionApprover,
+    pub(crate) pause_scope: PauseScope,
     pub(crate) hold_wait: Duration,
     pub(crate) limits: &'static str,
 }
@@ -46,6 +47,7 @@ impl Default for Opening {
             feedback: NarrowingFeedback::Silent,
             max_retries: 0,
             approver: SessionApprover::Scripted { script: Script::default(), is_virtual: true },
+            pause_scope: PauseScope::Session,
             hold_wait: Duration::from_secs(45),
             limits: "",
         }
@@ -83,6 +85,7 @@ impl Opening {
             feedback: self.feedback,
             max_retries: self.max_retries,
             approver: self.approver,
+            pause_scope: self.pause_scope,
             hold_wait: self.hold_wait,
             world: None,
             clock: Arc::new(Clock::default()),

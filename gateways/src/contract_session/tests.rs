@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::spec::sections::PauseScope;
 use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 use tool_contracts::{Outcome, ProposedCall, Via};
@@ -152,4 +153,27 @@ async fn without_anybody_to_ask_the_deadline_has_passed() {
     let Permit::Refused { reason, .. } = session.permit(pay(60)).await else { panic!("granted") };
     assert_eq!(reason.code.name(), "checkpoint_timeout");
     assert_eq!(session.failure(), None, "that is how the spec is run");
+}
+
+#[tokio::test]
+async fn other_calls_go_on_where_only_the_held_one_pauses_and_it_is_judged_by_what_they_left() {
+    let desk = Desk::open();
+    let limits = "aggregates: [{name: total, metric: sum, tool: pay, path: $.amount, lte: 100, reason: too much}]\n";
+    let opening = Opening { approver: desk.approver(), pause_scope: PauseScope::Call, limits, ..Opening::default() };
+    let session = opening.begin().await;
+    look(&session).await;
+    let held = tokio::spawn({
+        let session = Arc::clone(&session);
+        async move { session.permit(pay(60)).await }
+    });
+    until_asked(&desk, 1).await;
+    let passed = timeout(DEADLINE, session.permit(pay(45))).await.expect("it does not wait");
+    let Permit::Granted(call) = passed else { panic!("{passed:?}") };
+    session.complete(&call, &Outcome::Ok(json!({"ok": true})), 1);
+    desk.approve();
+    let Permit::Refused { reason, .. } = held.await.expect("decided") else { panic!("60 and 45 are too much") };
+    assert_eq!(reason.code.name(), "aggregate_violated");
+    let log = record(&session);
+    let set = session.inner.live().set().clone();
+    assert_eq!(tool_contracts::replay_log(&set, &log.records).divergences, []);
 }

@@ -6,6 +6,8 @@ use scenario::untrusted;
 use serde::Deserialize;
 use store::{Approval, Decided, Decision, DecisionKind, MadeDecision};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, Schema};
 
 use super::body::ApprovalBody;
 use super::find;
@@ -24,7 +26,8 @@ const NOBODY: &str = "unknown";
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct DecisionRequest {
     /// The decision: the call may go on, or is refused.
-    decision: DecisionWord,
+    #[schema(schema_with = decision_words)]
+    decision: DecisionKind,
     /// The hash of the arguments that were looked at: `args_hash` of the approval.
     args_hash: String,
     /// The name of who decides; the key's owner without it.
@@ -43,34 +46,15 @@ impl DecisionRequest {
     }
 }
 
-/// A decision in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DecisionWord {
-    /// The call may go on, once.
-    Approve,
-    /// The call is refused.
-    Deny,
-}
-
-impl DecisionWord {
-    /// True when the call may go on.
-    pub(crate) fn is_approval(self) -> bool {
-        self == Self::Approve
-    }
-
-    fn kind(self) -> DecisionKind {
-        match self {
-            Self::Approve => DecisionKind::Approve,
-            Self::Deny => DecisionKind::Deny,
-        }
-    }
+/// The words of a decision in the description of the API.
+fn decision_words() -> Schema {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["approve", "deny"])).into()
 }
 
 /// A decision that somebody wants to make, over the API or on the page.
 pub(crate) struct Wanted {
     /// The decision.
-    pub(crate) decision: DecisionWord,
+    pub(crate) decision: DecisionKind,
     /// The hash of the arguments that were looked at.
     pub(crate) args_hash: String,
     /// The name of who decides, as they say; empty for the key's owner.
@@ -112,7 +96,7 @@ pub(crate) fn decider(caller: &Caller, wanted: &Wanted) -> Result<MadeDecision, 
 pub(crate) async fn write_decision(app: &App, caller: &Caller, id: &str, wanted: Wanted) -> Result<Approval, ApiError> {
     let approval = find(app, caller, id).await?;
     let made = decider(caller, &wanted)?;
-    let decision = Decision { kind: wanted.decision.kind(), arguments_hash: wanted.args_hash, made };
+    let decision = Decision { kind: wanted.decision, arguments_hash: wanted.args_hash, made };
     match app.store.decide_approval(&approval.new.id, &decision, app.clock.now()).await? {
         Decided::Decided(approval) => Ok(*approval),
         Decided::Unknown => Err(ApiError::not_found("its experiment was removed")),

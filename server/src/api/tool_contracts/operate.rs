@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
+use store::DecisionKind;
 use tool_contracts::Code;
 use tool_contracts::remote::{ApprovalTold, RemoteAnswer, RemoteRequest};
 use utoipa::ToSchema;
@@ -117,7 +118,7 @@ pub(crate) async fn decide(
     found(&app, &caller, &id, true).await?;
     let wanted = request.wanted();
     let made = decider(&caller, &wanted)?;
-    let (is_approved, args_hash) = (wanted.decision.is_approval(), wanted.args_hash);
+    let (is_approved, args_hash) = (wanted.decision == DecisionKind::Approve, wanted.args_hash);
     let told = ApprovalTold { is_approved, args_hash, by: made.by, note: made.note };
     match take(&app, &id, &RemoteRequest::Approval(told)).await? {
         RemoteAnswer::Step(step) => Ok(Json(StepBody::from(&step))),
