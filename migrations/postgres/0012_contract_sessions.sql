@@ -22,3 +22,15 @@ CREATE TABLE contract_session_requests (
     sealed  BYTEA  NOT NULL,
     PRIMARY KEY (session, number)
 );
+
+-- Interventions of operators in sessions of scenarios that are run. The worker that runs the scenario takes them in their order.
+CREATE TABLE contract_interventions (
+    number     BIGINT  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    experiment TEXT COLLATE "C" NOT NULL,
+    run        BIGINT  NOT NULL,
+    scenario   TEXT COLLATE "C" NOT NULL,
+    body       TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT  NOT NULL,
+    FOREIGN KEY (experiment, run, scenario) REFERENCES scenarios (experiment, run, id) ON DELETE CASCADE
+);
+CREATE INDEX contract_interventions_scenario ON contract_interventions (experiment, run, scenario, number);

@@ -22,3 +22,15 @@ CREATE TABLE contract_session_requests (
     sealed  BLOB   NOT NULL,
     PRIMARY KEY (session, number)
 );
+
+-- Interventions of operators in sessions of scenarios that are run. The worker that runs the scenario takes them in their order.
+CREATE TABLE contract_interventions (
+    number     INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment TEXT NOT NULL,
+    run        BIGINT  NOT NULL,
+    scenario   TEXT NOT NULL,
+    body       TEXT NOT NULL,
+    created_at BIGINT  NOT NULL,
+    FOREIGN KEY (experiment, run, scenario) REFERENCES scenarios (experiment, run, id) ON DELETE CASCADE
+);
+CREATE INDEX contract_interventions_scenario ON contract_interventions (experiment, run, scenario, number);

@@ -4,7 +4,7 @@
 //! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
-//!   ├──────────────────────────────────┘   │        │           └── approvals
+//!   ├──────────────────────────────────┘   │        │           └── approvals, contract_interventions
 //!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
@@ -26,6 +26,7 @@ mod artifact_owner;
 mod artifacts;
 mod attempts;
 mod clock;
+mod contract_interventions;
 mod contract_sessions;
 mod counters;
 mod datasets;

@@ -11,6 +11,7 @@ mod executions;
 mod holds;
 mod http_calls;
 mod model_calls;
+mod operated;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use executions::{ExecutionRequest, Permit};
 pub(crate) use http_calls::{Governed, GovernedCall, MARK, RefusalBody, ServiceRefusal, ServiceRequest, outcome_of};
 pub use http_calls::{HttpRoute, ServiceGovernor};
 pub use model_calls::{Gated, JudgedRequest, Refused};
+pub use operated::{OperatedSessions, Sessions};
 pub use visible_tools::VisibleTools;
 use workflow::Membership;
 pub(crate) use workflow::SESSION_TOKEN;

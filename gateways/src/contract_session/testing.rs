@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use scenario::evidence::{ContractMode, ContractSession as SessionRecord, Evidence};
+use scenario::intervention::Intervention;
 use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use serde_json::Value as Json;
 use tokio::sync::watch;
@@ -113,6 +114,7 @@ pub(crate) struct Desk {
     asked: Mutex<Vec<ApprovalRequest>>,
     withdrawn: Mutex<Vec<String>>,
     answer: watch::Sender<Option<ApprovalAnswer>>,
+    interventions: watch::Sender<Vec<Intervention>>,
     /// Set when nobody can be asked.
     is_closed: bool,
 }
@@ -127,7 +129,13 @@ impl Desk {
     }
 
     fn new(is_closed: bool) -> Self {
-        Self { asked: Mutex::default(), withdrawn: Mutex::default(), answer: watch::Sender::new(None), is_closed }
+        Self {
+            asked: Mutex::default(),
+            withdrawn: Mutex::default(),
+            answer: watch::Sender::new(None),
+            interventions: watch::Sender::default(),
+            is_closed,
+        }
     }
 
     pub(crate) fn approver(self: &Arc<Self>) -> SessionApprover {
@@ -136,6 +144,11 @@ impl Desk {
 
     pub(crate) fn approve(&self) {
         self.answer.send_replace(Some(ApprovalAnswer::Approved { by: "ada".to_owned(), note: "fine".to_owned() }));
+    }
+
+    /// Intervenes as an operator.
+    pub(crate) fn intervene(&self, intervention: Intervention) {
+        self.interventions.send_modify(|all| all.push(intervention));
     }
 
     pub(crate) fn asked(&self) -> Vec<ApprovalRequest> {
@@ -167,5 +180,11 @@ impl Approvals for Desk {
 
     async fn withdraw(&self, pending: &PendingApproval) {
         self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner).push(pending.id.clone());
+    }
+
+    async fn next_intervention(&self, after: u64) -> (u64, Intervention) {
+        let mut all = self.interventions.subscribe();
+        let next = all.wait_for(|all| all.len() as u64 > after).await.expect("a desk").clone();
+        (after + 1, next[usize::try_from(after).expect("few")].clone())
     }
 }

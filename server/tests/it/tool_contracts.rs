@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use store::{ContractSessionProgress, SessionLimits};
 
+use crate::bundles::Tar;
 use crate::test_app::{ADA, ADA_READS, ADMIN, BOB, SANDBOX, TestApp};
 
 const SESSIONS: &str = "/v1/tool-contracts/sessions";
@@ -233,4 +234,41 @@ async fn sessions_belong_to_their_owner_and_a_token_to_its_session() {
     app.delete(&session.token, &path).await.refused(403);
     app.delete(ADA, &path).await.expect(204);
     app.get(ADA, &session.path("state")).await.refused(404);
+}
+
+/// The contracts of a governed session.
+const RULES: &str = "schema_version: '1.0'\nagent: a\n";
+
+/// A spec with a governed session.
+fn governed() -> String {
+    crate::test_app::HELLO.to_owned() + "tool_contracts: {dir: rules, mode: govern}\n"
+}
+
+#[tokio::test]
+async fn an_operator_intervenes_in_a_scenario_that_is_run() {
+    let app = TestApp::new().await;
+    let bundle = Tar::new().file("spec.yaml", &governed()).file("rules/session.yaml", RULES).bytes();
+    let tar = [("content-type", "application/x-tar")];
+    let begun = app.call(http::Method::POST, ADA, "/v1/runs", &tar, bundle).await.expect(202);
+    let id = begun["experiment_id"].as_str().expect("an id").to_owned();
+    let held = app.claim().await.expect("a job");
+    let path = |what: &str| format!("/v1/experiments/{id}/scenarios/{}/{what}", held.scenario.id);
+    app.post(ADA_READS, &path("kill"), json!({})).await.refused(403);
+    app.post(BOB, &path("kill"), json!({})).await.refused(403);
+    app.post(ADA, &path("kill"), json!({"scope": "galaxy"})).await.refused(400);
+    app.post(ADA, &path("filter"), json!({"tools": ["look"]})).await.expect(202);
+    app.post(ADA, &path("kill"), json!({"scope": "subtree", "session": "s.1", "reason": "enough"})).await.expect(202);
+    let next = |after| app.store.next_intervention(held.run, held.scenario.id.as_str(), after);
+    let (first, filter) = next(0).await.expect("read").expect("one");
+    assert_eq!(json!(filter), json!({"kind": "filter", "tools": ["look"], "by": "ada"}));
+    let (_, kill) = next(first).await.expect("read").expect("one");
+    assert_eq!(
+        json!(kill),
+        json!({"session": "s.1", "kind": "kill", "scope": "subtree", "reason": "enough", "by": "ada"})
+    );
+    app.complete(&held, scenario::result::RowStatus::Pass).await;
+    assert!(app.post(ADA, &path("kill"), json!({})).await.refused(409).contains("has ended"));
+    let other = app.running(crate::test_app::HELLO).await;
+    let refused = app.post(ADA, &format!("/v1/experiments/{other}/scenarios/default-r0/kill"), json!({})).await;
+    assert!(refused.refused(409).contains("no session"));
 }

@@ -1,13 +1,15 @@
 //! Sessions under tool contracts whose agents run somewhere else.
 
+use scenario::intervention::{Intervention, KillReach, SessionChange};
 use store::{ContractSessionProgress, NewContractSession, NewKey, Page, Scope, SessionLimits};
 
-use crate::harness::{World, at};
+use crate::harness::{World, at, scenario};
 
 databases![
     requests_of_a_session_are_kept_in_their_order_each_number_once,
     a_session_that_is_full_keeps_nothing_more,
     a_session_goes_with_its_requests_and_its_token,
+    interventions_are_read_one_after_the_other,
 ];
 
 const LIMITS: SessionLimits = SessionLimits { requests: 3, bytes: 100 };
@@ -78,4 +80,25 @@ async fn a_session_goes_with_its_requests_and_its_token(world: World) {
     let all = store.contract_sessions(Some("ada"), Page { after: None, most: 10 }).await.expect("read").items;
     assert_eq!(all.iter().map(|one| one.new.id.as_str()).collect::<Vec<_>>(), ["cs-2"]);
     assert_eq!(store.count_contract_sessions("ada").await.expect("counted"), 1);
+}
+
+async fn interventions_are_read_one_after_the_other(world: World) {
+    let store = &world.store;
+    let run = world.submitted(1).await;
+    let kill = |reason: &str| Intervention {
+        session: None,
+        change: SessionChange::Kill { scope: KillReach::Session, reason: reason.to_owned() },
+        by: "ada".to_owned(),
+    };
+    let name = scenario(0).id.to_string();
+    for reason in ["first", "second"] {
+        store.intervene(run, &name, &kill(reason), at(9)).await.expect("kept");
+    }
+    let (number, first) = store.next_intervention(run, &name, 0).await.expect("read").expect("one");
+    assert_eq!(first, kill("first"));
+    let (last, second) = store.next_intervention(run, &name, number).await.expect("read").expect("one");
+    assert_eq!(second, kill("second"));
+    assert_eq!(store.next_intervention(run, &name, last).await.expect("read"), None);
+    assert_eq!(store.next_intervention(run, "other", 0).await.expect("read"), None);
+    assert!(store.intervene(run, "other", &kill("x"), at(9)).await.is_err(), "there is no such scenario");
 }

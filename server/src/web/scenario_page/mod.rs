@@ -8,6 +8,7 @@ mod evidence_cache;
 mod exchange;
 mod faults;
 mod head;
+mod kill;
 mod moment_filter;
 mod moment_html;
 mod output;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::HeaderMap;
 use maud::{Markup, html};
 use scenario::evidence::Evidence;
@@ -100,6 +101,8 @@ struct Shown {
     taken: Option<Taken>,
     /// The number of its calls that wait for a person.
     waiting: u64,
+    /// The token of the form that kills its sessions, for who may and where there are any.
+    kill_token: Option<String>,
     /// Where this server is for whoever asks.
     origin: Option<String>,
 }
@@ -111,6 +114,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
         .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
         .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output::file))
+        .route("/experiments/{id}/scenarios/{scenario}/kill", post(kill::kill))
         .route("/experiments/{id}/scenarios/{scenario}/contract/{session}", get(tool_contracts::log))
 }
 
@@ -183,8 +187,13 @@ impl Shown {
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
         let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
         let FoundScenario { experiment, run, stored, .. } = &found;
+        let mut kill_token = None;
         let task = match spec_of(&app.store, run).await {
-            Ok(spec) => Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref())),
+            Ok(spec) => {
+                let may_kill = spec.tool_contracts.is_some() && visitor.may_submit();
+                kill_token = may_kill.then(|| visitor.token.clone());
+                Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref()))
+            }
             Err(StoreError::Unreadable(_)) => None,
             Err(error) => return Err(error.into()),
         };
@@ -219,6 +228,7 @@ impl Shown {
             numbers,
             taken,
             waiting,
+            kill_token,
             origin: None,
         })
     }
@@ -295,6 +305,7 @@ impl Shown {
         html! {
             (head::head(self))
             (waiting_hint(self.waiting))
+            (kill::button(self))
             @if let Some(row) = row { (verdicts::caveats(row)) }
             (siblings::section(self))
             (task::section(self))
