@@ -29,7 +29,7 @@ fn set(mode: Mode) -> Arc<Compiled> {
 type Response = (Vec<(bool, u8)>, (bool, bool, u8), bool);
 
 fn responses() -> impl Strategy<Value = Vec<Response>> {
-    vec((vec((any::<bool>(), 0..6_u8), 0..3), (any::<bool>(), any::<bool>(), 0..4), prop::bool::weighted(0.8)), 0..8)
+    vec((vec((any::<bool>(), 0..6_u8), 0..3), (any::<bool>(), any::<bool>(), 0..4_u8), prop::bool::weighted(0.8)), 0..8)
 }
 
 fn exchange(calls: &[(bool, u8)], (finishes, talks, messages): (bool, bool, u8)) -> Exchange {

@@ -250,7 +250,7 @@ async fn an_operator_intervenes_in_a_scenario_that_is_run() {
     let bundle = Tar::new().file("spec.yaml", &governed()).file("rules/session.yaml", RULES).bytes();
     let tar = [("content-type", "application/x-tar")];
     let begun = app.call(http::Method::POST, ADA, "/v1/runs", &tar, bundle).await.expect(202);
-    let id = begun["experiment_id"].as_str().expect("an id").to_owned();
+    let id = begun["id"].as_str().expect("an id").to_owned();
     let held = app.claim().await.expect("a job");
     let path = |what: &str| format!("/v1/experiments/{id}/scenarios/{}/{what}", held.scenario.id);
     app.post(ADA_READS, &path("kill"), json!({})).await.refused(403);

@@ -4,6 +4,7 @@ use axum::extract::{Form, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use scenario::intervention::{KillReach, SessionChange};
+use scenario::spec::Spec;
 
 use super::{ScenarioQuery, Shown};
 use crate::api::experiments::intervene::intervene;
@@ -12,6 +13,12 @@ use crate::error::ApiError;
 use crate::extract::{At, QueryParams};
 use crate::web::session::Visitor;
 use crate::web::sign_in::BareForm;
+
+/// The token of the form, for who may press the button where the spec has sessions.
+pub(super) fn token(visitor: &Visitor, spec: Option<&Spec>) -> Option<String> {
+    let has_sessions = spec.is_some_and(|spec| spec.tool_contracts.is_some());
+    (has_sessions && visitor.may_submit()).then(|| visitor.token.clone())
+}
 
 /// The button; nothing when nobody may press it, or there is no session.
 pub(super) fn button(shown: &Shown) -> Markup {

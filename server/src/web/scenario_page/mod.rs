@@ -187,34 +187,18 @@ impl Shown {
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
         let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
         let FoundScenario { experiment, run, stored, .. } = &found;
-        let mut kill_token = None;
-        let task = match spec_of(&app.store, run).await {
-            Ok(spec) => {
-                let may_kill = spec.tool_contracts.is_some() && visitor.may_submit();
-                kill_token = may_kill.then(|| visitor.token.clone());
-                Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref()))
-            }
+        let spec = match spec_of(&app.store, run).await {
+            Ok(spec) => Some(spec),
             Err(StoreError::Unreadable(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let kill_token = kill::token(visitor, spec.as_ref());
+        let task = spec.map(|spec| AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref()));
         let waiting = waiting(app, &found).await?;
         let is_quick = run.score.is_some() || run.total <= FEW;
         let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
         let score = numbers.as_ref().map(|numbers| &numbers.thing.score);
-        let status = match ScenarioStatus::of(&found.stored, &found.run, score) {
-            ScenarioStatus::Ended(status) => match &found.stored.result {
-                Some(result) => Mark::of_result(status, result),
-                None => Mark::of_status(status),
-            },
-            ScenarioStatus::NotRun => Mark::NotRun,
-            ScenarioStatus::Pending
-                if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) =>
-            {
-                Mark::Running
-            }
-            ScenarioStatus::Pending if is_ending(&found.run) => Mark::NotRun,
-            ScenarioStatus::Pending => Mark::Waiting,
-        };
+        let status = mark(&found, score);
         Ok(Self {
             found,
             query,
@@ -327,6 +311,22 @@ impl Shown {
             @if !self.is_untouched() { (usage::section(self, row)) }
             @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce::section(self, report, row)) }
         }
+    }
+}
+
+/// The mark of a scenario as it stands.
+fn mark(found: &FoundScenario, score: Option<&ExperimentScore>) -> Mark {
+    match ScenarioStatus::of(&found.stored, &found.run, score) {
+        ScenarioStatus::Ended(status) => match &found.stored.result {
+            Some(result) => Mark::of_result(status, result),
+            None => Mark::of_status(status),
+        },
+        ScenarioStatus::NotRun => Mark::NotRun,
+        ScenarioStatus::Pending if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => {
+            Mark::Running
+        }
+        ScenarioStatus::Pending if is_ending(&found.run) => Mark::NotRun,
+        ScenarioStatus::Pending => Mark::Waiting,
     }
 }
 
