@@ -1,12 +1,12 @@
-//! What to do about the refusals that people meet most: a full disk, no addresses left, a port that is taken, a registry
-//! that is not there.
+//! Advice on the refusals that people meet most: a full disk, no addresses left, a port that is taken, a registry that
+//! cannot be reached.
 //!
 //! Engines and kernels say what is wrong in words of their own, which change little over the years. Whatever is not known
 //! here is told as it was said.
 
 use std::io;
 
-/// What is said, and what to do about it. The first that is found counts.
+/// Words of known refusals, and the advice on each. The first match counts.
 const KNOWN: [(&[&str], &str); 7] = [
     (
         &["no space left on device", "disk quota exceeded", "not enough space"],
@@ -46,7 +46,7 @@ const KNOWN: [(&[&str], &str); 7] = [
     ),
 ];
 
-/// What to do about a refusal, when it is a known one.
+/// Returns advice on a refusal, when it is a known one.
 pub(crate) fn advice(said: &str) -> Option<&'static str> {
     let said = said.to_lowercase();
     KNOWN.iter().find(|(words, _)| words.iter().any(|word| said.contains(word))).map(|(_, advice)| *advice)
@@ -60,7 +60,7 @@ pub(crate) fn with_advice(said: String) -> String {
     }
 }
 
-/// What is added to an error of a file of ours: a full disk has a remedy.
+/// Returns the advice that is appended to an error of a file of ours: a full disk has a remedy.
 pub(crate) fn after(error: &io::Error) -> String {
     advice(&error.to_string()).map(|advice| format!("; {advice}")).unwrap_or_default()
 }

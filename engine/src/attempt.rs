@@ -1,4 +1,4 @@
-//! What the engine is given: one attempt of one scenario.
+//! Input of the engine: one attempt of one scenario.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::machine::Machine;
 use crate::providers::ProviderAccess;
 use crate::uploaded::SnapshotFiles;
 
-/// One attempt of one scenario.
+/// An attempt of a scenario.
 #[derive(Debug)]
 pub struct Attempt<'a> {
     /// The spec.
@@ -31,19 +31,19 @@ pub struct Attempt<'a> {
     pub bundle: &'a BundleFolder,
     /// The values of the spec's secrets, by name.
     pub secrets: &'a BTreeMap<String, String>,
-    /// What everything that is made for it is called.
+    /// Identity that names everything that is made for the attempt.
     pub identity: Identity,
-    /// What the machine's owner allows.
+    /// Permissions that the machine's owner gives.
     pub permissions: Permissions,
-    /// Who acts instead of the spec's own agent.
+    /// Agent that acts instead of the spec's own.
     pub agent: Option<AgentOverride>,
-    /// What the machine has for it.
+    /// Parts of the machine that all attempts share.
     pub machine: &'a Machine,
     /// The runs without faults that it shares with other scenarios of its run.
     pub baselines: &'a Baselines,
-    /// When it began.
+    /// Start of the attempt.
     pub started_at: Timestamp,
-    /// Whether its sandbox is kept for a person to look into.
+    /// Tells if its sandbox is kept for a person to look into.
     pub keep: Keep<'a>,
     /// The uploaded agent, when the spec names one.
     pub snapshot: Option<&'a SnapshotFiles>,
@@ -57,23 +57,23 @@ pub struct Attempt<'a> {
     pub approvals: Option<&'a Arc<dyn Approvals>>,
 }
 
-/// When a sandbox is kept, once its agent's processes have gone, instead of being removed.
+/// Condition for keeping a sandbox, once its agent's processes have gone, instead of removing it.
 ///
 /// But for [`Keep::Never`], the sandbox of an attempt that ended in an error is kept too, because there is no evidence to
 /// go by. That of a cancelled one never is.
 #[derive(Clone, Copy, Default)]
 pub enum Keep<'a> {
-    /// It is removed.
+    /// The sandbox is removed.
     #[default]
     Never,
-    /// It is kept.
+    /// The sandbox is kept.
     Always,
-    /// It is kept when this says so of the evidence.
+    /// The sandbox is kept when this function returns true for the evidence.
     When(&'a (dyn Fn(&Evidence) -> bool + Send + Sync)),
 }
 
 impl Keep<'_> {
-    /// Whether a sandbox with this evidence is kept; without evidence, the attempt ended in an error.
+    /// Returns true if a sandbox with this evidence is kept; without evidence, the attempt ended in an error.
     pub(crate) fn applies(&self, evidence: Option<&Evidence>) -> bool {
         match (self, evidence) {
             (Self::Never, _) => false,
@@ -93,18 +93,19 @@ impl fmt::Debug for Keep<'_> {
     }
 }
 
-/// What the machine's owner allows.
+/// Permissions that the machine's owner gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permissions {
-    /// How `custom` checks with `runs_in: host` are run; `None` when they are not allowed.
+    /// Way to run `custom` checks with `runs_in: host`; `None` when they are not allowed.
     pub host_checks: Option<HostChecks>,
-    /// Whether `git_repo` fixtures are cloned from the outside only: neither from this machine nor from networks near it.
+    /// True when `git_repo` fixtures are cloned from the outside only: neither from this machine nor from networks near
+    /// it.
     pub public_repositories_only: bool,
     /// Providers of models that a spec may name by their address.
     pub providers: ProviderAccess,
 }
 
-/// How scripts are run beside the worker.
+/// Way to run scripts beside the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostChecks {
     /// The program and arguments that confine what follows them.
@@ -112,13 +113,13 @@ pub struct HostChecks {
 }
 
 impl Attempt<'_> {
-    /// Who acts: the spec's own agent, or who was chosen instead.
+    /// Returns the agent that acts: the spec's own agent, or the one that was chosen instead.
     #[must_use]
     pub fn agent(&self) -> Option<AgentKind> {
         agent_of(self.spec, self.agent)
     }
 
-    /// What templates become inside the sandbox.
+    /// Returns the values that replace templates inside the sandbox.
     #[must_use]
     pub fn values(&self) -> Values<'_> {
         let values = Values::with_secrets(self.spec, self.scenario, self.secrets);
@@ -142,7 +143,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Who acts: a spec's own agent, or who was chosen instead.
+/// Returns the agent that acts: a spec's own agent, or the one that was chosen instead.
 pub(crate) fn agent_of(spec: &Spec, chosen: Option<AgentOverride>) -> Option<AgentKind> {
     match chosen {
         Some(AgentOverride::Noop) => Some(AgentKind::Noop(Noop {})),

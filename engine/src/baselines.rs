@@ -28,14 +28,14 @@ pub(crate) struct Made {
 /// A run without faults, and who made it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
-    /// Whoever asked.
+    /// The caller made it.
     Own(Made),
-    /// Another scenario.
+    /// Another scenario made it.
     Shared(Made),
 }
 
 impl Baselines {
-    /// Those of an experiment with this seed.
+    /// Makes the baselines of an experiment with this seed.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         Self { seed, places: Mutex::default() }

@@ -14,7 +14,7 @@ pub struct BundleFolder(Option<PathBuf>);
 pub struct BundleFile {
     /// The path below the folder that was asked for.
     pub path: String,
-    /// Whether it may be executed.
+    /// True when it may be executed.
     pub executable: bool,
     /// The content.
     pub content: Vec<u8>,
@@ -33,13 +33,13 @@ impl BundleFolder {
         Self(None)
     }
 
-    /// Where a path of the bundle is.
+    /// Returns the place of a path of the bundle.
     #[must_use]
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         self.0.as_ref().map(|folder| folder.join(path))
     }
 
-    /// Whether there is such a file.
+    /// Returns true if there is such a file.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.locate(path).is_some_and(|path| path.is_file())

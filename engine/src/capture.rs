@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use gateways::redact::{Redactor, StreamRedactor};
 use scenario::evidence::Captured;
 
-/// How much of a check's output is kept at each end.
+/// Length of a check's output that is kept at each end.
 pub(crate) const CHECK_BYTES: usize = 64 * 1024;
-/// How much of the agent's output is kept at each end.
+/// Length of the agent's output that is kept at each end.
 pub(crate) const AGENT_BYTES: usize = 512 * 1024;
 
-/// What a process printed, so far.
+/// Output of a process, so far.
 #[derive(Debug)]
 pub(crate) struct Capture {
     most: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
-    /// How much was printed, before anything was replaced.
+    /// Number of bytes that were printed, before anything was replaced.
     printed: u64,
 }
 
@@ -36,12 +36,12 @@ impl Capture {
         self.keep(&safe);
     }
 
-    /// How much was printed.
+    /// Returns the number of bytes that were printed.
     pub(crate) fn printed(&self) -> u64 {
         self.printed
     }
 
-    /// What was kept until now, without what may be the beginning of a secret.
+    /// Returns the output that was kept until now, without its last bytes if they may be the beginning of a secret.
     pub(crate) fn so_far(&self) -> Captured {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let tail: Vec<u8> = self.tail.iter().copied().collect();
@@ -52,7 +52,7 @@ impl Capture {
         Captured { head: text(&self.head), tail: Some(text(&tail)), dropped_bytes: self.dropped }
     }
 
-    /// What was kept, and how often each secret was in it.
+    /// Returns the output that was kept, and the number of times that each secret was in it.
     pub(crate) fn finish(mut self) -> (Captured, Vec<(String, u64)>) {
         let rest = self.redactor.finish();
         self.keep(&rest);

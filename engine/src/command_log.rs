@@ -19,7 +19,7 @@ impl CommandLog {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.into());
     }
 
-    /// What was written down.
+    /// Returns the events that were logged.
     pub(crate) fn events(&self) -> Vec<Audited> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

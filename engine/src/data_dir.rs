@@ -1,4 +1,4 @@
-//! Where Touchstone keeps its things.
+//! The data directory, in which Touchstone keeps its files.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -38,7 +38,7 @@ impl DataDir {
         &self.path
     }
 
-    /// What tells it from all others, wherever it is mounted.
+    /// Returns the id that distinguishes it from all others, wherever it is mounted.
     #[must_use]
     pub fn id(&self) -> Uuid {
         self.id

@@ -1,4 +1,4 @@
-//! What one sandbox of a spec takes from the machine.
+//! Resources that one sandbox of a spec takes from the machine.
 
 use scenario::Demand;
 use scenario::spec::Spec;
@@ -7,11 +7,11 @@ use scenario::spec::sections::ServiceKind;
 use crate::backend::{HOLDER, SERVICE_CPUS, SERVICE_MEMORY};
 use crate::services::Addresses;
 
-/// What one sandbox of a spec takes from the machine at most.
+/// Returns the most that one sandbox of a spec takes from the machine.
 ///
-/// That is `resources.cpu`; `resources.memory` and `resources.disk`, because the workspace is in memory; for each container
-/// of a service the limits that it gets (2 cores, and 3 GiB with its data); and the memory of what holds a service's own
-/// network. Mocks are served by the worker and take nothing.
+/// The demand is `resources.cpu`; `resources.memory` and `resources.disk`, because the workspace is in memory; for each
+/// container of a service the limits that it gets (2 cores, and 3 GiB with its data); and the memory of the container
+/// that holds a service's own network. Mocks are served by the worker and take nothing.
 #[must_use]
 pub fn needs(spec: &Spec) -> Demand {
     let resources = &spec.resources;
@@ -31,7 +31,7 @@ mod tests {
 
     use super::{Demand, needs};
 
-    /// What a spec with these services needs.
+    /// Returns the demand of a spec with these services.
     fn with(services: &str) -> Demand {
         let text = format!(
             "version: 1\nid: t\nbase: x\ntask: {{prompt: x}}\nagent: {{type: noop}}\nresources: {{cpu: 1.5, memory: 1Gi, disk: 512Mi}}\nservices: {services}\ninvariants: {{x: {{description: x, check: {{type: file_exists, path: x}}}}}}\n"

@@ -11,23 +11,23 @@ use crate::run::network;
 use crate::uploaded;
 use crate::users::User;
 
-/// Where programs are looked for when the image does not say.
+/// Search path of programs when the image has none.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that hold the task's prompt.
 const PROMPT: [&str; 2] = ["TOUCHSTONE_TASK_PROMPT", "KEYSTONE_TASK_PROMPT"];
 /// The variables that say where the task is as a file.
 const TASK_FILES: [&str; 2] = ["TOUCHSTONE_TASK_FILE", "KEYSTONE_TASK_FILE"];
-/// Where the task is as a file, outside the workspace.
+/// Path of the task's file, outside the workspace.
 pub(crate) const TASK_FILE: &str = "/run/touchstone/task.json";
-/// How long a variable may be.
+/// Largest length of a variable.
 const MOST_VARIABLE: usize = 120 * 1024;
 
 /// The environment of commands in the sandbox, by name.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// What `setup.commands` and command checks see: the image's variables, the services' addresses, secrets, `more` (the gateways
-/// and the clock), `setup.env`.
+/// Returns the environment of `setup.commands` and command checks: the image's variables, the services' addresses,
+/// secrets, `more` (the gateways and the clock), `setup.env`.
 pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, more: Environment) -> Environment {
     let values = attempt.values();
     let mut environment = of_image(image, user);
@@ -42,7 +42,7 @@ pub(crate) fn of_commands(attempt: &Attempt<'_>, image: &Image, user: &User, mor
     environment
 }
 
-/// What every command has: the image's variables, and those that every program expects.
+/// Returns the environment of every command: the image's variables, and those that every program expects.
 fn of_image(image: &Image, user: &User) -> Environment {
     let mut environment = Environment::from([
         ("PATH".to_owned(), PATH.to_owned()),
@@ -56,7 +56,7 @@ fn of_image(image: &Image, user: &User) -> Environment {
     environment
 }
 
-/// What the agent sees besides: the task and its own variables.
+/// Returns the agent's environment: that of commands, the task and the agent's own variables.
 pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environment {
     let values = attempt.agents_values();
     let mut environment = commands.clone();
@@ -81,7 +81,7 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
     environment
 }
 
-/// Lets the program that calls tools be found, behind all others.
+/// Adds the program that calls tools to the search path, behind all others.
 fn add_tool_program(environment: &mut Environment, attempt: &Attempt<'_>) {
     if attempt.spec.tools.is_empty() {
         return;
@@ -94,8 +94,8 @@ fn add_tool_program(environment: &mut Environment, attempt: &Attempt<'_>) {
     }
 }
 
-/// What a person has who looks into a sandbox that is kept: what the agent had, without the gateways, which have gone, and
-/// without anything that has a secret in it.
+/// Returns the environment of a person who looks into a sandbox that is kept: that of the agent, without the gateways,
+/// which have gone, and without anything that has a secret in it.
 pub(crate) fn of_a_person(attempt: &Attempt<'_>, image: &Image, user: &User) -> Environment {
     let values = attempt.values();
     let mut commands = of_image(image, user);
@@ -131,7 +131,7 @@ fn addresses(attempt: &Attempt<'_>) -> Environment {
     environment
 }
 
-/// What a client of the service calls its protocol.
+/// Returns the scheme of the service's URL, as its clients write it.
 fn scheme(service: &Service) -> &'static str {
     match &service.kind {
         ServiceKind::Container(container) => match container.database() {
@@ -170,7 +170,7 @@ fn secrets(attempt: &Attempt<'_>) -> Environment {
         .collect()
 }
 
-/// What the task's file says.
+/// Returns the content of the task's file.
 pub(crate) fn task_file(values: &Values<'_>, attempt: &Attempt<'_>) -> String {
     let task = serde_json::json!({
         "prompt": values.prompt(),

@@ -1,5 +1,5 @@
-//! Why the engine could not do its work. None of this is ever the agent's doing: `docs/reliability.md` says for each kind, and for
-//! each file that makes one after the agent started, why.
+//! Reasons why the engine could not do its work. None of them is ever the agent's doing: `docs/reliability.md` explains
+//! that for each kind, and for each file that makes one after the agent started.
 
 use std::io;
 
@@ -9,63 +9,63 @@ use scenario::verdict::ErrorKind;
 use crate::advice::after;
 use crate::door::DoorError;
 
-/// Why the engine could not do its work.
+/// Reason why the engine could not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No Docker engine answers.
     #[error("no Docker engine answers at {address}: {reason}; start one, or set DOCKER_HOST")]
     NoEngine {
-        /// Where it was looked for.
+        /// Address where it was looked for.
         address: String,
-        /// Why it does not answer.
+        /// Reason why it does not answer.
         reason: String,
     },
     /// The socket of a Docker engine is there, and not open to this user.
     #[error("{0}")]
     ShutEngine(String),
-    /// What is there cannot be used for sandboxes.
+    /// The engine cannot be used for sandboxes.
     #[error("{0}")]
     UnfitEngine(String),
     /// The Docker engine refused something.
     #[error("cannot {operation}: {reason}")]
     Docker {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// What the engine said.
+        /// The engine's message.
         reason: String,
     },
     /// The Docker engine took too long.
     #[error("cannot {operation}: the Docker engine did not answer within {seconds}s")]
     DockerTimeout {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
     },
     /// A box that needs no engine could not be made, or did not do its work.
     #[error("cannot {operation}: {reason}")]
     NoBox {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// What the kernel or the box said.
+        /// The message of the kernel or the box.
         reason: String,
     },
-    /// There is no such image, and none can be had.
+    /// The image is not here, and cannot be pulled.
     #[error(
         "the image `{reference}` is not here and cannot be pulled: {reason}; load it with `docker load`, run `touchstone images build` for stand-ins of common images, or use `--backend local`, which needs none"
     )]
     NoImage {
         /// The image.
         reference: String,
-        /// Why it cannot be pulled.
+        /// Reason why it cannot be pulled.
         reason: String,
     },
     /// The doorkeeper did not come up, or could not do something before the agent started.
     #[error("cannot {operation}: {cause}")]
     Door {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// Why it failed.
+        /// The error.
         #[source]
         cause: DoorError,
     },
@@ -74,47 +74,47 @@ pub enum EngineError {
     ServiceNotReady {
         /// The service.
         service: String,
-        /// What was waited for.
+        /// The condition that was not met.
         reason: String,
-        /// What it printed last, or nothing.
+        /// Its last output, or nothing.
         output: String,
     },
     /// A fixture could not be put in place.
     #[error("fixtures[{index}]: {reason}")]
     Fixture {
-        /// Where it stands in the spec, from 0.
+        /// Its index in the spec, from 0.
         index: usize,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
-    /// What the spec says about its world cannot be done: a statement is refused, a command fails.
+    /// The spec asks for something in its world that fails: a statement is refused, a command fails.
     #[error("{place}: {reason}")]
     WrongSpec {
-        /// Where it stands in the spec.
+        /// Its place in the spec.
         place: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// A part of `setup` failed.
     #[error("{place}: {reason}")]
     Setup {
-        /// Where it stands in the spec.
+        /// Its place in the spec.
         place: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// The spec asks for something that this machine or version does not do.
     #[error("{what}")]
     Unsupported {
-        /// What is asked for, and what to do instead.
+        /// The unsupported request, and an alternative.
         what: String,
     },
     /// The preparation took longer than `resources.timeout`.
     #[error("the world was not ready within `resources.timeout` ({seconds}s); the last step was: {step}")]
     PrepareTimeout {
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
-        /// What was being done.
+        /// The step that was under way.
         step: String,
     },
     /// A probe could not be asked, and the agent cannot be the reason.
@@ -122,7 +122,7 @@ pub enum EngineError {
     Probe {
         /// The invariant.
         invariant: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
     /// The kernel ended processes of a sandbox that was below its own limit.
@@ -133,9 +133,9 @@ pub enum EngineError {
     /// A file of ours could not be used.
     #[error("cannot {operation}: {cause}{}", after(cause))]
     Files {
-        /// What was tried.
+        /// The operation.
         operation: String,
-        /// Why it failed.
+        /// The error.
         #[source]
         cause: io::Error,
     },
@@ -144,9 +144,9 @@ pub enum EngineError {
     Redacted {
         /// The message without the secret.
         message: String,
-        /// Whether another attempt could go better.
+        /// True when another attempt may succeed.
         retryable: bool,
-        /// Whose mistake it is.
+        /// Kind of error, which says whose mistake it is.
         kind: ErrorKind,
     },
     /// A model did not write the prompt of a mutation.
@@ -165,7 +165,7 @@ pub enum EngineError {
         /// The reason why nobody could be asked.
         reason: String,
     },
-    /// It was cancelled.
+    /// The attempt was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
@@ -183,19 +183,19 @@ impl EngineError {
         move |cause| Self::Files { operation, cause }
     }
 
-    /// Whether there is no Docker engine for this user: none answers, or its socket is shut. One that answers and cannot be
-    /// used is there.
+    /// Returns true if there is no Docker engine for this user: none answers, or its socket is not open to the user. An
+    /// engine that answers and cannot be used is there.
     #[must_use]
     pub fn is_no_engine(&self) -> bool {
         matches!(self, Self::NoEngine { .. } | Self::ShutEngine(_))
     }
 
-    /// Whether a doorkeeper is there and did not answer in time.
+    /// Returns true if a doorkeeper is there and did not answer in time.
     pub(crate) fn is_silence(&self) -> bool {
         matches!(self, Self::Door { cause, .. } if cause.is_silence())
     }
 
-    /// Whose mistake it is: the spec's, or ours.
+    /// Returns the kind of error, which says whose mistake it is: the spec's, or ours.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -205,7 +205,7 @@ impl EngineError {
         }
     }
 
-    /// Whether another attempt could go better.
+    /// Returns true if another attempt may succeed.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Whether code outside of tests makes an error.
+    /// Returns true if code outside of tests makes an error.
     fn makes_errors(path: &Path) -> bool {
         let text = fs::read_to_string(path).expect("a source");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();

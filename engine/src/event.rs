@@ -1,11 +1,11 @@
-//! Where an engine tells what happens while a scenario is run. Progress, logs and the store are told the same.
+//! Channel for the events of a run. Progress, logs and the store get the same events.
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use scenario::event::{Event, Phase};
 
-/// Where events go.
+/// Receiver of events.
 #[derive(Clone)]
 pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
 
@@ -21,7 +21,7 @@ impl Events {
         Self::to(|_| ())
     }
 
-    /// Tells of an event.
+    /// Sends an event.
     pub fn tell(&self, event: Event) {
         (self.0)(event);
     }

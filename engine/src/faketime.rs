@@ -25,14 +25,14 @@ const FOLDERS: [&str; 5] = [
 ];
 /// The name of the library.
 const LIBRARY: &str = "libfaketime.so.1";
-/// How far the clock of a database may be from what it was set to, in seconds.
+/// Largest difference, in seconds, between the clock of a database and the time that it was set to.
 const NEAR: u64 = 600;
 /// Starts a database with the library. Before, its container changes its user, and then the library could not open what it
 /// had made as root.
 pub(crate) const SHIM: Shim =
     Shim { programs: &["postgres", "mysqld", "mariadbd"], script: include_str!("faketime.sh") };
 
-/// Where it is on this machine.
+/// Returns the path of the library on this machine.
 pub(crate) fn on_this_machine() -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new("/").join(folder).join(LIBRARY)).find(|library| library.exists())
 }
@@ -40,8 +40,7 @@ pub(crate) fn on_this_machine() -> Option<PathBuf> {
 /// The file that the clock of a sandbox is read from, where faults change it.
 const FILE: &str = "/run/touchstone/clock";
 
-/// What the clocks of a sandbox and its databases show: so much more or less than the real ones. It is one number for all
-/// processes, so that they agree.
+/// Shifted clock of a sandbox and its databases: one difference to the real time for all processes, so that they agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FakeClock {
     /// The difference to the real time, in milliseconds.

@@ -108,7 +108,7 @@ impl GatewayList {
         }
     }
 
-    /// What programs in the sandbox reported about themselves so far.
+    /// Returns the reports of programs in the sandbox about themselves so far.
     pub(crate) fn reported(&self) -> Vec<Json> {
         self.api.reported()
     }

@@ -9,16 +9,16 @@ use crate::backend::{Limits, WORKSPACE};
 use crate::door::{Door, DoorError};
 use crate::memory_events::{Files, MemoryEvents, OutOfMemory, value};
 
-/// Where the control group for memory is: version 1, version 2.
+/// Folder of the control group for memory: version 1, version 2.
 const MEMORY_GROUPS: [(&str, Files); 2] = [("sys/fs/cgroup/memory", Files::V1), ("sys/fs/cgroup", Files::V2)];
-/// Where the kernel says how much memory is used: version 1, version 2.
+/// File with the memory in use: version 1, version 2.
 const MEMORY: [&str; 2] = ["sys/fs/cgroup/memory/memory.usage_in_bytes", "sys/fs/cgroup/memory.current"];
-/// Where the kernel counts processes that it did not start: version 1, version 2.
+/// File in which the kernel counts processes that it did not start: version 1, version 2.
 const TOO_MANY: [&str; 2] = ["sys/fs/cgroup/pids/pids.events", "sys/fs/cgroup/pids.events"];
 /// A workspace with less room than this is full.
 const FULL: u64 = 4096;
 
-/// How often limits had fired at one moment.
+/// Counters of limits that had fired at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counters {
     memory: MemoryEvents,
@@ -44,14 +44,14 @@ impl Counters {
         fired
     }
 
-    /// Whether the kernel ended something since because there was no memory outside of the sandbox, which was below its own
-    /// limit.
+    /// Returns true if the kernel killed a process since because there was no memory outside of the sandbox, which was
+    /// below its own limit.
     pub(crate) fn lacked_memory_outside(self, later: Self) -> bool {
         self.memory.ended_since(later.memory) == Some(OutOfMemory::Outside)
     }
 }
 
-/// What the kernel has counted in the sandbox's control group for memory.
+/// Reads the kernel's counters of the sandbox's control group for memory.
 async fn memory_events(door: &Door) -> Result<MemoryEvents, DoorError> {
     for (folder, files) in MEMORY_GROUPS {
         let mut contents = BTreeMap::new();
@@ -75,8 +75,8 @@ pub(crate) fn out_of_memory(limits: &Limits) -> Fired {
     Fired { limit: Limit::Memory, detail }
 }
 
-/// Whether most of the memory is used, as when the agent left large files in `/dev/shm`: then checks would find none. Files
-/// that the kernel only keeps for speed count too.
+/// Returns true if most of the memory is used, as when the agent left large files in `/dev/shm`: then checks would find
+/// none. Files that the kernel only keeps for speed count too.
 pub(crate) async fn is_short_of_memory(door: &Door, limits: &Limits) -> bool {
     for path in MEMORY {
         if let Ok(content) = door.read("/", path.as_bytes(), 64).await {
@@ -87,7 +87,7 @@ pub(crate) async fn is_short_of_memory(door: &Door, limits: &Limits) -> bool {
     false
 }
 
-/// Whether the workspace was full at some time.
+/// Returns the firing of the disk limit, if the workspace was full at some time.
 pub(crate) async fn disk(door: &Door, limits: &Limits) -> Result<Option<Fired>, DoorError> {
     let space: Space = door.space(WORKSPACE).await?;
     let full = space.least_free < FULL || space.free < FULL || space.free_inodes == 0;

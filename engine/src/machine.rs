@@ -1,4 +1,4 @@
-//! What the machine has for every attempt: providers of models, a way to the outside, a place for judgements.
+//! Parts of the machine that all attempts share: providers of models, a way to the outside, a place for judgements.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use gateways::egress::{Internet, Outside};
 
 use crate::providers::Providers;
 
-/// What the machine has for every attempt.
+/// Parts of the machine that all attempts share.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The providers of models, and what they cost.
     pub providers: Arc<Providers>,
-    /// Where the egress gateway leads to.
+    /// Network behind the egress gateway.
     pub outside: Arc<dyn Outside>,
     /// The folder in which replies of judges are kept; `None` when each is to be asked for anew.
     pub judgements: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Whose memory was used up when the kernel ended processes of a control group.
+//! Tells whose memory was used up when the kernel killed processes of a control group.
 //!
 //! The kernel counts in a group every process of it that was ended for want of memory, whether the group itself was at its
 //! limit, one above it was, or the whole machine had no memory left. The first is the doing of who is in the group; the others
@@ -8,14 +8,14 @@
 /// The files of a group that tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Files {
-    /// Those of version 1.
+    /// Files of version 1.
     V1,
-    /// Those of version 2.
+    /// Files of version 2.
     V2,
 }
 
 impl Files {
-    /// All of them: where ended processes are counted, and what tells whether the group was at its limit.
+    /// Returns the names of all: the count of killed processes, and those that show whether the group was at its limit.
     pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::V1 => &["memory.oom_control", "memory.max_usage_in_bytes", "memory.limit_in_bytes"],
@@ -29,19 +29,19 @@ const ENDED: &str = "oom_kill";
 
 /// The key under which it is counted how often a group itself ran out.
 const RAN_OUT: &str = "oom";
-/// How near to its limit a group was that ran out: the kernel hands memory out in pieces.
+/// Distance from its limit at which a group counts as having run out: the kernel hands memory out in pieces.
 const NEAR: u64 = 2 << 20;
 
-/// Whose memory was used up.
+/// Tells whose memory was used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutOfMemory {
-    /// That of the group.
+    /// The memory of the group.
     Own,
-    /// That of a group above it, or of the machine.
+    /// The memory of a group above it, or of the machine.
     Outside,
 }
 
-/// What the kernel has counted in a group.
+/// Counters of the kernel for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MemoryEvents {
     /// Processes that it ended for want of memory.
@@ -49,10 +49,10 @@ pub(crate) struct MemoryEvents {
     own: OwnLimit,
 }
 
-/// What is known about the limit of a group itself.
+/// Knowledge about the limit of a group itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OwnLimit {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
     /// The group ran out so often.
@@ -62,7 +62,7 @@ enum OwnLimit {
 }
 
 impl MemoryEvents {
-    /// What the files of a group say; `None` when they are not there.
+    /// Reads the counters from the files of a group; `None` when they are not there.
     pub(crate) fn of(files: Files, read: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let [counts, others @ ..] = files.names() else { return None };
         let counts = read(counts)?;
@@ -78,8 +78,8 @@ impl MemoryEvents {
         Some(Self { ended: value(&counts, ENDED), own })
     }
 
-    /// Whether processes were ended since, and whose memory was used up then. Where that cannot be told it was the group's own:
-    /// who is in it could have used it up.
+    /// Tells if processes were killed since, and whose memory was used up then. Where that cannot be told it was the
+    /// group's own: its processes could have used it up.
     pub(crate) fn ended_since(self, later: Self) -> Option<OutOfMemory> {
         if later.ended <= self.ended {
             return None;

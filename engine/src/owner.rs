@@ -1,4 +1,4 @@
-//! Who made what: every process of ours holds a lock, and everything it makes names the lock.
+//! Ownership of everything that is made: every process of ours holds a lock, and everything it makes names the lock.
 //!
 //! Alive means that the lock on `<data-dir>/owners/<uuid>.lock` is held. The kernel frees it when the process ends, however
 //! it ends, so a sweep can tell what a crash left behind from what a living sibling uses, without a database.
@@ -14,7 +14,7 @@ use crate::data_dir::DataDir;
 use crate::entropy;
 use crate::kept;
 
-/// This process, for as long as it lives.
+/// This process as an owner, for as long as it lives.
 #[derive(Debug)]
 pub struct Owner {
     id: Uuid,
@@ -22,10 +22,10 @@ pub struct Owner {
     lock: File,
 }
 
-/// Whether a maker of things still lives.
+/// Tells if an owner still lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It holds its lock.
+    /// The owner holds its lock.
     Alive,
     /// Its lock is free, or was never there.
     Gone,
@@ -52,7 +52,7 @@ impl Owner {
         self.id
     }
 
-    /// Where it keeps its things.
+    /// Returns its data directory.
     #[must_use]
     pub fn data_dir(&self) -> &DataDir {
         &self.data_dir
@@ -83,7 +83,7 @@ impl Drop for Owner {
     }
 }
 
-/// Whether the owner with this id still lives.
+/// Tells if the owner with this id still lives.
 pub fn life_of(data_dir: &DataDir, id: Uuid) -> io::Result<Life> {
     let path = lock_path(data_dir.path(), id);
     let lock = match OpenOptions::new().write(true).open(&path) {
@@ -156,7 +156,7 @@ fn remove_if_gone(data_dir: &DataDir, parent: &Path, id: Uuid) -> io::Result<usi
     Ok(0)
 }
 
-/// Whether a folder is a door of a sandbox: its own, or that of a network beside it.
+/// Returns true if a folder is a door of a sandbox: its own, or that of a network beside it.
 fn is_door_of(name: &str, sandbox: &str) -> bool {
     name.strip_prefix(sandbox).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
@@ -182,7 +182,7 @@ fn bury(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a path still leads to an open file.
+/// Returns true if a path still leads to an open file.
 fn is_file_of(path: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     let inode = file.metadata()?.ino();
@@ -195,7 +195,7 @@ fn listed(folder: &Path) -> io::Result<Vec<Uuid>> {
     Ok(names(folder)?.iter().filter_map(stem).collect())
 }
 
-/// What is in a folder; nothing when it is not there.
+/// Lists the names in a folder; none when the folder does not exist.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

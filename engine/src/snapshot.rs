@@ -1,4 +1,4 @@
-//! What the workspace held before and after the agent, and what changed between.
+//! Snapshots of the workspace before and after the agent, and the changes between them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,39 +8,40 @@ use scenario::evidence::WorkspaceChanges;
 use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 
-/// How many entries are looked at.
+/// Number of entries that are looked at.
 pub(crate) const MOST_ENTRIES: u64 = 200_000;
-/// How many bytes of files are compared.
+/// Number of bytes of files that are compared.
 pub(crate) const MOST_COMPARED: u64 = 2 << 30;
-/// How many changed paths of a kind are kept.
+/// Number of changed paths of a kind that are kept.
 const MOST_PATHS: usize = 1000;
 
-/// What the workspace held at one moment.
+/// Contents of the workspace at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshot {
     entries: BTreeMap<Vec<u8>, State>,
-    /// What files are like, with their contents, by inode.
+    /// Fingerprints of files, with their contents, by inode.
     fingerprints: HashMap<u64, Fingerprint>,
     incomplete: bool,
 }
 
-/// Everything that is different between two moments.
+/// Differences between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Changes {
-    /// What was not there before.
+    /// Paths that did not exist before.
     pub(crate) added: Vec<String>,
-    /// What is not there any more.
+    /// Paths that do not exist any more.
     pub(crate) removed: Vec<String>,
-    /// What was changed.
+    /// Paths that were changed.
     pub(crate) modified: Vec<String>,
-    /// Set when there were more entries than are looked at.
+    /// True when there were more entries than are looked at.
     pub(crate) incomplete: bool,
-    /// How many files look unchanged, but were too much to compare their contents.
+    /// Number of files that look unchanged, but were too much to compare their contents.
     pub(crate) not_compared: usize,
 }
 
-/// What tells at a glance whether an entry was changed. The time of its last change is the kernel's, and nobody can set it
-/// back; but it tells nothing of writes through shared mappings, so that contents are compared where all of this is the same.
+/// Metadata that shows quickly whether an entry was changed. The time of its last change is the kernel's, and nobody
+/// can set it back; but it tells nothing of writes through shared mappings, so that contents are compared where all of
+/// this is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     kind: EntryKind,
@@ -56,7 +57,7 @@ impl State {
 }
 
 impl Snapshot {
-    /// Looks at the workspace, and reads all of its files.
+    /// Lists the workspace, and reads all of its files.
     pub(crate) async fn take(door: &Door) -> Result<Self, DoorError> {
         let mut snapshot = Self::list(door).await?;
         let files = snapshot.files_where(|_, _| true);
@@ -64,7 +65,8 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Looks at the workspace again, and reads the files that look as they did before: all others are known to be different.
+    /// Lists the workspace again, and reads the files that look as they did before: all others are known to be
+    /// different.
     pub(crate) async fn take_after(door: &Door, before: &Self) -> Result<Self, DoorError> {
         let mut snapshot = Self::list(door).await?;
         let files = snapshot.files_where(|path, state| before.entries.get(path) == Some(state));
@@ -82,7 +84,7 @@ impl Snapshot {
         Self { entries, fingerprints: HashMap::new(), incomplete }
     }
 
-    /// Tells if an entry is as it was at this moment, at a glance.
+    /// Returns true if an entry is as it was at this moment, by its metadata.
     pub(crate) fn has(&self, entry: &Entry) -> bool {
         self.entries.get(&entry.path) == Some(&State::of(entry))
     }
@@ -107,7 +109,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether everything that is there was looked at and read, so that a change would be seen.
+    /// Returns true if everything in the workspace was looked at and read, so that a change would be seen.
     pub(crate) fn is_complete(&self) -> bool {
         !self.incomplete && self.fingerprints.values().all(|one| one.whole)
     }
@@ -123,7 +125,7 @@ impl Snapshot {
         self.entries.get(path).filter(|state| state.kind == EntryKind::File).map(|state| state.size)
     }
 
-    /// What is different in `later`. Folders are not listed as modified: their content is.
+    /// Returns the differences in `later`. Folders are not listed as modified: their content is.
     pub(crate) fn changes(&self, later: &Self) -> Changes {
         let missing_in = |other: &Self, path: &Vec<u8>| !other.entries.contains_key(path);
         let added = later.entries.keys().filter(|path| missing_in(self, path));
@@ -157,14 +159,14 @@ impl Snapshot {
     }
 }
 
-/// What came of comparing the contents of a file at two moments.
+/// Result of comparing the contents of a file at two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// They are the same.
+    /// The contents are the same.
     Same,
-    /// They are not.
+    /// The contents differ.
     Different,
-    /// They were not read.
+    /// The contents were not read.
     Unknown,
 }
 

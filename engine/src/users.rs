@@ -5,7 +5,7 @@ use doorkeeper::protocol::DOORKEEPER_UID;
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// How much of a file with users is read.
+/// Length of a file with users that is read.
 const MOST: u64 = 1024 * 1024;
 
 /// A user of the image.

@@ -29,7 +29,7 @@ use crate::users::User;
 pub(crate) struct World {
     /// The box that the agent is in.
     pub(crate) sandbox: Arc<dyn Sandbox>,
-    /// What it may use.
+    /// Resources that it may use.
     pub(crate) limits: Limits,
     /// The containers of its services.
     pub(crate) services: LiveServices,
@@ -43,7 +43,7 @@ pub(crate) struct World {
     pub(crate) recorder: Arc<Recorder>,
     /// Changes the sandbox while the agent acts, where faults of it do that.
     pub(crate) changer: Option<Arc<SandboxChanger>>,
-    /// When the agent started.
+    /// Clock that starts with the agent.
     pub(crate) clock: Arc<Clock>,
     /// Connections that are passed on to services with networks of their own.
     pub(crate) _forwards: Forwards,
@@ -51,13 +51,13 @@ pub(crate) struct World {
     pub(crate) commands: CommandLog,
     /// The environment of commands.
     pub(crate) environment: Environment,
-    /// Who runs commands, and who the agent is.
+    /// User of commands, which is also the agent's.
     pub(crate) user: User,
     /// Takes secrets out of what is kept.
     pub(crate) redactor: Redactor,
     /// The uploaded agent, when it is one.
     pub(crate) agent: Option<Installed>,
-    /// What the world was like before the agent started.
+    /// State of the world before the agent started.
     pub(crate) before: Before,
 }
 
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-/// What the world was like before the agent started.
+/// State of the world before the agent started.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     /// The workspace.
@@ -84,14 +84,14 @@ pub(crate) struct Before {
     pub(crate) counters: Counters,
     /// The programs of services.
     pub(crate) programs: Baseline,
-    /// What setting up had changed in the image; `None` when no check needs to know.
+    /// Changes of the image by the setup; `None` when no check needs to know.
     pub(crate) image: Option<ImageState>,
-    /// What went on in databases, and the settings of their sessions.
+    /// Activity in databases, and the settings of their sessions.
     pub(crate) activity: KnownOfServices,
-    /// What the tables of recorded databases held.
+    /// Contents of the tables of recorded databases.
     pub(crate) tables: TablesOfServices,
-    /// How much room the image's own file system had.
+    /// Free space of the image's own file system.
     pub(crate) image_room: u64,
-    /// How much setting up had written over the image, where that can be told quickly.
+    /// Number of bytes that the setup had written over the image, where that can be told quickly.
     pub(crate) written_over_image: Option<u64>,
 }

@@ -2,15 +2,15 @@
 
 use std::net::Ipv4Addr;
 
-/// Where the model gateway listens.
+/// Address of the model gateway.
 pub const MODEL: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 1);
-/// Where the API gateway listens.
+/// Address of the API gateway.
 pub const TOUCHSTONE: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 2);
-/// Where the egress gateway listens.
+/// Address of the egress gateway.
 pub const EGRESS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 3);
-/// Where the tool gateway listens.
+/// Address of the tool gateway.
 pub const TOOLS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 4);
-/// Where names are looked up.
+/// Address of the DNS gateway.
 pub const DNS: Ipv4Addr = Ipv4Addr::new(127, 20, 0, 53);
 
 /// The domain of services and gateways.

@@ -48,21 +48,21 @@ pub struct PendingApproval {
 /// The end of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// Somebody approved it.
+    /// A person approved it.
     Approved {
-        /// Who.
+        /// The person.
         by: String,
         /// Their note.
         note: String,
     },
-    /// Somebody denied it.
+    /// A person denied it.
     Denied {
-        /// Who.
+        /// The person.
         by: String,
         /// Their note.
         note: String,
     },
-    /// Nobody decided in time.
+    /// The deadline passed without a decision.
     DeadlinePassed,
 }
 

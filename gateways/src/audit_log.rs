@@ -1,4 +1,4 @@
-//! What gateways saw of the network, as audit events: bounded, and the rest counted.
+//! Log of the network traffic that gateways saw, as audit events: bounded, and the rest counted.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,7 +57,7 @@ impl Sightings {
         self.state().kept.clone()
     }
 
-    /// How many events were counted only.
+    /// Returns the number of events that were counted only.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.state().counted

@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use super::memory_budget::{Room, Share};
 
-/// How much of one body is kept: 1 MiB. Bodies that checks read are far smaller, and a larger one keeps its beginning.
+/// Number of bytes of one body that are kept: 1 MiB. Bodies that checks read are far smaller, and a larger one keeps
+/// its beginning.
 pub const KEPT_BODY_BYTES: usize = 1024 * 1024;
 
 /// The body of a request that is coming in. It keeps the beginning, and counts and hashes the rest.
@@ -18,7 +19,7 @@ pub struct IncomingBody {
     /// The hash of all of it; it exists once there is more than what is kept.
     hash: Option<Sha256>,
     share: Share,
-    /// Whether there was no room for a part of it.
+    /// True when there was no room for a part of it.
     dropped: bool,
 }
 
@@ -46,19 +47,19 @@ impl IncomingBody {
         true
     }
 
-    /// How much has come.
+    /// Returns the number of bytes that have arrived.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// What is kept of it.
+    /// Returns the bytes that are kept.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Whether all that came is kept.
+    /// Returns true if all bytes that arrived are kept.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.hash.is_none() && !self.dropped

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 
-/// Why a body is not read.
+/// Reason why a body is not read.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// It is no JSON.
+    /// The body is no JSON.
     NoJson(serde_json::Error),
-    /// It has more values than are read.
+    /// The body has more values than are read.
     TooMany,
 }
 

@@ -2,14 +2,15 @@
 
 use scenario::evidence::{AuditEvent, Audited, stored_len};
 
-/// How many calls are kept; the rest are counted.
+/// Number of calls that are kept; the rest are counted.
 pub const KEPT_CALLS: usize = 10_000;
-/// How much of one answer's body is kept with its call: 64 KiB.
+/// Number of bytes of an answer's body that are kept with its call: 64 KiB.
 pub const KEPT_ANSWER_BYTES: usize = 64 * 1024;
-/// How many bytes of hosts, methods, paths and answers are kept: 64 MiB, as they are stored. A call beyond it is counted.
+/// Number of bytes of hosts, methods, paths and answers that are kept: 64 MiB, as they are stored. A call beyond it is
+/// counted.
 pub const KEPT_CALLS_BYTES: usize = 64 * 1024 * 1024;
 
-/// How much is kept of calls.
+/// Limits of the calls that are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct CallLimits {
     /// The number of calls.
@@ -26,7 +27,7 @@ impl Default for CallLimits {
     }
 }
 
-/// One call that was answered, without secrets.
+/// A call that was answered, without secrets.
 #[derive(Debug)]
 pub struct Call {
     /// The service that answered.
@@ -41,7 +42,7 @@ pub struct Call {
     pub status: u16,
     /// The body of the answer; `None` when it had none.
     pub response_body: Option<String>,
-    /// When it came, in milliseconds since the agent started.
+    /// Arrival time, in milliseconds since the agent started.
     pub at_ms: u64,
 }
 
@@ -92,7 +93,7 @@ impl CallLog {
         &self.calls
     }
 
-    /// How many calls were counted only.
+    /// Returns the number of calls that were counted only.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.counted

@@ -10,7 +10,7 @@ pub fn uuid() -> Uuid {
     Uuid::now_v7()
 }
 
-/// This many random bytes in hex.
+/// Returns this many random bytes in hex.
 ///
 /// # Panics
 ///

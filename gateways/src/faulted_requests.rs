@@ -17,13 +17,13 @@ use crate::http_mock::{Answer, AnswerMemory, Applied, RequestKey, apply, instead
 use crate::listener::{Broken, Reset};
 use crate::memory_budget::{Room, Share};
 
-/// How large an answer may be for a fault to change it: 16 MiB. A larger one passes as it is.
+/// Largest answer that a fault changes: 16 MiB. A larger one passes as it is.
 const CHANGED_BYTES: usize = 16 * 1024 * 1024;
-/// How large an answer may be for it to be remembered: 1 MiB.
+/// Largest answer that is remembered: 1 MiB.
 const REMEMBERED_BYTES: u64 = 1024 * 1024;
-/// How much memory answers under way may take together: 128 MiB.
+/// Memory limit of all answers under way: 128 MiB.
 const UNDER_WAY_BYTES: usize = 128 * 1024 * 1024;
-/// How long the rest of a request that a fault answers may take.
+/// Timeout for the rest of a request that a fault answers.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 
 /// The body of an answer.
@@ -33,7 +33,7 @@ pub(crate) type Sent = UnsyncBoxBody<Bytes, hyper::Error>;
 
 /// A server that requests are passed on to.
 pub(crate) trait Server: Sync {
-    /// Why there is no answer.
+    /// Reason why there is no answer.
     type Failure: From<Broken> + Send;
 
     /// Sends a request, and waits for the head of its answer.
@@ -47,7 +47,7 @@ pub(crate) struct FaultedRequests {
     room: Room,
 }
 
-/// What comes of a request: the answer as it comes, or one that a fault gave.
+/// Outcome of a request: the answer as it comes, or one that a fault gave.
 enum Outcome {
     Passed(Response<Body>),
     Answered(Answer),

@@ -7,8 +7,8 @@ use scenario::evidence::Evidence;
 
 /// A server on the agent's way out, from the moment that it is served.
 ///
-/// To add one: serve it on sockets inside the sandbox, implement this, and add it to the engine's list of gateways. Whoever
-/// runs a scenario then knows it by this trait alone.
+/// To add one: serve it on sockets inside the sandbox, implement this, and add it to the engine's list of gateways. The
+/// code that runs a scenario then knows it by this trait alone.
 #[async_trait]
 pub trait Gateway: Debug + Send + Sync {
     /// The agent is about to start. Forgets what was before it, and takes away what only the setup may use.

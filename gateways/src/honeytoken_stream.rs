@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::redact::{Redactor, StreamRedactor};
 
-/// How often what was left unread is read from, and how much each time.
+/// Number of reads of the bytes that were left unread, and the size of each.
 const LEFT_READS: usize = 16;
 const LEFT_BYTES: usize = 8 * 1024;
 
@@ -24,7 +24,7 @@ pub(crate) struct Watched<S: AsyncRead + Unpin> {
 }
 
 impl<S: AsyncRead + Unpin> Watched<S> {
-    /// Looks at what comes in, on behalf of the place that the redactor is for.
+    /// Searches incoming bytes, on behalf of the place that the redactor is for.
     pub(crate) fn new(stream: S, redactor: Option<&Redactor>) -> Self {
         let watch = redactor.filter(|redactor| !redactor.is_empty()).map(|redactor| redactor.glimpses().stream());
         Self { stream, watch }
@@ -70,7 +70,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> Drop for Watched<S> {
-    /// Looks at what has come and was not read: a server that refuses a request does not read the rest of it.
+    /// Searches the bytes that have come and were not read: a server that refuses a request does not read the rest of
+    /// it.
     fn drop(&mut self) {
         let Some(watch) = &mut self.watch else { return };
         let mut context = Context::from_waker(Waker::noop());

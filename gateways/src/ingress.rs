@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::forward::{Forward, ForwardFaults, Target};
 
-/// How many connections there may be at once; more wait.
+/// Number of connections at once; more wait.
 const CONNECTIONS: usize = 64;
 
 /// A port of this machine that leads into a sandbox, until it is dropped.
 #[derive(Debug)]
 pub struct Ingress {
-    /// Where it is on this machine.
+    /// Address on this machine.
     pub at: SocketAddr,
     _forward: Forward,
 }

@@ -3,7 +3,7 @@
 use scenario::number::Number;
 use serde_json::Value as Json;
 
-/// Tells if `found` is `wanted`. An object may have more fields than wanted, at every depth; lists are equal.
+/// Returns true if `found` is `wanted`. An object may have more fields than wanted, at every depth; lists are equal.
 pub(crate) fn includes(found: &Json, wanted: &Json) -> bool {
     match (found, wanted) {
         (Json::Object(found), Json::Object(wanted)) => {

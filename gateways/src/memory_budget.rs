@@ -11,7 +11,7 @@ pub struct Room {
     left: Arc<AtomicUsize>,
 }
 
-/// What one request took of a [`Room`]; it is given back on drop.
+/// Memory that one request took of a [`Room`]; it is given back on drop.
 #[derive(Debug)]
 pub struct Share {
     room: Room,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use scenario::evidence::{Overflow, OverflowCount};
 
-/// How many different pairs of method and path are told apart.
+/// Number of different pairs of method and path that are counted apart.
 pub const COUNTED_PAIRS: usize = 1_000;
-/// How many different methods are told apart among the requests whose paths are not.
+/// Number of different methods that are counted apart among the requests whose paths are not.
 pub const COUNTED_METHODS: usize = 100;
 /// The longest path that is told apart. A longer one is counted without its path.
 const LONGEST_PATH: usize = 8 * 1024;
@@ -16,11 +16,11 @@ const OTHER_METHODS: &str = "(other)";
 /// Counts by method and path, as far as they are told apart. No request is lost: each is in exactly one count.
 #[derive(Debug, Default)]
 pub struct OverflowCounter {
-    /// Where a pair stands in `counts`.
+    /// Index of a pair in `counts`.
     places: HashMap<(String, Option<String>), usize>,
     /// The counts, in the order in which the pairs came.
     counts: Vec<OverflowCount>,
-    /// How many pairs with a path there are.
+    /// Number of pairs with a path.
     pairs: usize,
     /// The sum of the counts.
     total: u64,
@@ -41,7 +41,7 @@ impl OverflowCounter {
         }
     }
 
-    /// How many were counted.
+    /// Returns the number of requests that were counted.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

@@ -1,7 +1,7 @@
 //! The public network: all that an untrusted spec may make the worker connect to.
 //!
-//! Whoever submits a spec to a server names what the worker calls: repositories and providers of models. Without this,
-//! that could be anything that only the worker can reach.
+//! The author of a spec names servers that the worker calls: repositories and providers of models. Without these
+//! checks, that could be anything that only the worker can reach.
 
 use std::fmt::{self, Debug};
 use std::io;
@@ -17,16 +17,16 @@ use crate::egress::Outside;
 /// The reason why a URL does not lead to the public network. It reads after the name of what has the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPublic {
-    /// It is none.
+    /// The text is no URL.
     #[error("has no address that can be read ({0})")]
     Unreadable(String),
-    /// Other ways have other rules.
+    /// The scheme is neither `https` nor `http`; other schemes have other rules.
     #[error("is not reached over https or http")]
     Scheme,
-    /// There is no host in it.
+    /// The URL has no host.
     #[error("names no host")]
     NoHost,
-    /// It leads somewhere else.
+    /// The host is not on the public network.
     #[error("leads to {0}")]
     Private(&'static str),
 }
@@ -70,26 +70,26 @@ impl PublicUrl {
 /// The reason why a name has no public address.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// It leads somewhere else.
+    /// The name leads to an address that is not public.
     #[error("`{name}` leads to {why}")]
     Private {
         /// The name.
         name: String,
-        /// Where.
+        /// The kind of address.
         why: &'static str,
     },
-    /// It has none now.
+    /// The name has no address now.
     #[error("cannot find `{name}`: {cause}")]
     Unknown {
         /// The name.
         name: String,
-        /// Why not.
+        /// The error.
         cause: io::Error,
     },
 }
 
-/// Looks a name up. One address that is not public is enough to refuse it: whoever answers for the name decides which one
-/// is taken.
+/// Looks a name up. One address that is not public is enough to refuse it: the owner of the name decides which one is
+/// taken.
 async fn public_addresses(outside: &dyn Outside, name: &str) -> Result<Vec<IpAddr>, LookupError> {
     let found = outside.resolve(name).await;
     let found = found.map_err(|cause| LookupError::Unknown { name: name.to_owned(), cause })?;
@@ -99,8 +99,8 @@ async fn public_addresses(outside: &dyn Outside, name: &str) -> Result<Vec<IpAdd
     }
 }
 
-/// Looks names up for a client each time that it connects. What was looked at is what is connected to, so a name that
-/// leads elsewhere the next time leads nowhere.
+/// Looks names up for a client each time that it connects. The client connects to the address that was checked, so a
+/// name that leads elsewhere the next time leads nowhere.
 pub(crate) struct PublicResolver(pub(crate) Arc<dyn Outside>);
 
 impl Resolve for PublicResolver {

@@ -4,17 +4,18 @@ use scenario::evidence::{Answered, Body, Exchange, Journal, stored_len};
 
 use super::overflow::OverflowCounter;
 
-/// How many exchanges a journal keeps; the rest are counted.
+/// Number of exchanges that a journal keeps; the rest are counted.
 pub const KEPT_EXCHANGES: usize = 10_000;
-/// How many bytes of bodies a journal keeps: 64 MiB, counted as they are stored. A body that does not fit any more is recorded as dropped.
+/// Number of bytes of bodies that a journal keeps: 64 MiB, counted as they are stored. A body that does not fit any
+/// more is recorded as dropped.
 pub const KEPT_BODIES_BYTES: usize = 64 * 1024 * 1024;
 /// The bytes of answers that a journal keeps: 16 MiB. An answer that does not fit any more is left out.
 pub const KEPT_ANSWERS_BYTES: usize = 16 * 1024 * 1024;
-/// How many bytes of methods, paths, queries and headers a journal keeps: 32 MiB. An exchange whose head does not fit any
-/// more is counted, because half a head would let a check decide wrongly.
+/// Number of bytes of methods, paths, queries and headers that a journal keeps: 32 MiB. An exchange whose head does not
+/// fit any more is counted, because half a head would let a check decide wrongly.
 pub const KEPT_HEADS_BYTES: usize = 32 * 1024 * 1024;
 
-/// How much a journal keeps.
+/// Limits of a journal.
 #[derive(Debug, Clone, Copy)]
 pub struct JournalLimits {
     /// The number of exchanges.
@@ -42,7 +43,7 @@ impl Default for JournalLimits {
 #[derive(Debug)]
 pub struct Recorder {
     exchanges: Vec<Exchange>,
-    /// What may still be kept.
+    /// Room that is left.
     left: JournalLimits,
     overflow: OverflowCounter,
     closed: bool,
@@ -89,13 +90,13 @@ impl Recorder {
         &self.exchanges
     }
 
-    /// How many exchanges are kept.
+    /// Returns the number of exchanges that are kept.
     #[must_use]
     pub fn kept(&self) -> usize {
         self.exchanges.len()
     }
 
-    /// How many exchanges were counted only.
+    /// Returns the number of exchanges that were counted only.
     #[must_use]
     pub fn counted(&self) -> u64 {
         self.overflow.total()
@@ -132,7 +133,7 @@ fn stored_bytes(body: &Body) -> usize {
     }
 }
 
-/// How large the head of an exchange is.
+/// Returns the size of an exchange's head.
 fn head_bytes(exchange: &Exchange) -> usize {
     let pairs = exchange.query.iter().chain(&exchange.headers);
     let pairs = pairs.map(|(name, value)| stored_len(name) + stored_len(value));

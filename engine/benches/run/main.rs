@@ -1,4 +1,5 @@
-//! What `touchstone run` costs from its start to its report, beside the Docker calls and the engine that it is made of.
+//! Measures the cost of `touchstone run` from its start to its report, beside the Docker calls and the engine that it
+//! is made of.
 //!
 //! `just bench-run` runs it; `docs/benchmarks.md` has the figures. Three ways do the same number of trivial scenarios in
 //! turns, so that a slow moment of the machine hits all of them: a raw loop of the Docker calls, the engine alone (in this
@@ -25,17 +26,17 @@ use raw::Raw;
 use side_by_side::side_by_side;
 use turns::{Turn, Turns};
 
-/// How many scenarios a turn has.
+/// Number of scenarios in a turn.
 const CYCLES: usize = 24;
-/// How often each way has its turn.
+/// Number of turns of each way.
 const ROUNDS: usize = 5;
-/// How many run side by side, one row each.
+/// Numbers of scenarios side by side, one row each.
 const WIDTHS: [usize; 4] = [1, 2, 4, 8];
-/// How many scenarios a process runs, one row each, and how many of them at once.
+/// Numbers of scenarios that a process runs, one row each, and the number of them at once.
 const GROWING: [usize; 4] = [1, 10, 50, 200];
 const GROWING_WIDTH: usize = 4;
 
-/// Everything that is measured.
+/// The backends and counts of the benchmark.
 struct Bench {
     raw: Raw,
     ours: Ours,
@@ -44,7 +45,7 @@ struct Bench {
     rounds: usize,
 }
 
-/// One way to run scenarios.
+/// A way to run scenarios.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     /// The Docker calls.
@@ -88,7 +89,7 @@ impl Bench {
         self.growing()
     }
 
-    /// Lets each way have its turns, the first one of a round being another one in each.
+    /// Runs the turns of each way, the first one of a round being another one in each.
     async fn rounds(&self, width: usize) -> [Turns; 3] {
         let mut turns: [Turns; 3] = Default::default();
         for round in 0..self.rounds {
@@ -112,7 +113,7 @@ impl Bench {
         Turn { count, wall, cpu: cpu(Waited::No) - before }
     }
 
-    /// What a scenario costs in processes with more and more of them.
+    /// Measures the cost of a scenario in processes with more and more of them.
     fn growing(&self) -> io::Result<()> {
         say(&format!(
             "\n## One process, {GROWING_WIDTH} at once, more and more scenarios\n\n\

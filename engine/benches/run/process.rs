@@ -12,7 +12,7 @@ use crate::turns::Turn;
 
 /// The variable with the path of the binary.
 const BINARY: &str = "TOUCHSTONE_BINARY";
-/// How many parts of a second `/proc` counts processor time in.
+/// Units per second in which `/proc` counts processor time.
 const TICKS: u64 = 100;
 
 /// A binary, a spec, and a data directory.
@@ -54,12 +54,12 @@ impl Process {
     }
 }
 
-/// Whose processor time.
+/// Selects whose processor time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// That of processes that were started and waited for.
+    /// Processor time of processes that were started and waited for.
     Yes,
-    /// That of this process.
+    /// Processor time of this process.
     No,
 }
 

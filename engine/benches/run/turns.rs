@@ -5,9 +5,9 @@ use std::time::Duration;
 /// Some scenarios.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// How many.
+    /// Number of scenarios.
     pub(crate) count: usize,
-    /// How long all of them took.
+    /// Duration of all of them.
     pub(crate) wall: Duration,
     /// The processor time of who ran them; that of Docker is not in it.
     pub(crate) cpu: Duration,
@@ -18,7 +18,7 @@ pub(crate) struct Turn {
 pub(crate) struct Turns(Vec<Turn>);
 
 impl Turns {
-    /// One more.
+    /// Adds a turn.
     pub(crate) fn add(&mut self, turn: Turn) {
         self.0.push(turn);
     }

@@ -1,4 +1,4 @@
-//! How much a sandbox costs beside the Docker calls that it is made of, in one run on one machine.
+//! Measures the cost of a sandbox beside the Docker calls that it is made of, in one run on one machine.
 //!
 //! `just bench-sandbox` runs it; `docs/benchmarks.md` has the figures. Every figure stands beside a raw loop of the same
 //! Docker calls from the same run, because the engine's own speed is not ours and changes with the machine's mood.
@@ -19,9 +19,9 @@ use phases::{KINDS, Phases, cycle};
 use raw::Raw;
 use table::{Series, per_minute};
 
-/// How many cycles each series has; `BENCH_CYCLES` chooses another number.
+/// Number of cycles in each series; `BENCH_CYCLES` chooses another number.
 const CYCLES: usize = 20;
-/// How many cycles run side by side, one row each.
+/// Numbers of cycles side by side, one row each.
 const WIDTHS: [usize; 4] = [1, 2, 4, 8];
 
 fn main() -> io::Result<()> {
@@ -55,7 +55,8 @@ async fn measure(cycles: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// One after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits all of them.
+/// Measures phases one after the other: the raw calls and each kind of scenario take turns, so that a slow moment hits
+/// all of them.
 async fn phases(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
     let mut raw_series = Series::new("raw: create, start, remove");
     let mut kinds: Vec<_> = KINDS.iter().map(|(name, yaml)| (Phases::new(name), *yaml)).collect();
@@ -92,7 +93,7 @@ async fn throughput(raw: &Raw, ours: &Ours, cycles: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// What one probe takes: many of a kind in one sandbox.
+/// Measures the duration of one probe: many of a kind in one sandbox.
 async fn probes(ours: &Ours) -> io::Result<()> {
     say("\n## Probes (ms each, in one sandbox)\n\n| | p50 | p95 | min |\n|---|---|---|---|")?;
     for (name, check) in [

@@ -85,7 +85,7 @@ impl Ours {
         assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
     }
 
-    /// Sees to it that nothing is left.
+    /// Asserts that nothing is left.
     pub(crate) async fn finish(self) {
         let swept = self.backend.sweep(Reach::Gone).await.expect("swept");
         assert_eq!(swept.containers + swept.volumes, 0);

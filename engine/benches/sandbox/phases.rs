@@ -36,10 +36,10 @@ invariants: {one: {description: x, check: {type: sql, service: db, query: SELECT
 /// Every kind of scenario that is measured.
 pub(crate) const KINDS: [(&str, &str); 3] = [("trivial", TRIVIAL), ("with a mock", MOCK), ("with Postgres", POSTGRES)];
 
-/// How many probes of a kind are asked in one sandbox.
+/// Number of probes of a kind in one sandbox.
 const PROBES: usize = 40;
 
-/// How long each phase of one cycle took, and all of it.
+/// Durations of each phase of one cycle, and of the whole cycle.
 #[derive(Debug, Clone)]
 pub(crate) struct Cycle {
     phases: Vec<(Phase, Duration)>,
@@ -65,7 +65,7 @@ impl Phases {
         }
     }
 
-    /// One more cycle.
+    /// Adds a cycle.
     pub(crate) fn add(&mut self, cycle: &Cycle) {
         self.total.add(cycle.total);
         for (phase, series) in &mut self.phases {
@@ -74,7 +74,7 @@ impl Phases {
         }
     }
 
-    /// All series, with the whole first.
+    /// Returns all series, with the whole first.
     pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
         std::iter::once(&self.total).chain(self.phases.iter().map(|(_, series)| series))
     }
@@ -96,7 +96,7 @@ pub(crate) async fn cycle(ours: &Ours, yaml: &str) -> Cycle {
     Cycle { phases, total }
 }
 
-/// How long each of many equal probes took.
+/// Measures each of many equal probes.
 pub(crate) async fn probes(ours: &Ours, check: &str) -> Vec<Duration> {
     let invariants: String =
         (0..PROBES).map(|number| format!("  p{number}: {{description: x, check: {check}}}\n")).collect();

@@ -27,7 +27,7 @@ impl Raw {
         Self { docker: Docker::connect_with_defaults().expect("a Docker engine") }
     }
 
-    /// One container from its making to its removal.
+    /// Runs one container from its making to its removal.
     pub(crate) async fn cycle(&self) -> Duration {
         let name = format!("ts-bench-{}", entropy::uuid());
         let started = Instant::now();

@@ -18,7 +18,7 @@ impl Series {
         Self { name: name.to_owned(), times: Vec::new() }
     }
 
-    /// One more.
+    /// Adds a measurement.
     pub(crate) fn add(&mut self, time: Duration) {
         self.times.push(time);
     }
@@ -42,7 +42,7 @@ impl Series {
     }
 }
 
-/// How many cycles a minute there are when so many run side by side.
+/// Measures cycles per minute with this many side by side.
 pub(crate) async fn per_minute<F: Future>(total: usize, width: usize, cycle: impl Fn() -> F) -> f64 {
     total as f64 / side_by_side(total, width, cycle).await.as_secs_f64() * 60.0
 }

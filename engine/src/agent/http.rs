@@ -27,11 +27,11 @@ use crate::environment::Environment;
 use crate::error::EngineError;
 use crate::world::World;
 
-/// How large an answer may be.
+/// Largest size of an answer.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// How many values an answer may have whose output is looked up.
+/// Largest number of values in an answer whose output is looked up.
 const MOST_VALUES: usize = 500_000;
-/// How long a server that was ended may take to be gone.
+/// Time limit until a server that was ended is gone.
 const PARTING: Duration = Duration::from_secs(15);
 /// The pause between tries to reach an agent that was just started.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -39,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The name of the sandbox itself.
 const SANDBOX: &str = "localhost";
 
-/// Where the agent is, and what it is asked.
+/// Address of the agent, and the request to it.
 pub(super) struct Target {
     door: Door,
     host: String,
@@ -70,7 +70,7 @@ pub(super) async fn ask_running(watch: &Watch<'_>, attempt: &Attempt<'_>, http: 
     Ok(within(watch, converse(&target, attempt, http, None)).await)
 }
 
-/// Has the server of an agent with an image of its own run while it is asked.
+/// Runs the server of an agent with an image of its own while the agent is asked.
 pub(super) async fn with_server(
     watch: &Watch<'_>,
     attempt: &Attempt<'_>,
@@ -119,7 +119,7 @@ async fn serve(watch: &Watch<'_>, server: &Process) -> Result<Acted, EngineError
     Ok(served)
 }
 
-/// What the agent's server printed stands where other agents print their log.
+/// Puts the output of the agent's server where other agents print their log.
 fn keep_log(acted: &mut Acted, served: &Acted) {
     let parts = [acted.record.stderr.text(), served.record.stdout.text(), served.record.stderr.text()];
     let log = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
@@ -127,7 +127,7 @@ fn keep_log(acted: &mut Acted, served: &Acted) {
     acted.leaks.extend(served.leaks.iter().cloned());
 }
 
-/// What comes of a conversation that must end in time.
+/// Follows a conversation until it ends, a limit fires or the time is up.
 async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<String, HttpError>>) -> Acted {
     let started = Instant::now();
     let mut acted = Acted::default();
@@ -158,7 +158,7 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
     acted
 }
 
-/// Where the agent is.
+/// Finds the address of the agent.
 pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
     let values = attempt.agents_values();
     if let Some(port) = &http.port {
@@ -170,7 +170,7 @@ pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Resul
     target_of(world, attempt, &url)
 }
 
-/// Where a URL of the agent leads to: a container of the spec, or something in the sandbox.
+/// Finds the target of a URL of the agent: a container of the spec, or something in the sandbox.
 pub(super) fn target_of(world: &World, attempt: &Attempt<'_>, url: &str) -> Result<Target, EngineError> {
     let wrong = |what: String| EngineError::Unsupported { what };
     let parsed: http::Uri = url.parse().map_err(|_| wrong(format!("this is no URL: {url}")))?;
@@ -227,7 +227,7 @@ async fn converse(
     }
 }
 
-/// Has the agent forget what it did.
+/// Posts a request that makes the agent forget what it did.
 pub(super) async fn post(target: &Target, path: &str) -> Result<(), HttpError> {
     let request = request(target, &Method::POST, path, Vec::new())?;
     let (status, _) = exchange(target, request).await?;
@@ -264,7 +264,7 @@ async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(Sta
     Ok((status, body.to_bytes()))
 }
 
-/// What stands at a dotted path of a JSON answer.
+/// Returns the value at a dotted path of a JSON answer.
 fn output(text: &str, path: &str) -> Result<String, HttpError> {
     let answer = bounded_json::parse(text.as_bytes(), MOST_VALUES).map_err(|_| HttpError::NoJson(text.to_owned()))?;
     let mut found = &answer;

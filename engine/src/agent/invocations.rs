@@ -68,7 +68,7 @@ impl Invoking<'_> {
         Ok(all)
     }
 
-    /// Lets the agent act once.
+    /// Runs the agent once.
     async fn invoke(&self, attempt: &Attempt<'_>) -> Result<Acted, EngineError> {
         let deadline = Deadline::of(attempt, self.overall);
         let watch = self.watch(&deadline);
@@ -78,8 +78,8 @@ impl Invoking<'_> {
         }
     }
 
-    /// Tells if the agent can be invoked again. What an invocation that took too long or printed too much left running is ended
-    /// first.
+    /// Returns true if the agent can be invoked again. Leftover processes of an invocation that took too long or
+    /// printed too much are ended first.
     async fn goes_on(&self, all: &Acted) -> bool {
         let is_of_one = |fired: &Fired| is_of_one_invocation(fired.limit);
         if all.lost || !all.limits.iter().all(is_of_one) || Instant::now() >= self.overall {
@@ -117,7 +117,7 @@ impl Invoking<'_> {
     }
 }
 
-/// Tells if a limit ends one invocation, and not what comes after it.
+/// Returns true if a limit ends one invocation, and not those after it.
 fn is_of_one_invocation(limit: Limit) -> bool {
     matches!(limit, Limit::AgentTimeout | Limit::Output)
 }

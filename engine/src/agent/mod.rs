@@ -1,4 +1,4 @@
-//! Lets the agent act, and says how that ended.
+//! Runs the agent, and reports its end.
 
 mod http;
 mod http_error;
@@ -22,13 +22,13 @@ use process::{Printed, Process, Watch};
 use invocations::Invoking;
 pub(crate) use invocations::TASK_COPY;
 
-/// How much a service may write over its image; its volumes are bounded by themselves.
+/// Number of bytes that a service may write over its image; its volumes are bounded by themselves.
 const MOST_BY_SERVICE: u64 = 1024 * 1024 * 1024;
 
-/// What the agent did.
+/// Result of the agent's work.
 #[derive(Debug, Default)]
 pub(crate) struct Acted {
-    /// How it ended and what it printed.
+    /// Its exit and its output.
     pub(crate) record: AgentRecord,
     /// Secrets that it printed.
     pub(crate) leaks: Vec<Leak>,
@@ -40,18 +40,18 @@ pub(crate) struct Acted {
     pub(crate) lost: bool,
     /// Its record of each invocation, where its sandbox is reused.
     pub(crate) invocations: Vec<AgentRecord>,
-    /// Set when it answered the same differently in a sandbox that is reused.
+    /// True when it answered the same differently in a sandbox that is reused.
     pub(crate) keeps_state: bool,
     /// Remarks for the reader.
     pub(crate) notes: Vec<String>,
 }
 
-/// When the agent has to end, and what is said then.
+/// Time limit of the agent, and the limit that fires then.
 #[derive(Debug, Clone)]
 struct Deadline {
-    /// When.
+    /// The moment.
     at: Instant,
-    /// Which limit that is.
+    /// The limit that fires.
     fired: Fired,
 }
 
@@ -74,7 +74,7 @@ impl Deadline {
     }
 }
 
-/// Lets the agent act, until the end of `resources.timeout` at the latest.
+/// Runs the agent, until the end of `resources.timeout` at the latest.
 pub(crate) async fn act(
     world: &World,
     attempt: &Attempt<'_>,
@@ -94,7 +94,7 @@ pub(crate) async fn act(
     act_as(&watch, attempt, &agent, image).await
 }
 
-/// Lets an agent of this kind act once.
+/// Runs an agent of this kind once.
 async fn act_as(
     watch: &Watch<'_>,
     attempt: &Attempt<'_>,
@@ -159,7 +159,7 @@ fn processes(
     }
 }
 
-/// What an image runs.
+/// Returns the command line that an image runs.
 fn image_words(image: &Image, command: Option<Vec<String>>) -> Result<Vec<String>, EngineError> {
     let command = command.unwrap_or_else(|| image.command.clone());
     let words: Vec<_> = image.entrypoint.iter().cloned().chain(command).collect();
@@ -187,8 +187,8 @@ pub(crate) async fn kernel_limits(world: &World) -> Result<Vec<Fired>, EngineErr
     Ok(fired)
 }
 
-/// Whether the kernel ended processes of the sandbox or of its services because there was no memory outside of them: others
-/// used it up, and no agent that is below its own limit is to blame.
+/// Returns true if the kernel killed processes of the sandbox or of its services because there was no memory outside of
+/// them: others used it up, and no agent that is below its own limit is to blame.
 async fn lacked_memory_outside(world: &World, counters: limits::Counters) -> bool {
     if world.before.counters.lacked_memory_outside(counters) {
         return true;
@@ -201,8 +201,8 @@ async fn lacked_memory_outside(world: &World, counters: limits::Counters) -> boo
     false
 }
 
-/// Whether the agent wrote more over the image than the disk may hold. Where only the slow way tells, the room that is left
-/// says whether it is worth it.
+/// Returns the firing of the disk limit, if the agent wrote more over the image than the disk may hold. Where only the
+/// slow way tells, the room that is left decides whether it is worth it.
 pub(crate) async fn written_over_image(world: &World) -> Result<Option<Fired>, EngineError> {
     let before = world.before.written_over_image.unwrap_or(0);
     let fired = |written: u64| limits::written_over_image(written.saturating_sub(before), &world.limits);
@@ -219,7 +219,8 @@ pub(crate) async fn written_over_image(world: &World) -> Result<Option<Fired>, E
     Ok(world.sandbox.written_over_image(true).await?.and_then(fired))
 }
 
-/// Whether a service was made to write too much over its image: a database can be told to write files.
+/// Returns the firing of the disk limit, if a service was made to write too much over its image: a database can be told
+/// to write files.
 async fn written_over_services(world: &World) -> Option<Fired> {
     for (name, service) in &world.services {
         let written = service.running.written_over_image().await.unwrap_or(0);

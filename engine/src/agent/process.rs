@@ -17,7 +17,7 @@ use crate::limits;
 use crate::probes::{Line, exit, not_started};
 use crate::world::World;
 
-/// How often it is looked at how much was written over the image.
+/// Interval of looks at the number of bytes written over the image.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A process to run as the agent.
@@ -34,11 +34,11 @@ pub(super) struct Process {
 pub(super) struct Watch<'a> {
     pub(super) world: &'a World,
     pub(super) deadline: &'a Deadline,
-    /// How much it may print.
+    /// Number of bytes that it may print.
     pub(super) output: u64,
 }
 
-/// What the agent's processes print, one after the other.
+/// Output of the agent's processes, one after the other.
 #[derive(Debug)]
 pub(super) struct Printed {
     stdout: Capture,
@@ -46,7 +46,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Nothing yet.
+    /// Makes captures without output.
     pub(super) fn new(redactor: &Redactor) -> Self {
         Self { stdout: Capture::new(AGENT_BYTES, redactor), stderr: Capture::new(AGENT_BYTES, redactor) }
     }
@@ -60,7 +60,7 @@ impl Printed {
     }
 }
 
-/// Why a process is not watched any longer.
+/// Reason why a process is not watched any longer.
 enum End {
     Exited(Exited),
     Limit(Fired),

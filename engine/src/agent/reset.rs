@@ -1,4 +1,4 @@
-//! Has the agent forget what it did.
+//! Makes the agent forget what it did.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub(super) enum ResetError {
         /// The end of what it printed as errors.
         said: String,
     },
-    /// It took too long.
+    /// The reset took too long.
     #[error("it took longer than {}s", .0.as_secs())]
     TooSlow(Duration),
 }

@@ -1,11 +1,11 @@
-//! What a spec asks of whatever makes its sandboxes.
+//! Requirements of a spec on the backend.
 
 use std::collections::BTreeSet;
 
 use scenario::spec::sections::{AgentKind, BackendName, Http, ServiceKind};
 use scenario::spec::{Need, Spec};
 
-/// What a spec insists on; `None` when anything will do.
+/// Returns the backend that a spec insists on; `None` when any will do.
 #[must_use]
 pub fn insists_on(spec: &Spec) -> Option<BackendName> {
     let stated = spec.agent.as_ref().and_then(|agent| agent.common.backend);
@@ -37,7 +37,7 @@ pub(super) fn agents_image(spec: &Spec) -> Option<&str> {
     }
 }
 
-/// Why a spec that insists on something else cannot be run here.
+/// Explains why a spec that insists on another backend cannot be run here.
 pub(super) fn refusal(spec: &Spec, here: BackendName) -> Option<String> {
     let wanted = insists_on(spec).filter(|wanted| *wanted != here)?;
     let stated = spec.agent.as_ref().is_some_and(|agent| agent.common.backend.is_some());

@@ -1,4 +1,4 @@
-//! What was written over a folder that a box is made from: the box's own layer.
+//! Changes over a folder that a box is made from: the box's own layer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,36 +12,36 @@ use rustix::io::Errno;
 
 use super::{MOUNTED, is_above_scratch, is_scratch};
 
-/// How many changed paths are kept.
+/// Number of changed paths that are kept.
 const MOST_CHANGES: usize = 200_000;
-/// How many entries of a layer are looked at.
+/// Number of entries of a layer that are looked at.
 const MOST_ENTRIES: usize = 2_000_000;
-/// How a layer says that a file of the image was removed.
+/// Prefix that marks a file of the image as removed.
 const WHITEOUT: &[u8] = b".wh.";
-/// How a layer says that a folder is not that of the image; nobody made these files, and the folder itself is listed.
+/// Marks of a folder that replaces that of the image; no program made these files, and the folder itself is listed.
 const OPAQUE: [&str; 2] = [".wh..opq", ".wh..wh..opq"];
 
-/// The numbers of file systems (ext4, XFS, Btrfs) that keep the time of every write, also of one through a shared mapping.
+/// Numbers of file systems (ext4, XFS, Btrfs) that keep the time of every write, also of one through a shared mapping.
 /// Those in memory do not.
 const TELL_EVERY_WRITE: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
-/// What a layer holds: paths, and when each was changed.
+/// Contents of a layer: paths, and the time when each was changed.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
     /// The paths, and when each was changed.
     pub(crate) changes: BTreeMap<Vec<u8>, i64>,
-    /// Set when there is something that was not looked at.
+    /// True when there is something that was not looked at.
     pub(crate) incomplete: bool,
-    /// Whether every write to a file changes its time.
+    /// True when every write to a file changes its time.
     pub(crate) times_tell: bool,
-    /// How many bytes it holds.
+    /// Number of bytes that it holds.
     bytes: u64,
     entries: usize,
-    /// Set when there is something whose size is not in the sum.
+    /// True when there is something whose size is not in the sum.
     unmeasured: bool,
 }
 
-/// Looks at a whole layer.
+/// Reads a whole layer.
 ///
 /// The agent made what is in it, and may be changing it: folders are opened below the layer without following any link,
 /// one at a time and by a list instead of recursion, because they can be deeper than a stack or a table of descriptors.
@@ -72,7 +72,7 @@ pub(crate) fn read(layer_folder: &Path) -> io::Result<Layer> {
     Ok(layer)
 }
 
-/// Whether the file system of a layer keeps the time of every write.
+/// Returns true if the file system of a layer keeps the time of every write.
 fn times_tell(root: &OwnedFd) -> bool {
     let number = fstatfs(root).ok().and_then(|system| u64::try_from(system.f_type).ok());
     number.is_some_and(|number| TELL_EVERY_WRITE.contains(&number))
@@ -93,7 +93,8 @@ fn open_below(root: &OwnedFd, below: &Path, flags: OFlags) -> Result<OwnedFd, Er
 }
 
 impl Layer {
-    /// How many bytes were written. What could not be measured may be anything.
+    /// Returns the number of bytes that were written. A layer that could not be measured may have any size, and counts
+    /// as the largest.
     pub(crate) fn size(&self) -> u64 {
         if self.unmeasured { u64::MAX } else { self.bytes }
     }
@@ -146,7 +147,7 @@ fn shown(below: &Path) -> PathBuf {
     Path::new("/").join(below.strip_prefix(".").unwrap_or(below))
 }
 
-/// Whether a path is a place where something of ours is mounted; the agent may have put more beside it.
+/// Returns true if a path is a place where something of ours is mounted; the agent may have put more beside it.
 pub(crate) fn is_ours(path: &str) -> bool {
     MOUNTED.contains(&path)
 }

@@ -1,4 +1,4 @@
-//! What makes sandboxes.
+//! Backends, which make sandboxes.
 //!
 //! A backend makes the box; everything inside is done through its doorkeeper, so backends differ in little. The promises
 //! that each must keep are tested by one suite (`tests/it/conformance`).
@@ -26,19 +26,19 @@ use crate::error::EngineError;
 use crate::event::Events;
 use crate::kept::Visitor;
 
-/// Where the workspace is inside a sandbox.
+/// Path of the workspace inside a sandbox.
 pub const WORKSPACE: &str = "/workspace";
 
-/// Where the doorkeeper's program is mounted.
+/// Path where the doorkeeper's program is mounted.
 const DOORKEEPER: &str = "/.touchstone/doorkeeper";
-/// Where the doorkeeper's program is mounted once more, as a program for agents, and the folder that it is in.
+/// Path where the doorkeeper's program is mounted once more, as a program for agents, and its folder.
 const TOOL_PROGRAM: &str = "/.touchstone/bin/touchstone-tool";
 pub(crate) const TOOL_FOLDER: &str = "/.touchstone/bin";
-/// Where the folder with the doorkeeper's socket is mounted.
+/// Path where the folder with the doorkeeper's socket is mounted.
 const DOOR: &str = "/.touchstone/door";
-/// Where the workspace of another sandbox is mounted while it is copied.
+/// Path where the workspace of another sandbox is mounted while it is copied.
 const SOURCE: &str = "/.touchstone/source";
-/// Where volumes of a service are mounted that must stay while it is started again.
+/// Path where volumes of a service are mounted that must stay while it is started again.
 const KEPT: &str = "/.touchstone/kept";
 /// The places where something of ours is mounted.
 const MOUNTED: [&str; 6] = ["/.touchstone", DOORKEEPER, TOOL_FOLDER, TOOL_PROGRAM, DOOR, SOURCE];
@@ -47,25 +47,25 @@ const MOUNTED: [&str; 6] = ["/.touchstone", DOORKEEPER, TOOL_FOLDER, TOOL_PROGRA
 pub(crate) const SERVICE_MEMORY: u64 = 3 * 1024 * 1024 * 1024;
 /// Processor cores of a service.
 pub(crate) const SERVICE_CPUS: f64 = 2.0;
-/// What a holder of a service's own network needs: it does nothing.
+/// Limits of a container that only holds a service's own network: it does nothing.
 pub(crate) const HOLDER: Limits = Limits { cpus: 1.0, memory: 64 * 1024 * 1024, disk: 1024 * 1024, pids: 16 };
 
 /// Folders of a sandbox that anything may write to; what changes there does not modify its image.
 const SCRATCH: [&str; 7] = ["/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue", WORKSPACE];
 
-/// Whether anything may write to a path, so that a change there does not modify the image.
+/// Returns true if anything may write to a path, so that a change there does not modify the image.
 pub(crate) fn is_scratch(path: &str) -> bool {
     let inside =
         |scratch: &&str| path.strip_prefix(scratch).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     SCRATCH.iter().any(inside)
 }
 
-/// Whether a scratch folder is below a path.
+/// Returns true if a scratch folder is below a path.
 pub(crate) fn is_above_scratch(path: &str) -> bool {
     SCRATCH.iter().any(|scratch| scratch.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')))
 }
 
-/// Something that makes sandboxes.
+/// A backend, which makes sandboxes.
 #[async_trait]
 pub trait Backend: Debug + Send + Sync {
     /// Finds an image, getting it first where that is possible.
@@ -85,29 +85,29 @@ pub trait Backend: Debug + Send + Sync {
     /// are free. One that a container uses stays, and so does one that was used a moment ago.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
 
-    /// Whether whatever makes sandboxes is there, and answers promptly.
+    /// Checks that the engine, or whatever else makes sandboxes, is available and answers promptly.
     async fn answers(&self) -> Result<(), EngineError>;
 
     /// Removes images that [`Backend::with_packages`] made and that were not used for so long; their names. One that a
     /// container uses stays, and so does one that was used a moment ago.
     async fn evict(&self, unused_for: Duration) -> Result<Vec<String>, EngineError>;
 
-    /// What the evidence says about it.
+    /// Describes it for the evidence.
     fn record(&self) -> BackendRecord;
 
-    /// Whether its sandboxes are children of this process, so that the limits of its control groups hold for them, too.
-    /// Those of an engine are not.
+    /// Returns true if its sandboxes are children of this process, so that the limits of its control groups hold for
+    /// them, too. Those of an engine are not.
     fn is_in_own_group(&self) -> bool {
         false
     }
 
-    /// What of a spec it cannot do, whatever the scenario; `None` when there is nothing.
+    /// Explains which part of a spec it cannot do, whatever the scenario; `None` when there is none.
     fn misfit(&self, spec: &Spec) -> Option<String>;
 }
 
 /// A box with a doorkeeper in it.
 ///
-/// Nothing leads into it or out of it but the doorkeeper's connection and what that hands out.
+/// The doorkeeper's connection, and whatever that hands out, is the only way into it and out of it.
 #[async_trait]
 pub trait Sandbox: Debug + Send + Sync {
     /// Its name, under which it can be found without our database.
@@ -116,7 +116,7 @@ pub trait Sandbox: Debug + Send + Sync {
     /// Its doorkeeper.
     fn door(&self) -> &Door;
 
-    /// Whether commands in it can be somebody else than root.
+    /// Returns true if commands in it can run as other users than root.
     fn has_other_users(&self) -> bool {
         true
     }
@@ -130,19 +130,20 @@ pub trait Sandbox: Debug + Send + Sync {
     /// The paths of the image that were changed since the sandbox was made.
     async fn image_changes(&self) -> Result<ImageChanges, EngineError>;
 
-    /// How many bytes were written over the image; `None` when that cannot be told quickly and it need not be thorough.
+    /// Returns the number of bytes that were written over the image; `None` when that cannot be told quickly and it
+    /// need not be thorough.
     async fn written_over_image(&self, thorough: bool) -> Result<Option<u64>, EngineError>;
 
-    /// Gives it more memory than its limit, for looking at it once the agent has gone and left all of it used.
+    /// Raises its memory above the limit, for looking at it once the agent has gone and left all of it used.
     async fn make_room(&self) -> Result<(), EngineError>;
 
-    /// Why its doorkeeper is gone.
+    /// Returns the reason why its doorkeeper is gone.
     async fn post_mortem(&self) -> PostMortem;
 
     /// A private folder of this machine for what is needed for a moment while it lives. It goes with its owner.
     fn scratch(&self) -> PathBuf;
 
-    /// Whether its services go on when it is kept.
+    /// Returns true if its services go on when it is kept.
     fn keeps_services(&self) -> bool;
 
     /// Keeps it for a person to look into: its processes are ended, and then it, its workspace and its services stay until
@@ -158,7 +159,7 @@ pub trait Sandbox: Debug + Send + Sync {
 /// A service that was started.
 #[async_trait]
 pub trait RunningService: Debug + Send + Sync {
-    /// Where it can be reached from the worker: the doorkeeper of the network that it is in.
+    /// Returns the way to reach it from the worker: the doorkeeper of the network that it is in.
     fn door(&self) -> &Door;
 
     /// Runs a command in the service's own container; its exit code, and what it printed last.
@@ -167,19 +168,19 @@ pub trait RunningService: Debug + Send + Sync {
     /// The last lines of what it printed.
     async fn last_output(&self) -> String;
 
-    /// Whether it is still running. That somebody removed it is an error: no agent can do that.
+    /// Returns true if it is still running. A service that somebody removed is an error: no agent can do that.
     async fn is_running(&self) -> Result<bool, EngineError>;
 
-    /// How many bytes were written over its image, where that can be told quickly.
+    /// Returns the number of bytes that were written over its image, where that can be told quickly.
     async fn written_over_image(&self) -> Option<u64>;
 
-    /// Whether the kernel ended something in it for want of memory outside of it, while it was below its own limit. Where
-    /// that cannot be told it did not.
+    /// Returns true if the kernel killed a process in it for lack of memory outside of it, while it was below its own
+    /// limit. Where that cannot be told, returns false.
     async fn lacked_memory_outside(&self) -> bool {
         false
     }
 
-    /// All its processes, also when the one that it was started with has ended; none when nothing of it is left.
+    /// Lists all its processes, also when the one that it was started with has ended; none when nothing of it is left.
     async fn processes(&self) -> Result<Vec<Process>, EngineError>;
 
     /// Ends it, and keeps what it left.
@@ -188,7 +189,7 @@ pub trait RunningService: Debug + Send + Sync {
     /// Stops all its processes where they are.
     async fn pause(&self) -> Result<(), EngineError>;
 
-    /// Lets its processes go on.
+    /// Resumes its processes.
     async fn resume(&self) -> Result<(), EngineError>;
 
     /// Ends it as a crash does, and starts it again with its data, for which [`ServiceRequest::restarts`] must have been set.
@@ -204,34 +205,34 @@ pub struct Process {
     pub parent: u32,
     /// The name of its program.
     pub program: String,
-    /// How it was called.
+    /// Its command line.
     pub arguments: String,
 }
 
 /// An image that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What the evidence says about it.
+    /// Record for the evidence.
     pub record: ImageRecord,
-    /// What the backend knows it by.
+    /// Id that the backend knows it by.
     pub id: String,
-    /// What it runs.
+    /// Command that it runs.
     pub entrypoint: Vec<String>,
     /// The arguments of what it runs.
     pub command: Vec<String>,
     /// Its environment.
     pub environment: Vec<(String, String)>,
-    /// Where it runs it.
+    /// Working directory of the command.
     pub directory: String,
-    /// Who runs it.
+    /// User who runs it.
     pub user: String,
     /// Paths that are volumes.
     pub volumes: Vec<String>,
-    /// Whether it was made by `touchstone images build`.
+    /// True when it was made by `touchstone images build`.
     pub ours: bool,
 }
 
-/// What identifies an attempt, and everything that is made for it.
+/// Identity of an attempt, and of everything that is made for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The experiment.
@@ -240,7 +241,7 @@ pub struct Identity {
     pub scenario: String,
     /// The job.
     pub job: Uuid,
-    /// Which attempt it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
@@ -255,24 +256,24 @@ impl Identity {
 /// A sandbox to make.
 #[derive(Debug, Clone)]
 pub struct SandboxRequest {
-    /// Whom it is for.
+    /// Identity of the attempt that it is for.
     pub identity: Identity,
-    /// What it is made from.
+    /// Image that it is made from.
     pub image: Image,
-    /// What it may use.
+    /// Resources that it may use.
     pub limits: Limits,
     /// Names of its services, and the addresses on its loopback that they lead to: once it is kept and nobody serves names
     /// any more, they are in its `/etc/hosts`.
     pub hosts: Vec<(String, Ipv4Addr)>,
-    /// Where names are looked up, on its loopback; `None` when there are none.
+    /// Address of the name server, on its loopback; `None` when there is none.
     pub name_server: Option<Ipv4Addr>,
-    /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
+    /// True when everything but the workspace, `/tmp` and `/run` is read-only.
     pub read_only: bool,
-    /// Whether the agent has tools, and so the program `touchstone-tool` that calls them.
+    /// True when the agent has tools, and so the program `touchstone-tool` that calls them.
     pub has_tools: bool,
 }
 
-/// What a sandbox may use.
+/// Resources that a sandbox may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Processor cores.
@@ -290,13 +291,13 @@ pub struct Limits {
 pub struct ServiceRequest {
     /// Its name.
     pub name: String,
-    /// What it is made from.
+    /// Image that it is made from.
     pub image: Image,
     /// Replaces the image's command.
     pub command: Option<Vec<String>>,
     /// Its environment, besides the image's.
     pub environment: BTreeMap<String, String>,
-    /// Whether it gets a network of its own, because another service wants one of its ports.
+    /// True when it gets a network of its own, because another service wants one of its ports.
     pub own_network: bool,
     /// True when it may be started again, and must find its data then. It has a network of its own.
     pub restarts: bool,
@@ -318,23 +319,24 @@ impl Shim {
     pub const FOLDER: &'static str = "/usr/local/sbin";
 }
 
-/// Why a doorkeeper is gone.
+/// Reason why a doorkeeper is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMortem {
-    /// How its box ended.
+    /// The end of its box.
     pub end: End,
-    /// What there is to say.
+    /// Description for people.
     pub description: String,
 }
 
-/// How a box ended.
+/// The end of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The kernel ended its PID 1 because its memory was used up.
     OutOfMemory,
     /// Its PID 1 ended in another way.
     Ended,
-    /// It did not end. When its doorkeeper is silent all the same, what the agent left keeps it from answering.
+    /// It did not end. When its doorkeeper is silent all the same, something that the agent left keeps it from
+    /// answering.
     Running,
     /// Somebody outside ended, stopped or removed it, or nobody can tell: nothing that an agent can do.
     Unknown,
@@ -345,22 +347,22 @@ pub enum End {
 pub struct ImageChanges {
     /// The paths. Where the number of one differs between two looks, it was changed between them; 0 says nothing.
     pub paths: BTreeMap<Vec<u8>, i64>,
-    /// Set when there were more than are looked at.
+    /// True when there were more than are looked at.
     pub incomplete: bool,
-    /// Whether the number of a path changes with every write to it, also with one through a shared mapping.
+    /// True when the number of a path changes with every write to it, also with one through a shared mapping.
     pub times_tell: bool,
 }
 
-/// What a sweep removes.
+/// Reach of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// What owners left that have gone, but no sandbox that is kept.
+    /// Leftovers of dead owners, but no sandbox that is kept.
     Gone,
-    /// That, and every sandbox that is kept, whether its owner lives or not.
+    /// The same, and every sandbox that is kept, whether its owner lives or not.
     GoneAndKept,
 }
 
-/// How much room there is on disk.
+/// Room on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Space {
     /// Bytes that are free where there are the fewest: where images and containers are, or in the data directory.
@@ -369,7 +371,7 @@ pub struct Space {
     pub evicted: Vec<String>,
 }
 
-/// What a sweep removed.
+/// Counts of what a sweep removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     /// Containers.
@@ -382,11 +384,11 @@ pub struct Swept {
     pub kept: usize,
 }
 
-/// What the evidence says about a backend.
+/// Description of a backend for the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackendRecord {
     /// Its name.
     pub name: String,
-    /// What starts its boxes, such as `runc`.
+    /// Runtime that starts its boxes, such as `runc`.
     pub runtime: String,
 }

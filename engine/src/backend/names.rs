@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What a sandbox calls itself.
+/// Host name of a sandbox.
 pub(crate) const HOSTNAME: &str = "sandbox";
 /// The files of `/etc` that say who is where. They are ours and read-only: the engine's own are on the host's disk outside
 /// of every limit, an agent that is root could fill it, and no list of changes would show what it wrote there.
@@ -32,7 +32,7 @@ pub(crate) fn write_hosts(folder: &Path, hosts: &[(String, Ipv4Addr)]) -> io::Re
     fs::write(folder.join(NAME_FILES[0]), hosts_file(hosts))
 }
 
-/// What `/etc/hosts` says: the box itself, and these.
+/// Returns the content of `/etc/hosts`: the box itself, and these.
 fn hosts_file(hosts: &[(String, Ipv4Addr)]) -> String {
     let lines = hosts.iter().map(|(name, address)| format!("{address}\t{name}\n"));
     format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost\n") + &lines.collect::<String>()

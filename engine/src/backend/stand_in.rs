@@ -1,4 +1,4 @@
-//! Which images the programs of this machine can honestly stand in for, where nobody asked for them.
+//! Images that the programs of this machine can honestly stand in for, where nobody asked for them.
 //!
 //! A sandbox without Docker has the programs of the host, whatever `base` says. Who asks for that knows it. Who does not is given it
 //! only for images that are well known and whose programs the host has, or that an alias of the machine's owner leads to: any other
@@ -30,10 +30,10 @@ const KNOWN: [(&str, &str); 14] = [
     ("ubuntu", "dpkg"),
 ];
 
-/// How the names of images begin that Touchstone makes itself.
+/// Prefix of the names of images that Touchstone makes itself.
 const OURS: &str = "touchstone/";
 
-/// Says why the programs of this machine cannot stand in for the base of a spec; `None` when they can.
+/// Explains why the programs of this machine cannot stand in for the base of a spec; `None` when they can.
 #[must_use]
 pub fn refusal(spec: &Spec, aliases: &Aliases) -> Option<String> {
     refusal_with(spec.base.source(), aliases, is_installed)

@@ -1,4 +1,4 @@
-//! One cell of a row: the server's own text, and the name of its type.
+//! A cell of a row: the server's own text, and the name of its type.
 
 use scenario::evidence::Datum;
 use scenario::hex;
@@ -9,16 +9,16 @@ use sqlx::{Column, Row, TypeInfo, ValueRef};
 
 use super::Database;
 
-/// One cell. In the text protocol a value is what the server prints, whatever its type is.
+/// A cell of a row. In the text protocol a value is what the server prints, whatever its type is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// What the value is.
+    /// Kind of the value.
     pub(crate) kind: Kind,
-    /// What the server printed; `None` for NULL.
+    /// The value as the server printed it; `None` for NULL.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// What a type is to us.
+/// Kind of a database type, as far as we distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Postgres's `boolean`. MySQL has none: its BOOLEAN is a number.
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     Bits,
     /// JSON.
     Json,
-    /// Everything else.
+    /// Any other type.
     Text,
 }
 

@@ -18,10 +18,10 @@ pub(crate) enum ColumnError {
     /// Only one statement keeps to the transaction that was begun for it.
     #[error("exactly one statement can be asked, and there are {0}")]
     NotOneStatement(usize),
-    /// It is meant for a client program.
+    /// The statement is meant for a client program.
     #[error(transparent)]
     ClientInstruction(#[from] ClientInstruction),
-    /// It returns too many rows.
+    /// The query returns too many rows.
     #[error("the statement returns more than {MOST_ROWS} rows")]
     TooManyRows,
     /// The database could not be asked, or refused.

@@ -1,4 +1,4 @@
-//! One open connection to a database inside a sandbox.
+//! An open connection to a database inside a sandbox.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Which database it is.
+    /// Returns the kind of database.
     pub(crate) fn database(&self) -> Database {
         match self.session {
             Session::Postgres(_) => Database::Postgres,
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// Lets the server send this many bytes from now on, within the time that it is told.
+    /// Allows the server this many bytes from now on, and sets its time limit.
     pub(super) fn bound(&mut self, bytes: u64, limit: Duration) {
         (self.allowed_bytes, self.limit) = (bytes, limit);
         self.relay.allow(bytes);
@@ -89,7 +89,7 @@ impl Connection {
         touched.map_err(|error| self.explain(error, sql))
     }
 
-    /// Gives every row to `take`, until that says `false`.
+    /// Passes every row to `take`, until that returns `false`.
     pub(crate) async fn for_each_row(
         &mut self,
         sql: &str,
@@ -122,7 +122,7 @@ impl Connection {
         ended.map_err(|error| self.explain(error, sql))
     }
 
-    /// All rows, as texts; for the small answers of catalogues.
+    /// Returns all rows as texts; for the small answers of catalogues.
     pub(crate) async fn texts(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, DatabaseError> {
         let mut rows = Vec::new();
         self.for_each_row(sql, |cells| {

@@ -1,11 +1,11 @@
-//! Who may ask a service's database, as the service's own environment says.
+//! Credentials for a service's database, from the service's own environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Database;
 
-/// What the connection is opened with: the most privileged user that is known, in the service's database.
+/// Credentials of a connection: the most privileged user that is known, in the service's database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The user.
@@ -18,13 +18,13 @@ pub struct Credentials {
     pub port: u16,
 }
 
-/// Why no user is known.
+/// Reason why no user is known.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CredentialsError {
     /// The password is made up by the image or read from a file inside it.
     #[error("the password of `{user}` is not known: set {expected} in the service's `env`")]
     UnknownPassword {
-        /// Whose password it is.
+        /// The user.
         user: String,
         /// The variables that would tell.
         expected: &'static str,
@@ -102,7 +102,7 @@ fn filled<'a>(environment: &'a Environment, names: &[&str]) -> Option<&'a str> {
 }
 
 impl fmt::Debug for Credentials {
-    /// Everything but the password.
+    /// Formats everything but the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let password = self.password.as_ref().map(|_| "…");
         formatter
@@ -119,7 +119,7 @@ impl fmt::Debug for Credentials {
 mod tests {
     use super::*;
 
-    /// What `variables` (`NAME=value`, separated by blanks) give: `user:password@database`.
+    /// Reads credentials from `variables` (`NAME=value`, separated by blanks) as `user:password@database`.
     fn read(database: Database, variables: &str) -> String {
         let environment = variables
             .split_whitespace()

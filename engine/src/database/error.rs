@@ -1,4 +1,4 @@
-//! What can go wrong between us and a database, in kinds that tell who is at fault.
+//! Errors between us and a database, in kinds that tell who is at fault.
 
 use std::fmt;
 use std::io;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
-/// What went wrong. A database that was healthy at the baseline and gives one of these afterwards was broken by the
+/// Error of a database. A database that was healthy at the baseline and gives one of these afterwards was broken by the
 /// agent, unless [`DatabaseError::is_ours`].
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// Nobody listens, the connection was lost, or the server is starting or stopping.
+    /// No server listens, the connection was lost, or the server is starting or stopping.
     #[error("the database cannot be reached: {reason}")]
     Unreachable {
-        /// Why, as the system or the server says.
+        /// The reason in the words of the system or the server.
         reason: String,
     },
     /// The server knows no such user or password.
@@ -29,19 +29,19 @@ pub enum DatabaseError {
         /// The time that it had.
         limit: Duration,
     },
-    /// Another session holds a lock and does not let go.
+    /// Another session holds a lock and does not release it.
     #[error("the database is locked by another session: {0}")]
     Locked(Refusal),
     /// The answer is larger than is read.
     #[error("the database's answer is larger than {limit_bytes} bytes")]
     TooLarge {
-        /// How much would have been read.
+        /// Limit that the answer exceeded.
         limit_bytes: u64,
     },
     /// The server said something that is not the database's protocol, or not a part of it that is understood.
     #[error("the database's answer cannot be read: {reason}")]
     Unreadable {
-        /// What was wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// The relay to the sandbox cannot be opened: nothing that an agent could do.
@@ -50,21 +50,21 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Whether the cause is on our side of the sandbox, and so never the agent's doing.
+    /// Returns true if the cause is on our side of the sandbox, and so never the agent's doing.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Relay(_))
     }
 }
 
-/// What the server itself said.
+/// Refusal by the server itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The server's code: five letters of SQLSTATE for Postgres, a number for MySQL and MariaDB.
     pub code: String,
     /// The server's message.
     pub message: String,
-    /// Which line of the statement it is about, from 1.
+    /// Line of the statement that it is about, from 1.
     pub line: Option<usize>,
 }
 

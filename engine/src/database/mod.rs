@@ -1,8 +1,8 @@
-//! How the engine talks to Postgres, MySQL and MariaDB inside a sandbox, and sees that a service is up.
+//! Talks to Postgres, MySQL and MariaDB inside a sandbox, and waits for services to be ready.
 //!
-//! Everything goes through [`Dial`], because a sandbox has no network that could be reached from outside. A [`Client`]
-//! asks one database: [`Client::query_first`] for `sql` checks, `Client::first_column` for rules of tool contracts,
-//! [`Client::execute_script`] for fixtures.
+//! All connections go through [`Dial`], because a sandbox has no network that could be reached from outside. A
+//! [`Client`] asks one database: [`Client::query_first`] for `sql` checks, `Client::first_column` for rules of tool
+//! contracts, [`Client::execute_script`] for fixtures.
 
 pub(crate) mod activity;
 mod cell;
@@ -37,29 +37,29 @@ pub use readiness::{NotReady, Readiness, ReadinessError, ready};
 pub use script::{ClientInstruction, ScriptError, ScriptFault};
 pub(crate) use session::SessionSettings;
 
-/// How long a service that was healthy may take to accept a connection and a login.
+/// Timeout for a service that was healthy to accept a connection and a login.
 pub const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a query may take in all, the connection included.
+/// Time limit of a query, the connection included.
 pub const QUERY_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a query may wait for a lock, such as one that the agent left in a prepared transaction.
+/// Time limit for waiting for a lock, such as one that the agent left in a prepared transaction.
 pub const LOCK_LIMIT: Duration = Duration::from_secs(5);
 
 /// The longest value that becomes evidence.
 pub const MAX_VALUE_BYTES: usize = 1 << 20;
 
-/// How much a server may send in answer to a query. Rows are read one at a time and only the first is looked at, but a
-/// row has to be in memory as a whole.
+/// Number of bytes that a server may send in answer to a query. Rows are read one at a time and only the first is
+/// looked at, but a row has to be in memory as a whole.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
-/// Asks one database of one sandbox.
+/// A client of one database of one sandbox.
 #[derive(Debug)]
 pub struct Client {
     database: Database,
     credentials: Credentials,
     dial: Arc<dyn Dial>,
-    /// What every session is given, whatever the server's defaults are.
+    /// Settings of every session, whatever the server's defaults are.
     settings: Option<SessionSettings>,
     /// A connection that nothing was asked on yet. A query or script takes it and closes it, so that none sees what
     /// another left in its session.
@@ -93,7 +93,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks for an answer that needs no table.
+    /// Requests an answer that needs no table.
     ///
     /// # Errors
     /// When none comes within [`CONNECT_LIMIT`].
@@ -166,8 +166,9 @@ impl Client {
     }
 }
 
-/// What makes a session read-only and bounded, and its output the same everywhere, whatever the agent made the server's
-/// defaults. The transaction is begun separately: in one message with the settings, its ROLLBACK would undo them.
+/// Returns the statements that make a session read-only and bounded, and its output the same everywhere, whatever the
+/// agent made the server's defaults. The transaction is begun separately: in one message with the settings, its
+/// ROLLBACK would undo them.
 fn read_only(database: Database, limit: Duration) -> [String; 2] {
     // Zero would mean no limit at all.
     let (milliseconds, lock) = (limit.as_millis().max(1), LOCK_LIMIT.as_secs());

@@ -1,4 +1,4 @@
-//! Whether a service is up: asked in its own language, until it answers.
+//! Readiness of services: each is asked in its own language, until it answers.
 
 use std::io;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// The longest pause between tries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 
-/// How long a connection has to stay open before it counts. Forwarders accept at once and hang up when they find
+/// Time that a connection has to stay open before it counts. Forwarders accept at once and hang up when they find
 /// nobody behind the door.
 const OPEN_FOR: Duration = Duration::from_millis(50);
 
 /// The longest reply of Redis that is read.
 const MAX_REPLY_BYTES: u64 = 1024;
 
-/// What has to work.
+/// Condition for a service to be ready.
 #[derive(Debug, Clone)]
 pub enum Readiness {
     /// A query as the declared user.
     Sql {
         /// The database.
         database: Database,
-        /// Who asks.
+        /// User that logs in.
         credentials: Credentials,
     },
     /// Redis's `PING`.
@@ -48,9 +48,9 @@ pub enum Readiness {
 #[derive(Debug, thiserror::Error)]
 #[error("not ready after {:.1} s: {reason}", waited.as_secs_f64())]
 pub struct NotReady {
-    /// How long was waited.
+    /// Time spent waiting.
     pub waited: Duration,
-    /// Why the last try failed.
+    /// Reason why the last try failed.
     #[source]
     pub reason: ReadinessError,
 }
@@ -58,7 +58,7 @@ pub struct NotReady {
 /// The reason why a try to reach a service failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadinessError {
-    /// It said nothing.
+    /// The service said nothing.
     #[error("it did not answer")]
     Silence,
     /// The database refused, or did something else.
@@ -180,7 +180,7 @@ mod tests {
         port
     }
 
-    /// What `ready` says about a server with these replies.
+    /// Returns the result of `ready` for a server with these replies.
     async fn check(
         make: fn(u16) -> Readiness,
         replies: Vec<Option<&'static str>>,

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::entropy;
 
 /// Relays the first connection of this process to its socket, and no other, to a connection that was dialled before.
-/// Everything ends when it is dropped.
+/// Dropping it ends everything.
 #[derive(Debug)]
 pub(crate) struct Relay {
     folder: PathBuf,
@@ -52,12 +52,12 @@ impl Relay {
         &self.socket
     }
 
-    /// Lets the server send this many bytes from now on; at one more the connection ends.
+    /// Allows the server this many bytes from now on; at one more the connection ends.
     pub(crate) fn allow(&self, bytes: u64) {
         self.meter.left.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether the server sent more than was allowed.
+    /// Returns true if the server sent more than was allowed.
     pub(crate) fn overflowed(&self) -> bool {
         self.meter.overflowed.load(Ordering::Relaxed)
     }
@@ -90,13 +90,13 @@ async fn relay(listener: UnixListener, mut server: Metered) {
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }
 
-/// Tells this process from others.
+/// Returns true if the client is this process.
 fn is_own(client: &UnixStream) -> bool {
     let own = i32::try_from(std::process::id()).ok();
     client.peer_cred().is_ok_and(|peer| peer.pid().is_some() && peer.pid() == own)
 }
 
-/// What the server may still send.
+/// Counter of bytes that the server may still send.
 #[derive(Debug)]
 struct Meter {
     left: AtomicU64,

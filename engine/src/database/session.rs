@@ -33,7 +33,8 @@ const VOLATILE: [&str; 16] = [
     "timestamp",
     "warning_count",
 ];
-/// What the server runs in each new session of an ordinary user. It cannot be undone there.
+/// Variable with the statements that the server runs in each new session of an ordinary user. They cannot be undone
+/// there.
 const INIT_CONNECT: &str = "init_connect";
 /// MySQL and MariaDB refuse with these to set what is not a session's: a variable of the server, or one that is only read.
 const NOT_OF_A_SESSION: [&str; 4] = ["1193", "1229", "1238", "1621"];
@@ -67,14 +68,14 @@ impl SessionSettings {
         Ok(Self { values, home: home.into_iter().flatten().next().flatten() })
     }
 
-    /// What a Postgres session must be opened with, because it is too late afterwards.
+    /// Returns the settings that a Postgres session must be opened with, because it is too late afterwards.
     pub(super) fn startup(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_superuser = self.values.contains_key(PRELOADED[0]);
         let names = PRELOADED.into_iter().filter(move |_| is_superuser);
         names.filter_map(|name| Some((name, self.values.get(name)?.as_str())))
     }
 
-    /// Gives a session that has just begun the settings that are kept here.
+    /// Applies the settings that are kept here to a session that has just begun.
     pub(super) async fn apply(&self, connection: &mut Connection) -> Result<(), DatabaseError> {
         match connection.database() {
             Database::Postgres => self.apply_to_postgres(connection).await,

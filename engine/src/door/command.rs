@@ -14,12 +14,12 @@ pub struct Command {
     pid: u32,
 }
 
-/// What a command does.
+/// An event of a command.
 #[derive(Debug)]
 pub enum CommandEvent {
-    /// It printed something.
+    /// The command printed something.
     Output(Stream, Vec<u8>),
-    /// It ended.
+    /// The command ended.
     Exited(Exited),
 }
 
@@ -34,7 +34,7 @@ impl Command {
         self.pid
     }
 
-    /// What it does next. Taking output makes room for more.
+    /// Waits for the next event. Taking output makes room for more.
     pub async fn next(&mut self) -> Result<CommandEvent, DoorError> {
         let event = self.call.next().await?.event;
         let credit = event.credit();
@@ -48,7 +48,7 @@ impl Command {
         }
     }
 
-    /// What the command reads, and its terminal.
+    /// Returns a handle for the command's standard input and its terminal.
     #[must_use]
     pub fn input(&self) -> CommandInput {
         CommandInput { command: self.call.id, connection: self.call.connection() }
@@ -69,8 +69,8 @@ pub struct CommandInput {
 }
 
 impl CommandInput {
-    /// Gives the command more to read, and waits until it was taken. A piece is at most [`doorkeeper::protocol::CHUNK`] long;
-    /// an empty one is the end.
+    /// Writes to the command's standard input, and waits until the bytes were taken. A piece is at most
+    /// [`doorkeeper::protocol::CHUNK`] long; an empty one is the end.
     pub async fn write(&self, bytes: Vec<u8>) -> Result<(), DoorError> {
         let command = self.command;
         // A command may read as slowly as it likes.

@@ -1,4 +1,4 @@
-//! One connection: frames out, frames and descriptors in, each event to whoever asked.
+//! A connection to a doorkeeper: frames out, frames and descriptors in, each event to its caller.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::DoorError;
 
-/// How long a doorkeeper may be silent about something that it does by itself.
+/// Timeout for a doorkeeper that says nothing about something that it does by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may be at one thing, although it tells that it is.
+/// Time limit of one operation, although the doorkeeper reports that it works on it.
 const MOST_WORK: Duration = Duration::from_secs(300);
-/// How many descriptors one read takes along.
+/// Number of descriptors that one read takes along.
 const MOST_DESCRIPTORS: usize = 8;
-/// How much one read takes.
+/// Number of bytes that one read takes.
 const READ_BYTES: usize = 64 * 1024;
 
 /// An event, and the descriptor that came with it.
@@ -45,7 +45,7 @@ pub(super) struct Connection {
 struct State {
     last_id: u32,
     waiting: HashMap<u32, mpsc::UnboundedSender<Reply>>,
-    /// How the connection ended.
+    /// Reason why the connection ended.
     ended: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
         let _ = self.outgoing.send(encode(&Message::Request(request.clone())));
     }
 
-    /// Whether the connection has ended.
+    /// Returns true if the connection has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.ended.is_cancelled()
     }

@@ -1,44 +1,44 @@
-//! What can go wrong at the door.
+//! Errors at the door.
 
 use std::io;
 use std::net::SocketAddr;
 
 use doorkeeper::protocol::{Event, Failure};
 
-/// Why a doorkeeper did not do what it was asked.
+/// Reason why a doorkeeper did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum DoorError {
-    /// It is gone.
+    /// The doorkeeper is gone.
     #[error("the doorkeeper is gone: {reason}")]
     Closed {
-        /// How the connection ended.
+        /// Reason why the connection ended.
         reason: String,
     },
-    /// It does not answer.
+    /// The doorkeeper does not answer.
     #[error("the doorkeeper was silent for {seconds}s")]
     Silent {
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
     },
-    /// It works, and does not come to an end.
+    /// The doorkeeper works, and does not come to an end.
     #[error("the doorkeeper was not done within {seconds}s")]
     Late {
-        /// How long was waited.
+        /// Length of the timeout in seconds.
         seconds: u64,
     },
-    /// It tried and could not.
+    /// The doorkeeper tried and failed.
     #[error("{}", .0.message)]
     Failed(Failure),
     /// A connection inside the sandbox was not taken.
     #[error("cannot connect to {address} inside the sandbox: {cause}")]
     Connect {
-        /// Where to.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error.
         #[source]
         cause: io::Error,
     },
-    /// It answered something that does not belong to the question.
+    /// The answer does not belong to the question.
     #[error("the doorkeeper answered something else: {0}")]
     Unexpected(String),
 }
@@ -61,14 +61,14 @@ impl DoorError {
         }
     }
 
-    /// Whether the doorkeeper is there and did not answer in time. Once an agent has acted, that comes from what it left: the
-    /// doorkeeper does each thing in small steps, and tells while it is at it.
+    /// Returns true if the doorkeeper is there and did not answer in time. Once an agent has acted, the cause is
+    /// something that it left: the doorkeeper does each thing in small steps, and reports while it works.
     #[must_use]
     pub fn is_silence(&self) -> bool {
         matches!(self, Self::Silent { .. } | Self::Late { .. })
     }
 
-    /// Whether the doorkeeper is gone.
+    /// Returns true if the doorkeeper is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Closed { .. })

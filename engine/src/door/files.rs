@@ -5,12 +5,12 @@ use doorkeeper::protocol::{CHUNK, Entry, EntryKind, Event, Request, Stream, Writ
 use super::connection::Call;
 use super::{Door, DoorError};
 
-/// What is below a path.
+/// Entries below a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listing {
     /// The entries, sorted within their folder.
     pub entries: Vec<Entry>,
-    /// Whether there was more than was asked for.
+    /// True when there was more than was asked for.
     pub incomplete: bool,
 }
 
@@ -46,7 +46,7 @@ impl Door {
         }
     }
 
-    /// Where a link leads, as it is written.
+    /// Returns the target of a link, as it is written.
     pub async fn read_link(&self, root: &str, path: &[u8]) -> Result<Vec<u8>, DoorError> {
         let (root, path) = (root.into(), path.to_vec());
         let mut call = self.connection.call(|id| Request::ReadLink { id, root, path })?;
@@ -98,7 +98,7 @@ impl Door {
         self.done(|id| Request::SetMode { id, root, path, mode }).await
     }
 
-    /// What is below a path, at most `most` entries.
+    /// Lists the entries below a path, at most `most` of them.
     pub async fn walk(&self, root: &str, path: &[u8], most: u64, recursive: bool) -> Result<Listing, DoorError> {
         let (root, path) = (root.into(), path.to_vec());
         let call = self.connection.call(|id| Request::Walk { id, root, path, most, recursive })?;

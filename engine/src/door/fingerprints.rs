@@ -1,17 +1,17 @@
-//! What files inside the sandbox are like, with their contents.
+//! Fingerprints of files inside the sandbox, with their contents.
 
 use doorkeeper::protocol::{Event, Fingerprint, Request};
 
 use super::{Door, DoorError};
 
-/// How many paths one request has.
+/// Number of paths in one request.
 const MOST_PATHS: usize = 256;
-/// How many bytes the paths of one request have together, unless a single one has more.
+/// Number of bytes that the paths of one request have together, unless a single one has more.
 const MOST_PATH_BYTES: usize = 256 * 1024;
 
 impl Door {
-    /// What files are like: one for each path, `None` where nothing is. No more than `most_bytes` are read of all of them;
-    /// what does not fit is not whole.
+    /// Takes fingerprints of files: one for each path, `None` where nothing is. No more than `most_bytes` are read of
+    /// all of them; a file that does not fit gets a fingerprint that is not whole.
     pub async fn fingerprints(
         &self,
         root: &str,
@@ -44,7 +44,7 @@ impl Door {
     }
 }
 
-/// How many of the paths go into one request; at least one.
+/// Returns the number of paths that go into one request; at least one.
 fn batch_length(paths: &[Vec<u8>]) -> usize {
     let mut bytes = 0;
     let fits = paths.iter().take(MOST_PATHS).take_while(|path| {

@@ -1,4 +1,4 @@
-//! Where a doorkeeper connects to: a socket in a private folder that is mounted read-only into the sandbox.
+//! The socket that a doorkeeper connects to, in a private folder that is mounted read-only into the sandbox.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;

@@ -1,7 +1,7 @@
 //! The worker's end of a doorkeeper: asks PID 1 of a sandbox to do things.
 //!
-//! One connection carries everything. A task reads it and hands each event to whoever asked; because the doorkeeper
-//! sends no more of a stream than it was given credit for, nothing piles up here, however much a command prints.
+//! One connection carries everything. A task reads it and hands each event to its caller; because the doorkeeper sends
+//! no more of a stream than it was given credit for, nothing piles up here, however much a command prints.
 
 mod command;
 mod connection;
@@ -63,7 +63,7 @@ impl Door {
         self.done(|id| Request::Fill { id, path: path.into(), leave }).await
     }
 
-    /// Gives the room back that [`Door::fill`] took.
+    /// Frees the space that [`Door::fill`] took.
     pub async fn unfill(&self) -> Result<(), DoorError> {
         self.done(|id| Request::Unfill { id }).await
     }
@@ -89,7 +89,7 @@ impl Door {
         }
     }
 
-    /// How full the file system of a path is.
+    /// Returns the space of a path's file system.
     pub async fn space(&self, path: &str) -> Result<Space, DoorError> {
         let mut call = self.connection.call(|id| Request::Space { id, path: path.into() })?;
         match call.answer().await?.event {
@@ -98,7 +98,7 @@ impl Door {
         }
     }
 
-    /// What processes used that ended since this was asked last.
+    /// Returns the resources of processes that ended since the last call.
     pub async fn used(&self) -> Result<Used, DoorError> {
         match self.connection.call(|id| Request::Used { id })?.answer().await?.event {
             Event::Used { used, .. } => Ok(used),
@@ -106,7 +106,7 @@ impl Door {
         }
     }
 
-    /// Has the doorkeeper stay when the connection ends, which it then does. Everything else must have ended before.
+    /// Makes the doorkeeper stay when the connection ends, which it then does. Everything else must have ended before.
     pub async fn stay(&self) -> Result<(), DoorError> {
         self.done(|id| Request::Stay { id }).await
     }
@@ -116,7 +116,7 @@ impl Door {
         self.connection.send(&Request::Shutdown);
     }
 
-    /// Whether the connection has ended: the doorkeeper is gone.
+    /// Returns true if the connection has ended: the doorkeeper is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.connection.is_closed()

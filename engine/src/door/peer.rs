@@ -15,7 +15,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Whoever is at the other end of a connection.
+    /// Returns the process at the other end of a connection.
     pub(super) fn of(stream: &UnixStream) -> io::Result<Self> {
         let credentials = stream.peer_cred()?;
         Ok(Self { pid: credentials.pid().unwrap_or(0), uid: credentials.uid() })

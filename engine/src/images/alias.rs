@@ -1,4 +1,4 @@
-//! Which names stand-ins answer to: the file `images.yaml` of the data directory.
+//! Aliases of images: names that stand-ins answer to, in the file `images.yaml` of the data directory.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use crate::data_dir::DataDir;
 
 /// The name of the file in the data directory.
 const FILE: &str = "images.yaml";
-/// What the file says about itself.
+/// First lines of the file, which describe it.
 const HEADER: &str = "\
 # Which image is used when a spec names one that is neither present nor can be pulled.
 # `touchstone images build` adds its own; entries that lead elsewhere are yours, and are kept.
@@ -33,7 +33,7 @@ struct File {
     alias: BTreeMap<String, String>,
 }
 
-/// Why the aliases cannot be used.
+/// Reason why the aliases cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AliasError {
     /// The file is there and cannot be read.
@@ -41,7 +41,7 @@ pub enum AliasError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
     /// The file is not what it should be.
@@ -49,7 +49,7 @@ pub enum AliasError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         source: Box<serde_yaml::Error>,
     },
     /// The file cannot be written.
@@ -57,13 +57,13 @@ pub enum AliasError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Aliases {
-    /// Those of a data directory; none when it has no such file.
+    /// Reads the aliases of a data directory; none when it has no such file.
     pub fn read(data_dir: &DataDir) -> Result<Self, AliasError> {
         let path = data_dir.path().join(FILE);
         let text = match std::fs::read_to_string(&path) {
@@ -76,7 +76,8 @@ impl Aliases {
         Ok(Self { path, file, by_reference })
     }
 
-    /// What to use for this reference, however it is written. An image that is asked for by its digest has no stand-in.
+    /// Returns the image to use for this reference, however it is written. An image that is asked for by its digest has
+    /// no stand-in.
     #[must_use]
     pub fn resolve(&self, reference: &str) -> Option<&str> {
         self.by_reference.get(&normalise(reference)).map(String::as_str)

@@ -1,4 +1,4 @@
-//! How a recipe becomes the root of an image: one run of `mmdebstrap`, which writes it as an archive to its output.
+//! Makes the root of an image from a recipe: one run of `mmdebstrap`, which writes it as an archive to its output.
 //!
 //! Every image is made on its own and is one layer. That is several times faster than images built on each other, because
 //! committing a layer makes some storage drivers of Docker compare two whole trees of files.
@@ -19,14 +19,14 @@ pub const RECIPE_LABEL: &str = "touchstone.recipe";
 /// Leaves out what nobody reads in a test.
 const SLIM: &str = include_str!("../../images/slim.sh");
 
-/// One run of `mmdebstrap`.
+/// A run of `mmdebstrap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrap {
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What its hooks find in the environment: scripts, so that they are not repeated in its log.
+    /// Environment of its hooks: scripts, so that they are not repeated in its log.
     pub environment: Vec<(&'static str, String)>,
-    /// How containers of the image start, as lines of a Dockerfile.
+    /// Settings with which containers of the image start, as lines of a Dockerfile.
     pub settings: Vec<String>,
 }
 
@@ -93,8 +93,8 @@ fn arguments(recipe: &Recipe) -> Vec<String> {
     arguments
 }
 
-/// What is not cleaned up at the end: servers want their folders in `/run`, and where nothing was installed, nothing is left to
-/// clean up with.
+/// Returns the part that is not cleaned up at the end: servers want their folders in `/run`, and where nothing was
+/// installed, nothing is left to clean up with.
 fn kept(recipe: &Recipe) -> &'static str {
     if recipe.foundation == Foundation::Nothing { "cleanup" } else { "cleanup/run" }
 }

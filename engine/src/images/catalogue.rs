@@ -2,19 +2,19 @@
 
 use super::recipe::{File, Foundation, Recipe};
 
-/// All of them, those that take longest first, so that none is waited for at the end.
+/// All recipes, those that take longest first, so that none is waited for at the end.
 pub(super) const ALL: [Recipe; 7] = [POSTGRES, MYSQL, PYTHON, MARIADB, REDIS, DEBIAN, BUSYBOX];
 
-/// Where programs are.
+/// Search path of programs.
 const PATH: &str = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// How a server's container starts.
+/// Entrypoint of a server's container.
 const ENTRYPOINT: &str = r#"ENTRYPOINT ["docker-entrypoint.sh"]"#;
 
 const fn entrypoint(content: &'static str) -> File {
     File { path: "/usr/local/bin/docker-entrypoint.sh", mode: "755", content }
 }
 
-/// What recipes have in common.
+/// Defaults that recipes have in common.
 const BLANK: Recipe = Recipe {
     name: "",
     description: "",

@@ -1,19 +1,19 @@
-//! What an image that Touchstone makes itself is made of.
+//! Recipe of an image that Touchstone makes itself.
 
 use super::catalogue;
 
 /// An image of Debian packages that stands in for a well-known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipe {
-    /// What it is called. Never the name of what it stands in for, because it is not that.
+    /// Its name. Never the name of the image that it stands in for, because it is not that image.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub description: &'static str,
     /// The images that it is used for when they can be neither found nor pulled.
     pub stands_in_for: &'static [&'static str],
     /// The release of Debian that the packages come from.
     pub suite: &'static str,
-    /// What is in it besides the packages.
+    /// Content besides the packages.
     pub foundation: Foundation,
     /// The packages.
     pub packages: &'static [&'static str],
@@ -23,16 +23,16 @@ pub struct Recipe {
     pub files: &'static [File],
     /// A shell script that runs inside the image at the very end.
     pub inside: Option<&'static str>,
-    /// How a container of it starts, as lines of a Dockerfile.
+    /// Settings with which a container of it starts, as lines of a Dockerfile.
     pub settings: &'static [&'static str],
 }
 
-/// What an image has besides its packages.
+/// Content of an image besides its packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foundation {
-    /// Nothing at all: the packages are unpacked and not installed.
+    /// No packages of a system: the recipe's packages are unpacked and not installed.
     Nothing,
-    /// What every Debian system has, and `apt`.
+    /// The packages that every Debian system has, and `apt`.
     Essential,
     /// Also what Debian calls required.
     Required,
@@ -41,15 +41,15 @@ pub enum Foundation {
 /// A file of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File {
-    /// Where it is in the image.
+    /// Its path in the image.
     pub path: &'static str,
     /// Its permissions, in octal.
     pub mode: &'static str,
-    /// What is in it.
+    /// Its content.
     pub content: &'static str,
 }
 
-/// All recipes, those that take longest first, so that none of them is waited for at the end.
+/// Returns all recipes, those that take longest first, so that none of them is waited for at the end.
 #[must_use]
 pub fn all() -> &'static [Recipe] {
     &catalogue::ALL
@@ -62,7 +62,7 @@ pub fn find(name: &str) -> Option<&'static Recipe> {
     all().iter().find(|recipe| recipe.short_name() == name || recipe.short_name().split(':').next() == Some(name))
 }
 
-/// What the names of all recipes begin with.
+/// Prefix of the names of all recipes.
 const PREFIX: &str = "touchstone/";
 
 impl Recipe {

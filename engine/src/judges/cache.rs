@@ -14,7 +14,7 @@ use crate::providers::Upstream;
 
 /// Changes with the form of what is asked or kept: older replies are not found then.
 const VERSION: u32 = 1;
-/// How large a file of the cache may be.
+/// Largest size of a file in the cache.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The folder in which replies are kept, a file for each question.

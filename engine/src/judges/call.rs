@@ -1,4 +1,4 @@
-//! One question to a model, in the form of OpenAI's chat completions, which Anthropic answers too.
+//! Sends a question to a model, in the form of OpenAI's chat completions, which Anthropic answers too.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use serde_json::{Value as Json, json};
 use super::transport::{self, CallError, Patience};
 use crate::providers::{ProviderKind, Providers, Upstream};
 
-/// How long a reply may be, in tokens.
+/// Length limit of a reply, in tokens.
 const MOST_TOKENS: u32 = 512;
 /// The same for a text.
 const MOST_TOKENS_OF_TEXT: u32 = 2048;
 /// The same for models that count what they think.
 const MOST_TOKENS_WITH_THOUGHTS: u32 = 4096;
 
-/// What a model replied.
+/// Reply of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
     /// Its words.
     pub(super) text: String,
-    /// What it counted and cost.
+    /// Its tokens and cost.
     pub(super) usage: Usage,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum ReplyForm {
     },
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoReply {
     /// The judge is unavailable, or refuses us. Nothing that is judged can bring that about.
@@ -52,7 +52,7 @@ pub(super) enum NoReply {
     Rejected(String),
 }
 
-/// What of the request a provider understands. Each thing that it complains about is left away.
+/// Parameters of the request that a provider understands. Each one that it complains about is left out.
 #[derive(Debug, Clone, Copy)]
 struct Dialect {
     schema: bool,
@@ -61,7 +61,7 @@ struct Dialect {
     seed: bool,
 }
 
-/// Asks a provider once, in words that it understands.
+/// Asks a provider once, with parameters that it understands.
 pub(super) async fn ask(
     providers: &Providers,
     upstream: &Upstream,
@@ -114,7 +114,7 @@ async fn negotiate(
     }
 }
 
-/// Why an error leaves no reply.
+/// Returns the reason why an error leaves no reply.
 pub(super) fn no_reply(error: &OpenAIError) -> NoReply {
     match call_error(error) {
         Some(refused) if refused.can_be_provoked() => NoReply::Rejected(described(error)),
@@ -222,7 +222,7 @@ fn described(error: &OpenAIError) -> String {
     }
 }
 
-/// What the model said. A refusal is a reply too: what is judged can provoke it.
+/// Returns the text of the model's reply. A refusal is a reply too: the judged text can provoke it.
 fn text(body: &Json) -> Result<String, NoReply> {
     // A provider's filter may leave none.
     let without = || NoReply::Rejected("the provider's answer holds no message".to_owned());
@@ -238,7 +238,7 @@ fn text(body: &Json) -> Result<String, NoReply> {
     })
 }
 
-/// What a provider's answer says.
+/// Reads a provider's answer.
 fn read(providers: &Providers, upstream: &Upstream, body: &Json) -> Result<Reply, NoReply> {
     let text = text(body)?;
     let count = |path: &str| body.pointer(path).and_then(Json::as_u64).unwrap_or_default();

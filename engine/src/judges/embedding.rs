@@ -1,4 +1,4 @@
-//! One question to a model of embeddings, in OpenAI's form.
+//! Sends a question to a model of embeddings, in OpenAI's form.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(super) fn upstream(providers: &Providers, model: &str) -> Result<Upstream, S
     }
 }
 
-/// Asks for the vectors of two texts, unless they were asked for before. That there is none is an answer too.
+/// Requests the vectors of two texts, unless they were requested before. A failure is an answer too.
 pub(super) async fn embed(machine: &Machine, asked: &EmbeddingQuestion, patience: Patience) -> EmbeddingAnswer {
     let upstream = match upstream(&machine.providers, &asked.request.model) {
         Ok(upstream) => upstream,
@@ -63,7 +63,7 @@ pub(super) async fn embed(machine: &Machine, asked: &EmbeddingQuestion, patience
     answer
 }
 
-/// Asks for both vectors. A text that is refused counts against the agent only when the model takes the other one.
+/// Requests both vectors. A text that is refused counts against the agent only when the model takes the other one.
 async fn vectors(
     providers: &Providers,
     upstream: &Upstream,

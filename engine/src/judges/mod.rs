@@ -21,13 +21,13 @@ pub(crate) use embedding::EmbeddingQuestion;
 use transport::Patience;
 pub(crate) use writing::{WrittenPrompt, write};
 
-/// Tells if checks of a spec ask models, or if one writes prompts.
+/// Returns true if checks of a spec ask models, or if one writes prompts.
 #[must_use]
 pub fn are_asked(spec: &Spec) -> bool {
     models_of(spec).next().is_some() || writer_of(spec).is_some()
 }
 
-/// Which model that checks of a spec ask cannot be asked here; `None` when all can. A model that depends on
+/// Describes a model of a spec's checks that cannot be asked here; `None` when all can. A model that depends on
 /// parameters is not looked at.
 #[must_use]
 pub fn missing(spec: &Spec, providers: &Providers) -> Option<String> {
@@ -54,7 +54,7 @@ fn models_of(spec: &Spec) -> impl Iterator<Item = (String, &Check, &Filled)> {
     spec.checks().filter_map(|(place, check)| check.asked_model().map(|model| (place, check, model)))
 }
 
-/// Asks a model for its judgement of what was kept: as often as there are to be samples, one after the other.
+/// Asks a model for its judgement of stored evidence: as often as there are to be samples, one after the other.
 ///
 /// `marker_key` is the key of the evidence's redaction markers. That it does not answer is an answer too.
 pub async fn judge_kept(
@@ -71,30 +71,31 @@ pub async fn judge_kept(
     answers
 }
 
-/// Asks a model for the vectors of what was kept. That there is none is an answer too.
+/// Requests vectors of stored evidence from a model. A failure is an answer too.
 pub async fn embed_kept(machine: &Machine, request: EmbeddingRequest, marker_key: Option<String>) -> EmbeddingAnswer {
     embed(machine, &EmbeddingQuestion { request, marker_key }).await
 }
 
-/// Asks for vectors, unless they were asked for before.
+/// Requests vectors, unless they were requested before.
 pub(crate) async fn embed(machine: &Machine, asked: &EmbeddingQuestion) -> EmbeddingAnswer {
     embedding::embed(machine, asked, Patience::default()).await
 }
 
-/// What a model is asked, and how long it has.
+/// A question to a model, with its timeout.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgeQuestion {
     /// The request.
     pub(crate) request: JudgeRequest,
     /// The key of the attempt's redaction markers, which does not make it another question.
     pub(crate) marker_key: Option<String>,
-    /// Which of several equal questions it is, from 0.
+    /// Number among several equal questions, from 0.
     pub(crate) sample: usize,
-    /// How long an answer may take, with all tries.
+    /// Time limit of an answer, with all tries.
     pub(crate) timeout: Duration,
 }
 
-/// Asks a model, unless it was asked the same before. That it does not answer is an answer too, and never the agent's fault.
+/// Asks a model, unless it was asked the same before. A model that does not answer is an answer too, and never the
+/// agent's fault.
 pub(crate) async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer {
     ask_with(machine, asked, Patience::default()).await
 }

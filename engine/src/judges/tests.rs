@@ -40,7 +40,7 @@ fn asked(prompt: &str) -> JudgeQuestion {
     JudgeQuestion { request, marker_key: None, sample: 0, timeout: Duration::from_secs(20) }
 }
 
-/// Asks without much patience.
+/// Asks with short waits and few tries.
 async fn ask(machine: &Machine, asked: &JudgeQuestion) -> JudgeAnswer {
     let patience = Patience { tries: 3, first: Duration::from_millis(1), longest: Duration::from_millis(20) };
     ask_with(machine, asked, patience).await
@@ -307,7 +307,7 @@ async fn a_reply_that_means_nothing_is_asked_for_once_more_and_a_refusal_is_one(
     assert_eq!(received(&server).await.len(), 4);
 }
 
-/// Asks for the vectors of two texts, without much patience.
+/// Requests the vectors of two texts, with short waits and few tries.
 async fn embed(machine: &Machine, text: &str, marker_key: &str) -> EmbeddingAnswer {
     let patience = Patience { tries: 2, first: Duration::from_millis(1), longest: Duration::from_millis(20) };
     let request =

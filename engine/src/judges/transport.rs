@@ -1,4 +1,4 @@
-//! How a call of a judge's provider travels: within limits of size, and again when it went wrong by chance.
+//! Sends a call to a judge's provider: within limits of size, and again after a transient failure.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use http::header::RETRY_AFTER;
 use reqwest::Response;
 use reqwest::redirect::Policy;
 
-/// How large a reply may be.
+/// Largest size of a reply.
 const MOST_REPLY: usize = 256 * 1024;
-/// How much of a refusal is shown.
+/// Length of a refusal that is shown.
 const SHOWN: usize = 300;
-/// How long a connection may take.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// How often a call is tried, and how long is waited between.
+/// Number of tries of a call, and the waits between them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     pub(super) tries: u32,
@@ -35,29 +35,29 @@ impl Default for Patience {
     }
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CallError {
     /// The provider refused.
     #[error("{status}: {message}")]
     Refused {
-        /// How.
+        /// The status.
         status: StatusCode,
-        /// What it said.
+        /// The provider's message.
         message: String,
-        /// How long it asks to wait.
+        /// The wait that it asks for.
         wait: Option<Duration>,
     },
-    /// It could not be reached, or hung up.
+    /// The provider could not be reached, or hung up.
     #[error("{0}")]
     Broken(String),
-    /// It sent more than is read.
+    /// The provider sent more than is read.
     #[error("the reply is larger than {MOST_REPLY} bytes")]
     TooLarge,
 }
 
 impl CallError {
-    /// Whether another try may go better.
+    /// Returns true if another try may succeed.
     fn is_passing(&self) -> bool {
         match self {
             Self::Refused { status, .. } => *status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error(),
@@ -66,7 +66,7 @@ impl CallError {
         }
     }
 
-    /// Whether what is judged can be the reason: its content, its length, or a provider that breaks over it.
+    /// Returns true if the judged text can be the reason: its content, its length, or a provider that breaks over it.
     pub(super) fn can_be_provoked(&self) -> bool {
         match self {
             Self::Refused { status, .. } => {
@@ -77,7 +77,7 @@ impl CallError {
         }
     }
 
-    /// How long to wait before the next try.
+    /// Returns the wait before the next try.
     fn wait(&self, tried: u32, patience: &Patience) -> Duration {
         let asked = match self {
             Self::Refused { wait, .. } => *wait,
@@ -143,7 +143,7 @@ async fn read(response: Response) -> Result<Bytes, CallError> {
     Ok(body.into())
 }
 
-/// What a provider says about its refusal.
+/// Returns the provider's message about its refusal.
 fn said(body: &[u8]) -> String {
     let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = json.as_ref().and_then(|json| json.pointer("/error/message")?.as_str());

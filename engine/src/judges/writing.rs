@@ -34,7 +34,7 @@ pub(crate) enum WriteError {
     /// The provider does not answer, or refuses the question.
     #[error("{0}")]
     NoReply(String),
-    /// It took too long.
+    /// The model took too long.
     #[error("it took longer than {}s", TIMEOUT.as_secs())]
     TooSlow,
     /// No answer can be used.

@@ -1,8 +1,9 @@
-//! Which sandboxes are kept for a person to look into: a file for each, `<data-dir>/kept/<sandbox name>`.
+//! Marks of the sandboxes that are kept for a person to look into: a file for each, `<data-dir>/kept/<sandbox name>`.
 //!
-//! What a sandbox is made of cannot be labelled anew once it is there, so the file says it. It is written while the
-//! sandbox's owner lives, and spares everything of the sandbox once the owner has gone. It says where the sandbox's doorkeeper
-//! looks for a visitor, who the doorkeeper is, and who a visitor is inside, as JSON and without secrets.
+//! The parts of a sandbox cannot be labelled anew once they exist, so a file marks the sandbox as kept. It is written
+//! while the sandbox's owner lives, and spares everything of the sandbox once the owner has gone. It contains the place
+//! where the sandbox's doorkeeper looks for a visitor, the identity of the doorkeeper, and the visitor's user inside,
+//! as JSON and without secrets.
 
 mod visit;
 
@@ -26,11 +27,11 @@ pub(crate) struct Entrance {
     pub(crate) door: PathBuf,
     /// Its doorkeeper, as the sandbox's owner saw it before the agent was there.
     pub(crate) doorkeeper: Peer,
-    /// Who a visitor is inside.
+    /// The visitor's user inside.
     pub(crate) visitor: Visitor,
 }
 
-/// Who a person is inside a sandbox that is kept: the agent's user, with its variables.
+/// User of a person inside a sandbox that is kept: the agent's user, with its variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visitor {
     /// The user.
@@ -50,7 +51,7 @@ pub(crate) fn mark(data_dir: &DataDir, sandbox: &str, entrance: &Entrance) -> io
     fs::write(folder(data_dir).join(sandbox), text)
 }
 
-/// Whether a sandbox is kept.
+/// Returns true if a sandbox is kept.
 pub fn is_marked(data_dir: &DataDir, sandbox: &str) -> io::Result<bool> {
     // A label can say anything, and is no path.
     if sandbox.is_empty() || sandbox.contains('/') {

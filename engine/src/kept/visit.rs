@@ -12,28 +12,28 @@ use crate::backend::WORKSPACE;
 use crate::data_dir::DataDir;
 use crate::door::{Command, Door, DoorError, DoorListener};
 
-/// How long a doorkeeper may take to see that somebody listens. It looks a few times a second.
+/// Timeout for a doorkeeper to see that somebody listens. It looks a few times a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The file beside a door that is locked while somebody is inside.
 const LOCK: &str = "visit.lock";
-/// Where programs are looked for when neither the image nor the spec says so.
+/// Search path of programs when neither the image nor the spec has one.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Why a sandbox cannot be visited.
+/// Reason why a sandbox cannot be visited.
 #[derive(Debug, thiserror::Error)]
 pub enum VisitError {
-    /// It is not kept.
+    /// The sandbox is not kept.
     #[error("{}", not_kept(name, kept))]
     NotKept {
         /// The sandbox; empty when none was named.
         name: String,
-        /// Those that are.
+        /// Names of the sandboxes that are.
         kept: Vec<String>,
     },
     /// An earlier version kept it, and wrote down another way in.
     #[error("the sandbox `{0}` was kept by an earlier version of Touchstone; `touchstone sweep --kept` removes it")]
     EarlierVersion(String),
-    /// Somebody else is inside.
+    /// Another visitor is inside.
     #[error("the sandbox `{0}` is open in another `touchstone shell`; leave that one first")]
     Occupied(String),
     /// Its doorkeeper does not come.
@@ -43,7 +43,7 @@ pub enum VisitError {
     NoAnswer {
         /// The sandbox.
         name: String,
-        /// What came instead.
+        /// The error.
         #[source]
         cause: DoorError,
     },
@@ -52,7 +52,7 @@ pub enum VisitError {
     Files {
         /// The sandbox.
         name: String,
-        /// Why.
+        /// The error.
         #[source]
         cause: io::Error,
     },

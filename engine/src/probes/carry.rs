@@ -15,18 +15,18 @@ use crate::backend::{End, Sandbox};
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// How many entries all paths together can have.
+/// Number of entries that all paths together can have.
 const MOST_ENTRIES: u64 = 50_000;
-/// How many bytes all files together can have.
+/// Number of bytes that all files together can have.
 const MOST_BYTES: u64 = 256 << 20;
-/// How many files are copied at once.
+/// Number of files that are copied at once.
 const AT_ONCE: usize = 8;
 
-/// Why paths were not copied.
+/// Reason why paths were not copied.
 enum Failed {
-    /// What the agent left cannot be copied.
+    /// Files that the agent left cannot be copied.
     Agent(String),
-    /// What the spec names cannot be copied from anywhere.
+    /// Paths that the spec names cannot be copied from anywhere.
     Ours(EngineError),
 }
 
@@ -74,8 +74,8 @@ fn unavailable(reason: String) -> Answer {
 
 /// Makes paths of one sandbox what they are in another.
 ///
-/// What is copied is the agent's making, and must not get anywhere else: no path leads through a link of the original image,
-/// none is below another, and what is a folder there becomes a folder here before anything is written into it.
+/// The copied files are untrusted, and must not get anywhere else: no path leads through a link of the original image,
+/// none is below another, and a path that is a folder there becomes a folder here before anything is written into it.
 async fn carry(writer: &Writer<'_>, paths: &[ImagePath]) -> Result<(), Failed> {
     let (from, to) = (writer.from, writer.to);
     for path in paths {
@@ -92,7 +92,7 @@ async fn carry(writer: &Writer<'_>, paths: &[ImagePath]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// How much can be copied yet.
+/// Room that is left for copying.
 struct Room {
     entries: u64,
     bytes: u64,
@@ -119,7 +119,7 @@ fn too_much() -> Failed {
 /// Entries by their paths below `/`, folders before what is in them.
 type Tree = BTreeMap<Vec<u8>, Entry>;
 
-/// Everything at and below a path but what is mounted there; nothing when nothing is there.
+/// Lists everything at and below a path but mounts; nothing when nothing is there.
 async fn list(door: &Door, path: &ImagePath, most: u64) -> Result<Tree, Failed> {
     let relative = path.as_str().trim_start_matches('/').as_bytes();
     match door.walk("/", relative, most, true).await {
@@ -133,7 +133,7 @@ async fn list(door: &Door, path: &ImagePath, most: u64) -> Result<Tree, Failed> 
     }
 }
 
-/// Whether a file is one of those that say who is where, which are ours in every sandbox.
+/// Returns true if the file is one of those with names of hosts, which are ours in every sandbox.
 fn is_mounted(path: &[u8]) -> bool {
     path.strip_prefix(b"etc/").is_some_and(|name| NAME_FILES.iter().any(|file| file.as_bytes() == name))
 }
@@ -180,11 +180,11 @@ fn of_kind(tree: &Tree, kind: EntryKind) -> Vec<Entry> {
     tree.values().filter(|entry| entry.kind == kind).cloned().collect()
 }
 
-/// How entries are made again.
+/// Writes entries into the other sandbox.
 struct Writer<'a> {
     from: &'a Door,
     to: &'a Door,
-    /// Whether there is anybody else than root.
+    /// True when there are other users than root.
     has_owners: bool,
 }
 

@@ -21,18 +21,18 @@ use crate::users::User;
 pub(crate) struct Line<'a> {
     /// The program and its arguments.
     pub(crate) words: &'a [String],
-    /// Where it runs.
+    /// Working directory.
     pub(crate) directory: &'a str,
     /// Its environment.
     pub(crate) environment: &'a Environment,
-    /// Who runs it.
+    /// User who runs it.
     pub(crate) user: &'a User,
-    /// What it reads.
+    /// Its standard input.
     pub(crate) stdin: &'a [u8],
 }
 
 impl Line<'_> {
-    /// What the doorkeeper is asked to start.
+    /// Returns the request to the doorkeeper.
     pub(crate) fn spawn(&self) -> Spawn {
         Spawn {
             arguments: self.words.iter().map(|word| word.clone().into_bytes()).collect(),
@@ -57,7 +57,7 @@ pub(crate) fn not_started(failure: &Failure) -> Exit {
     Exit::Code(if missing { 127 } else { 126 })
 }
 
-/// How a process ended, as evidence says it.
+/// Returns the exit of a process, as evidence has it.
 pub(crate) fn exit(exited: &Exited) -> Exit {
     match exited.status {
         Status::Code(code) => Exit::Code(code),
@@ -174,8 +174,8 @@ impl Prober<'_> {
     }
 }
 
-/// What a new sandbox could not do is the agent's doing: it was made like others, and what differs is the copy of the
-/// workspace, and what the check ran of it.
+/// Blames the agent for the failure of a new sandbox: it was made like others, and only the copy of the workspace, and
+/// the files of it that the check ran, make a difference.
 pub(super) async fn blame_copy(fresh: &dyn Sandbox, error: &DoorError) -> Answer {
     if !error.is_closed() {
         let reason = format!("the check could not be run in a new sandbox with a copy of the workspace: {error}");

@@ -18,11 +18,11 @@ use crate::run::agent_service;
 
 /// Empties the workspace of a new sandbox.
 const EMPTY: &str = "cd / && rm -rf -- /workspace/* /workspace/.[!.]* /workspace/..?*";
-/// How long that may take.
+/// Time limit of that.
 const EMPTYING: Duration = Duration::from_secs(30);
 
 impl Prober<'_> {
-    /// Asks one question, and the same where no agent was when the first answer may be the fault of a script.
+    /// Asks one question; asks it again where no agent was when the first answer may be the fault of a script.
     pub(crate) async fn ask_with_control(&self, probe: &Probe) -> Result<Vec<Answer>, EngineError> {
         let answer = match self.ask(probe).await {
             // The doorkeeper is well, and the kernel refuses what the agent left.
@@ -88,8 +88,8 @@ impl Prober<'_> {
     }
 }
 
-/// Whether a script may have failed by itself. What ran on an image that the agent changed, was ended by a signal or took too
-/// long where the agent was is the agent's failure anyway.
+/// Returns true if a script may have failed by itself. A script that ran on an image that the agent changed, was ended
+/// by a signal or took too long where the agent was is the agent's failure anyway.
 fn is_doubtful(ended: &CommandAnswer, runs_in: RunsIn) -> bool {
     match (ended.exit, runs_in) {
         (Some(Exit::Code(0)), _) => !scenario::checks::Custom::is_result(ended),

@@ -13,9 +13,9 @@ pub(crate) struct Watched(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How each was left.
+    /// State of each database after its activity was ended.
     still: EndedOfServices,
-    /// Those that a command of a check may have used since.
+    /// Databases that a command of a check may have used since.
     stirred: BTreeSet<String>,
     offences: Vec<String>,
 }
@@ -30,12 +30,12 @@ impl Watched {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen.
+    /// Takes the offences that were found.
     pub(crate) fn offences(&self) -> Vec<String> {
         std::mem::take(&mut self.state().offences)
     }
 
-    /// Looks whether something went on since the last look.
+    /// Checks that nothing was active since the last look, and keeps an offence for each database that was.
     pub(crate) async fn look(&self, world: &World) -> Result<(), EngineError> {
         let still = self.state().still.clone();
         let offences = activity::disturbed(world, &still).await?;
@@ -43,7 +43,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Says that a command of a check is about to run, which may write to any database and leave sessions there.
+    /// Announces that a command of a check is about to run, which may write to any database and leave sessions there.
     pub(super) async fn stir(&self, world: &World) -> Result<(), EngineError> {
         self.look(world).await?;
         let mut state = self.state();
@@ -52,7 +52,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Sees to it that nothing goes on in a database before it is asked; or why it cannot be asked.
+    /// Ends the activity in a database before it is asked; returns the reason when it cannot be asked.
     pub(super) async fn settle(&self, world: &World, service: &str) -> Result<Result<(), ActivityError>, EngineError> {
         if !self.state().stirred.remove(service) {
             return Ok(Ok(()));

@@ -14,11 +14,11 @@ use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// How many entries are searched for those that a glob names.
+/// Number of entries that are searched for those that a glob names.
 const MOST_SEARCHED: u64 = 200_000;
-/// How large a file may be for its digest to be made.
+/// Largest size of a file whose digest is made.
 const MOST_HASHED: u64 = 64 * 1024 * 1024;
-/// How many bytes of files all checks of a scenario keep together, counted as they are stored.
+/// Number of bytes of files that all checks of a scenario keep together, counted as they are stored.
 const MOST_KEPT: u64 = 256 * 1024 * 1024;
 
 impl Prober<'_> {
@@ -76,7 +76,7 @@ impl Prober<'_> {
 }
 
 impl Prober<'_> {
-    /// Whether so many bytes more may be kept.
+    /// Returns true if this many bytes more may be kept.
     fn keeps(&self, bytes: u64) -> bool {
         self.kept_bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MOST_KEPT
     }
@@ -91,7 +91,7 @@ struct ListedEntries {
     incomplete: bool,
 }
 
-/// Looks for what a path or glob names.
+/// Finds the entries that a path or glob names.
 async fn find(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     let Some(glob) = glob(path) else {
         return one(door, path).await;
@@ -110,7 +110,7 @@ async fn one(door: &Door, path: &str) -> Result<ListedEntries, DoorError> {
     }
 }
 
-/// Nothing is there when a step of the path is missing, is no folder, leads out or leads in circles.
+/// Returns true if nothing is there: a step of the path is missing, is no folder, leads out or leads in circles.
 fn is_absent(error: &DoorError) -> bool {
     let absent = [Errno::NOENT, Errno::NOTDIR, Errno::XDEV, Errno::LOOP, Errno::NAMETOOLONG];
     error.errno().is_some_and(|errno| absent.contains(&errno))

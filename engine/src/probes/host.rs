@@ -21,11 +21,11 @@ use crate::capture::{CHECK_BYTES, Capture};
 use crate::door::Door;
 use crate::error::EngineError;
 
-/// How many entries of the workspace are copied out.
+/// Number of entries of the workspace that are copied out.
 const MOST_ENTRIES: u64 = 50_000;
-/// How long streams are read after the script has ended.
+/// Time for reading streams after the script has ended.
 const PARTING: Duration = Duration::from_secs(1);
-/// How long that may take.
+/// Time limit of that.
 const COPYING: Duration = Duration::from_secs(60);
 
 impl Prober<'_> {

@@ -25,7 +25,7 @@ use crate::world::World;
 pub(crate) use command::{Line, exit, not_started, run_on};
 pub(crate) use database_watch::Watched;
 
-/// What probing needs.
+/// State that probing needs.
 #[derive(Debug)]
 pub(crate) struct Prober<'a> {
     /// The attempt.
@@ -34,13 +34,13 @@ pub(crate) struct Prober<'a> {
     pub(crate) world: &'a World,
     /// Paths of the image that the agent changed.
     pub(crate) image_changes: &'a [String],
-    /// What was written down about the agent's doings.
+    /// Logs of the agent's doings.
     pub(crate) logs: &'a Logs,
-    /// Why the sandbox cannot be asked any more, once that is so.
+    /// Reason why the sandbox cannot be asked any more, once that is so.
     pub(crate) lost: Mutex<Option<String>>,
-    /// Whether something that the agent left was run by a check.
+    /// True when a check has run something that the agent left.
     pub(crate) ran: AtomicBool,
-    /// How many bytes of files were kept.
+    /// Number of bytes of files that were kept.
     pub(crate) kept_bytes: AtomicU64,
     /// Databases in which nothing goes on.
     pub(crate) databases: Watched,
@@ -73,8 +73,8 @@ impl Prober<'_> {
         Err(EngineError::door("look at what the agent left")(error))
     }
 
-    /// What a command that runs where the agent was could not do is the agent's doing: it runs what the agent left. When
-    /// it took the whole sandbox with it, nothing can be asked any more.
+    /// Blames the agent for the failure of a command that runs where the agent was: it runs files that the agent left.
+    /// When it took the whole sandbox with it, nothing can be asked any more.
     async fn blame(&self, error: DoorError) -> Answer {
         let mut limit = None;
         let reason = if error.is_closed() {

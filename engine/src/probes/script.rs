@@ -122,7 +122,7 @@ impl Prober<'_> {
         }
     }
 
-    /// What a script reads on standard input; the logs are in a folder.
+    /// Returns a script's standard input; the logs are in a folder.
     pub(super) fn context(&self, workspace: &str, folder: &str) -> Vec<u8> {
         let spec = self.attempt.spec;
         let port = |service: &scenario::spec::sections::Service| service.ports().first().copied();

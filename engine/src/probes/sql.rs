@@ -7,7 +7,7 @@ use crate::database::{CONNECT_LIMIT, Client, DatabaseError};
 use crate::error::EngineError;
 
 impl Prober<'_> {
-    /// Asks a database that was healthy before the agent started.
+    /// Queries a database that was healthy before the agent started.
     pub(super) async fn sql(&self, service: &str, query: &str) -> Result<Answer, EngineError> {
         let live = self.world.services.get(service);
         let Some((live, (database, credentials))) = live.and_then(|live| live.database.as_ref().map(|how| (live, how)))

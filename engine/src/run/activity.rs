@@ -1,4 +1,4 @@
-//! Nothing goes on in any database while it is looked at.
+//! Stops all activity in databases while they are looked at.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use crate::error::EngineError;
 use crate::services::LiveService;
 use crate::world::World;
 
-/// What went on in each database before the agent started.
+/// Activity in each database before the agent started.
 pub(crate) type KnownOfServices = BTreeMap<String, Known>;
-/// How each database was left.
+/// State of each database after its activity was ended.
 pub(crate) type EndedOfServices = BTreeMap<String, Ended>;
 
 /// The reason why a database is not as still as it should be: the agent's doing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ActivityError {
-    /// Something goes on there that could not be ended.
+    /// Activity in the database could not be ended.
     #[error("what the agent left running in the database `{database}` could not be ended: {}", left.join("; "))]
     LeftRunning { database: String, left: Vec<String> },
-    /// It was healthy, and cannot be asked any more.
+    /// The database was healthy, and cannot be asked any more.
     #[error("the database `{database}` was ready before the agent started, and now: {cause}")]
     Broken {
         database: String,
@@ -28,7 +28,7 @@ pub(crate) enum ActivityError {
     },
 }
 
-/// Looks at all databases before the agent starts.
+/// Records the activity of all databases before the agent starts.
 pub(super) async fn look(world: &World) -> Result<KnownOfServices, EngineError> {
     let mut all = KnownOfServices::new();
     for (name, live) in &world.services {
@@ -65,7 +65,8 @@ pub(crate) async fn end(world: &World, name: &str) -> Result<Result<Option<Ended
     }
 }
 
-/// Looks whether databases are as they were when everything in them had been ended; an offence for each that is not.
+/// Checks that databases are as they were when everything in them had been ended; returns an offence for each that is
+/// not.
 pub(crate) async fn disturbed(world: &World, all: &EndedOfServices) -> Result<Vec<String>, EngineError> {
     let mut offences = Vec::new();
     for (name, ended) in all {
@@ -88,7 +89,7 @@ fn known<'a>(world: &'a World, name: &str) -> Option<(&'a LiveService, Target, &
     Some((live, live.target()?, world.before.activity.get(name)?))
 }
 
-/// Says that a database cannot be used before the agent starts: a matter of the spec.
+/// Makes the error for a database that cannot be used before the agent starts: a matter of the spec.
 pub(super) fn unready(service: &str, error: DatabaseError) -> EngineError {
     match error {
         DatabaseError::Relay(cause) => {

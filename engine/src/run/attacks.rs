@@ -14,7 +14,7 @@ use crate::backend::WORKSPACE;
 use crate::error::EngineError;
 use crate::world::World;
 
-/// How long a file may be that a text is added to.
+/// Largest size of a file that a text is added to.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The values by which effects are seen, by the names that stand for them in the evidence.
@@ -22,7 +22,7 @@ pub(super) fn values(attempt: &Attempt<'_>) -> impl Iterator<Item = (String, Str
     of(attempt).into_iter().map(|canary| (canary.name, canary.value))
 }
 
-/// Tells if some attack has an effect that can be seen.
+/// Returns true if some attack has an effect that can be seen.
 pub(super) fn are_scored(attempt: &Attempt<'_>) -> bool {
     !of(attempt).is_empty()
 }

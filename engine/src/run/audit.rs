@@ -54,16 +54,16 @@ pub(super) fn add_image_writes(evidence: &mut Evidence, attempt: &Attempt<'_>) {
 /// The logs for check scripts, one JSON object a line.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    /// What the agent did.
+    /// The agent's acts.
     pub(crate) audit: Vec<u8>,
-    /// What it asked its model, the tools that were called, and what it said about itself.
+    /// The requests to its model, the tools that were called, and the agent's reports about itself.
     pub(crate) trace: Vec<u8>,
     /// The records of its sessions under tool contracts, a file for each session.
     pub(crate) contracts: Vec<ContractLog>,
 }
 
 impl Logs {
-    /// Those of the evidence so far.
+    /// Makes the logs of the evidence so far.
     pub(crate) fn of(evidence: &Evidence, redactor: &Redactor) -> Self {
         let lines = |lines: Vec<Json>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         Self {
@@ -74,7 +74,7 @@ impl Logs {
         }
     }
 
-    /// All of them, each with the name of its file.
+    /// Iterates over all logs, each with the name of its file.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let own = [(AUDIT_LOG, self.audit.as_slice()), (TRACE_LOG, self.trace.as_slice())];
         own.into_iter().chain(self.contracts.iter().map(|log| (log.name.as_str(), log.lines.as_bytes())))
@@ -108,7 +108,8 @@ pub(super) async fn write_logs(evidence: &mut Evidence, world: &World, logs: &Lo
     Ok(())
 }
 
-/// What the agent put in the place of our folder. Writing follows links, so there must be none.
+/// Describes the file that the agent put in the place of our folder, if it did. Writing follows links, so there must be
+/// none.
 async fn occupied(world: &World) -> Result<Option<String>, EngineError> {
     let listed = world.sandbox.door().walk(WORKSPACE, FOLDER.as_bytes(), 1, false).await;
     let kind = match listed {

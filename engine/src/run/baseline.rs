@@ -15,7 +15,7 @@ use crate::event::Events;
 /// The agent's output in a sandbox of its own in which nothing breaks, when an invariant compares with that. The first scenario
 /// that needs it makes the run, and others share it. It is hidden by the markers of whoever asks.
 ///
-/// It is over before the sandbox of the scenario is made, so that both can have the same name.
+/// The run is over before the sandbox of the scenario is made, so that both can have the same name.
 pub(super) async fn run(
     backend: &dyn Backend,
     attempt: &Attempt<'_>,

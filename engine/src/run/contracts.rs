@@ -31,7 +31,7 @@ use crate::error::EngineError;
 pub(crate) struct Contracts {
     /// The session; the root of the workflow, where there is one.
     pub(crate) session: Arc<ContractSession>,
-    /// All sessions, where the contracts have a workflow.
+    /// The workflow of all sessions, where the contracts have one.
     pub(crate) workflow: Option<Arc<ContractWorkflow>>,
     /// The governors, by service.
     pub(crate) governors: BTreeMap<String, Arc<ServiceGovernor>>,
@@ -106,7 +106,7 @@ impl Contracts {
         self.workflow.as_ref().map_or_else(|| self.session.failure(), |workflow| workflow.failure())
     }
 
-    /// Lets a token of the sandbox name the root session.
+    /// Registers a token of the sandbox for the root session.
     pub(crate) fn add_root_token(&self, token: &str) {
         if let Some(workflow) = &self.workflow {
             workflow.add_root_token(token);

@@ -1,4 +1,4 @@
-//! What the agent wrote to databases: as the recorder saw it on the way, and as the tables show it afterwards.
+//! Writes of the agent to databases: as the recorder saw them on the way, and as the tables show them afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::activity::{KnownOfServices, unready};
 /// The tables of each recorded service.
 pub(crate) type TablesOfServices = BTreeMap<String, Tables>;
 
-/// Looks at all tables before the agent starts.
+/// Reads all tables before the agent starts.
 pub(super) async fn look(
     world: &World,
     attempt: &Attempt<'_>,
@@ -85,7 +85,7 @@ pub(super) async fn collect(world: &World, evidence: &mut Evidence) -> Result<()
     Ok(())
 }
 
-/// What may hide a write from the look.
+/// Lists changes that may hide a write from the look.
 fn hidden(service: &str, before: &Tables, after: &Tables, is_all: bool) -> Vec<String> {
     let mut offences = Vec::new();
     // What the agent made too much to be looked at.
@@ -113,13 +113,13 @@ async fn take(world: &World, recorded: &Recorded, known: &KnownOfServices) -> Re
     Tables::take(database, credentials, settings, live.dial()).await
 }
 
-/// What is wrong with a database that was healthy before; also one that has ended cannot be compared any more.
+/// Describes the failure of a database that was healthy before; also one that has ended cannot be compared any more.
 async fn broken(world: &World, service: &str, error: DatabaseError) -> Result<String, EngineError> {
     let ended = format!("the database `{service}` was ready before the agent started, and now: {error}");
     Ok(super::activity::broken(world, service, error).await?.map_or(ended, |error| error.to_string()))
 }
 
-/// What was recorded, and then what changed without a record: a trigger, a function, a cascade.
+/// Returns the recorded writes, and then the changes without a record: by a trigger, a function, a cascade.
 fn events(
     recorded: &Recorded,
     changes: &DatabaseChanges,

@@ -1,4 +1,4 @@
-//! How the agent changed the texts of the workspace, as far as they are small enough to keep.
+//! Differences between the texts of the workspace before and after the agent, as far as they are small enough to keep.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use crate::world::World;
 
 /// The longest file whose text is kept, and the longest difference.
 const MOST_BYTES: u64 = 64 << 10;
-/// How much of all files is kept while the agent acts.
+/// Size limit of all files that are kept while the agent acts.
 const MOST_BYTES_BEFORE: u64 = 4 << 20;
-/// How many files are read before the agent starts.
+/// Number of files that are read before the agent starts.
 const MOST_FILES_BEFORE: usize = 2000;
-/// How many differences are kept.
+/// Number of differences that are kept.
 const MOST_DIFFS: usize = 50;
-/// How much all differences can have together.
+/// Size limit of all differences together.
 const MOST_BYTES_IN_ALL: usize = 256 << 10;
-/// How many files are read at once.
+/// Number of files that are read at once.
 const AT_ONCE: usize = 16;
-/// How long one comparison looks for the shortest difference; then a longer one does.
+/// Time limit of the search for the shortest difference; then a longer one is taken.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Folders whose files are no work of the agent.
 const PASSED_OVER: [&[u8]; 2] = [b".keystone/", b".git/"];

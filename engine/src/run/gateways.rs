@@ -170,7 +170,7 @@ fn model_source(attempt: &Attempt<'_>, model: &Model) -> Result<Source, EngineEr
         .map_err(|error| refused(error.to_string()))
 }
 
-/// How long the agent may act at most.
+/// Returns the agent's time limit.
 fn agent_time(attempt: &Attempt<'_>) -> Duration {
     let whole = attempt.spec.resources.timeout.get();
     let own = attempt.spec.agent.as_ref().and_then(|agent| agent.common.timeout);
@@ -195,7 +195,7 @@ async fn check_upstream(source: &Source) -> Result<(), EngineError> {
     }
 }
 
-/// What `replay` answers from.
+/// Reads the recording that `replay` answers from.
 fn recording(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Cassette>, EngineError> {
     let Some(path) = model.recording.as_ref().filter(|_| model.mode == ModelMode::Replay) else { return Ok(None) };
     let refused =
@@ -205,7 +205,7 @@ fn recording(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Cassette>, E
     Cassette::parse(&text).map(Some).map_err(|error| refused(error.to_string()))
 }
 
-/// Where `proxy` and `record` forward to.
+/// Finds the upstream that `proxy` and `record` forward to.
 fn upstream(attempt: &Attempt<'_>, model: &Model) -> Result<Option<Upstream>, String> {
     let Some(upstream) = &model.upstream else { return Ok(None) };
     let values = attempt.values();

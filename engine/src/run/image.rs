@@ -1,4 +1,4 @@
-//! What the image of a sandbox is like before and after the agent, outside scratch folders, and what changed between.
+//! State of a sandbox's image before and after the agent, outside scratch folders, and the changes between.
 
 use std::collections::BTreeMap;
 
@@ -10,54 +10,54 @@ use crate::error::EngineError;
 use crate::snapshot::{Compared, MOST_COMPARED};
 use crate::world::World;
 
-/// How many changed paths are kept.
+/// Number of changed paths that are kept.
 const MOST_CHANGES: usize = 200;
-/// How many paths that setting up changed are looked at.
+/// Number of paths changed by the setup that are looked at.
 const MOST_LOOKED_AT: usize = 50_000;
-/// How many entries of `/dev` are looked at.
+/// Number of entries of `/dev` that are looked at.
 const MOST_DEVICES: u64 = 10_000;
-/// Where programs and what they read is: a change there says more than one anywhere else.
+/// Folders of programs and the files that they read: a change there says more than one anywhere else.
 const TELLING: [&str; 7] = ["/bin/", "/dev/", "/etc/", "/lib", "/root/", "/sbin/", "/usr/"];
 
-/// What is different from the image at one moment.
+/// Differences from the image at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImageState {
     paths: BTreeMap<Vec<u8>, Mark>,
-    /// Why there can be more than is known.
+    /// Reason why there can be more than is known.
     unseen: Option<String>,
 }
 
-/// What tells whether a path was changed.
+/// Mark of a path that shows if it was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Mark {
     /// Differs when the path was changed; where it does not, the content can.
     number: i64,
-    /// What is there, where the number does not tell everything.
+    /// The content, where the number does not tell everything.
     content: Content,
 }
 
-/// What is at a path.
+/// Content of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Content {
     /// The number of the path tells everything.
     #[default]
     Told,
-    /// It is to be looked at, and was not: there were too many.
+    /// The content is to be looked at, and was not: there were too many.
     NotLookedAt,
-    /// Nothing is there: it was removed.
+    /// The path was removed.
     Absent,
-    /// This is.
+    /// The fingerprint of the content.
     Found(Fingerprint),
 }
 
-/// What the agent changed in the image.
+/// Changes of the agent in the image.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Changes {
     /// The paths, as far as they are kept; those that say most come first.
     paths: Vec<String>,
-    /// How many more there are.
+    /// Number of further paths.
     more: u64,
-    /// Why there can be others that nobody saw.
+    /// Reason why there can be others that nobody saw.
     unseen: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn record(evidence: &mut Evidence, changes: Changes) {
 }
 
 impl ImageState {
-    /// Looks at what was changed before the agent starts.
+    /// Records the changes before the agent starts.
     pub(crate) async fn take(world: &World) -> Result<Self, EngineError> {
         let mut state = Self::list(world).await?;
         let open = state.paths_where(|_, _| true);
@@ -77,7 +77,7 @@ impl ImageState {
         Ok(state)
     }
 
-    /// Looks again, as far as it is not known yet what was changed.
+    /// Records the changes again, as far as it is not known yet what was changed.
     pub(crate) async fn take_after(world: &World, before: &Self) -> Result<Self, EngineError> {
         let mut state = Self::list(world).await?;
         let open = state.paths_where(|path, mark| {
@@ -130,7 +130,7 @@ impl ImageState {
         self.paths.iter().filter(wanted).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Looks at paths, as far as there are not too many.
+    /// Takes fingerprints of paths, unless there are too many.
     async fn look(&mut self, world: &World, mut paths: Vec<Vec<u8>>) -> Result<(), EngineError> {
         if paths.len() > MOST_LOOKED_AT {
             let all = paths.len();
@@ -150,7 +150,7 @@ impl ImageState {
         Ok(())
     }
 
-    /// What is different in `later`: what is new there, has gone, or is another one.
+    /// Returns the differences in `later`: paths that are new, gone, or replaced.
     pub(super) fn changes(&self, later: &Self) -> Changes {
         let mut unseen = self.unseen.clone().or_else(|| later.unseen.clone());
         let mut different: Vec<&[u8]> = Vec::new();
@@ -188,7 +188,7 @@ impl Mark {
     }
 }
 
-/// Whether a change at a path modifies the image.
+/// Returns true if a change at a path modifies the image.
 fn is_part_of_image(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     !is_scratch(&path) && !is_above_scratch(&path)

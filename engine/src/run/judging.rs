@@ -1,4 +1,4 @@
-//! Asks the models of checks, once everything else was looked at. They have a time limit of their own: a slow model is not the
+//! Asks the models of checks, after all other probes. They have a time limit of their own: a slow model is not the
 //! agent's fault.
 
 use futures::{StreamExt as _, stream};
@@ -12,14 +12,14 @@ use crate::attempt::Attempt;
 use crate::judges::{self, EmbeddingQuestion, JudgeQuestion};
 use crate::machine::Machine;
 
-/// How many questions are under way at once.
+/// Number of questions that are under way at once.
 const AT_ONCE: usize = 4;
 
 /// A question to a model.
 enum ModelQuestion {
-    /// For its judgement.
+    /// A question for its judgement.
     Judge(JudgeQuestion),
-    /// For vectors.
+    /// A question for vectors.
     Embedding(EmbeddingQuestion),
 }
 
@@ -47,7 +47,7 @@ struct Asked {
     question: ModelQuestion,
 }
 
-/// Asks every model, and adds what came back to the answers of its invariant.
+/// Asks every model, and adds the replies to the answers of its invariant.
 pub(super) async fn ask(attempt: &Attempt<'_>, evidence: &mut Evidence, redactor: &Redactor) {
     let asking = questions(attempt, evidence, redactor).into_iter().map(|asked| async move {
         let Asked { invariant, invocation, question } = asked;

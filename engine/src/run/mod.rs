@@ -122,7 +122,7 @@ async fn run_once(
     Box::pin(teardown::end(&*sandbox, attempt, (&images.base, user.get()), outcome, events)).await
 }
 
-/// When things began, and when they must have ended.
+/// Start of the attempt, and the time limit of everything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     /// The beginning of the attempt.
@@ -138,7 +138,7 @@ impl Times {
     }
 }
 
-/// What happens between the making of the sandbox and its end.
+/// Runs the attempt between the making of the sandbox and its end.
 async fn live(
     attempt: &Attempt<'_>,
     images: &prepare::Images,
@@ -179,8 +179,8 @@ async fn live(
     Ok(())
 }
 
-/// Sees to it that services that faults stopped are back. That one cannot be stopped or started is our failure; one that was
-/// started again and is not ready then was ready before the agent came, so that the agent changed it.
+/// Requires that services that faults stopped are back. A service that cannot be stopped or started is our failure; one
+/// that was started again and is not ready then was ready before the agent came, so that the agent changed it.
 fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), EngineError> {
     let Some(LostService { service, reason, is_changed }) = world.gateways.lost_service() else { return Ok(()) };
     if is_changed {
@@ -191,7 +191,7 @@ fn require_services_back(world: &World, evidence: &mut Evidence) -> Result<(), E
     Err(EngineError::ServiceNotReady { service, reason, output: String::new() })
 }
 
-/// Sees to it that approvals could be asked for: that they could not is our failure.
+/// Requires that approvals could be asked for: otherwise it is our failure.
 fn require_approvals(world: &World) -> Result<(), EngineError> {
     let failure = world.contracts.as_ref().and_then(|contracts| contracts.failure());
     failure.map_or(Ok(()), |reason| Err(EngineError::Approvals { reason }))
@@ -213,7 +213,7 @@ pub(crate) fn hidden(attempt: &Attempt<'_>) -> BTreeMap<String, String> {
     keys.into_iter().chain(secrets).chain(attacks::values(attempt)).collect()
 }
 
-/// Looks at all that the agent left.
+/// Collects evidence of everything that the agent left.
 async fn look(
     world: &World,
     attempt: &Attempt<'_>,
@@ -228,9 +228,9 @@ async fn look(
     probe::ask_all(world, attempt, evidence, &logs, still, overall, events).await
 }
 
-/// What it means that nothing could be looked at: memory that the agent filled stays full after its end (files in memory,
-/// shared segments), and then the kernel ends the doorkeeper; or what the agent left keeps the doorkeeper from answering, or from
-/// doing what it was asked, while its sandbox runs. Anything else is no doing of the agent.
+/// Interprets a failure to look at the sandbox. Memory that the agent filled stays full after its end (files in memory,
+/// shared segments), and then the kernel kills the doorkeeper; or something that the agent left keeps the doorkeeper
+/// from answering, or from doing what it was asked, while its sandbox runs. Anything else is no doing of the agent.
 async fn blame(
     error: EngineError,
     world: &World,
@@ -259,7 +259,7 @@ async fn blame(
     Ok(())
 }
 
-/// Lets the agent act, and ends everything that it left running.
+/// Runs the agent, and ends everything that it left running.
 async fn act(
     world: &World,
     attempt: &Attempt<'_>,
@@ -322,7 +322,7 @@ async fn stop_everything(world: &World, attempt: &Attempt<'_>, acted: &mut Acted
     Ok(())
 }
 
-/// Sees to it that nothing goes on in services while they are looked at; what cannot be ended counts against the agent.
+/// Ends all activity in services while they are looked at; activity that cannot be ended counts against the agent.
 async fn calm(world: &World, evidence: &mut Evidence, lost: bool) -> Result<EndedOfServices, EngineError> {
     if lost {
         // There is nothing left to ask, and the scenario has failed.
@@ -334,7 +334,7 @@ async fn calm(world: &World, evidence: &mut Evidence, lost: bool) -> Result<Ende
     Ok(still)
 }
 
-/// What the agent's processes used, all of which have ended.
+/// Returns the resources that the agent's processes used, all of which have ended.
 async fn used(world: &World) -> Option<ProcessUse> {
     let used = world.sandbox.door().used().await.ok()?;
     let Used { user_us, system_us, max_rss_kib } = used;
@@ -365,7 +365,7 @@ fn observe(evidence: &mut Evidence, acted: Acted, events: &Events) {
     }
 }
 
-/// What the gateways and the log of commands wrote down.
+/// Collects the records of the gateways and of the log of commands.
 fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>) {
     let Audit { http_calls, file_writes, commands, .. } = attempt.spec.effective_audit();
     if http_calls || file_writes || commands {
@@ -378,7 +378,7 @@ fn collect_records(evidence: &mut Evidence, world: &World, attempt: &Attempt<'_>
     }
 }
 
-/// What the agent changed: in the workspace, and in the image.
+/// Collects the agent's changes: in the workspace, and in the image.
 async fn look_around(world: &World, attempt: &Attempt<'_>, evidence: &mut Evidence) -> Result<(), EngineError> {
     let operation = "look at the workspace";
     let (before, texts) = world.before_agent();

@@ -44,9 +44,9 @@ use crate::world::{Before, World};
 /// The images that a world is made from.
 #[derive(Debug)]
 pub(crate) struct Images {
-    /// That of the sandbox.
+    /// Image of the sandbox.
     pub(crate) base: Image,
-    /// Those of the services, by name.
+    /// Images of the services, by name.
     pub(crate) services: BTreeMap<String, Image>,
 }
 
@@ -99,7 +99,7 @@ fn limits(attempt: &Attempt<'_>) -> Limits {
     }
 }
 
-/// What is being done, for the message when it takes too long.
+/// The current step, for the message when it takes too long.
 #[derive(Debug, Default)]
 struct Step(Mutex<String>);
 
@@ -199,7 +199,7 @@ async fn build(
     Ok(readable(furnish(world, attempt, times, (step, events)).await?, &mocks))
 }
 
-/// Lets rules of tool contracts look at the world, which is complete.
+/// Opens the world, which is complete, to the rules of tool contracts.
 fn readable(world: World, mocks: &Arc<HttpMocks>) -> World {
     if let Some(contracts) = &world.contracts {
         contracts.reader.open(&world, mocks);
@@ -242,7 +242,7 @@ async fn furnish(
     Ok(world)
 }
 
-/// All gateways of the attempt, in the order of their evidence.
+/// Lists all gateways of the attempt, in the order of their evidence.
 fn gateway_list(
     mocks: &Arc<HttpMocks>,
     network: &Network,
@@ -268,7 +268,7 @@ fn faults(
     (!chaos.is_none()).then(|| Arc::new(engine().changing(Arc::<SandboxChanger>::clone(changer))))
 }
 
-/// Who the agent is: whom the spec names, else whom its own image names, else root.
+/// Returns the agent's user: the one that the spec names, else that of its own image, else root.
 fn agents_user(attempt: &Attempt<'_>, images: &Images) -> String {
     let named = attempt.spec.agent.as_ref().and_then(|agent| agent.common.user.as_ref().map(ToString::to_string));
     let own_image = matches!(attempt.agent(), Some(AgentKind::Image(_) | AgentKind::Http(_)));
@@ -291,7 +291,7 @@ async fn claim_workspace(world: &World) -> Result<(), EngineError> {
     setup::write(world, &format!("{WORKSPACE}/.keystone"), EntryKind::Directory, 0o755, Vec::new()).await
 }
 
-/// Looks at the world before the agent starts.
+/// Records the state of the world before the agent starts.
 async fn look(world: &World, attempt: &Attempt<'_>, now: Timestamp) -> Result<Before, EngineError> {
     let door = world.sandbox.door();
     let operation = "look at the sandbox before the agent starts";
@@ -332,7 +332,7 @@ fn require_comparable(workspace: &Snapshot, attempt: &Attempt<'_>) -> Result<(),
     Err(EngineError::WrongSpec { place: "forbidden.file_writes_outside".to_owned(), reason })
 }
 
-/// Whether a check runs something in the image that the agent leaves.
+/// Returns true if a check runs something in the image that the agent leaves.
 fn runs_in_sandbox(attempt: &Attempt<'_>) -> bool {
     attempt.scenario.judged(attempt.spec).iter().any(|judged| match judged.check {
         Check::CommandExit(check) => check.verify == Verify::Sandbox,

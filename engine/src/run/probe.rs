@@ -1,4 +1,4 @@
-//! Asks what every invariant of a scenario wants to know.
+//! Runs the probes of every invariant of a scenario.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -16,10 +16,10 @@ use crate::world::World;
 use super::activity::EndedOfServices;
 use super::audit::Logs;
 
-/// How long probing may take at least, also when the agent used all the time there was.
+/// Least time for probing, also when the agent used all the time there was.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Asks the probes of all invariants that are judged here, in the order of the spec.
+/// Runs the probes of all invariants that are judged here, in the order of the spec.
 pub(super) async fn ask_all(
     world: &World,
     attempt: &Attempt<'_>,
@@ -64,7 +64,7 @@ pub(super) async fn ask_all(
     Ok(())
 }
 
-/// Says for which invariant something could not be asked.
+/// Adds the invariant to the error of a probe.
 fn named(invariant: &str, error: EngineError) -> EngineError {
     match error {
         EngineError::Cancelled | EngineError::Unsupported { .. } | EngineError::Probe { .. } => error,

@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::probes::{self, Line};
 use crate::world::World;
 
-/// How much of a failed setup command's output an error shows.
+/// Length of a failed setup command's output in an error.
 const SHOWN: usize = 1500;
 
 /// Writes something into the sandbox, owned by the agent's user.

@@ -1,4 +1,4 @@
-//! What a spec may ask for and this version does not do; known before anything is made.
+//! Refuses specs that this version does not support, before anything is made.
 
 use scenario::checks::{Check, RunsIn};
 use scenario::plan::AgentOverride;
@@ -23,17 +23,17 @@ pub(super) fn check(backend: &dyn Backend, attempt: &Attempt<'_>) -> Result<(), 
     }
 }
 
-/// Whether agents that were uploaded are at hand.
+/// Tells if uploaded agents are available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uploads {
-    /// Nobody uploads agents here.
+    /// No agents can be uploaded here.
     None,
-    /// They are kept, and found when they are needed.
+    /// Uploaded agents are stored, and found when they are needed.
     Held,
 }
 
-/// What of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused for the same, and
-/// for databases whose password its own values do not tell.
+/// Explains which part of a spec cannot be run, whatever the scenario; `None` when all of it can. An attempt is refused
+/// for the same, and for databases whose password its own values do not tell.
 #[must_use]
 pub fn unsupported(
     spec: &Spec,
@@ -67,14 +67,15 @@ fn checks(spec: &Spec, permissions: &Permissions) -> Option<String> {
     })
 }
 
-/// Why the model's upstream may not be asked. An address that depends on parameters is looked at when they are known.
+/// Explains why the model's upstream may not be asked. An address that depends on parameters is looked at when they are
+/// known.
 fn upstream(spec: &Spec, permissions: &Permissions) -> Option<String> {
     let base_url = spec.model.as_ref()?.upstream.as_ref()?.base_url.as_ref()?;
     let problem = permissions.providers.reach(base_url.as_literal()?).err()?;
     Some(format!("`model.upstream`: `base_url` {problem}"))
 }
 
-/// Why the services of SQL checks cannot be asked.
+/// Explains why the services of SQL checks cannot be asked.
 fn unknown_passwords(attempt: &Attempt<'_>) -> Option<String> {
     let asked = attempt.spec.checks().find_map(|(_, check)| match check {
         Check::Sql(sql) => unknown_password(attempt, sql.own.service.as_str()),
@@ -86,7 +87,7 @@ fn unknown_passwords(attempt: &Attempt<'_>) -> Option<String> {
     asked.or_else(|| recorded.find_map(|service| unknown_password(attempt, service.name().as_str())))
 }
 
-/// Why a service cannot be asked with SQL.
+/// Explains why a service cannot be asked with SQL.
 fn unknown_password(attempt: &Attempt<'_>, name: &str) -> Option<String> {
     let service = attempt.spec.service(name)?;
     let values = attempt.values();

@@ -12,9 +12,9 @@ use crate::world::World;
 
 /// The file of a repository that says what is not part of it, without being part of it itself.
 const EXCLUDE: &str = ".git/info/exclude";
-/// What it says about the folder that is ours.
+/// Line that excludes the folder that is ours.
 const EXCLUDED: &str = "/.keystone/";
-/// How long that file may be.
+/// Largest size of that file.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Writes the task for the agent, before anything of `setup` is done.
@@ -28,8 +28,9 @@ pub(super) async fn place(world: &World, attempt: &Attempt<'_>) -> Result<(), En
     write(world, &own(".gitignore"), EntryKind::File, 0o644, b"*\n".to_vec()).await
 }
 
-/// Has the repository in the workspace, when fixtures or setup made one, leave our folder out: also when the file in that folder
-/// goes. Only a folder is looked at, and nothing that leads out of the workspace; where it cannot be done, the other file does.
+/// Excludes our folder from the repository in the workspace, when fixtures or setup made one: also when the file in
+/// that folder is removed. Only a folder is looked at, and nothing that leads out of the workspace; where it cannot be
+/// done, the other file is enough.
 pub(super) async fn keep_out_of_repository(world: &World) -> Result<(), EngineError> {
     match exclude(world).await {
         Ok(()) | Err(DoorError::Failed(_)) => Ok(()),
@@ -55,7 +56,7 @@ async fn exclude(world: &World) -> Result<(), DoorError> {
     door.put(WORKSPACE, file).await
 }
 
-/// What is to be added to a file; nothing when it is there.
+/// Returns the line that is missing in a file; `None` when it is there.
 fn missing_line(said: &[u8]) -> Option<String> {
     if said.split(|byte| *byte == b'\n').any(|line| line == EXCLUDED.as_bytes()) {
         return None;

@@ -33,7 +33,7 @@ pub(super) async fn end(
     outcome
 }
 
-/// Whether the sandbox is to be kept.
+/// Returns true if the sandbox is to be kept.
 fn is_wanted(attempt: &Attempt<'_>, outcome: &Result<Evidence, EngineError>) -> bool {
     match outcome {
         Err(EngineError::Cancelled) => false,
@@ -41,7 +41,8 @@ fn is_wanted(attempt: &Attempt<'_>, outcome: &Result<Evidence, EngineError>) -> 
     }
 }
 
-/// Who a person is who looks inside: the agent's user, or root when the preparation failed before it was known.
+/// Returns the user of a person who looks inside: the agent's user, or root when the preparation failed before it was
+/// known.
 fn visitor(attempt: &Attempt<'_>, image: &Image, user: Option<&User>) -> Visitor {
     let root = User { uid: 0, gid: 0, groups: Vec::new(), home: "/root".to_owned() };
     let user = user.unwrap_or(&root);

@@ -31,13 +31,13 @@ use crate::probes::Line;
 use crate::services::{Addresses, HTTP};
 use crate::world::World;
 
-/// Where the configuration for clients of MCP is in the sandbox.
+/// Path of the configuration for clients of MCP in the sandbox.
 const CONFIGURATION: &str = "/run/touchstone/mcp.json";
-/// How much of what a server prints as errors is kept at each end.
+/// Length of a server's error output that is kept at each end.
 const ERRORS_BYTES: usize = 4 * 1024;
-/// How much of it a message shows.
+/// Length of that output in a message.
 const SHOWN: usize = 1500;
-/// How many bytes wait between a server and its gateway.
+/// Number of bytes that can wait between a server and its gateway.
 const PIPE_BYTES: usize = 256 * 1024;
 
 /// The MCP servers that run as commands in the sandbox. They are ended with everything else in it.
@@ -126,7 +126,7 @@ pub(super) async fn serve(world: &mut World, attempt: &Attempt<'_>) -> Result<()
     Ok(())
 }
 
-/// Where services are in the sandbox.
+/// Addresses of services in the sandbox.
 struct Places<'w> {
     world: &'w World,
     addresses: Addresses,

@@ -32,7 +32,7 @@ pub(crate) struct SandboxChanger {
     /// The paths of the spec, by how they are written there.
     paths: BTreeMap<String, String>,
     clock: Option<FakeClock>,
-    /// One fault begins or ends at a time.
+    /// Lock so that only one fault begins or ends at a time.
     turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -128,7 +128,7 @@ impl SandboxChanger {
         Ok(())
     }
 
-    /// Gives permissions back, unless the agent changed them.
+    /// Restores permissions, unless the agent changed them.
     async fn allow_again(&self, rule: usize) -> Result<(), DoorError> {
         let restricted = self.state().restricted.remove(&rule).unwrap_or_default();
         for Restricted { path, before, after } in restricted {
@@ -193,7 +193,7 @@ impl SandboxChanger {
         Ok(())
     }
 
-    /// Looks at a path; nothing when it cannot be found.
+    /// Finds the entry of a path; `None` when it cannot be found.
     async fn entry(&self, path: &[u8]) -> Result<Option<Entry>, DoorError> {
         match self.door.walk(WORKSPACE, path, 1, false).await {
             Ok(listing) => Ok(listing.entries.into_iter().next()),
@@ -218,7 +218,7 @@ fn failed(error: DoorError) -> ChangeError {
     ChangeError::Failed(error.into())
 }
 
-/// Tells if nobody wrote to a file while its permissions were changed.
+/// Returns true if nobody wrote to a file while its permissions were changed.
 fn is_same_content(before: &Entry, after: &Entry) -> bool {
     (before.inode, before.size, before.modified_ns) == (after.inode, after.size, after.modified_ns)
 }

@@ -1,6 +1,6 @@
 //! Answers what rules of tool contracts ask about the world before a call: its databases, its files, its mocks.
 //!
-//! Nothing is changed, and nothing of it is the agent's doing: databases are asked over connections of our own, around the
+//! Questions change nothing, and are no doing of the agent: databases are asked over connections of our own, around the
 //! recorder of the agent's writes, and files are read by the doorkeeper.
 
 use std::collections::BTreeMap;
@@ -122,8 +122,8 @@ fn unavailable(reason: impl Into<String>) -> StateAnswer {
     StateAnswer::Unavailable(reason.into())
 }
 
-/// Nothing is there when a step of the path is missing or is no folder. A path that leads out of the workspace is not absent:
-/// nobody can tell what is there.
+/// Returns true if nothing is there: a step of the path is missing or is no folder. A path that leads out of the
+/// workspace is not absent: nobody can tell what is there.
 fn is_absent(error: &DoorError) -> bool {
     let absent = [Errno::NOENT, Errno::NOTDIR, Errno::NAMETOOLONG];
     error.errno().is_some_and(|errno| absent.contains(&errno))

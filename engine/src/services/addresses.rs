@@ -1,4 +1,4 @@
-//! Which name leads to which address of the sandbox's loopback, and who listens where.
+//! Addresses of names on the sandbox's loopback, and the sockets that services listen on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -25,7 +25,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Gives every service an address, for the chaos cells of the spec.
+    /// Assigns every service an address, for the chaos cells of the spec.
     pub(crate) fn of(spec: &Spec) -> Self {
         Self::in_cell(spec, "")
     }
@@ -57,17 +57,17 @@ impl Addresses {
         Self { of, own_network, overridden }
     }
 
-    /// Where a service is reached.
+    /// Returns the address of a service.
     pub(crate) fn get(&self, service: &str) -> Option<Ipv4Addr> {
         self.of.get(service).copied()
     }
 
-    /// Whether a service has a network of its own.
+    /// Returns true if a service has a network of its own.
     pub(crate) fn has_own_network(&self, service: &str) -> bool {
         self.own_network.contains(service)
     }
 
-    /// Whether a name of the outside leads to a service.
+    /// Returns true if a name of the outside leads to a service.
     pub(crate) fn is_overridden(&self, service: &str) -> bool {
         self.overridden.contains(service)
     }

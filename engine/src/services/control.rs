@@ -14,7 +14,7 @@ use crate::backend::RunningService;
 pub(super) struct LiveControl {
     pub(super) running: Arc<dyn RunningService>,
     pub(super) ready: Ready,
-    /// Set when it was started again.
+    /// True once it was started again.
     pub(super) restarted: Arc<AtomicBool>,
 }
 

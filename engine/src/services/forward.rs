@@ -11,14 +11,14 @@ use crate::database::ThroughDoor;
 use crate::database::wire::Recorder;
 use crate::door::Door;
 
-/// How many connections one service gets at once; more wait.
+/// Number of connections that one service gets at once; more wait.
 const MOST_CONNECTIONS: usize = 512;
 
 /// Connections that are passed on, until this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Forwards {
     forwards: Vec<Forward>,
-    /// Those to databases whose writes are recorded.
+    /// Recorder of the databases whose writes are recorded.
     pub(crate) recorder: Recorder,
 }
 

@@ -13,13 +13,13 @@ use crate::backend::RunningService;
 use crate::database::{Dial, NotReady, Readiness, ThroughDoor, ready};
 use crate::error::EngineError;
 
-/// How long one try of `wait_for` may take.
+/// Time limit of one try of `wait_for`.
 const TRY: Duration = Duration::from_secs(10);
 /// The pause between tries of `wait_for`.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked whether the container has ended.
+/// Interval of checks whether the container has ended.
 const GLANCE: Duration = Duration::from_millis(500);
-/// How much of a service's output an error shows.
+/// Length of a service's output in an error.
 const SHOWN: usize = 1500;
 
 /// The reason why a service is not ready.
@@ -38,7 +38,7 @@ pub(super) enum WaitError {
         /// The result of the last try.
         reason: String,
     },
-    /// It does not answer at one of its ports.
+    /// The service does not answer at one of its ports.
     #[error(transparent)]
     NoAnswer(#[from] NotReady),
 }
@@ -53,9 +53,9 @@ pub(super) struct Ready {
 /// The signs of a service that is ready.
 #[derive(Debug, Clone)]
 enum Signs {
-    /// This command succeeds in it.
+    /// A command that succeeds in it.
     Command(String),
-    /// It answers at all of its ports.
+    /// Answers at all of its ports.
     Answers(Vec<Readiness>),
 }
 

@@ -36,11 +36,11 @@ pub(crate) const HTTPS: u16 = 443;
 pub(crate) struct LiveService {
     /// The container.
     pub(crate) running: Arc<dyn RunningService>,
-    /// How it is asked with SQL, when it can be.
+    /// Database and credentials for SQL, when it understands SQL.
     pub(crate) database: Option<(Database, Credentials)>,
-    /// Which database it is, also when nobody knows how to log in.
+    /// Kind of database, also when no credentials are known.
     pub(crate) kind: Option<Database>,
-    /// Set when it was started again.
+    /// True once it was started again.
     pub(crate) restarted: Arc<AtomicBool>,
 }
 
@@ -81,16 +81,16 @@ fn containers<'a>(attempt: &Attempt<'a>) -> impl Iterator<Item = (&'a Service, &
     })
 }
 
-/// What starting services takes.
+/// Everything that starting services needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartAll<'a> {
-    /// Where they are reached.
+    /// Addresses of the services.
     pub(crate) addresses: &'a Addresses,
-    /// What they are made from, by name.
+    /// Their images, by name.
     pub(crate) images: &'a BTreeMap<String, Image>,
-    /// What takes TLS off connections, where something is served over HTTPS.
+    /// Terminator that takes TLS off connections, where something is served over HTTPS.
     pub(crate) secure: Option<&'a Terminator>,
-    /// What the clocks of databases show, when not the real time.
+    /// Clock of databases, when it is not the real time.
     pub(crate) clock: Option<&'a FakeClock>,
     /// The faults of the scenario, if it has any.
     pub(crate) faults: Option<&'a Arc<FaultEngine>>,
@@ -98,7 +98,7 @@ pub(crate) struct StartAll<'a> {
     pub(crate) contracts: Option<&'a Contracts>,
     /// Finds values in what the agent sends to services, when some are looked for.
     pub(crate) watch: Option<&'a Redactor>,
-    /// Who is told.
+    /// Receiver of events.
     pub(crate) events: &'a Events,
 }
 
@@ -173,7 +173,7 @@ async fn start_one(
     Ok((name, live))
 }
 
-/// Which database it is: as stated, by the name that was asked for, or by that of the stand-in.
+/// Returns the kind of database: as stated, by the name that was asked for, or by that of the stand-in.
 fn database_of(container: &Container, image: &Image) -> Option<Database> {
     let by_name = |name: &str| {
         let name = name.to_lowercase();
@@ -223,7 +223,7 @@ fn recorded(attempt: &Attempt<'_>, service: &Service, live: &LiveServices, start
     is_wanted.then(|| recorded.with_faults(faults, is_audited))
 }
 
-/// Lets the sandbox reach a service that has a network of its own.
+/// Forwards connections from the sandbox to a service that has a network of its own.
 async fn forward(
     sandbox: &dyn Sandbox,
     attempt: &Attempt<'_>,

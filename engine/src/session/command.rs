@@ -13,9 +13,9 @@ use crate::capture::Capture;
 use crate::door::{Command, CommandEvent, DoorError};
 use crate::probes::{Line, exit, not_started};
 
-/// How long a command may take when nothing else is said.
+/// Time limit of a command when nothing else is said.
 const USUAL: Duration = Duration::from_secs(60);
-/// How long it is waited for the end of a command that was killed.
+/// Time limit for the end of a command that was killed.
 const END: Duration = Duration::from_secs(5);
 /// The signal that nothing can refuse.
 const KILL: i32 = 9;
@@ -23,10 +23,10 @@ const KILL: i32 = 9;
 impl Session {
     /// Runs a line with `sh -c` in the workspace, as the agent's user and with the agent's environment.
     ///
-    /// It has a minute unless `timeout` says otherwise; then its process group is killed, and the reply has what it printed
-    /// until then, [`TIMED_OUT`] as its exit code, and says so. Of long output both ends are kept. In the background, it is
-    /// started and left alone: what it prints goes nowhere, its time is the sandbox's own, and the number of its process
-    /// group is the reply's output.
+    /// The command has a minute unless `timeout` says otherwise; then its process group is killed, and the reply has
+    /// the output until then, [`TIMED_OUT`] as its exit code, and says so. Of long output both ends are kept. In the
+    /// background, it is started and left alone: its output is dropped, its time is the sandbox's own, and the number
+    /// of its process group is the reply's output.
     ///
     /// A command is followed to its end also when nobody waits for the reply any more.
     pub async fn command(

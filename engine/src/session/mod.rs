@@ -32,11 +32,11 @@ use crate::error::EngineError;
 use crate::event::Events;
 use crate::world::World;
 
-/// How many commands are followed at once.
+/// Number of commands that are followed at once.
 const COMMANDS: usize = 16;
-/// How many questions about files are answered at once.
+/// Number of requests about files that are answered at once.
 const FILES: usize = 8;
-/// How often it is looked whether the sandbox is still as it should be.
+/// Interval of checks whether the sandbox is still as it should be.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A sandbox that somebody works in. It has to be destroyed: dropping it only tells that it was not.
@@ -47,11 +47,11 @@ pub struct Session {
     destroyed: AtomicBool,
 }
 
-/// What a command that is being followed needs, also when nobody waits for it any more.
+/// State that a command that is being followed needs, also when nobody waits for it any more.
 #[derive(Debug)]
 struct Live {
     world: World,
-    /// What commands see: the same as an agent would.
+    /// Environment of commands: the same as that of an agent.
     environment: Environment,
     started: Instant,
     started_at: Timestamp,
@@ -64,7 +64,7 @@ struct Live {
 impl Session {
     /// Prepares the world of an attempt, whose spec needs no agent, and lets nobody act in it.
     ///
-    /// When this fails or is cancelled, nothing is left.
+    /// When opening fails or is cancelled, nothing is left.
     pub async fn open(
         backend: &dyn Backend,
         attempt: &Attempt<'_>,
@@ -94,13 +94,13 @@ impl Session {
         }
     }
 
-    /// What a Keystone SDK inside reported, in its order and without secrets.
+    /// Returns the reports of a Keystone SDK inside, in its order and without secrets.
     #[must_use]
     pub fn reported(&self) -> Vec<Json> {
         self.live.world.gateways.reported()
     }
 
-    /// How its services are reached from inside, by name.
+    /// Returns the addresses of its services as seen from inside, by name.
     #[must_use]
     pub fn services(&self) -> &BTreeMap<String, ServiceState> {
         &self.services
@@ -112,7 +112,7 @@ impl Session {
         self.live.world.sandbox.name()
     }
 
-    /// Whether something can still be asked of it.
+    /// Returns true if it can still be asked something.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !self.destroyed.load(Ordering::Acquire) && !self.live.world.sandbox.door().is_closed()
@@ -160,7 +160,7 @@ impl Live {
         Refusal::new(kind, self.world.redactor.text(message))
     }
 
-    /// Why a doorkeeper did not do something.
+    /// Returns the refusal for an error of the doorkeeper.
     fn refused(&self, error: &DoorError) -> Refusal {
         let kind = match error {
             DoorError::Closed { .. } => RefusalKind::Gone,
@@ -171,7 +171,7 @@ impl Live {
     }
 }
 
-/// What a number of the kernel says about a path. What may not be looked at is never absent.
+/// Returns the kind of refusal for the kernel's error on a path. A path that may not be looked at is never absent.
 fn kind_of(errno: Errno) -> RefusalKind {
     match errno {
         Errno::NOENT | Errno::NOTDIR => RefusalKind::NotFound,

@@ -83,7 +83,7 @@ async fn remove(sandbox: &dyn Sandbox, events: &Events) {
     }
 }
 
-/// How the services are reached. A sandbox is opened when all of them are ready.
+/// Returns the addresses of the services. A sandbox is opened when all of them are ready.
 fn services(spec: &Spec) -> BTreeMap<String, ServiceState> {
     let state = |service: &scenario::spec::sections::Service| ServiceState {
         host: format!("{}{DOMAIN}", service.name()),

@@ -1,4 +1,4 @@
-//! Looks around in a sandbox that somebody works in.
+//! Describes the state of a sandbox that somebody works in.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::backend::WORKSPACE;
 use crate::door::{Door, DoorError};
 use crate::snapshot::Snapshot;
 
-/// How many entries of the workspace are listed.
+/// Number of entries of the workspace that are listed.
 const MOST_ENTRIES: u64 = 20_000;
-/// How much of all files is read for their digests.
+/// Number of bytes that are read of all files for their digests.
 const MOST_HASHED: u64 = 256 * 1024 * 1024;
-/// How many files or processes are read at once.
+/// Number of files or processes that are read at once.
 const AT_ONCE: usize = 8;
-/// How many processes are listed.
+/// Number of processes that are listed.
 const MOST_PROCESSES: usize = 1000;
-/// How much of a process's command line is shown.
+/// Length of a process's command line that is shown.
 const MOST_COMMAND: u64 = 4096;
 
 impl Session {
@@ -31,7 +31,7 @@ impl Session {
         self.live.state().await.map_err(|error| self.live.refused(&error))
     }
 
-    /// What changed in the workspace since the sandbox was opened.
+    /// Returns the changes in the workspace since the sandbox was opened.
     pub async fn diff(&self) -> Result<DiffReply, Refusal> {
         let _place = place(&self.live.files, "looks")?;
         let world = &self.live.world;

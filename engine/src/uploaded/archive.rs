@@ -11,19 +11,19 @@ use super::{MOST_BYTES, MOST_ENTRIES};
 
 /// The longest path.
 const MOST_PATH: usize = 4000;
-/// How large a description of an entry may be, such as a long name.
+/// Largest description of an entry, such as a long name.
 const MOST_DESCRIPTION: u64 = 64 * 1024;
 
-/// Something in an archive.
+/// An entry of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packed {
-    /// Where it belongs, below the agent's folder.
+    /// Its path, below the agent's folder.
     pub(super) path: String,
-    /// What it is.
+    /// Its content.
     pub(super) content: Content,
 }
 
-/// What something in an archive is.
+/// Content of an entry in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     /// A folder.
@@ -37,19 +37,19 @@ pub(super) enum Content {
 /// The reason why an archive cannot be taken apart.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ArchiveError {
-    /// It is no archive, or ends too early.
+    /// The file is no archive, or ends too early.
     #[error("it cannot be read as a tar file that is compressed with gzip: {0}")]
     Unreadable(#[from] io::Error),
-    /// There is nothing in it.
+    /// The archive is empty.
     #[error("it is empty")]
     Empty,
     /// A long name, or another description, is longer than is read.
     #[error("it has an entry whose description is too long")]
     LongDescription,
-    /// There are more entries than are taken.
+    /// The archive has more entries than are taken.
     #[error("it has more than {MOST_ENTRIES} entries")]
     TooManyEntries,
-    /// There are more bytes than are taken.
+    /// The archive has more bytes than are taken.
     #[error("it unpacks to more than {} MiB", MOST_BYTES >> 20)]
     TooLarge,
     /// An entry would be written through a link.
@@ -189,7 +189,7 @@ fn target(entry: &Entry<'_, impl Read>) -> Result<String, ArchiveError> {
     String::from_utf8(target.into_owned()).map_err(|_| ArchiveError::LinkNotUtf8)
 }
 
-/// Where a link leads, when that stays within the archive.
+/// Returns the target of a link, when that stays within the archive.
 fn link(path: &str, target: &str) -> Result<String, ArchiveError> {
     let out = || ArchiveError::LinkLeadsOut(path.to_owned());
     let mut depth = path.split('/').count() - 1;

@@ -15,7 +15,7 @@ use crate::environment::{self, Environment};
 use crate::error::EngineError;
 use crate::world::World;
 
-/// How many entries of an archive wait to be written.
+/// Number of entries of an archive that wait to be written.
 const WAITING: usize = 8;
 /// The variables that say where its files are.
 const VARIABLES: [&str; 2] = ["TOUCHSTONE_AGENT_DIR", "KEYSTONE_AGENT_DIR"];
@@ -23,7 +23,7 @@ const VARIABLES: [&str; 2] = ["TOUCHSTONE_AGENT_DIR", "KEYSTONE_AGENT_DIR"];
 /// An uploaded agent that is in its sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installed {
-    /// What it runs.
+    /// Command that it runs.
     pub(crate) words: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ async fn write(world: &World, path: String, kind: EntryKind, mode: u32, content:
     written.map_err(EngineError::door(format!("write `{shown}` of the agent")))
 }
 
-/// Where a file of its configuration belongs.
+/// Returns the path of a file of its configuration.
 fn place(config: &ConfigFile, home: &str) -> String {
     match config.path.strip_prefix("~/") {
         Some(below) => format!("{}/{below}", home.trim_end_matches('/')),
@@ -110,7 +110,7 @@ fn place(config: &ConfigFile, home: &str) -> String {
     }
 }
 
-/// What a file of its configuration says.
+/// Renders a file of its configuration.
 fn render(
     template: &str,
     values: &Values<'_>,

@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 pub(crate) use install::{Installed, add_variables, install};
 
-/// Where the files of an uploaded agent are inside the sandbox.
+/// Folder of an uploaded agent's files inside the sandbox.
 pub const FOLDER: &str = "/opt/agent";
 
-/// How many files, folders and links an archive may have.
+/// Number of files, folders and links that an archive may have.
 pub const MOST_ENTRIES: usize = 50_000;
-/// How many bytes an archive may unpack to.
+/// Number of bytes that an archive may unpack to.
 pub const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// An agent that was uploaded.
@@ -27,7 +27,7 @@ pub struct SnapshotFiles {
     pub id: String,
     /// The name of the agent.
     pub name: String,
-    /// Which version of it this is.
+    /// Its version.
     pub version: i64,
     /// `sha256:` and the digest of the archive.
     pub digest: String,
@@ -35,7 +35,7 @@ pub struct SnapshotFiles {
     pub archive: Arc<[u8]>,
     /// The program and its arguments.
     pub entrypoint: Vec<String>,
-    /// What it is written for, such as `python3`; nothing depends on it.
+    /// Runtime that it is written for, such as `python3`; nothing depends on it.
     pub runtime: String,
     /// Variables that have to be in its environment.
     pub required_env: Vec<String>,
@@ -46,10 +46,10 @@ pub struct SnapshotFiles {
 /// A file that is written for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// Where: an absolute path, one below `~/`, or one below the agent's own folder.
+    /// The path: an absolute one, one below `~/`, or one below the agent's own folder.
     pub path: String,
-    /// What. `{{ secrets.NAME }}` and everything else that a spec may name is replaced; `${NAME}` and `{{ NAME }}` too, for
-    /// the agent's required variables.
+    /// Template of the content. `{{ secrets.NAME }}` and everything else that a spec may name is replaced; `${NAME}`
+    /// and `{{ NAME }}` too, for the agent's required variables.
     pub template: String,
 }
 

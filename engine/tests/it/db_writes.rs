@@ -1,4 +1,4 @@
-//! What the agent writes to real databases is seen, however it does it.
+//! Tests that the agent's writes to real databases are seen, however it makes them.
 
 use scenario::evidence::{AuditEvent, Evidence};
 use scenario::result::{RowStatus, ScenarioResult};
@@ -29,7 +29,7 @@ fn spec(kind: &Kind, fixture: &str, script: &str, more: &Json) -> String {
     spec.to_string()
 }
 
-/// What was written, as `op table rows`.
+/// Lists the writes, as `op table rows`.
 pub(crate) fn writes(evidence: &Evidence) -> Vec<String> {
     let shown = |event: &AuditEvent| match event {
         AuditEvent::DbWrite { service, table, op, rows } if service == "db" => Some(format!("{op} {table} {rows}")),

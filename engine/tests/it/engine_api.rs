@@ -1,6 +1,7 @@
 //! Asks the Docker engine for containers, volumes and networks with a label, over its socket.
 //!
-//! Each test asks several times, and starting the `docker` program for that took more processor time than most tests do.
+//! The tests use no `docker` program: each asks several times, and starting the program for that took more processor
+//! time than most tests do.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;

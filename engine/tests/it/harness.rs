@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine_api::labelled;
 
-/// How many tests use the engine at once, over all processes: more than this only makes each slower.
+/// Number of tests that use the engine at once, over all processes: more than this only makes each slower.
 const SLOTS: usize = 3;
 
 /// The time, for specs that want another.
@@ -261,7 +261,7 @@ pub(crate) fn left_of(data_dir: &DataDir) -> Vec<String> {
     left
 }
 
-/// Another backend on a data directory, as another process would have.
+/// Connects another backend to a data directory, as another process would have.
 pub(crate) async fn connect(data_dir: &DataDir) -> DockerBackend {
     connect_with(data_dir, settings()).await
 }
@@ -296,8 +296,8 @@ fn identity(scenario: &Scenario) -> Identity {
     Identity { experiment: "test".to_owned(), scenario: scenario.id.to_string(), job: entropy::uuid(), attempt: 1 }
 }
 
-/// Has the tests of one run share what the local backend makes once for each data directory: the userland, and what databases begin
-/// with. `scripts/test` names the place; each user has a folder of its own there.
+/// Shares what the local backend makes once for each data directory among the tests of one run: the userland, and the
+/// templates of databases. `scripts/test` names the place; each user has a folder of its own there.
 fn share_caches(data_dir: &DataDir) {
     let Some(shared) = std::env::var_os("TOUCHSTONE_TEST_SHARED") else { return };
     let shared = Path::new(&shared).join(rustix::process::getuid().as_raw().to_string());

@@ -11,10 +11,10 @@ use engine::database::{
 };
 use tokio::net::TcpStream;
 
-/// How long a server may take to come up on a busy machine.
+/// Time limit for a server to come up on a busy machine.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// What is started.
+/// Kind of server that is started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) database: Database,
@@ -99,7 +99,7 @@ impl Server {
         server
     }
 
-    /// What the server's environment says.
+    /// Returns the credentials in the server's environment.
     pub(crate) fn credentials(&self) -> Credentials {
         let variables = self.kind.environment.iter();
         let environment: Environment =
@@ -123,7 +123,7 @@ impl Server {
     }
 }
 
-/// What a command printed. Its failure fails the test.
+/// Returns the output of a command. Its failure fails the test.
 fn output(command: &mut Command) -> String {
     let output = command.output().expect("docker is installed");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -61,7 +61,7 @@ async fn check_script_fails(client: &mut Client, script: &str, expected: &str) {
     assert!(error.starts_with(expected), "expected {expected}\nfound    {error}");
 }
 
-/// What holds for every server.
+/// Checks that hold for every server.
 async fn check_common(kind: Kind, server: &Server) {
     let mut client = server.client().await;
     client.ping().await.expect("an answer");

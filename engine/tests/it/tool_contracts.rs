@@ -16,7 +16,7 @@ const LOOK: &str =
 const PAY: &str = "tool: pay\nside_effect: financial\ntransitions: {valid_in_phases: [looked]}\n\
     argument_value_invariants: [{path: $.amount, lte: 100}]\n";
 
-/// Gives a harness a folder with rules.
+/// Puts a folder with rules into a harness.
 fn with_rules(harness: &mut Harness, pay: &str) {
     let folder = harness.folder.path().join("beside");
     fs::create_dir_all(folder.join("rules")).expect("a folder");
@@ -78,7 +78,7 @@ async fn stock_clients_of_models_read_refusals_as_errors_and_do_not_ask_again() 
     assert_eq!(evidence.model.expect("a model").calls.len(), 6, "nothing was tried again");
 }
 
-/// Asks a container that speaks HTTP itself, and over another protocol.
+/// Program that asks a container that speaks HTTP itself, and over another protocol.
 const AROUND: &str = r#"
 import json, os, socket
 from urllib.error import HTTPError

@@ -8,12 +8,12 @@ use std::process::Command;
 
 use rustix::io::FdFlags;
 
-/// Who that is.
+/// Number of the unprivileged user.
 const SOMEBODY: u32 = 1234;
-/// Says that the process that started this one waits in its place.
+/// Variable that is set when the process that started this one waits in its place.
 pub(crate) const WAITED: &str = "TOUCHSTONE_TEST_WAITED";
 
-/// Whether this process is root.
+/// Returns true if this process is root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! One connection, and how long its requests take.
+//! A connection that measures the duration of its requests.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use crate::target::{Ask, Target};
 
-/// One connection that is kept.
+/// A connection that is kept.
 pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
     ask: Ask,
 }
 
-/// How long one request took.
+/// Duration of one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
-    /// Until the first part of the answer's body.
+    /// Time until the first part of the answer's body.
     pub(crate) first: Duration,
-    /// Until all of it.
+    /// Time until the end of the body.
     pub(crate) all: Duration,
 }
 
@@ -36,7 +36,7 @@ impl Client {
         Self { sender, ask: target.ask.clone() }
     }
 
-    /// Asks, and reads the answer to its end. Anything but a good answer fails.
+    /// Sends a request, and reads the answer to its end. Anything but a good answer fails.
     pub(crate) async fn ask(&mut self) -> Took {
         let request = self.ask.request();
         let started = Instant::now();

@@ -17,7 +17,7 @@ use crate::target::{Ask, Pair, Target};
 /// An address of the outside, to which nothing is ever sent.
 const SOMEWHERE: Ipv4Addr = Ipv4Addr::new(11, 0, 0, 1);
 
-/// Everything about the egress gateway that is measured.
+/// Returns the measured pairs of the egress gateway.
 pub(crate) async fn pairs() -> Vec<Pair> {
     let body: Arc<[Bytes]> = [Bytes::from(json!({"id": "refund-1", "note": "x".repeat(200)}).to_string())].into();
     let answer = Plain { content_type: "application/json", parts: body };

@@ -1,4 +1,5 @@
-//! What a gateway adds to a request, beside a plain server that gives the same answer in the same run.
+//! Measures the time that a gateway adds to a request, beside a plain server that gives the same answer in the same
+//! run.
 //!
 //! `just bench-gateway` runs it; `docs/benchmarks.md` has the figures. Client, gateways and plain servers share this
 //! process and its cores, on loopback: the path through a gateway is the one that it has in a sandbox, where only the
@@ -21,11 +22,11 @@ use series::Series;
 use target::{Pair, Target};
 use tokio::time::Instant;
 
-/// How many requests each latency has; `BENCH_REQUESTS` chooses another number.
+/// Number of requests for each latency; `BENCH_REQUESTS` chooses another number.
 const REQUESTS: usize = 5_000;
-/// How many requests are sent before anything is measured.
+/// Number of requests that are sent before anything is measured.
 const WARM_UP: usize = 200;
-/// How many connections send at once, one row each.
+/// Numbers of connections that send at once, one row each.
 const WIDTHS: [usize; 4] = [1, 4, 16, 64];
 /// After how many requests the memory is looked at.
 const LOOKS: [usize; 6] = [1_000, 10_000, 20_000, 40_000, 70_000, 100_000];
@@ -64,8 +65,8 @@ async fn memory(what: &str, pair: Pair) -> io::Result<()> {
     Ok(())
 }
 
-/// One request after the other on one connection each: a plain server and a gateway take turns, so that a slow moment hits
-/// both.
+/// Measures latency: one request after the other on one connection each. A plain server and a gateway take turns, so
+/// that a slow moment hits both.
 async fn latency(requests: usize) -> io::Result<()> {
     say("\n## Latency (µs)\n\n| | plain p50 | plain p99 | gateway p50 | gateway p99 | added p50 | added p99 |")?;
     say("|---|---|---|---|---|---|---|")?;

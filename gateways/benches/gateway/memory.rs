@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// How many MiB of this process are in memory.
+/// Returns the resident memory of this process in MiB.
 pub(crate) fn resident_mib() -> io::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

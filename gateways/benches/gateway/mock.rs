@@ -13,10 +13,10 @@ use serde_json::json;
 use crate::direct::{self, Plain};
 use crate::target::{Ask, Pair, Target};
 
-/// How large the body of a larger request and answer is.
+/// Size of the body of a larger request and answer.
 const LARGER: usize = 16 * 1024;
 
-/// Everything about mocks that is measured.
+/// Returns the measured pairs of mocks.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![
         small().await,

@@ -24,12 +24,12 @@ use tool_contracts::{CompileOptions, RawFile, RawSet, compile};
 use crate::direct::{self, Plain};
 use crate::target::{Ask, Pair, Target};
 
-/// What the agent shows instead of a key.
+/// Token that the agent shows instead of a key.
 const TOKEN: &str = "token-of-the-benchmark";
-/// What the model says, word by word when it is streamed.
+/// Number of words in the model's answer, which is sent word by word when it is streamed.
 const WORDS: usize = 40;
 
-/// Everything about the model gateway that is measured.
+/// Returns the measured pairs of the model gateway.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![
         pair("model, scripted", false, served(scripted(), ask(false), ())).await,

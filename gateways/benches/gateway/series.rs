@@ -9,7 +9,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// One more.
+    /// Adds a measurement.
     pub(crate) fn add(&mut self, time: Duration) {
         self.times.push(time);
     }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! Requests and the servers that they go to.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use http_body_util::Full;
 
 /// A server with the request that it is asked.
 pub(crate) struct Target {
-    /// Where it is.
+    /// Address of the server.
     pub(crate) address: SocketAddr,
-    /// What is asked.
+    /// The request.
     pub(crate) ask: Ask,
     /// The server, which ends with this.
     pub(crate) _server: Box<dyn Any + Send + Sync>,
@@ -32,9 +32,9 @@ pub(crate) struct Ask {
 
 /// A gateway, and a plain server that gives the same answer.
 pub(crate) struct Pair {
-    /// What is compared.
+    /// Name of the comparison.
     pub(crate) name: &'static str,
-    /// Whether the answer comes in parts, so that the first of them has a time of its own.
+    /// True when the answer comes in parts, so that the first of them has a time of its own.
     pub(crate) is_streamed: bool,
     /// The plain server.
     pub(crate) plain: Target,

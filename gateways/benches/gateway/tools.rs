@@ -30,7 +30,7 @@ impl Dial for Here {
     }
 }
 
-/// Everything about tools that is measured: each beside the request to the service itself.
+/// Returns the measured pairs of tools: each beside the request to the service itself.
 pub(crate) async fn pairs() -> Vec<Pair> {
     vec![over_http().await, mocked().await]
 }
@@ -51,7 +51,7 @@ pub(crate) async fn mocked() -> Pair {
     Pair { name: "tool over MCP, a mock", is_streamed: false, plain, gateway }
 }
 
-/// What is asked of the service itself.
+/// Returns the request to the service itself.
 fn request() -> Ask {
     Ask::post("/refunds", "shop", arguments().to_string())
 }

@@ -37,7 +37,7 @@ impl Answer {
         Self { status, ..Self::json(&json!({"error": message, "message": message, "code": code})) }
     }
 
-    /// Says that the connection ends after this answer, because what is left of the request is not read.
+    /// Closes the connection after this answer, because the rest of the request is not read.
     pub(super) fn closing(self) -> Self {
         Self { closing: true, ..self }
     }

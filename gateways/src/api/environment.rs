@@ -6,7 +6,7 @@ use super::ApiSettings;
 
 /// The gateway's name inside the sandbox.
 pub const HOST: &str = "touchstone.services.internal";
-/// Where the gateway is inside the sandbox.
+/// Base URL of the gateway inside the sandbox.
 pub const BASE_URL: &str = "http://touchstone.services.internal";
 
 /// Under which names the variables are known: ours, and those that Keystone's SDKs read.

@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-/// How many connections are served at once; more wait until one ends.
+/// Number of connections that are served at once; more wait until one ends.
 const CONNECTIONS: usize = 128;
-/// How large the body of a request may be: 4 MiB.
+/// Largest body of a request: 4 MiB.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
-/// How many values a body may have: small ones take far more memory than bytes on the wire.
+/// Number of values that a body may have: small ones take far more memory than bytes on the wire.
 const BODY_VALUES: usize = 50_000;
-/// How much memory bodies and answers under way may take together: 32 MiB.
+/// Memory limit of all bodies and answers under way: 32 MiB.
 const UNDER_WAY_BYTES: usize = 32 * 1024 * 1024;
-/// How long the head of a request may take, and how long its body may pause.
+/// Timeout for the head of a request, and for a pause in its body.
 const WAIT: Duration = Duration::from_secs(30);
-/// How many events are kept; the rest are counted.
+/// Number of events that are kept; the rest are counted.
 const EVENTS: usize = 5_000;
-/// How much memory all kept events may take: 16 MiB.
+/// Memory limit of all kept events: 16 MiB.
 const EVENTS_BYTES: usize = 16 * 1024 * 1024;
-/// How much memory one event may take: 256 KiB. A larger one keeps its short fields.
+/// Memory limit of one event: 256 KiB. A larger one keeps its short fields.
 const EVENT_BYTES: usize = 256 * 1024;
-/// How large the head of a request may be: 64 KiB.
+/// Largest head of a request: 64 KiB.
 pub(super) const HEAD_BYTES: usize = 64 * 1024;
 /// A field of an event that is larger than this is left out when the event is too large.
 pub(super) const SHORT_FIELD_BYTES: usize = 1024;
-/// How long a connection may have no request under way. The wait for a head ends most of them before.
+/// Timeout for a connection without a request under way. The wait for a head ends most of them before.
 pub(super) const IDLE_WAIT: Duration = Duration::from_secs(120);
 
 /// The largest numbers of one gateway. The default is right for every scenario; tests take smaller ones.
@@ -30,19 +30,19 @@ pub(super) const IDLE_WAIT: Duration = Duration::from_secs(120);
 pub struct ApiLimits {
     /// Connections that are served at once.
     pub connections: usize,
-    /// How large the body of a request may be.
+    /// Largest body of a request.
     pub body_bytes: usize,
-    /// How many values a body may have.
+    /// Number of values that a body may have.
     pub body_values: usize,
-    /// How much memory bodies and answers under way may take together.
+    /// Memory limit of all bodies and answers under way.
     pub under_way_bytes: usize,
-    /// How long the head of a request may take, and how long its body may pause.
+    /// Timeout for the head of a request, and for a pause in its body.
     pub wait: Duration,
-    /// How many events are kept.
+    /// Number of events that are kept.
     pub events: usize,
-    /// How much memory all kept events may take.
+    /// Memory limit of all kept events.
     pub events_bytes: usize,
-    /// How much memory one event may take.
+    /// Memory limit of one event.
     pub event_bytes: usize,
 }
 

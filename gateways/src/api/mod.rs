@@ -8,8 +8,8 @@
 //!   refused.
 //! - What needs a server (commands, files, experiments) is answered with a status, a reason and what to do instead.
 //!
-//! How much memory it takes at most: 16 MiB of events, 32 MiB of bodies and answers under way, the buffers of 128
-//! connections, and while one body is read the values in it, of which there are at most 50,000.
+//! Memory limits: 16 MiB of events, 32 MiB of bodies and answers under way, the buffers of 128 connections, and while
+//! one body is read the values in it, of which there are at most 50,000.
 
 mod answer;
 mod environment;
@@ -42,12 +42,12 @@ pub use limits::ApiLimits;
 use requests::Requests;
 use server::Server;
 
-/// What the gateway knows of its sandbox.
+/// Facts about the sandbox that the gateway answers with.
 #[derive(Clone)]
 pub struct ApiSettings {
     /// The sandbox's id: `sb-` and 12 letters of hex.
     pub sandbox_id: String,
-    /// What the agent proves itself with: `ks_sb_` and hex.
+    /// Token of the agent: `ks_sb_` and hex.
     pub token: String,
     /// The spec.
     pub spec_id: String,
@@ -55,13 +55,13 @@ pub struct ApiSettings {
     pub scenario_id: String,
     /// The folder that the agent works in.
     pub workspace: &'static str,
-    /// What the agent reaches by name.
+    /// Services that the agent reaches by name.
     pub services: Vec<ApiService>,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
     /// Takes secrets out of what is kept.
     pub redactor: Redactor,
-    /// When the attempt began.
+    /// Start of the attempt.
     pub started_at: jiff::Timestamp,
     /// The sessions of its tool contracts, where they have a workflow.
     pub workflow: Option<Arc<ContractWorkflow>>,
@@ -117,14 +117,14 @@ impl ApiGateway {
         self.listener.serve(listener, None, move |connection| Arc::clone(&server).connection(connection))
     }
 
-    /// What the agent said about itself, in the order in which it came and without secrets. Each is an object that is
-    /// marked with `self_reported` and `received_at_ms`, whatever the agent wrote there.
+    /// Returns the agent's reports about itself, in the order in which they came and without secrets. Each is an object
+    /// that is marked with `self_reported` and `received_at_ms`, whatever the agent wrote there.
     #[must_use]
     pub fn reported(&self) -> Vec<Json> {
         self.requests.reported()
     }
 
-    /// How many events came that are not kept.
+    /// Returns the number of events that came and are not kept.
     #[must_use]
     pub fn uncounted(&self) -> u64 {
         self.requests.uncounted()

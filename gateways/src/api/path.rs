@@ -1,19 +1,19 @@
-//! What a request is about, by its path.
+//! Finds the target of a request by its path.
 
-/// What a request is about.
+/// Target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target<'p> {
-    /// Whether the gateway is there.
+    /// The question if the gateway is available.
     Health,
-    /// All sandboxes that the token is good for.
+    /// The list of all sandboxes that the token is good for.
     Sandboxes,
     /// A sandbox.
     Sandbox(&'p str),
-    /// What the agent of a sandbox reported.
+    /// The reports of a sandbox's agent.
     Trace(&'p str),
-    /// Something else of a sandbox, such as `files`.
+    /// Another part of a sandbox, such as `files`.
     Part(&'p str, &'p str),
-    /// What an agent reports without naming its sandbox.
+    /// Reports of an agent that does not name its sandbox.
     Traces,
     /// A part of the API that only a server has.
     ServersOnly,
@@ -21,7 +21,7 @@ pub(super) enum Target<'p> {
     Unknown,
 }
 
-/// What a path is about. Keystone's clients do not escape what they put into it.
+/// Finds the target of a path. Keystone's clients do not escape what they put into it.
 pub(super) fn target(path: &str) -> Target<'_> {
     match path {
         "/health" | "/healthz" => return Target::Health,

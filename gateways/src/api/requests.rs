@@ -1,4 +1,4 @@
-//! What each request is answered with.
+//! Answers requests.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,12 +31,12 @@ impl Requests {
         Self { settings, limits, room: Room::new(limits.under_way_bytes), log }
     }
 
-    /// What the agent reported, without secrets.
+    /// Returns the agent's reports, without secrets.
     pub(super) fn reported(&self) -> Vec<Json> {
         self.log().redacted(&self.settings.redactor)
     }
 
-    /// How many events are not kept.
+    /// Returns the number of events that are not kept.
     pub(super) fn uncounted(&self) -> u64 {
         self.log().counted()
     }
@@ -103,7 +103,7 @@ impl Requests {
         })
     }
 
-    /// What the agent reported, and what it comes to.
+    /// Answers with the agent's reports and the metrics that follow from them.
     fn trace(&self) -> Answer {
         let log = self.log();
         let mut share = self.room.share();
@@ -132,7 +132,7 @@ impl Requests {
         Answer::json(&json!({"ingested": ingested}))
     }
 
-    /// Whether the request has the sandbox's token, in one of the two headers that Keystone's clients use.
+    /// Returns true if the request has the sandbox's token, in one of the two headers that Keystone's clients use.
     fn is_authorized(&self, headers: &HeaderMap) -> bool {
         let own = self.settings.token.as_str();
         presented(headers).any(|token| token == own) || self.is_of_session(headers)

@@ -14,7 +14,7 @@ use super::requests::{Requests, no_room};
 use crate::listener::{Connection, DRAIN, HalfClose, HttpSettings, IdleTimeout, Listener, ListenerLimits};
 use crate::memory_budget::Share;
 
-/// What the connections of a gateway share.
+/// State that the connections of a gateway share.
 pub(super) struct Server {
     requests: Arc<Requests>,
     limits: ApiLimits,

@@ -1,17 +1,17 @@
-//! What the agent reported, bounded.
+//! Log of the agent's reports, bounded.
 
 use serde_json::{Map, Value as Json};
 
 use super::limits::{ApiLimits, SHORT_FIELD_BYTES};
 use crate::redact::Redactor;
 
-/// What one value takes besides its text, about.
+/// Approximate size of a value besides its text.
 const VALUE_BYTES: usize = 64;
-/// What says that the agent itself said so.
+/// Field that marks a report of the agent itself.
 const SELF_REPORTED: &str = "self_reported";
-/// When the event came, in milliseconds since the agent started.
+/// Field with the arrival time of the event, in milliseconds since the agent started.
 const RECEIVED_AT_MS: &str = "received_at_ms";
-/// What says that the long fields of an event are missing.
+/// Field that marks an event whose long fields are missing.
 const CUT: &str = "cut";
 
 /// The events of one sandbox, in the order in which they came. They are kept as they were sent, because the agent may read
@@ -19,7 +19,7 @@ const CUT: &str = "cut";
 #[derive(Debug)]
 pub(super) struct TraceLog {
     events: Vec<Json>,
-    /// What may still be kept.
+    /// Number of events that may still be kept.
     events_left: usize,
     bytes_left: usize,
     event_bytes: usize,
@@ -68,7 +68,7 @@ impl TraceLog {
         &self.events
     }
 
-    /// How much memory the events take, about.
+    /// Returns the approximate size of the events in memory.
     pub(super) fn size(&self) -> usize {
         self.events.iter().map(size).sum()
     }
@@ -78,7 +78,7 @@ impl TraceLog {
         self.events.iter().map(|event| redacted(event, redactor)).collect()
     }
 
-    /// How many events were counted only.
+    /// Returns the number of events that were counted only.
     pub(super) fn counted(&self) -> u64 {
         self.counted
     }
@@ -110,12 +110,13 @@ fn marked(event: Json, received_at_ms: u64) -> Map<String, Json> {
     fields
 }
 
-/// What the event takes, with or without its secrets: markers may be longer than what they stand for.
+/// Returns the size of the event with or without its secrets, whichever is larger: markers may be longer than the
+/// secrets.
 fn kept_size(value: &Json, redactor: &Redactor) -> usize {
     size(value).max(size(&redacted(value, redactor)))
 }
 
-/// How much memory a value takes, about.
+/// Returns the approximate size of a value in memory.
 fn size(value: &Json) -> usize {
     VALUE_BYTES
         + match value {

@@ -32,11 +32,11 @@ pub(super) struct Decided {
 /// A call that was made known to the approver.
 #[derive(Debug, Clone)]
 pub(super) enum Asked {
-    /// People see it.
+    /// People see the call.
     Human(Arc<dyn Approvals>, PendingApproval),
     /// A script has decided, and says so after this time.
     Scripted(ScriptedDecision, Duration),
-    /// There is nobody to ask.
+    /// Approvals are unavailable: there is nobody to ask.
     Nobody,
 }
 

@@ -28,18 +28,19 @@ pub struct ExecutionRequest {
 pub enum Permit {
     /// The agent has not started, so that nothing is decided.
     NotJudged,
-    /// It may be carried out, and is to be completed under this id.
+    /// The call may be carried out, and is to be completed under this id.
     Granted(String),
-    /// It may not.
+    /// The call may not be carried out.
     Refused {
         /// The call's id in the session.
         call: String,
         /// The reason.
         reason: Box<Reason>,
     },
-    /// Somebody is asked, and the request does not wait any longer. The same call again waits for the same decision.
+    /// The call waits for a person's decision, and the request does not wait any longer. The same call again waits for
+    /// the same decision.
     Pending,
-    /// Nothing was decided, because the session broke off.
+    /// The session broke off, so that nothing was decided.
     Broken,
 }
 
@@ -54,7 +55,7 @@ impl Permit {
 }
 
 impl ContractSession {
-    /// Asks for leave to carry a call out. Waits while another call is held, and while this one is.
+    /// Requests permission to carry a call out. Waits while another call is held, and while this one is.
     pub async fn permit(&self, request: ExecutionRequest) -> Permit {
         Arc::clone(&self.inner).permit(request).await
     }

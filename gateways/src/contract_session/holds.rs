@@ -51,7 +51,7 @@ impl Holds {
         later
     }
 
-    /// Does work that goes on when nobody waits for it any more.
+    /// Runs work that goes on when nobody waits for it any more.
     pub(super) async fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
         match self.tasks.spawn(work).await {
             Ok(done) => done,

@@ -61,9 +61,9 @@ pub struct HttpRoute {
 pub(crate) enum Governed {
     /// The agent has not started, so that nothing is decided.
     NotJudged,
-    /// It may go on, as this call.
+    /// The request may go on, as this call.
     Granted(GovernedCall),
-    /// It is answered with this.
+    /// The request is refused with this answer.
     Refused(ServiceRefusal),
 }
 

@@ -4,7 +4,7 @@
 //! are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call is held, all others
 //! wait in the order in which they came. What is decided is in the log before anybody is told.
 //!
-//! It takes at most 64 MiB of records, and the state of the session, which grows with the calls.
+//! The session takes at most 64 MiB of records, and its state, which grows with the calls.
 
 mod approver;
 mod executions;
@@ -105,7 +105,7 @@ struct Inner {
     holds: holds::Holds,
     /// The version of the state when tools may have been hidden or shown.
     visible: Arc<watch::Sender<u64>>,
-    /// Set when the agent starts: what happens before is not its doing.
+    /// True once the agent started: what happens before is not its doing.
     has_begun: AtomicBool,
     /// Cancelled when the session is killed or closed.
     over: CancellationToken,
@@ -213,7 +213,8 @@ impl Inner {
         Now { ts: (started_at + since.elapsed()).to_string(), at_ms: self.clock.elapsed_ms() }
     }
 
-    /// Does something with the session. Whoever lists tools is told when the state changed, and whoever waits when it ended.
+    /// Works with the session under its lock. Notifies clients that list tools when the state changed, and callers that
+    /// wait when the session ended.
     fn with<T>(&self, work: impl FnOnce(&mut LiveSession, &Now) -> T) -> T {
         let now = self.now();
         let mut live = self.live();

@@ -20,13 +20,13 @@ pub struct JudgedRequest {
 /// The decision on a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gated {
-    /// It reaches the agent as it is.
+    /// The response reaches the agent as it is.
     Whole,
-    /// Only these of its calls do.
+    /// Only these of its calls reach the agent.
     Stripped(Vec<bool>),
     /// A text reaches the agent in place of its calls.
     Text(String),
-    /// Nothing of it does.
+    /// The response is withheld.
     Refused(Refused),
 }
 
@@ -37,7 +37,7 @@ pub struct Refused {
     pub reason: Reason,
     /// The tool of the call that it is about.
     pub tool: String,
-    /// Each call of the response with the reason against it, in their order. Calls that were allowed have none.
+    /// Reason against each call of the response, in their order. Calls that were allowed have none.
     pub calls: Vec<Option<String>>,
 }
 
@@ -48,7 +48,7 @@ impl ContractSession {
         self.inner.has_begun()
     }
 
-    /// Looks at a request before it goes to the model. Waits while a call is held.
+    /// Judges a request before it goes to the model. Waits while a call is held.
     pub async fn judge_request(&self, seen: &ModelRequestSeen) -> JudgedRequest {
         if let Some(reason) = self.inner.refused_by_workflow() {
             return JudgedRequest { refusal: Some(reason), removed: Vec::new() };

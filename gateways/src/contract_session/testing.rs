@@ -115,7 +115,7 @@ pub(crate) struct Desk {
     withdrawn: Mutex<Vec<String>>,
     answer: watch::Sender<Option<ApprovalAnswer>>,
     interventions: watch::Sender<Vec<Intervention>>,
-    /// Set when nobody can be asked.
+    /// True when approvals are unavailable.
     is_closed: bool,
 }
 

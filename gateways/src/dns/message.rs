@@ -8,8 +8,8 @@ use hickory_proto::rr::{DNSClass, RData, Record, RecordType};
 
 /// The largest message that is read; a question needs far less.
 pub(super) const MOST_BYTES: usize = 4096;
-/// How long an answer may be remembered, in seconds. It is short, because what a name leads to changes once: when the
-/// agent starts.
+/// Time for which an answer may be cached, in seconds. It is short, because the address of a name changes once: when
+/// the agent starts.
 const TTL: u32 = 1;
 /// The bytes of a header.
 const HEADER: usize = 12;
@@ -24,14 +24,14 @@ pub(super) struct Question {
     pub(super) kind: RecordType,
 }
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Debug)]
 pub(super) enum Incoming {
     /// A question.
     Question(Question),
-    /// Something else, with what to answer.
+    /// Another message, with the answer to it.
     Refused(Vec<u8>),
-    /// Nothing that is answered: an answer, or what has no header.
+    /// A message that gets no answer: an answer, or bytes without a header.
     Noise,
 }
 

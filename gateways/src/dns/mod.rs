@@ -26,7 +26,7 @@ use crate::listener::Listener;
 use crate::redact::Redactor;
 pub use zone::Zone;
 
-/// How many questions are kept; the rest are counted.
+/// Number of questions that are kept; the rest are counted.
 const KEPT_QUESTIONS: usize = 5_000;
 
 /// The DNS of one sandbox. It ends when it is dropped.
@@ -37,7 +37,7 @@ pub struct Dns {
     _end: DropGuard,
 }
 
-/// What all questions have in common.
+/// State that all questions share.
 #[derive(Debug)]
 struct Shared {
     zone: Zone,

@@ -23,9 +23,9 @@ use crate::listener::{Connection, DRAIN, IdleTimeout, Listener, ListenerLimits};
 /// The bounds of connections; a question must come within the idle time.
 const LIMITS: ListenerLimits =
     ListenerLimits { connections: 32, idle: IdleTimeout::Requests(Duration::from_secs(10)), drain: DRAIN };
-/// How many questions may be asked outside at once; more are answered with nothing.
+/// Number of questions that may be asked outside at once; more are answered with nothing.
 const ASKED_OUTSIDE: usize = 32;
-/// How long to wait after a failure, so that it does not become a busy loop.
+/// Pause after a failure, so that it does not become a busy loop.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers datagrams.

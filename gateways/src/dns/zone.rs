@@ -1,4 +1,4 @@
-//! Which names exist, and where they lead.
+//! Zone of the sandbox: the names that exist, and their addresses.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -15,12 +15,12 @@ pub struct Zone {
     asks_outside: bool,
 }
 
-/// Where a name leads.
+/// Resolution of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
-    /// To this address.
+    /// An address.
     Address(Ipv4Addr),
-    /// To the outside, if it exists there.
+    /// A name of the outside, if it exists there.
     Outside,
     /// Nowhere.
     Nothing,
@@ -41,7 +41,7 @@ impl Zone {
         self
     }
 
-    /// Where a name leads, as far as that is known without asking.
+    /// Resolves a name, as far as that is known without asking the outside.
     pub(super) fn find(&self, name: &str) -> Resolution {
         let name = name.to_ascii_lowercase();
         if let Some(address) = self.names.get(&name) {
@@ -61,7 +61,7 @@ impl Zone {
         }
     }
 
-    /// Whether a name exists outside.
+    /// Returns true if a name exists outside.
     pub(super) async fn exists_outside(&self, name: &str) -> bool {
         match &self.gate {
             Some(gate) => gate.exists(&name.to_ascii_lowercase()).await,

@@ -33,11 +33,11 @@ const HTTP: HttpSettings = HttpSettings {
 /// A way into the egress gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entrance {
-    /// Where HTTP comes to: each request says which host it is for.
+    /// Entrance for HTTP: each request says which host it is for.
     Plain,
-    /// Where TLS comes to: its beginning says which host it is for.
+    /// Entrance for TLS: its beginning says which host it is for.
     Tls,
-    /// Where clients come that know that there is a proxy.
+    /// Entrance for clients that know that there is a proxy.
     Proxy,
 }
 

@@ -34,7 +34,7 @@ async fn get(address: SocketAddr, host: &str, path: &str) -> (String, Option<Err
     call(address, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")).await
 }
 
-/// What comes back for the beginning of TLS.
+/// Returns the answer to the beginning of TLS.
 async fn encrypted(address: SocketAddr, host: &str) -> String {
     sends(&mut TcpStream::connect(address).await.expect("a connection"), &hello(host)).await
 }

@@ -22,17 +22,17 @@ use crate::faulted_requests::FaultedRequests;
 use crate::faults::{FaultEngine, ToolFaults};
 use crate::redact::Redactor;
 
-/// How many connections are kept in the record; the rest are counted.
+/// Number of connections that are kept in the record; the rest are counted.
 const KEPT_CONNECTIONS: usize = 10_000;
-/// How many names are remembered with their addresses; more are refused.
+/// Number of names that are remembered with their addresses; more are refused.
 const PINNED_NAMES: usize = 2_000;
-/// How many addresses of one name are tried.
+/// Number of addresses of one name that are tried.
 const TRIED_ADDRESSES: usize = 4;
-/// How long looking a name up may take, and then connecting.
+/// Timeout for looking a name up, and then for connecting.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long one address of several may take.
+/// Timeout for one address of several.
 const PATIENCE_EACH: Duration = Duration::from_secs(4);
-/// How much of what a client said about itself is kept.
+/// Length of a client's description of itself that is kept.
 const KEPT_TEXT: usize = 300;
 
 /// The addresses of a name, once they were looked up.
@@ -50,23 +50,23 @@ pub struct Gate {
     faults: Option<Arc<FaultEngine>>,
     /// Requests that can be read, which faults may hit.
     pub(super) faulted: FaultedRequests,
-    /// What went out and what did not.
+    /// Connections that went out and those that were denied.
     pub(super) seen: Sightings,
 }
 
-/// Why something does not go out.
+/// Refusal of a connection to the outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// What was called, as the client said it.
+    /// The host, as the client named it.
     pub(super) host: String,
-    /// What a client that speaks HTTP is answered with.
+    /// Status of the answer to a client that speaks HTTP.
     pub(super) status: StatusCode,
-    /// Why.
+    /// The reason.
     pub(super) reason: String,
 }
 
 impl Refusal {
-    /// It is not allowed.
+    /// Makes the refusal of a connection that is not allowed.
     pub(super) fn forbidden(host: &str, reason: impl Into<String>) -> Self {
         Self { host: host.to_owned(), status: StatusCode::FORBIDDEN, reason: reason.into() }
     }
@@ -102,12 +102,12 @@ impl Gate {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// Whether a name leads to the outside. It is not looked up.
+    /// Returns true if a name leads to the outside. It is not looked up.
     pub(crate) fn lets_through(&self, name: &str) -> bool {
         self.judge(name).is_ok()
     }
 
-    /// Whether a name exists outside, for who may ask.
+    /// Returns true if a name exists outside. The caller decides who may ask.
     pub(crate) async fn exists(&self, name: &str) -> bool {
         match host_name(name) {
             Some(name) => self.look_up(&name).await.is_ok(),
@@ -173,7 +173,7 @@ impl Gate {
         }
     }
 
-    /// Where the addresses of a name are kept; `None` when there are too many names.
+    /// Returns the cell that keeps the addresses of a name; `None` when there are too many names.
     fn pin(&self, name: &str) -> Option<Pin> {
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         if pins.len() >= PINNED_NAMES && !pins.contains_key(name) {
@@ -204,7 +204,7 @@ impl Gate {
         Err(last)
     }
 
-    /// Looks for secrets in what goes out.
+    /// Returns the redactor, which finds secrets in outgoing bytes.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.redactor
     }

@@ -9,10 +9,10 @@ use tokio::time::timeout;
 
 /// The largest beginning that is read: a client needs a few kilobytes at most.
 const MOST_BYTES: usize = 32 * 1024;
-/// How long a client may take to say whom it wants.
+/// Timeout for a client to name its host.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What a client began with.
+/// First bytes of a client, and the host that they name.
 #[derive(Debug)]
 pub(super) struct Hello {
     /// The name that it wants to talk to.
@@ -49,7 +49,7 @@ async fn read_all(stream: &mut (impl AsyncRead + Unpin)) -> Result<Hello, String
     Err("it is no TLS; only TLS goes out here".to_owned())
 }
 
-/// Gives bytes to the reader; `Some` when it has read enough, with the name when there is one.
+/// Feeds bytes to the TLS reader; `Some` when it has read enough, with the name when there is one.
 fn feed(acceptor: &mut Acceptor, mut bytes: &[u8]) -> Result<Option<Option<String>>, ()> {
     while !bytes.is_empty() {
         let read: io::Result<usize> = acceptor.read_tls(&mut bytes);

@@ -1,9 +1,9 @@
 //! The way to the outside: names that the spec allows, and nothing else.
 //!
-//! Names that may be reached lead to one address of the sandbox's loopback. What comes there is judged by the name that
-//! it says itself: each request of HTTP by its host, TLS by the server that its beginning names, which is then passed on
-//! as it is. The name is looked up outside, once, and connected to only where it leads to the outside (`scenario::address`).
-//! Everything that went out and everything that did not is written down.
+//! Allowed names lead to one address of the sandbox's loopback. A connection there is judged by the name that it says
+//! itself: each request of HTTP by its host, TLS by the server that its beginning names, which is then passed on as it
+//! is. The gateway looks the name up outside, once, and connects only to addresses outside (`scenario::address`). It
+//! records every connection that went out and every one that was denied.
 
 mod client;
 mod entrance;
@@ -52,9 +52,9 @@ pub struct Egress {
 /// The gateway while the agent acts. Before, all may go out.
 #[derive(Debug, Clone)]
 pub struct WhileActing {
-    /// What may go out.
+    /// Policy of the way out.
     pub policy: Policy,
-    /// Whether it listens. Where it does not, what has its ports is somebody else's.
+    /// True when it listens. Where it does not, other services may have its ports.
     pub listens: bool,
 }
 
@@ -90,14 +90,15 @@ impl Egress {
         self.listener.serve(listener, None, move |connection| entrance::serve(entrance, connection, Arc::clone(&gate)))
     }
 
-    /// What may go out from now on. Connections that were made before end, and nothing that was seen is kept.
+    /// Applies a policy from now on. Connections that were made before are cut, and the record of earlier ones is
+    /// cleared.
     async fn apply(&self, policy: Policy) {
         self.gate.set_policy(policy);
         self.listener.cut().await;
         self.gate.seen.clear();
     }
 
-    /// What went out and what did not.
+    /// Returns the connections that went out and those that were denied.
     pub fn seen(&self) -> Vec<Audited> {
         self.gate.seen.kept()
     }
@@ -105,7 +106,7 @@ impl Egress {
 
 #[async_trait]
 impl Gateway for Egress {
-    /// Lets out what the spec says and no more.
+    /// Applies the policy of the spec.
     async fn begin(&self) {
         self.apply(self.acting.policy.clone()).await;
         if !self.acting.listens {

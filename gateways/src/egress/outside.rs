@@ -1,4 +1,4 @@
-//! What is behind the egress gateway: the internet, or in tests a network that plays it.
+//! The network behind the egress gateway: the internet, or in tests a network that plays it.
 
 use std::fmt::Debug;
 use std::io;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use async_trait::async_trait;
 use tokio::net::TcpStream;
 
-/// What is behind the egress gateway.
+/// The network behind the egress gateway.
 #[async_trait]
 pub trait Outside: Debug + Send + Sync {
     /// The addresses of a name.

@@ -23,7 +23,7 @@ use crate::listener::Broken;
 /// The port of HTTP without TLS.
 pub(super) const PORT: u16 = 80;
 
-/// How many hosts of one connection are known to have been called; a connection that calls more counts anew.
+/// Number of hosts that are remembered as called on one connection; a connection that calls more is counted anew.
 const KNOWN_HOSTS: usize = 1000;
 
 /// The requests of one connection.
@@ -53,7 +53,7 @@ struct Host<'a> {
     name: String,
 }
 
-/// Why a request is not answered by its host.
+/// Reason why a request is not answered by its host.
 enum Failure {
     Refused(Refusal),
     Broken,
@@ -113,7 +113,7 @@ impl Requests {
         gate.faulted.answer(request, faults.as_ref(), &Host { requests: self, name }, reset.clone()).await
     }
 
-    /// Tells if a host is called for the first time over this connection. That counts as a connection to it.
+    /// Returns true if a host is called for the first time over this connection. That counts as a connection to it.
     async fn is_first_call(&self, host: &str) -> bool {
         let mut called = self.called.lock().await;
         if called.len() >= KNOWN_HOSTS {

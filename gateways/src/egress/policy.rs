@@ -1,4 +1,4 @@
-//! Which names may be reached.
+//! Policy of the names that may be reached.
 
 use std::net::IpAddr;
 
@@ -11,14 +11,14 @@ const LONGEST: usize = 253;
 /// The longest part of a name.
 const LONGEST_LABEL: usize = 63;
 
-/// Which names may be reached.
+/// Policy of the names that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// All: while the sandbox is set up.
+    /// All names: while the sandbox is set up.
     Open,
-    /// Those that the spec lists, or all.
+    /// Names that the spec lists, or all.
     Listed {
-        /// Whether names that are not listed may be reached too.
+        /// True when names that are not listed may be reached too.
         others: bool,
         /// The names, and `*.` with what names end in.
         names: Vec<String>,
@@ -26,14 +26,14 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// What the spec says. Names of services are no names of the outside, though specs like to list them.
+    /// Returns the policy of the spec. Names of services are no names of the outside, though specs like to list them.
     pub fn of(settings: &Settings) -> Self {
         let names = settings.allow.iter().map(|name| name.as_str().to_ascii_lowercase());
         let names = names.filter(|name| !format!(".{name}").ends_with(DOMAIN)).collect();
         Self::Listed { others: settings.default == Otherwise::Allow, names }
     }
 
-    /// Whether anything may be reached.
+    /// Returns true if anything may be reached.
     pub fn lets_anything_out(&self) -> bool {
         match self {
             Self::Open => true,
@@ -41,8 +41,8 @@ impl Policy {
         }
     }
 
-    /// Whether a name may be reached. It must be in lower case. A name of one word means a service, or one that is
-    /// misspelt, unless it is listed.
+    /// Returns true if a name may be reached. It must be in lower case. A name of one word means a service, or one that
+    /// is misspelt, unless it is listed.
     pub(super) fn allows(&self, name: &str) -> bool {
         match self {
             Self::Open => name.contains('.'),
@@ -53,7 +53,7 @@ impl Policy {
     }
 }
 
-/// Whether a name is the listed one, or below it where `*.` stands in front.
+/// Returns true if a name is the listed one, or below it where `*.` stands in front.
 fn matches(listed: &str, name: &str) -> bool {
     match listed.strip_prefix('*') {
         Some(end) => name.len() > end.len() && name.ends_with(end),

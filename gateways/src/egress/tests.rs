@@ -17,7 +17,7 @@ use crate::Gateway as _;
 use crate::faults::FaultEngine;
 use crate::redact::Redactor;
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// An outside in which every address is one server of this process, that says what it got.
@@ -90,7 +90,7 @@ impl Running {
         Self { egress, outside, plain: at[0], tls: at[1], proxy: at[2] }
     }
 
-    /// What went out and what did not, once everything has ended.
+    /// Lists the connections that went out and those that were denied, once everything has ended.
     pub(super) async fn seen(&self) -> String {
         self.egress.seal().await;
         let line = |audited: Audited| match audited.event {
@@ -182,7 +182,7 @@ pub(super) fn hello(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// What comes back for these bytes, until three bytes are there or the other side ends.
+/// Sends bytes and returns the answer, until three bytes are there or the other side ends.
 pub(super) async fn sends(stream: &mut TcpStream, bytes: &[u8]) -> String {
     stream.write_all(bytes).await.expect("sending");
     let mut got = [0; 3];

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use super::gate::Gate;
 
-/// What was read from a connection and written to it.
+/// Counts of the bytes read from a connection and written to it.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     read: AtomicU64,
@@ -20,7 +20,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// What was written, and what was read.
+    /// Returns the number of bytes written, and of those read.
     fn totals(&self) -> (u64, u64) {
         (self.written.load(Ordering::Acquire), self.read.load(Ordering::Acquire))
     }
@@ -39,7 +39,7 @@ impl<S> Metered<S> {
         Self { stream, traffic: Arc::default() }
     }
 
-    /// What is counted.
+    /// Returns the counts.
     pub(super) fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
     }
@@ -76,7 +76,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     }
 }
 
-/// Where a connection leads, written down with its bytes when it ends.
+/// Record of a connection's destination, written with its bytes when it ends.
 #[derive(Debug)]
 pub(super) struct Record {
     gate: Arc<Gate>,

@@ -34,7 +34,7 @@ pub trait ServiceControl: Debug + Send + Sync {
     /// The reason why that was not possible.
     async fn pause(&self) -> Result<(), ControlError>;
 
-    /// Lets its processes go on.
+    /// Resumes its processes.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ pub trait ServiceControl: Debug + Send + Sync {
 pub struct LostService {
     /// The service.
     pub service: String,
-    /// Why it is not back.
+    /// Reason why it is not back.
     pub reason: String,
     /// True when it was started again, and then did not become ready: it would have, had nobody changed it before. Otherwise it
     /// could not be stopped or started, which is our own failure.
@@ -93,16 +93,16 @@ struct Controlled {
 /// The state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It runs as it was started.
+    /// The service runs as it was started.
     Runs,
     /// Its processes are stopped.
     Paused,
-    /// It was started again.
+    /// The service was started again.
     Restarted,
 }
 
 impl Controls {
-    /// Says how a service is stopped and started.
+    /// Registers the control that stops and starts a service.
     pub(super) fn add(&self, service: &str, control: Arc<dyn ServiceControl>) {
         let standing = tokio::sync::Mutex::new(Standing::Runs);
         let controlled = Controlled { service: service.to_owned(), control, standing };
@@ -136,7 +136,7 @@ impl Controls {
         .await
     }
 
-    /// Does something with a service in a task of its own: a client that hangs up must not leave it half done.
+    /// Works on a service in a task of its own: a client that hangs up must not leave it half done.
     async fn carry_out<Work: Future<Output = ()> + Send + 'static>(
         &self,
         service: &str,

@@ -13,7 +13,7 @@ pub(super) struct Counts {
     pub(super) matched: u64,
     /// Its faults.
     pub(super) past: Past,
-    /// When the last call came.
+    /// Time of the last call.
     pub(super) last_ms: Option<u64>,
     /// True when the last call came within a millisecond of the one before.
     pub(super) is_close: bool,

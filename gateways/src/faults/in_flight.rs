@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep};
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How many looks in a row must find nothing: bytes may have been on their way from the kernel.
+/// Number of looks in a row that must find nothing: bytes may have been on their way from the kernel.
 const QUIET_LOOKS: u32 = 3;
-/// How long bytes may take to arrive once nothing delays them.
+/// Time limit for bytes to arrive once nothing delays them.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes that are on their way until this is dropped.

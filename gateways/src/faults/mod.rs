@@ -123,7 +123,7 @@ impl FaultEngine {
         }
     }
 
-    /// Lets somebody carry out the faults of the sandbox itself; without it there are none.
+    /// Sets the changer that carries out the faults of the sandbox itself; without it there are none.
     #[must_use]
     pub fn changing(mut self, changer: Arc<dyn WorldChanger>) -> Self {
         self.world.carried_out_by(changer);
@@ -158,7 +158,7 @@ impl FaultEngine {
         self.services.any(|rule| rule.restarts(service))
     }
 
-    /// Says how a service is stopped and started.
+    /// Registers the control that stops and starts a service.
     pub fn control(&self, service: &str, control: Arc<dyn ServiceControl>) {
         self.controls.add(service, control);
     }
@@ -303,13 +303,13 @@ impl FaultEngine {
 
 #[async_trait]
 impl Gateway for FaultEngine {
-    /// Nothing is faulted before the agent starts: what the setup calls gets the usual answers.
+    /// Starts faulting. Nothing is faulted before the agent starts: calls of the setup get the usual answers.
     async fn begin(&self) {
         self.start();
         self.world.start(&self.ledger, &self.clock).await;
     }
 
-    /// Nothing is faulted after the agent's end: what checks call then gets the usual answers.
+    /// Stops faulting. Nothing is faulted after the agent's end: calls of checks then get the usual answers.
     async fn seal(&self) {
         self.release().await;
     }

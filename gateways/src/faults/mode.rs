@@ -15,7 +15,7 @@ pub(crate) trait FaultMode {
     fn word(&self) -> &'static str;
     /// True when the call reaches the service or the model all the same.
     fn reaches(&self) -> bool;
-    /// How long the agent is asked to wait.
+    /// Returns the wait that the agent is asked for.
     fn retry_after_ms(&self) -> Option<u64> {
         None
     }

@@ -50,12 +50,12 @@ struct Partitions {
     later: Vec<Later>,
 }
 
-/// How long a partition holds a connection.
+/// Length of time for which a partition holds a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Until this moment.
+    /// It holds until this moment.
     Until(Instant),
-    /// As long as the client waits.
+    /// It holds as long as the client waits.
     Forever,
 }
 
@@ -159,7 +159,7 @@ impl NetworkRules {
     }
 }
 
-/// Tells if a partition may begin while a connection is open.
+/// Returns true if a partition may begin while a connection is open.
 fn may_hold_later(rule: &Rule<NetworkMatcher, NetworkMode>, at_ms: u64) -> bool {
     matches!(rule.mode, NetworkMode::Partition(_)) && window_end(&rule.trigger).is_some_and(|end| at_ms < end)
 }

@@ -20,9 +20,9 @@ pub(super) struct Rule<Matcher, Mode> {
     pub(super) target: String,
     /// The calls that it is about.
     pub(super) matcher: Matcher,
-    /// Which of them are faulted.
+    /// Trigger that chooses which of them are faulted.
     pub(super) trigger: Trigger,
-    /// What happens to them.
+    /// The fault.
     pub(super) mode: Mode,
 }
 
@@ -85,7 +85,7 @@ impl Pauses {
 }
 
 impl<Mode> Decision<Mode> {
-    /// Nothing happens.
+    /// Makes a decision without a fault.
     #[must_use]
     pub fn none() -> Self {
         Self { delay: Duration::ZERO, pauses: Pauses::default(), fault: None, slowed: None }
@@ -116,7 +116,8 @@ impl<Matcher, Mode: FaultMode + Clone> RuleSet<Matcher, Mode> {
         self.rules.iter().any(|rule| is_about(&rule.matcher))
     }
 
-    /// Goes through the rules: each that matches counts the call, delays add up, and the first other one that fires decides.
+    /// Applies the rules in order: each that matches counts the call, delays add up, and the first other one that fires
+    /// decides.
     pub(super) fn decide(
         &self,
         ledger: &mut Ledger,

@@ -34,22 +34,22 @@ impl ServiceRule {
         self.matcher.as_ref().is_some_and(|matcher| matcher.is_about(service))
     }
 
-    /// Tells if it starts a service again.
+    /// Returns true if it starts a service again.
     pub(super) fn restarts(&self, service: &str) -> bool {
         matches!(self.fault.mode, ServiceMode::Restart(_)) && self.is_about(service)
     }
 
-    /// Tells if something of a service can be hit.
+    /// Returns true if something of a service can be hit.
     pub(super) fn can_hit(&self, service: &str, is_database: bool) -> bool {
         self.is_about(service) && self.fault.unit(is_database).is_some()
     }
 
-    /// Tells if connections to a service are its calls.
+    /// Returns true if connections to a service are its calls.
     pub(super) fn is_about_connection(&self, service: &str, is_database: bool) -> bool {
         self.fault.unit(is_database) == Some(CallUnit::Connection) && self.is_about(service)
     }
 
-    /// Tells if this statement is one of its calls.
+    /// Returns true if this statement is one of its calls.
     pub(super) fn is_about_statement(&self, service: &str, call: &StatementCall) -> bool {
         self.fault.unit(true) == Some(CallUnit::Statement) && self.is_about(service) && self.takes(call)
     }
@@ -121,7 +121,7 @@ impl ServiceFaults {
     }
 }
 
-/// How long `hang` answers nothing; nothing for other modes.
+/// Returns the time for which `hang` answers nothing; `None` for other modes.
 #[must_use]
 pub fn hang_time(mode: &ServiceMode) -> Option<Duration> {
     match mode {

@@ -48,18 +48,18 @@ pub(super) fn rules(faults: &[ToolFault]) -> impl Iterator<Item = Rule<ToolRule,
 }
 
 impl ToolRule {
-    /// Tells if this request is one of its calls, whose route is `service:METHOD /path`.
+    /// Returns true if this request is one of its calls, whose route is `service:METHOD /path`.
     pub(super) fn is_about_request(&self, service: &str, route: &str, url: &str) -> bool {
         let matches = |matcher: &ToolMatcher| is_of_kind(matcher, service) && matcher.matches(service, route, url);
         !self.counts_connections && !self.is_for_tools_only && self.matcher.as_ref().is_some_and(matches)
     }
 
-    /// Tells if a call of this tool is one of its calls.
+    /// Returns true if a call of this tool is one of its calls.
     fn is_about_tool_call(&self, tool: &str) -> bool {
         !self.counts_lists && self.names_tool(tool)
     }
 
-    /// Tells if a list with these tools is one of its calls.
+    /// Returns true if a list with these tools is one of its calls.
     fn is_about_list<'t>(&self, mut tools: impl Iterator<Item = &'t str>) -> bool {
         self.counts_lists && tools.any(|tool| self.names_tool(tool))
     }
@@ -73,7 +73,7 @@ impl ToolRule {
         self.counts_connections && self.may_be_about(service)
     }
 
-    /// Tells if an encrypted connection to this host is one of its calls.
+    /// Returns true if an encrypted connection to this host is one of its calls.
     fn is_about_encrypted(&self, host: &str) -> bool {
         let is_whole = self.matcher.as_ref().is_some_and(|matcher| !matcher.is_narrowed());
         is_whole && self.hits_connections && self.may_be_about(host)
@@ -85,8 +85,8 @@ impl ToolRule {
     }
 }
 
-/// Tells if a rule is about hosts and this is one, or neither: a glob over services, such as `*`, is about no host. Hosts have a dot
-/// in their names, and services have none.
+/// Returns true if a rule is about hosts and this is one, or neither: a glob over services, such as `*`, is about no
+/// host. Hosts have a dot in their names, and services have none.
 fn is_of_kind(matcher: &ToolMatcher, service: &str) -> bool {
     matcher.is_about_hosts() == service.contains('.')
 }
@@ -126,7 +126,7 @@ impl FaultEngine {
         self.tools.decide(&mut self.ledger(), self.clock.elapsed_ms(), "tools/list", is_about).fault
     }
 
-    /// Tells if the rule of a fault is about a tool.
+    /// Returns true if the rule of a fault is about a tool.
     #[must_use]
     pub fn names_tool(&self, fault: &Fault<ToolMode>, tool: &str) -> bool {
         let rule = fault.rule.checked_sub(self.tools.offset).and_then(|index| self.tools.rules.get(index));

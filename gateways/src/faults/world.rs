@@ -25,9 +25,9 @@ use crate::clock::Clock;
 /// A fault of the sandbox itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorldMode {
-    /// Of its files.
+    /// A fault of the sandbox's files.
     File(FileFaultMode),
-    /// Of its clock.
+    /// A fault of the sandbox's clock.
     Clock(ClockFaultMode),
 }
 
@@ -49,7 +49,7 @@ pub trait WorldChanger: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Nothing was changed, for this reason.
+    /// Fails when nothing was changed, with the reason.
     async fn begin(&self, rule: usize, mode: &WorldMode) -> Result<(), ChangeError>;
 
     /// Ends the fault of a rule, as far as it has an end, however often it was begun.
@@ -91,7 +91,7 @@ pub(super) struct WorldFaults {
 struct State {
     /// The faults that hold, by the places of their rules.
     holding: AsyncMutex<BTreeSet<usize>>,
-    /// Why faults changed nothing.
+    /// Reasons why faults changed nothing.
     notes: Mutex<Vec<String>>,
     released: CancellationToken,
 }
@@ -127,7 +127,7 @@ impl WorldFaults {
         Self { rules: Arc::new(rules), changer: None, state: Arc::new(state), timers: Mutex::default() }
     }
 
-    /// Lets somebody carry the faults out; without it nothing happens.
+    /// Sets the changer that carries the faults out; without it nothing happens.
     pub(super) fn carried_out_by(&mut self, changer: Arc<dyn WorldChanger>) {
         self.changer = Some(changer);
     }
@@ -136,7 +136,7 @@ impl WorldFaults {
         &self.rules
     }
 
-    /// Why faults changed nothing.
+    /// Returns the reasons why faults changed nothing.
     pub(super) fn notes(&self) -> Vec<String> {
         self.state.notes().clone()
     }
@@ -328,7 +328,8 @@ impl State {
 }
 
 impl WorldMode {
-    /// Tells if it can begin again before it has ended: a clock jumps as often as it is told to, and a file is replaced again.
+    /// Returns true if it can begin again before it has ended: a clock jumps as often as it is told to, and a file is
+    /// replaced again.
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Clock(ClockFaultMode::Jump(_)) | Self::File(FileFaultMode::ChangedUnderneath(_)))
     }

@@ -30,16 +30,16 @@ pub(super) struct GovernedRequest {
 
 /// The decision on a request.
 pub(super) enum Permitted {
-    /// It passes as it is: nothing is decided on it, or it was decided on before.
+    /// The request passes as it is: nothing is decided on it, or it was decided on before.
     Passing(Request<Sent>),
-    /// It passes as a call.
+    /// The request passes as a call.
     Call(GovernedRequest, Request<Sent>),
-    /// It is answered with this.
+    /// The request is refused with this answer.
     Refused(Method, Answer),
 }
 
 impl GovernedRequest {
-    /// Asks for leave to pass a request on.
+    /// Requests permission to pass a request on.
     pub(super) async fn permit(mut request: Request<Incoming>, governor: &Arc<ServiceGovernor>) -> Permitted {
         let mark = request.headers_mut().remove(MARK);
         if governor.is_decided(mark.as_ref().and_then(|mark| mark.to_str().ok())) {
@@ -73,7 +73,7 @@ impl GovernedRequest {
         }
     }
 
-    /// Tells the session what came of the call, before the agent gets the answer.
+    /// Reports the outcome of the call to the session, before the agent gets the answer.
     pub(super) async fn complete(mut self, answered: Result<Response<Body>, Broken>) -> Result<Response<Body>, Broken> {
         let read = match answered {
             Ok(response) => {

@@ -21,7 +21,7 @@ use crate::faults::ToolFaults;
 use crate::hop_by_hop::remove_hop_by_hop;
 use crate::listener::{Broken, Connection, HalfClose, HttpSettings, Reset};
 
-/// How large the head of a request may be: 64 KiB.
+/// Largest head of a request: 64 KiB.
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// The requests of one port of a container.

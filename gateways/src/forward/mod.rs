@@ -23,7 +23,7 @@ use crate::redact::Redactor;
 use crate::tls::Terminator;
 use http::Requests;
 
-/// How long a connection that is passed on may carry nothing: as long as MySQL waits for a silent client, so that no pool of
+/// Idle timeout of a connection that is passed on: as long as MySQL waits for a silent client, so that no pool of
 /// connections notices.
 pub const FORWARD_IDLE: Duration = Duration::from_secs(8 * 60 * 60);
 
@@ -45,13 +45,13 @@ pub struct Target {
 /// The faults of a forwarded port, and the values that are looked for on the way to it.
 #[derive(Debug, Clone, Default)]
 pub struct ForwardFaults {
-    /// Those of the network on the way to it.
+    /// Faults of the network on the way to it.
     pub link: Option<ServiceLink>,
-    /// Those of its connections.
+    /// Faults of its connections.
     pub service: Option<ServiceFaults>,
-    /// Those of its requests over HTTP.
+    /// Faults of its requests over HTTP.
     pub http: Option<ToolFaults>,
-    /// Looks for values in what clients send, if there are any.
+    /// Redactor that finds values in the bytes of clients, if there are any to find.
     pub watch: Option<Redactor>,
     /// Decides on requests that are tool calls under contracts.
     pub governor: Option<Arc<ServiceGovernor>>,

@@ -11,7 +11,7 @@ use crate::tls::Duplex;
 
 /// The methods with which a request begins.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
-/// How many bytes tell: the longest method, a blank, and the beginning of a target.
+/// Number of bytes that decide the protocol: the longest method, a blank, and the beginning of a target.
 const LONGEST: usize = 9;
 
 /// The protocol that the beginning of a connection is of.
@@ -27,7 +27,7 @@ enum Protocol {
 #[derive(Debug)]
 pub(super) struct Opened<Stream> {
     pub(super) from_client: Again<Stream>,
-    /// What the server said before the client did.
+    /// Bytes that the server sent before the client did.
     pub(super) greeting: Vec<u8>,
     pub(super) is_http: bool,
 }

@@ -63,7 +63,7 @@ pub(super) async fn echo() -> u16 {
     port
 }
 
-/// Says something, and reads all that comes; how it ended.
+/// Sends a byte, and reads everything that comes; returns the text or the error that ended it.
 pub(super) async fn talk(address: SocketAddr) -> Result<String, ErrorKind> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let mut greeting = [0; 2];

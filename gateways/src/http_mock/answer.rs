@@ -205,7 +205,7 @@ impl Answer {
         }
     }
 
-    /// Says that the connection ends after this answer, because what is left of the request is not read.
+    /// Closes the connection after this answer, because the rest of the request is not read.
     pub(crate) fn closing(mut self) -> Self {
         self.headers.insert(CONNECTION, HeaderValue::from_static("close"));
         self

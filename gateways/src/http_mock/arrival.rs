@@ -24,21 +24,21 @@ use crate::redact::{Redactor, StreamRedactor};
 pub(super) struct Arrival {
     mock: Arc<Mock>,
     limits: MockLimits,
-    /// What came; taken out when it is written down.
+    /// The request; taken out when it is recorded.
     coming: Option<(Exchange, IncomingBody)>,
-    /// Looks for honeytokens in all of the body, also in what is not kept of it.
+    /// Finds honeytokens in all of the body, also in the part that is not kept.
     watch: Option<StreamRedactor>,
 }
 
-/// Why a body did not come whole.
+/// Reason why a body did not come whole.
 enum Broken {
     /// The client went away, or what it sent is not what it announced.
     Incomplete,
-    /// Nothing came for too long.
+    /// The client paused for too long.
     Stalled(Duration),
-    /// There is more of it than is read.
+    /// The body is larger than what is read.
     TooLarge(u64),
-    /// There is no memory for it.
+    /// The memory budget is used up.
     NoRoom,
 }
 
@@ -99,7 +99,7 @@ impl Drop for Arrival {
     }
 }
 
-/// Looks for honeytokens in the head of a request.
+/// Searches the head of a request for honeytokens.
 fn look_at(head: &Exchange, parts: &Parts, redactor: &Redactor) {
     redactor.look_at_name(parts.method.as_str());
     redactor.look(head.path.as_bytes());
@@ -118,7 +118,7 @@ fn look_at(head: &Exchange, parts: &Parts, redactor: &Redactor) {
     }
 }
 
-/// Looks for honeytokens in what follows a body.
+/// Searches the trailers of a body for honeytokens.
 fn look_at_trailers(trailers: &HeaderMap, watch: &StreamRedactor) {
     for (name, value) in trailers {
         watch.redactor().look_at_name(name.as_str());

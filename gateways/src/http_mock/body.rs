@@ -15,7 +15,7 @@ use crate::memory_budget::Share;
 /// An answer that breaks off, and the connection with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BreakOff {
-    /// How many bytes of the body are sent before; its head says that there are more.
+    /// Number of bytes of the body that are sent before; its head says that there are more.
     pub(crate) after_bytes: usize,
     /// The end of the connection.
     pub(crate) ending: Ending,
@@ -24,9 +24,9 @@ pub(crate) struct BreakOff {
 /// The end of a connection whose answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It is closed: the client sees a body that is too short.
+    /// The connection is closed: the client sees a body that is too short.
     Close,
-    /// It is reset: the client sees an error of the connection.
+    /// The connection is reset: the client sees an error of the connection.
     Reset,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct MockBody {
 
 #[derive(Debug)]
 enum Content {
-    /// It is sent as it is.
+    /// The body is sent as it is.
     Whole(Full<Bytes>),
-    /// It breaks off.
+    /// The body breaks off.
     Broken(Beginning),
-    /// It comes a few bytes at a time.
+    /// The body is sent a few bytes at a time.
     Slow(Dribble),
 }
 
@@ -51,7 +51,7 @@ enum Content {
 #[derive(Debug)]
 struct Dribble {
     rest: Bytes,
-    /// How many bytes come at once, and how long it takes until the next ones do.
+    /// Number of bytes that are sent at once, and the pause until the next ones.
     piece: usize,
     pause: Duration,
     next: Pin<Box<Sleep>>,
@@ -60,13 +60,13 @@ struct Dribble {
 /// The beginning of a body that breaks off.
 #[derive(Debug)]
 struct Beginning {
-    /// What is sent of it, until it was handed on.
+    /// The part that is sent, until it was handed on.
     sent: Option<Bytes>,
-    /// How long the whole would be.
+    /// Length of the whole body.
     length: u64,
-    /// Whether the server had a chance to send what it was handed.
+    /// True when the server had a chance to send the bytes that it was handed.
     is_flushed: bool,
-    /// What resets the connection, where it is to be reset.
+    /// Resets the connection, where it is to be reset.
     reset: Option<Reset>,
 }
 

@@ -25,14 +25,14 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// The way in which an answer reaches the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Wire {
-    /// As it is.
+    /// The answer is sent as it is.
     #[default]
     Whole,
-    /// It breaks off.
+    /// The answer breaks off.
     BreakOff(BreakOff),
     /// Not at all: the connection ends after a while.
     Silent { wait: Duration, ending: Ending },
-    /// So many bytes a second.
+    /// The answer is sent with this many bytes a second.
     Dribble(u64),
 }
 

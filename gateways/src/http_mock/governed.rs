@@ -16,15 +16,15 @@ const CALL_ID: &str = "x-tool-call-id";
 
 /// The leave to answer a request.
 pub(super) enum Permit {
-    /// It is no call under contracts, or was decided on before.
+    /// The request is no call under contracts, or was decided on before.
     NotNeeded,
-    /// It is a call, which began then.
+    /// The request is a call, which began then.
     Granted { call: GovernedCall, began: Instant },
-    /// It is answered with this.
+    /// The request is refused with this answer.
     Refused(Answer),
 }
 
-/// Asks for leave. The mark of the tool gateway is taken out of the request.
+/// Requests permission for a request. Takes the mark of the tool gateway out of it.
 pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody) -> Permit {
     let Some(governor) = mock.governor() else { return Permit::NotNeeded };
     let is_decided = governor.is_decided(head.header(MARK));
@@ -53,7 +53,7 @@ pub(super) async fn permit(mock: &Mock, head: &mut Exchange, body: &IncomingBody
 }
 
 impl Permit {
-    /// Tells the session what came of the call, before the agent gets the answer.
+    /// Reports the outcome of the call to the session, before the agent gets the answer.
     pub(super) fn complete(self, answer: &Answer) {
         let Self::Granted { call, began } = self else { return };
         let outcome = outcome_of(answer.status.as_u16(), &answer.body, answer.is_silent());

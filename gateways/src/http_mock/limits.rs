@@ -6,28 +6,28 @@ use crate::body::KEPT_BODY_BYTES;
 use crate::calls::CallLimits;
 use crate::recorder::JournalLimits;
 
-/// How many connections are served at once; more wait until one ends.
+/// Number of connections that are served at once; more wait until one ends.
 const CONNECTIONS: usize = 512;
-/// How long the head of a request may take, counted from the end of the one before.
+/// Timeout for the head of a request, counted from the end of the one before.
 const HEAD_WAIT: Duration = Duration::from_secs(30);
-/// How long a body may pause.
+/// Timeout for a pause in a body.
 const BODY_WAIT: Duration = Duration::from_secs(30);
-/// How long a connection may have no request under way. It ends what the wait for a head does not see: connections of
-/// HTTP/2, and those that have not said yet which version they speak.
+/// Timeout for a connection without a request under way. It ends connections that the wait for a head does not see:
+/// those of HTTP/2, and those that have not said yet which version they speak.
 const IDLE_WAIT: Duration = Duration::from_secs(60);
-/// How much of a body is read: 64 MiB. A larger one is answered with 413.
+/// Number of bytes of a body that are read: 64 MiB. A larger one is answered with 413.
 const READ_BODY_BYTES: u64 = 64 * 1024 * 1024;
-/// How much memory bodies and answers under way may take together: 128 MiB. A request beyond it is answered with 503.
+/// Memory limit of all bodies and answers under way: 128 MiB. A request beyond it is answered with 503.
 const UNDER_WAY_BYTES: usize = 128 * 1024 * 1024;
-/// How large an answer may become by its template: 4 MiB. A larger one is answered with 500.
+/// Largest answer that a template may render: 4 MiB. A larger one is answered with 500.
 const RENDERED_BYTES: usize = 4 * 1024 * 1024;
-/// How large the head of a request may be: 64 KiB with HTTP/1, where the server answers 431 without asking us.
+/// Largest head of a request: 64 KiB with HTTP/1, where the server answers 431 without asking us.
 pub(super) const HEAD_BYTES: usize = 64 * 1024;
 /// The same with HTTP/2, where names and values count as they are and not as they travel.
 pub(super) const HTTP2_HEAD_BYTES: u32 = 256 * 1024;
-/// How many requests of one HTTP/2 connection may be under way.
+/// Number of requests of one HTTP/2 connection that may be under way.
 pub(super) const STREAMS: u32 = 32;
-/// How many bytes an HTTP/2 connection may send ahead.
+/// Number of bytes that an HTTP/2 connection may send ahead.
 pub(super) const WINDOW_BYTES: u32 = 256 * 1024;
 
 /// The largest numbers of the mocks of one sandbox. The default is right for every scenario; tests take smaller ones.
@@ -35,23 +35,23 @@ pub(super) const WINDOW_BYTES: u32 = 256 * 1024;
 pub struct MockLimits {
     /// Connections that are served at once.
     pub connections: usize,
-    /// How long the head of a request may take.
+    /// Timeout for the head of a request.
     pub head_wait: Duration,
-    /// How long a body may pause.
+    /// Timeout for a pause in a body.
     pub body_wait: Duration,
-    /// How long a connection may have no request under way.
+    /// Timeout for a connection without a request under way.
     pub idle_wait: Duration,
-    /// How much of a body is read.
+    /// Number of bytes of a body that are read.
     pub read_body_bytes: u64,
-    /// How much of a body is kept, and looked at by matchers and templates.
+    /// Number of bytes of a body that are kept, and looked at by matchers and templates.
     pub kept_body_bytes: usize,
-    /// How much memory bodies and answers under way may take together.
+    /// Memory limit of all bodies and answers under way.
     pub under_way_bytes: usize,
-    /// How large an answer may become by its template.
+    /// Largest answer that a template may render.
     pub rendered_bytes: usize,
-    /// What the journal of one mock keeps.
+    /// Limits of one mock's journal.
     pub journal: JournalLimits,
-    /// What is kept of calls.
+    /// Limits of the calls that are kept.
     pub calls: CallLimits,
 }
 

@@ -1,4 +1,4 @@
-//! Which route takes a request.
+//! Finds the route that takes a request.
 
 use memchr::memmem;
 use scenario::spec::sections::{BodyMatcher, Route};
@@ -35,8 +35,8 @@ fn takes(route: &Route, request: &Received<'_>) -> Option<PathParams> {
     (query && headers() && body()).then_some(params)
 }
 
-/// Whether a value is the wanted one: `true` wants any, a number its text. Nothing else can be wanted, which the
-/// validator makes sure of.
+/// Returns true if a value is the wanted one: `true` wants any, a number its text. Nothing else can be wanted, which
+/// the validator makes sure of.
 fn is_wanted(wanted: &Json, value: &str) -> bool {
     match wanted {
         Json::Bool(true) => true,
@@ -46,8 +46,8 @@ fn is_wanted(wanted: &Json, value: &str) -> bool {
     }
 }
 
-/// Whether the body is as the matcher wants it. Of a body larger than what is kept, `contains` looks at the beginning,
-/// and `json` does not hold.
+/// Returns true if the body is as the matcher wants it. Of a body larger than the part that is kept, `contains` looks
+/// at the beginning, and `json` does not hold.
 fn has(matcher: &BodyMatcher, request: &Received<'_>) -> bool {
     let contains = |text: &String| memmem::find(request.body(), text.as_bytes()).is_some();
     let json = |wanted: &Json| request.json().is_some_and(|found| includes(found, wanted));
@@ -64,7 +64,7 @@ mod tests {
     use crate::http_mock::testing::mock;
     use crate::memory_budget::Room;
 
-    /// Which of the routes takes the request that `POST /orders?size=2&tag=a&tag=b` with some headers is.
+    /// Returns the route that takes the request `POST /orders?size=2&tag=a&tag=b`, which has some headers.
     fn taken(routes: &str, body: &str) -> Option<usize> {
         let request = Request::post("/orders?size=2&tag=a&tag=b&empty=")
             .header("X-Api-Version", "2")

@@ -1,4 +1,4 @@
-//! One mock: how it answers, and what it writes down.
+//! A mock, which answers and records requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +27,7 @@ use crate::memory_budget::{Room, Share};
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
 
-/// One mock of a sandbox.
+/// A mock of a sandbox.
 pub(super) struct Mock {
     pub(super) name: String,
     settings: HttpMock,
@@ -42,18 +42,18 @@ pub(super) struct Mock {
     calls: Option<Arc<Mutex<CallLog>>>,
 }
 
-/// One answer of a route.
+/// An answer of a route.
 enum Prepared {
     /// The same for every request.
     Fixed(Answer),
-    /// One that depends on the request.
+    /// An answer that depends on the request.
     Template(MockResponse),
 }
 
-/// What changes with every request. One lock covers choosing an answer and writing it down, so the journal has the
-/// requests in the order in which sequences answered them.
+/// State that changes with every request. One lock covers choosing an answer and writing it down, so the journal has
+/// the requests in the order in which sequences answered them.
 pub(super) struct State {
-    /// How many requests each route took.
+    /// Number of requests that each route took.
     taken: Vec<usize>,
     /// Answers for faults that give them again.
     memory: AnswerMemory,
@@ -151,7 +151,7 @@ impl Mock {
         }
     }
 
-    /// Asks the fault engine about an attack in the answer to a request; gives the answer that carries it.
+    /// Asks the fault engine about an attack in the answer to a request; returns the answer that carries it.
     fn attack(&self, request: ToolRequest<'_>, answer: &Answer, is_answered: bool) -> Option<(Answer, FaultMark)> {
         let faults = self.context.faults.as_ref()?;
         let attack = faults.attack(request)?;
@@ -239,7 +239,7 @@ impl Mock {
         answer
     }
 
-    /// What was written down; `None` when nothing was to be.
+    /// Returns the journal; `None` when the mock does not record.
     pub(super) fn journal(&self) -> Option<Journal> {
         self.state().recorder.as_ref().map(Recorder::journal)
     }
@@ -295,7 +295,7 @@ impl Mock {
         }
     }
 
-    /// Looks for honeytokens in what this mock is asked.
+    /// Returns the redactor that finds honeytokens in requests to this mock.
     pub(super) fn watch(&self) -> Option<Redactor> {
         self.context.watch.as_ref().map(|redactor| redactor.at(format!("http {}", self.name)))
     }
@@ -355,7 +355,7 @@ impl Mock {
     }
 }
 
-/// As much of an answer's body as is kept.
+/// Returns the part of an answer's body that is kept.
 fn kept(body: &Bytes) -> Body {
     if body.len() <= KEPT_ANSWER_BYTES {
         return Body::Kept(Blob(body.to_vec()));

@@ -4,14 +4,14 @@
 //! which mock is meant, whatever its `Host` header says. Where a name of the outside leads to a mock, TLS is taken off
 //! first.
 //!
-//! What is recorded: every request whose head could be read. When its body does not come whole, what came is recorded with
-//! the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for too long, 413 when
-//! the body is larger than 64 MiB, 503 when too many large bodies are under way. What is no HTTP at all, or has a head
-//! larger than 64 KiB, is turned away by the HTTP library and is no request. Requests stand in the order in which they
-//! had come whole, which is also the order in which sequences answer.
+//! The journal records every request whose head could be read. When its body does not come whole, the part that came is
+//! recorded with the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for
+//! too long, 413 when the body is larger than 64 MiB, 503 when too many large bodies are under way. Bytes that are no
+//! HTTP at all, or have a head larger than 64 KiB, are turned away by the HTTP library and are no request. Requests
+//! stand in the order in which they had come whole, which is also the order in which sequences answer.
 //!
-//! How much memory it takes at most: for each recording mock 96 MiB of journal; for the sandbox 64 MiB of calls, 128 MiB
-//! of bodies and rendered answers under way, and the buffers of 512 connections.
+//! Memory limits: for each recording mock 96 MiB of journal; for the sandbox 64 MiB of calls, 128 MiB of bodies and
+//! rendered answers under way, and the buffers of 512 connections.
 
 mod answer;
 mod arrival;
@@ -79,12 +79,12 @@ use server::Server;
 /// exchanges whose body is the answer.
 pub type Redact = Arc<dyn Fn(&mut Exchange) + Send + Sync>;
 
-/// What mocks know of their scenario.
+/// Facts about the scenario that mocks use.
 #[derive(Clone)]
 pub struct MockContext {
     /// The scenario's seed, for templates.
     pub seed: u64,
-    /// Which repetition it is, for templates.
+    /// Number of the repetition, for templates.
     pub replica: u32,
     /// The cell's parameters, for templates.
     pub parameters: IndexMap<String, Json>,
@@ -92,9 +92,9 @@ pub struct MockContext {
     pub clock: Arc<Clock>,
     /// Replaces the values of secrets.
     pub redact: Redact,
-    /// Whether to collect calls for the audit.
+    /// True to collect calls for the audit.
     pub collect_calls: bool,
-    /// Looks for honeytokens in requests, whether they are recorded or not.
+    /// Redactor that finds honeytokens in requests, whether they are recorded or not.
     pub watch: Option<Redactor>,
     /// The faults that hit requests on purpose.
     pub faults: Option<Arc<FaultEngine>>,
@@ -212,13 +212,14 @@ impl HttpMocks {
         self.call_log().map_or_else(Vec::new, |log| log.calls().to_vec())
     }
 
-    /// How many calls came after the number that is kept.
+    /// Returns the number of calls after those that are kept.
     #[must_use]
     pub fn uncollected_calls(&self) -> u64 {
         self.call_log().map_or(0, |log| log.counted())
     }
 
-    /// Tells how the agent's calls differ from those of the session. With strict matching they fail the scenario.
+    /// Records the differences of the agent's calls from those of the session. With strict matching they fail the
+    /// scenario.
     fn record_replay(&self, evidence: &mut Evidence) {
         let Some(replay) = &self.replay else { return };
         let mut played = Played { session: replay.session.id.clone(), ..Played::default() };

@@ -30,7 +30,7 @@ fn replaying(matching: ReplayMatching, settings: &str) -> Running {
     Running::with(settings, MockContext { replay, ..MockContext::default() }, MockLimits::default())
 }
 
-/// All that comes before a connection ends, by a reset too.
+/// Reads everything that comes before a connection ends, by a reset too.
 async fn ending(running: &Running, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", running.port)).await.expect("a connection");
     let request = format!("GET {path} HTTP/1.1\r\nHost: mock\r\n\r\n");

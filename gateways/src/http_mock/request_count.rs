@@ -25,7 +25,7 @@ impl HttpMocks {
     ///
     /// # Errors
     ///
-    /// There is no such mock, or its journal does not tell.
+    /// Fails when there is no such mock, or its journal does not have the answer.
     pub fn request_count(&self, name: &str, path: Option<&str>) -> Result<u64, CountError> {
         let mock = self.mocks.get(name).ok_or_else(|| CountError::NoSuchMock(name.to_owned()))?;
         mock.request_count(path)

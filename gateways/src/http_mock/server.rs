@@ -14,7 +14,7 @@ use crate::listener::{
 };
 use crate::memory_budget::Room;
 
-/// What the connections of all mocks of a sandbox share.
+/// State that the connections of all mocks of a sandbox share.
 pub(super) struct Server {
     room: Room,
     limits: MockLimits,

@@ -15,7 +15,7 @@ use super::request::Received;
 /// The longest name; a `{{` without a `}}` within this many bytes is no name.
 const LONGEST_NAME: usize = 300;
 
-/// What is the same for every request of a scenario.
+/// Values that are the same for every request of a scenario.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
     pub(super) seed: u64,
@@ -23,7 +23,7 @@ pub(super) struct Constants {
     pub(super) parameters: IndexMap<String, Json>,
 }
 
-/// What names mean for one request.
+/// Values of names for one request.
 pub(super) struct Names<'a> {
     pub(super) request: &'a Received<'a>,
     pub(super) params: &'a PathParams,
@@ -34,7 +34,7 @@ pub(super) struct Names<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// One rendering of an answer, with the bytes that it may still grow by.
+/// A rendering of an answer, with the number of bytes that it may still grow by.
 pub(super) struct Rendering<'a> {
     names: &'a Names<'a>,
     left: usize,
@@ -166,7 +166,7 @@ fn first_of(pairs: &[(String, String)], is_wanted: impl Fn(&str) -> bool) -> Opt
     pairs.iter().find(|(key, _)| is_wanted(key)).map(|(_, value)| value.as_str())
 }
 
-/// All pairs as an object, with the first value of each name.
+/// Returns all pairs as an object, with the first value of each name.
 fn all_of(pairs: &[(String, String)], value: impl Fn(&str) -> Json) -> Json {
     let mut fields = Map::new();
     for (name, text) in pairs {

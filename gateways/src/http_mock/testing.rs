@@ -1,4 +1,4 @@
-//! What the tests of mocks share.
+//! Shared parts of the tests of mocks.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{HttpMocks, MockContext, MockLimits};
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A mock with these settings, read from YAML in one line.

@@ -15,7 +15,7 @@ use crate::Gateway as _;
 use crate::clock::Clock;
 use crate::recorder::{JournalLimits, KEPT_EXCHANGES};
 
-/// What a GET of `/` is answered with by a route with these settings.
+/// Returns the answer to a GET of `/` by a route with these settings.
 async fn answer_of(settings: &str) -> String {
     Running::new(&format!("routes: [{{path: /, {settings}}}]")).get("/").await
 }

@@ -1,4 +1,4 @@
-//! Since when nothing happens on a connection.
+//! Measures the time for which nothing has happened on a connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

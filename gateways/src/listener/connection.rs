@@ -28,7 +28,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Looks at every byte that comes in, where there is something to look for.
+    /// Searches every incoming byte, where there is something to look for.
     #[must_use]
     pub fn watched(self, redactor: Option<&Redactor>) -> Self {
         match redactor.filter(|redactor| !redactor.is_empty()) {

@@ -18,13 +18,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Activity, Reset};
 use crate::faults::{ConnectionFaults, Hold, InFlight};
 
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 16 << 10;
-/// How many chunks wait in each direction.
+/// Number of chunks that wait in each direction.
 const QUEUED: usize = 32;
-/// How many bytes the pipe to the gateway takes.
+/// Capacity of the pipe to the gateway in bytes.
 pub(super) const PIPE: usize = 64 << 10;
-/// How many times a second bytes pass at a limited rate.
+/// Times a second that bytes pass at a limited rate.
 const TICKS: u64 = 20;
 
 /// Bytes as they came; none of them is the end.
@@ -37,9 +37,9 @@ struct Chunk {
 /// The beginning of a connection that a partition may hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// It can be served.
+    /// The connection can be served.
     Served,
-    /// It was refused, the client has given up, or the agent has ended.
+    /// The connection was refused, the client has given up, or the agent has ended.
     Over,
 }
 
@@ -121,7 +121,7 @@ impl Faulted {
     }
 }
 
-/// What both directions share.
+/// State that both directions share.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     faults: &'a ConnectionFaults,

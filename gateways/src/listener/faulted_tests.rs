@@ -18,7 +18,7 @@ use crate::faults::FaultEngine;
 use crate::faults::testing::engine_at;
 use crate::tls::{Authority, Inside, Terminator};
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for nothing to happen in.
 const WHILE: Duration = Duration::from_millis(100);
@@ -78,7 +78,7 @@ async fn there_and_back(stream: &mut TcpStream, bytes: &[u8]) -> Duration {
     started.elapsed()
 }
 
-/// Nothing comes for a while.
+/// Expects that nothing comes for a while.
 async fn is_silent(stream: &mut TcpStream) {
     is_silent_for(stream, WHILE).await;
 }

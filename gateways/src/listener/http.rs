@@ -18,22 +18,22 @@ use super::{Connection, Tasks, UnderWay};
 /// The meaning of a client that closes its side before it was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HalfClose {
-    /// It has said all it has to say, and still wants the answer.
+    /// The client has said all it has to say, and still wants the answer.
     Answer,
-    /// It has gone, and nobody works on an answer that nobody reads.
+    /// The client has gone, and the server stops work on an answer that nobody reads.
     Leave,
 }
 
 /// The bounds of HTTP on a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpSettings {
-    /// How large the head of a request may be with HTTP/1.
+    /// Largest head of a request with HTTP/1.
     pub head_bytes: usize,
-    /// How long the head of a request may take with HTTP/1, counted from the end of the request before.
+    /// Timeout for the head of a request with HTTP/1, counted from the end of the request before.
     pub head_wait: Duration,
     /// The meaning of a client that closes its side.
     pub half_close: HalfClose,
-    /// Whether a connection ends after its answer while permits are scarce, so that idle ones do not keep others out.
+    /// True when a connection ends after its answer while permits are scarce, so that idle ones do not keep others out.
     pub closes_when_crowded: bool,
     /// The bounds of HTTP/2; without them only HTTP/1 is spoken.
     pub http2: Option<Http2Settings>,
@@ -42,11 +42,11 @@ pub struct HttpSettings {
 /// The bounds of HTTP/2 on a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Http2Settings {
-    /// How large the head of a request may be, where names and values count as they are and not as they travel.
+    /// Largest head of a request, where names and values count as they are and not as they travel.
     pub head_bytes: u32,
-    /// How many requests may be under way.
+    /// Number of requests that may be under way.
     pub streams: u32,
-    /// How many bytes may be sent ahead.
+    /// Number of bytes that may be sent ahead.
     pub window_bytes: u32,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long connections of most gateways may take to end by themselves when the records end.
+/// Time for which connections of most gateways may go on, to end by themselves, when the records end.
 pub const DRAIN: Duration = Duration::from_secs(1);
 
 /// The bounds of a listener.
@@ -10,13 +10,13 @@ pub const DRAIN: Duration = Duration::from_secs(1);
 pub struct ListenerLimits {
     /// Connections that are served at once; more wait to be accepted.
     pub connections: usize,
-    /// When a connection counts as idle, and is ended.
+    /// Timeout after which a connection counts as idle, and is ended.
     pub idle: IdleTimeout,
-    /// How long connections may take to end by themselves when the records end, and then to end when they are cut.
+    /// Time limit for connections to end by themselves when the records end, and then to end when they are cut.
     pub drain: Duration,
 }
 
-/// When a connection counts as idle.
+/// Timeout after which a connection counts as idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleTimeout {
     /// No byte has passed for so long: for connections that carry anything.
@@ -33,7 +33,7 @@ impl IdleTimeout {
         }
     }
 
-    /// Whether bytes keep a connection alive.
+    /// Returns true if bytes keep a connection alive.
     pub(super) fn counts_bytes(self) -> bool {
         matches!(self, Self::Bytes(_))
     }

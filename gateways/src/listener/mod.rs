@@ -1,4 +1,4 @@
-//! One listener for all gateways: accepts connections, bounds them, and ends them.
+//! The one listener of all gateways: accepts connections, bounds them, and ends them.
 //!
 //! A gateway makes a [`Listener`] with the limits that are right for it, and gives it sockets with a function that serves
 //! one [`Connection`]. The listener keeps these promises:
@@ -61,7 +61,7 @@ pub struct Listener {
     shared: Arc<Shared>,
 }
 
-/// What the sockets of a listener share.
+/// State that the sockets of a listener share.
 #[derive(Debug)]
 struct Shared {
     /// The gateway, as logs call it.

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 /// The pause between two looks whether all connections have ended.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How many looks in a row must find no connection: one may have been waiting to be accepted.
+/// Number of looks in a row that must find no connection: one may have been waiting to be accepted.
 const QUIET_LOOKS: u32 = 2;
 
 /// The connections of a listener, counted by their permits.
@@ -29,7 +29,7 @@ impl Occupancy {
         Arc::clone(&self.permits)
     }
 
-    /// Whether permits are scarce.
+    /// Returns true if permits are scarce.
     pub(super) fn is_crowded(&self) -> bool {
         self.permits.available_permits() < self.limit / 2
     }

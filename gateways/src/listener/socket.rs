@@ -40,9 +40,9 @@ pub struct Socket {
 /// The bytes of a socket.
 #[derive(Debug)]
 enum Stream {
-    /// Those of the client.
+    /// Bytes of the client.
     Tcp(TcpStream),
-    /// Those of a client whose connection a fault of the network hits.
+    /// Bytes of a client whose connection a fault of the network hits.
     Pipe(Pipe),
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Pipe {
     pub(super) stream: DuplexStream,
     /// The first byte, when it was looked at and not read yet.
     pub(super) first: Option<u8>,
-    /// Tells the other end that nobody is here any more.
+    /// Shows the other end that this end is gone.
     pub(super) _gone: DropGuard,
 }
 
@@ -85,7 +85,7 @@ impl Socket {
         }
     }
 
-    /// What makes it end with a reset.
+    /// Returns a handle that makes it end with a reset.
     pub(super) fn reset(&self) -> Reset {
         self.reset.clone()
     }

@@ -24,7 +24,7 @@ impl Tasks {
         });
     }
 
-    /// Tells all tasks to end.
+    /// Ends all tasks.
     pub(super) fn end(&self) {
         self.end.cancel();
         self.tracker.close();

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use super::accept::{ACCEPT_PAUSE, accept_all};
 use super::{Connection, HalfClose, HttpSettings, IdleTimeout, Listener, ListenerLimits};
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// Long enough for nothing to happen in.
 const WHILE: Duration = Duration::from_millis(100);
@@ -148,7 +148,7 @@ async fn a_closed_listener_frees_its_ports_and_connections_go_on() {
     ends(&mut open).await;
 }
 
-/// What a client gets that asks and closes its side before it is answered.
+/// Returns the answer to a client that asks and closes its side before it is answered.
 async fn half_closed(half_close: HalfClose) -> String {
     let settings = HttpSettings {
         head_bytes: 16 * 1024,

@@ -22,7 +22,7 @@ use crate::faults::Fault;
 pub(super) struct Whole {
     pub(super) body: Bytes,
     pub(super) outcome: Outcome,
-    /// Where it breaks off.
+    /// Place where it breaks off.
     pub(super) cut: Option<Cut>,
     /// The headers of the provider, for an answer that a fault changed.
     pub(super) headers: Option<HeaderMap>,

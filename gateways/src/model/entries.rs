@@ -8,7 +8,7 @@ use super::limits::{KEPT_MISSES, ModelGatewayLimits, TOOLS_BYTES};
 use super::replay::MISS;
 use super::script::EXHAUSTED;
 
-/// What is written down so far.
+/// Records so far.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     pub(super) calls: Vec<ModelCall>,
@@ -19,7 +19,7 @@ pub(super) struct Entries {
     /// The proposal with an id, until it has a report; of several, the last.
     pub(super) unreported: HashMap<String, u64>,
     pub(super) usage: Usage,
-    /// Whether a call was billed whose model has no price.
+    /// True when a call was billed whose model has no price.
     unpriced: bool,
     /// Calls that are under way and may yet be billed.
     pub(super) reserved: u64,
@@ -72,7 +72,7 @@ impl Entries {
         }
     }
 
-    /// What was used; it has no cost when a billed call has no price.
+    /// Returns the usage; it has no cost when a billed call has no price.
     pub(super) fn used(&self) -> Usage {
         let cost_usd = if self.unpriced { None } else { Some(self.usage.cost_usd.unwrap_or(0.0)) };
         Usage { cost_usd, ..self.usage.clone() }

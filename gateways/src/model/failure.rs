@@ -8,31 +8,31 @@ use http::{HeaderMap, StatusCode, header};
 use super::proxy::UNUSABLE;
 use super::refusal::Refusal;
 
-/// How much of a failing answer is read: 256 KiB.
+/// Number of bytes of a failing answer that are read: 256 KiB.
 const MOST_BODY: usize = 256 * 1024;
-/// How many characters of a failing answer are told.
+/// Number of characters of a failing answer that are reported.
 const MOST_TOLD: usize = 300;
 /// The code with which OpenAI says that an account has nothing left. Waiting does not change that.
 const NO_CREDIT: &[u8] = b"insufficient_quota";
 
-/// What a failing answer says about the upstream.
+/// Class of failure of the upstream, by its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureClass {
-    /// It cannot be reached, is overloaded or broken; asking again may help.
+    /// The upstream cannot be reached, is overloaded or broken; asking again may help.
     Unavailable,
-    /// It refuses us: the address, the key or the account is wrong.
+    /// The upstream refuses us: the address, the key or the account is wrong.
     Refused,
 }
 
-/// One try that failed.
+/// A try that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) class: FailureClass,
     /// The status of the answer; `None` when there was none.
     pub(super) status: Option<u16>,
-    /// What happened, in words.
+    /// Description in words.
     pub(super) reason: String,
-    /// How long the upstream asks to wait.
+    /// The wait that the upstream asks for.
     pub(super) retry_after: Option<Duration>,
     headers: HeaderMap,
     body: Bytes,
@@ -87,7 +87,7 @@ impl Failure {
         }
     }
 
-    /// Whether the answer speaks of this model.
+    /// Returns true if the answer speaks of this model.
     pub(super) fn names(&self, model: &str) -> bool {
         contains(&self.body, b"model_not_found") || has_word(&self.body, model.as_bytes())
     }
@@ -108,7 +108,7 @@ fn contains(body: &[u8], text: &[u8]) -> bool {
     memchr::memmem::find(body, text).is_some()
 }
 
-/// Whether a word stands in a text, and not as a part of a longer one.
+/// Returns true if a word stands in a text, and not as a part of a longer one.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
     let ends = |neighbour: Option<&u8>| !neighbour.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let is_alone = |at: usize| ends(at.checked_sub(1).and_then(|at| text.get(at))) && ends(text.get(at + word.len()));

@@ -22,22 +22,22 @@ use crate::faults::{Fault, milliseconds};
 pub(super) enum Instead {
     /// An error of the provider, and how many seconds it asks to wait.
     Refusal(Refusal, Option<HeaderValue>),
-    /// Nothing: the connection ends after a while.
+    /// Silence: the connection ends after a while.
     Silence(Duration),
-    /// Nothing: the connection is reset.
+    /// A reset of the connection.
     Reset,
 }
 
 /// The place at which an answer breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// How many bytes are sent.
+    /// Number of bytes that are sent.
     pub(super) bytes: usize,
-    /// How long nothing comes before the connection ends.
+    /// Time without any byte before the connection ends.
     pub(super) wait: Duration,
 }
 
-/// Gives what a call gets in place of an answer; `None` when the fault changes one.
+/// Returns the replacement for an answer; `None` when the fault changes the answer.
 pub(super) fn instead(mode: &LlmMode) -> Option<Instead> {
     let refusal = |status, code, message: &str| Refusal::passing(status, code, message);
     match mode {

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::entropy;
 use crate::memory_budget::Share;
 
-/// How many failed tries of a call are kept.
+/// Number of failed tries of a call that are kept.
 const MOST_TRIES: usize = 50;
 
 /// The way to a provider, and what is known of it.
@@ -36,7 +36,7 @@ pub(super) struct Forwarding {
     /// The time since the agent started, and how long it may act.
     clock: Arc<Clock>,
     time: Option<Duration>,
-    /// Looks at the provider that go on when the agent hung up.
+    /// Diagnoses of the provider that go on when the agent hung up.
     diagnoses: TaskTracker,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Forwarding {
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) response: reqwest::Response,
-    /// What has been read of it.
+    /// Parts of the body that have been read.
     pub(super) read: Vec<Bytes>,
-    /// How it broke off, when it did while it was read.
+    /// The error that broke it off, when it did while it was read.
     pub(super) broken: Option<reqwest::Error>,
 }
 
@@ -138,7 +138,7 @@ impl Forwarding {
         }
     }
 
-    /// One try. What comes of it is noted.
+    /// Tries once, and notes the result.
     async fn try_once(
         &self,
         asked: &ModelRequest,
@@ -173,15 +173,15 @@ impl Forwarding {
         tried
     }
 
-    /// How long a call may be tried again: not so long that the agent has no time left to do without an answer.
+    /// Returns the time for retries of a call: not so long that the agent has no time left to do without an answer.
     pub(super) fn budget(&self) -> Duration {
         let elapsed = Duration::from_millis(self.clock.elapsed_ms());
         let left = self.time.map_or(Duration::MAX, |time| time.saturating_sub(elapsed) / 2);
         left.min(self.limits.time)
     }
 
-    /// How long to wait after this many tries before that one; a part of it is chance, so that scenarios side by side do not
-    /// all come back at once.
+    /// Returns the wait before the next try, after this many tries; a part of it is random, so that scenarios side by
+    /// side do not all come back at once.
     fn wait(&self, failure: &Failure, tried: u32) -> Duration {
         if let Some(asked) = failure.retry_after {
             return asked.max(self.limits.first_wait);
@@ -198,7 +198,7 @@ impl Forwarding {
         self.diagnose_later(call.clone(), Failure::unreachable(refusal), Instant::now());
     }
 
-    /// Looks at the provider when nobody waits for the answer any more.
+    /// Diagnoses the provider when nobody waits for the answer any more.
     fn diagnose_later(self: &Arc<Self>, call: Call, failure: Failure, at: Instant) {
         if self.pace.exceeded().is_some() || tokio::runtime::Handle::try_current().is_err() {
             return;

@@ -1,4 +1,4 @@
-//! How one request is answered.
+//! Answers requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,16 +36,16 @@ use crate::listener::Reset;
 use crate::memory_budget::Room;
 use crate::redact::Redactor;
 
-/// What answers requests.
+/// The gateway, which answers requests.
 pub(super) struct Gateway {
     pub(super) ledger: Arc<Ledger>,
     pub(super) bounds: ModelGatewayLimits,
     pub(super) answers: Answers,
     token: String,
     pub(super) room: Room,
-    /// Whether the records have ended; then every request is refused.
+    /// True when the records have ended; then every request is refused.
     pub(super) sealed: AtomicBool,
-    /// How many answers were sent, for their ids.
+    /// Number of answers that were sent, for their ids.
     pub(super) sent: AtomicU64,
     /// The faults that hit calls on purpose.
     pub(super) faults: Option<Arc<FaultEngine>>,
@@ -53,7 +53,7 @@ pub(super) struct Gateway {
     pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
-/// Where answers come from.
+/// Source of answers.
 pub(super) enum Answers {
     Script(Player),
     Upstream(Arc<Forwarding>),
@@ -86,7 +86,7 @@ impl Gateway {
         })
     }
 
-    /// Looks for secrets in what is asked.
+    /// Returns the redactor, which finds secrets in requests.
     pub(super) fn redactor(&self) -> &Redactor {
         &self.ledger.redactor
     }
@@ -268,7 +268,7 @@ impl Gateway {
     }
 }
 
-/// What a request is answered with.
+/// Answer to a request.
 pub(super) enum Answered {
     Whole(Whole),
     Passing(Box<Arrived>, Head),

@@ -1,4 +1,4 @@
-//! What is written down: calls, tools, and what was used.
+//! Ledger of calls, tools, and usage.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use super::ticket::{Outcome, Ticket};
 use crate::clock::Clock;
 use crate::redact::Redactor;
 
-/// What is written down of one scenario's model.
+/// Ledger of one scenario's model.
 pub(super) struct Ledger {
     pub(super) entries: Mutex<Entries>,
     fired: watch::Sender<Option<Fired>>,
@@ -38,7 +38,7 @@ pub(super) struct Begun {
     pub(super) dialect: Dialect,
     pub(super) model: String,
     pub(super) request: Body,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub(super) size: usize,
 }
 
@@ -86,8 +86,8 @@ impl Ledger {
         Ticket::new(Arc::clone(self), index, begun.size)
     }
 
-    /// Lets a call through that may cost something, or says which limit does not. What it reserves, the end of the call
-    /// gives back.
+    /// Admits a call that may cost something, or returns the limit that refuses it. It reserves a call, which is given
+    /// back at the call's end.
     pub(super) fn admit(&self, model: &str) -> Result<(), Refusal> {
         if let Some(fired) = self.fired() {
             return Err(limited(&fired));

@@ -6,43 +6,43 @@ use scenario::dialect::ReadLimits;
 
 use super::pace::PaceLimits;
 
-/// How many connections are served at once; more wait until one ends.
+/// Number of connections that are served at once; more wait until one ends.
 const CONNECTIONS: usize = 512;
-/// How long the head of a request may take, counted from the end of the one before.
+/// Timeout for the head of a request, counted from the end of the one before.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
-/// How long a body may pause.
+/// Timeout for a pause in a body.
 const BODY_WAIT: Duration = Duration::from_secs(30);
-/// How large a request may be: 16 MiB. A larger one is answered with 413.
+/// Largest request: 16 MiB. A larger one is answered with 413.
 const REQUEST_BYTES: usize = 16 * 1024 * 1024;
-/// How much memory requests and answers under way may take together: 512 MiB, where a request counts sixteenfold, because its
-/// tree may become as large as that. A request beyond it is answered with 503.
+/// Memory limit of all requests and answers under way: 512 MiB, where a request counts sixteenfold, because its tree
+/// may become as large as that. A request beyond it is answered with 503.
 const UNDER_WAY_BYTES: usize = 512 * 1024 * 1024;
-/// How many calls are kept; the rest are counted.
+/// Number of calls that are kept; the rest are counted.
 const KEPT_CALLS: usize = 2_000;
-/// How much of one request or answer is kept: 1 MiB.
+/// Number of bytes of one request or answer that are kept: 1 MiB.
 const KEPT_BODY_BYTES: usize = 1024 * 1024;
-/// How many bytes of requests and answers are kept together: 64 MiB.
+/// Number of bytes of requests and answers that are kept together: 64 MiB.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
-/// How many tools are kept.
+/// Number of tools that are kept.
 const KEPT_TOOLS: usize = 10_000;
 
-/// How many values a request may have.
+/// Number of values that a request may have.
 pub(super) const MOST_VALUES: usize = 200_000;
-/// How much larger than its text a tree of JSON may be.
+/// Largest ratio of the size of a tree of JSON to that of its text.
 pub(super) const TREE_FACTOR: usize = 16;
-/// How long a text of a record may be: names, ids, problems.
+/// Length limit of a text in a record: names, ids, problems.
 pub(super) const NAME_BYTES: usize = 1024;
-/// How long the arguments or the result of a tool may be in the record: 64 KiB.
+/// Length limit of the arguments or the result of a tool in the record: 64 KiB.
 pub(super) const TOOL_TEXT_BYTES: usize = 64 * 1024;
-/// How many bytes of tools are kept together: 64 MiB.
+/// Number of bytes of tools that are kept together: 64 MiB.
 pub(super) const TOOLS_BYTES: usize = 64 * 1024 * 1024;
-/// How many tools one answer may call.
+/// Number of tools that one answer may call.
 const TOOLS_OF_AN_ANSWER: usize = 1_000;
-/// How many misses of a recording are kept.
+/// Number of misses of a recording that are kept.
 pub(super) const KEPT_MISSES: usize = 100;
-/// How large an answer of an upstream may be for it to be read: 16 MiB. A larger one passes, and its tokens are estimated.
+/// Largest answer of an upstream that is read: 16 MiB. A larger one passes, and its tokens are estimated.
 pub(super) const ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// How large one event of a stream may be for it to be read: 4 MiB.
+/// Largest event of a stream that is read: 4 MiB.
 const EVENT_BYTES: usize = 4 * 1024 * 1024;
 /// The bounds of what is read of an answer. Its texts are in the body that is kept, so that only calls of tools are read.
 pub(super) const READ: ReadLimits = ReadLimits {
@@ -52,27 +52,28 @@ pub(super) const READ: ReadLimits = ReadLimits {
     text_bytes: 0,
     event_bytes: EVENT_BYTES,
 };
-/// How large the head of a request may be: 64 KiB.
+/// Largest head of a request: 64 KiB.
 pub(super) const HEAD_BYTES: usize = 64 * 1024;
-/// How long to connect to an upstream.
+/// Timeout for connecting to an upstream.
 pub(super) const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// How long an upstream may pause.
+/// Timeout for a pause of an upstream.
 pub(super) const READ_WAIT: Duration = Duration::from_secs(300);
-/// How long a connection may have no request under way. The wait for a head ends most of them before.
+/// Timeout for a connection without a request under way. The wait for a head ends most of them before.
 pub(super) const IDLE_WAIT: Duration = Duration::from_secs(120);
 
-/// When a call of an upstream is tried again.
+/// Limits of retries of an upstream's call.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryLimits {
-    /// How long a call may be tried again after its first failure. Half of the time that the agent has left, if that is less.
+    /// Time for retries of a call after its first failure. Half of the time that the agent has left, if that is less.
     pub time: Duration,
     /// The wait before the second try; each later one is twice as long.
     pub first_wait: Duration,
     /// The longest wait, unless the upstream asks for a longer one.
     pub longest_wait: Duration,
-    /// How long the upstream may take for a question of the gateway's own.
+    /// Timeout for a question of the gateway's own to the upstream.
     pub question_wait: Duration,
-    /// How long an upstream must have been silent when the agent hangs up, for it to be asked whether it is well.
+    /// Time without a byte of the upstream, before the agent hangs up, after which the gateway asks the upstream if it
+    /// is well.
     pub silence: Duration,
 }
 
@@ -93,25 +94,25 @@ impl Default for RetryLimits {
 pub struct ModelGatewayLimits {
     /// Connections that are served at once.
     pub connections: usize,
-    /// How long the head of a request may take.
+    /// Timeout for the head of a request.
     pub head_wait: Duration,
-    /// How long a body may pause.
+    /// Timeout for a pause in a body.
     pub body_wait: Duration,
-    /// How large a request may be.
+    /// Largest request.
     pub request_bytes: usize,
-    /// How much memory requests and answers under way may take together.
+    /// Memory limit of all requests and answers under way.
     pub under_way_bytes: usize,
-    /// How many calls are kept.
+    /// Number of calls that are kept.
     pub kept_calls: usize,
-    /// How much of one request or answer is kept.
+    /// Number of bytes of one request or answer that are kept.
     pub kept_body_bytes: usize,
-    /// How many bytes of requests and answers are kept together.
+    /// Number of bytes of requests and answers that are kept together.
     pub kept_bytes: usize,
-    /// How many tools are kept.
+    /// Number of tools that are kept.
     pub kept_tools: usize,
-    /// When a call of an upstream is tried again.
+    /// Limits of retries of an upstream's call.
     pub retries: RetryLimits,
-    /// How much an agent without `max_calls` may ask before an overloaded upstream is its own doing.
+    /// Pace of an agent without `max_calls` beyond which an overloaded upstream is its own doing.
     pub pace: PaceLimits,
 }
 

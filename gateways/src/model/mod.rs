@@ -15,9 +15,8 @@
 //! - **Refusals that asking again does not change** say so (`x-should-retry: false`), because the stock clients try again after
 //!   5xx and 429.
 //!
-//! How much memory it takes at most: 64 MiB of requests and answers and 64 MiB of texts of tools that are kept (some arguments also
-//! as trees, of 200,000 values in all), 512 MiB that are under way,
-//! and the buffers of 512 connections.
+//! Memory limits: 64 MiB of requests and answers and 64 MiB of texts of tools that are kept (some arguments also as
+//! trees, of 200,000 values in all), 512 MiB that are under way, and the buffers of 512 connections.
 
 mod answering;
 mod entries;
@@ -100,7 +99,7 @@ impl ModelGateway {
         self.listener.serve_link(listener, None, link, serve)
     }
 
-    /// What crossed the gateway so far.
+    /// Returns the record of everything that crossed the gateway so far.
     #[must_use]
     pub fn recorded(&self) -> ModelRecord {
         let (variants, unused_turns) = match &self.gateway.answers {

@@ -23,18 +23,18 @@ use crate::memory_budget::Room;
 /// The problem of an answer that the agent did not wait for.
 const HUNG_UP: &str = "the agent hung up before the answer ended";
 
-/// What is known of an answer when its head has come.
+/// Facts about an answer whose head has come.
 pub(super) struct Head {
-    /// Where it came from, and the call that it answers.
+    /// Source of the answer, and the call that it answers.
     pub(super) forwarding: Arc<Forwarding>,
     pub(super) call: Call,
     pub(super) dialect: Dialect,
     pub(super) status: StatusCode,
-    /// Whether it is a stream of events.
+    /// True for a stream of events.
     pub(super) stream: bool,
-    /// When the upstream says that one may ask again.
+    /// Time at which the upstream allows another try.
     pub(super) retry_after: Option<String>,
-    /// Whether an answer counts as a call.
+    /// True when an answer counts as a call.
     pub(super) billed: bool,
     pub(super) billed_model: String,
 }
@@ -54,11 +54,11 @@ pub(super) struct Passing {
     source: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     head: Head,
     scrubber: Scrubber,
-    /// What is kept of the answer.
+    /// The part of the answer that is kept.
     kept: Option<IncomingBody>,
     reader: Option<Reader>,
     ticket: Ticket,
-    /// Whether nothing more follows.
+    /// True when nothing more follows.
     ended: bool,
 }
 
@@ -170,7 +170,7 @@ impl Passing {
         });
     }
 
-    /// What is wrong with an answer that came to its end.
+    /// Describes the problem of an answer that came to its end.
     fn problem(&self, answer: Option<&Answer>) -> Option<String> {
         if !self.head.status.is_success() {
             let later = self.head.retry_after.as_ref().map(|later| format!(", to be tried again after {later}"));

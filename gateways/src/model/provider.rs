@@ -1,4 +1,4 @@
-//! Tells failures of the provider from those that the agent brings about.
+//! Distinguishes failures of the provider from those that the agent causes.
 //!
 //! An agent that could make its provider fail could turn its own failure into an error. So what the provider says to the
 //! agent's request decides nothing: once the tries of a call are used up, the gateway asks a question of its own, with
@@ -17,17 +17,17 @@ use super::proxy::Proxy;
 use super::refusal::Refusal;
 use crate::providers::ProviderKind;
 
-/// How many questions of its own the gateway asks in one scenario. They cost something, and an agent must not be able to run
-/// up a bill with them.
+/// Number of questions of its own that the gateway asks in one scenario. They cost something, and an agent must not be
+/// able to run up a bill with them.
 const MOST_QUESTIONS: u32 = 20;
-/// How many failed calls are kept.
+/// Number of failed calls that are kept.
 const MOST_FAILURES: usize = 100;
-/// How much of a list of models is read: 1 MiB.
+/// Number of bytes of a list of models that are read: 1 MiB.
 const MOST_LIST: usize = 1024 * 1024;
-/// What is asked.
+/// Text of the gateway's own question.
 const QUESTION: &str = "Reply with OK.";
 
-/// How many shapes and models of answered calls are remembered.
+/// Number of shapes and models of answered calls that are remembered.
 const MOST_ANSWERED: usize = 16;
 
 /// Identifies a request: the digest of its path and body.
@@ -41,7 +41,7 @@ pub(super) struct Call {
     pub(super) model: String,
 }
 
-/// What is known of one scenario's provider.
+/// Health of one scenario's provider.
 #[derive(Debug)]
 pub(super) struct ProviderHealth {
     question_wait: Duration,
@@ -54,14 +54,14 @@ pub(super) struct ProviderHealth {
 struct State {
     /// The shapes and models of calls that were answered, the newest last.
     answered: Vec<(Dialect, String)>,
-    /// Why the provider is down, since its last answer.
+    /// The failure, while the provider is down since its last answer.
     down: Option<ProviderFailure>,
     /// Calls that the provider failed and that were not answered since.
     failures: BTreeMap<Fingerprint, ProviderFailure>,
     questions: u32,
 }
 
-/// Whose failure a call is.
+/// Tells if the provider or the agent caused a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The provider's: it fails the gateway's own question too.
@@ -70,7 +70,7 @@ pub(super) enum Verdict {
     Agent,
 }
 
-/// What came of a question.
+/// Reply to a question.
 enum Reply {
     Answered(Option<BTreeSet<String>>),
     Failed(Failure),
@@ -103,7 +103,7 @@ impl ProviderHealth {
         }
     }
 
-    /// Whether the provider failed the last call.
+    /// Returns true if the provider failed the last call.
     pub(super) fn is_down(&self) -> bool {
         self.state().down.is_some()
     }
@@ -113,7 +113,7 @@ impl ProviderHealth {
         self.state().failures.values().cloned().collect()
     }
 
-    /// Says whose failure it is that a call failed at this time.
+    /// Decides if the provider or the agent caused the failure of a call at this time.
     pub(super) async fn diagnose(&self, proxy: &Proxy, failure: &Failure, call: &Call, at: Instant) -> Verdict {
         // One question at a time; what was asked after the failure holds for it too.
         let mut asked = self.asked.lock().await;

@@ -102,7 +102,7 @@ impl Proxy {
         scrubbed
     }
 
-    /// What takes the key out of answers.
+    /// Returns the scrubber that takes the key out of answers.
     pub(super) fn scrubber(&self) -> Scrubber {
         Scrubber::new(self.upstream.key.as_ref().map(Key::expose))
     }
@@ -156,7 +156,7 @@ impl Proxy {
         send(request).await
     }
 
-    /// Asks a question of our own, with nothing of the agent's in it.
+    /// Sends a question of our own, with nothing of the agent's in it.
     pub(super) async fn ask(&self, path: &str, body: Option<Json>) -> Result<reqwest::Response, Refusal> {
         let client = self.client.as_ref().map_err(|error| unusable(error))?;
         let url = self.url(path, None);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-/// Whose shape an error has.
+/// Provider whose shape an error has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     OpenAi,
@@ -18,7 +18,7 @@ pub(super) struct Refusal {
     /// A word for programs.
     pub(super) code: &'static str,
     pub(super) message: String,
-    /// Set when asking again cannot help; the stock clients try again otherwise, after 408, 409, 429 and 5xx.
+    /// True when asking again cannot help; the stock clients try again otherwise, after 408, 409, 429 and 5xx.
     pub(super) is_final: bool,
     /// The tool of the call that tool contracts refuse; empty for a request. `None` for every other refusal.
     pub(super) refused_call: Option<String>,

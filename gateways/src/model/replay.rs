@@ -15,7 +15,7 @@ use super::settings::Recording;
 
 /// Among how many recorded requests the nearest is looked for.
 const COMPARED: usize = 50;
-/// How long the message of a miss may be.
+/// Length limit of a miss's message.
 const MESSAGE: usize = 600;
 
 /// The code of a request that a recording has no answer for.

@@ -27,14 +27,14 @@ pub(super) struct ModelRequest {
     pub(super) body: Json,
     /// The model that is asked for; empty when none is named.
     pub(super) model: String,
-    /// Whether a stream is asked for.
+    /// True when a stream is asked for.
     pub(super) stream: bool,
-    /// How many bytes the body has.
+    /// Size of the body in bytes.
     pub(super) size: usize,
 }
 
 impl ModelRequest {
-    /// Looks at a request that came whole. `share` takes the memory that its tree may need.
+    /// Reads a request that came whole. `share` takes the memory that its tree may need.
     pub(super) fn new(route: &Route, method: &Method, bytes: &[u8], share: &mut Share) -> Result<Self, Refusal> {
         route.check(method)?;
         let route = route.clone();

@@ -15,7 +15,7 @@ use crate::faults::Fault;
 /// An answer after a fault changed it.
 pub(super) struct Rewritten {
     pub(super) body: Bytes,
-    /// Where it breaks off.
+    /// Place where it breaks off.
     pub(super) cut: Option<Cut>,
     /// The answer before the fault, which is what was billed.
     pub(super) original: Answer,

@@ -1,4 +1,4 @@
-//! Which call a path is.
+//! Routes: finds the call of a path.
 
 use http::{HeaderMap, Method, StatusCode};
 use scenario::evidence::Dialect;
@@ -8,11 +8,11 @@ use super::refusal::{Refusal, Shape};
 /// A header that Anthropic's clients always send.
 const ANTHROPIC_VERSION: &str = "anthropic-version";
 
-/// Which call a request is.
+/// Call of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) dialect: Dialect,
-    /// Whose shape errors have.
+    /// Shape of its errors.
     pub(super) shape: Shape,
     /// The path without `/v1`.
     pub(super) path: String,
@@ -60,7 +60,7 @@ impl Route {
         Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message))
     }
 
-    /// Whether an answer to it costs something.
+    /// Returns true if an answer to it costs something.
     pub(super) fn is_billed(&self) -> bool {
         !matches!(self.dialect, Dialect::Models | Dialect::Other)
     }

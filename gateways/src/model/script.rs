@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::request::ModelRequest;
 use super::wire::{Finish, Reply, ReplyTool};
 
-/// How many choices an answer may have.
+/// Number of choices that an answer may have.
 const MOST_CHOICES: u64 = 128;
 
 /// The turns of a scripted model in one scenario, with templates replaced and variants chosen.
@@ -26,7 +26,7 @@ pub struct Script {
     rules: Vec<(String, ScriptedTurn)>,
     advance: Advance,
     on_exhausted: Exhausted,
-    /// Which variant each turn has, for turns that have variants.
+    /// Variant of each turn, for turns that have variants.
     pub(super) variants: Vec<Option<usize>>,
 }
 
@@ -107,15 +107,15 @@ pub(super) struct Player {
 struct Progress {
     /// The next turn, with `advance: call`.
     next: usize,
-    /// How often each turn was given, and after them, how often each rule was.
+    /// Number of times that each turn was given, and after them, that each rule was.
     given: Vec<u64>,
-    /// How many answers were given.
+    /// Number of answers that were given.
     answers: u64,
     /// The last request whose answer a fault changed, and its turn: the same request right after it gets that turn again.
     faulted: Option<(u64, usize)>,
 }
 
-/// What a script answers, and after how long.
+/// Answer of a script, and its delay.
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) reply: Reply,
@@ -245,7 +245,7 @@ fn choices(asked: &ModelRequest) -> Result<usize, Refusal> {
         .ok_or_else(|| Refusal::invalid(format!("`n` must be a number from 1 to {MOST_CHOICES}")))
 }
 
-/// What an answer counts: as the script says, and estimated where it does not.
+/// Returns the tokens of an answer: as the script says, and estimated where it does not.
 fn tokens(turn: &ScriptedTurn, reply: &Reply, asked: &ModelRequest) -> TokenCount {
     let given = |count: u64, estimate: usize| if count > 0 { count } else { (estimate as u64).div_ceil(4) };
     TokenCount {

@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-/// What stands where the key stood.
+/// Mark in the place of the key.
 const MARK: &[u8] = b"[redacted]";
 
 /// Takes one value out of a stream. It holds nothing back but what may be the beginning of the value.
@@ -40,12 +40,12 @@ impl Scrubber {
         passed
     }
 
-    /// What was held back, now that nothing follows.
+    /// Returns the bytes that were held back, now that nothing follows.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 
-    /// Whether a text holds the value.
+    /// Returns true if a text holds the value.
     pub(super) fn finds(&self, text: &[u8]) -> bool {
         !self.value.is_empty() && memmem::find(text, &self.value).is_some()
     }

@@ -1,4 +1,4 @@
-//! What a model gateway is told.
+//! Settings of a model gateway.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::faults::FaultEngine;
 use crate::providers::Upstream;
 use crate::redact::Redactor;
 
-/// What so many tokens of a model cost in US dollars; `None` when the model has no price.
+/// Computes the cost of tokens of a model in US dollars; `None` when the model has no price.
 pub type Cost = Arc<dyn Fn(&str, &TokenCount) -> Option<f64> + Send + Sync>;
 
-/// What a model gateway is told.
+/// Settings of a model gateway.
 pub struct ModelSettings {
-    /// Where answers come from.
+    /// Source of answers.
     pub source: Source,
-    /// What the agent may use of the model.
+    /// Limits of the agent's use of the model.
     pub limits: ModelLimits,
     /// The stand-in for a key that the agent has; it is known to this scenario only.
     pub token: String,
-    /// What tokens cost.
+    /// Computes the cost of tokens.
     pub cost: Cost,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
-    /// How long the agent may act, when that is known.
+    /// Time limit of the agent, when that is known.
     pub time: Option<Duration>,
     /// Takes the values of secrets out of everything that is kept.
     pub redactor: Redactor,
@@ -59,14 +59,14 @@ impl ModelSettings {
     }
 }
 
-/// Where answers come from.
+/// Source of answers.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// From the turns of a spec.
+    /// Turns of a spec.
     Script(Script),
-    /// From a provider.
+    /// A provider.
     Upstream(Upstream),
-    /// From a recording.
+    /// A recording.
     Recording(Recording),
 }
 
@@ -79,7 +79,7 @@ pub struct Recording {
     pub(super) matching: Matching,
 }
 
-/// What a mode needs and was not given.
+/// Reason why a mode lacks its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MissingSource {
     /// An upstream.
@@ -91,8 +91,8 @@ pub enum MissingSource {
 }
 
 impl Source {
-    /// Where the answers of a spec's model come from in one scenario. `values` replace templates. `upstream` is for `proxy` and
-    /// `record`, `recording` for `replay`.
+    /// Finds the source of answers for a spec's model in one scenario. `values` replace templates. `upstream` is for
+    /// `proxy` and `record`, `recording` for `replay`.
     ///
     /// # Errors
     ///
@@ -124,7 +124,7 @@ impl Recording {
         Self { recorded: Some(recorded), scenario: scenario.to_owned(), matching }
     }
 
-    /// What a cassette has for a scenario.
+    /// Takes the recording of a scenario from a cassette.
     #[must_use]
     pub fn new(cassette: &Cassette, scenario: &str, matching: Matching) -> Self {
         let recorded = cassette.scenario(scenario).map(<[_]>::to_vec);

@@ -14,12 +14,12 @@ use crate::faults::{FaultEngine, Pauses};
 
 /// A body whose parts come after pauses. The parts of a stream are its events; every other body has one.
 struct SlowBody {
-    /// What is still to come; `None` after its end.
+    /// The rest of the body; `None` after its end.
     source: Option<AnswerBody>,
     is_stream: bool,
     pauses: Pauses,
     faults: Arc<FaultEngine>,
-    /// What came of a stream and has not passed.
+    /// Bytes of a stream that have come and have not passed.
     waiting: BytesMut,
     has_begun: bool,
     is_broken: bool,

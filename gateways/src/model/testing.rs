@@ -1,4 +1,4 @@
-//! What the tests of the gateway share.
+//! Shared parts of the gateway's tests.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ use crate::redact::Redactor;
 pub(super) const TOKEN: &str = "token-of-the-scenario";
 /// A secret of the scenario.
 pub(super) const SECRET: &str = "s3cret-value";
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A gateway that is being served on loopback.
@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// What a model in this YAML is told. `m` costs a dollar for each token, and nothing else has a price.
+/// Makes the settings of a model in this YAML. `m` costs a dollar for each token, and nothing else has a price.
 pub(super) fn settings(model: &str, upstream: Option<Upstream>, recording: Option<&Cassette>) -> ModelSettings {
     let yaml = format!(
         "version: 1\nid: test\nbase: debian\ntask: {{prompt: x}}\nsecrets: [KEY]\nmodel: {{{model}}}\n\
@@ -122,7 +122,7 @@ impl Running {
         Answer::of(request.send().await.expect("an answer")).await
     }
 
-    /// Asks for a chat completion of the model `m`.
+    /// Requests a chat completion of the model `m`.
     pub(super) async fn chat(&self, text: &str) -> Answer {
         self.post("/v1/chat/completions", chat(text)).await
     }

@@ -19,10 +19,10 @@ const HUNG_UP: u16 = 499;
 pub(super) struct Ticket {
     ledger: Arc<Ledger>,
     index: usize,
-    /// How many bytes the request has.
+    /// Size of the request in bytes.
     request_bytes: usize,
     since: Instant,
-    /// Whether a call of `max_calls` is reserved for it.
+    /// True when a call of `max_calls` is reserved for it.
     reserved: bool,
     /// The turn that was used up for it.
     pub(super) turn: Option<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Ticket {
     pub(super) under_way: Option<UnderWay>,
     /// Tries that the upstream failed.
     pub(super) tries: Vec<UpstreamTry>,
-    /// How the provider failed the call.
+    /// The provider's failure, if it failed the call.
     pub(super) provider: Option<ProviderFailure>,
     /// The fault that hits the call.
     pub(super) fault: Option<FaultMark>,
@@ -41,7 +41,7 @@ pub(super) struct Ticket {
     finished: bool,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) status: u16,
@@ -53,11 +53,11 @@ pub(super) struct Outcome {
     pub(super) billed_answer: Option<Answer>,
     /// The upstream's own answer, when a fault changed it.
     pub(super) original: Option<Body>,
-    /// What a script says it counts.
+    /// Tokens that a script gives.
     pub(super) tokens: Option<TokenCount>,
     pub(super) turn: Option<usize>,
     pub(super) from_upstream: bool,
-    /// Whether it counts as a call, with tokens and cost.
+    /// True when it counts as a call, with tokens and cost.
     pub(super) billed: bool,
     /// The model whose price counts.
     pub(super) billed_model: String,
@@ -88,7 +88,7 @@ impl Ticket {
         }
     }
 
-    /// Asks for leave to make a call that may cost something.
+    /// Requests admission of a call that may cost something.
     pub(super) fn admit(&mut self, model: &str) -> Result<(), Refusal> {
         self.ledger.admit(model)?;
         self.reserved = true;

@@ -13,7 +13,7 @@ pub enum ProviderAccess {
     /// Any: the spec is of whoever owns the machine.
     #[default]
     Any,
-    /// Those of the public network, and private ones that the operator named.
+    /// Providers of the public network, and private ones that the operator named.
     Public {
         /// The private ones.
         except: Vec<ProviderHost>,
@@ -64,7 +64,8 @@ impl ProviderHost {
 }
 
 impl ProviderAccess {
-    /// How far a client of a provider at this address may reach; otherwise why it may not be asked.
+    /// Returns the networks that a client of a provider at this address may reach, or the reason why it may not be
+    /// asked.
     pub fn reach(&self, base_url: &str) -> Result<Reach, RefusedProvider> {
         let Self::Public { except } = self else { return Ok(Reach::Anywhere) };
         let url = Url::parse(base_url).ok();

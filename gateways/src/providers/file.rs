@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::prices::Prices;
 
-/// What `models.yaml` says.
+/// Content of `models.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
@@ -16,7 +16,7 @@ pub(super) struct File {
     pub(super) prices: Prices,
 }
 
-/// Where a provider is, as the file says it.
+/// Address of a provider, as the file has it.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Alias {

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Key(String);
 
 impl Key {
-    /// This value; `None` when there is nothing but space in it.
+    /// Makes a key of a value; `None` when there is nothing but space in it.
     #[must_use]
     pub fn new(value: &str) -> Option<Self> {
         let value = value.trim();

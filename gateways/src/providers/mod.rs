@@ -23,7 +23,7 @@ pub use unavailable::ProviderUnavailable;
 
 /// Aliases that specs may use without knowing this machine; they lead nowhere until its owner says where.
 const VENDOR_ALIASES: [&str; 2] = ["paragon-fast", "paragon-max"];
-/// How models of OpenAI are called.
+/// Beginnings of the names of OpenAI's models.
 const OPENAI_NAMES: [&str; 6] = ["gpt", "o1", "o3", "o4", "chatgpt", "text-embedding"];
 
 /// The providers that this machine knows, and the price table.
@@ -38,10 +38,10 @@ pub struct Providers {
     warnings: Vec<String>,
 }
 
-/// Where calls of a model go.
+/// Destination of a model's calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// What messages call it: the alias, or the provider.
+    /// Name in messages: the alias, or the provider.
     pub name: String,
     /// The shape of its API.
     pub provider: ProviderKind,
@@ -58,9 +58,9 @@ pub struct Upstream {
 /// Addresses that a provider may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Any, because the operator named it.
+    /// Any address, because the operator named the provider.
     Anywhere,
-    /// Those of the public network, because a stranger did.
+    /// Addresses of the public network only, because a stranger named the provider.
     Public,
 }
 
@@ -73,7 +73,7 @@ pub enum ProviderKind {
     Anthropic,
 }
 
-/// Why the providers cannot be used.
+/// Reason why the providers cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvidersError {
     /// The file is there and cannot be read, or was named and is not there.
@@ -81,7 +81,7 @@ pub enum ProvidersError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
     /// The file is not what it should be.
@@ -89,7 +89,7 @@ pub enum ProvidersError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its place.
         reason: String,
     },
 }
@@ -98,7 +98,7 @@ pub enum ProvidersError {
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Providers {
-    /// Those of a file, which need not be there, and those whose keys are in the environment.
+    /// Loads the providers of a file, which need not be there, and those whose keys are in the environment.
     pub fn load(path: &Path, environment: Environment<'_>) -> Result<Self, ProvidersError> {
         match fs::read_to_string(path) {
             Ok(text) => Self::read(&text, path, environment),
@@ -107,7 +107,7 @@ impl Providers {
         }
     }
 
-    /// Those that a text says, and those whose keys are in the environment. Messages name the text by its path.
+    /// Reads the providers of a text, and those whose keys are in the environment. Messages name the text by its path.
     pub fn read(text: &str, path: &Path, environment: Environment<'_>) -> Result<Self, ProvidersError> {
         let broken = |reason: String| ProvidersError::Broken { path: path.to_owned(), reason };
         let is_empty = text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
@@ -130,7 +130,7 @@ impl Providers {
         Ok(providers)
     }
 
-    /// What the owner should know about the configuration.
+    /// Returns warnings about the configuration for its owner.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -165,7 +165,7 @@ impl Providers {
         reached.get().map(named)
     }
 
-    /// What tokens of a model cost in US dollars; `None` when it has no price.
+    /// Returns the cost of tokens of a model in US dollars; `None` when it has no price.
     #[must_use]
     pub fn cost(&self, model: &str, tokens: &TokenCount) -> Option<f64> {
         self.prices.of(model).or_else(|| prices::shipped(model)).map(|price| price.cost(tokens))

@@ -1,4 +1,4 @@
-//! What models cost.
+//! Prices of models.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ const DATE_DIGITS: usize = 4;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| serde_yaml::from_str(SHIPPED).unwrap_or_default());
 
-/// What tokens of a model cost, in US dollars for a million of them.
+/// Price of a model's tokens, in US dollars for a million of them.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Price {
@@ -84,7 +84,7 @@ pub(super) fn shipped(model: &str) -> Option<&'static Price> {
     TABLE.prices.of(model)
 }
 
-/// Whether this stands between the name of a model and the end of that of one of its versions.
+/// Returns true if this stands between the name of a model and the end of that of one of its versions.
 fn is_version(rest: &str) -> bool {
     let is_date = |text: &str| {
         text.len() >= DATE_DIGITS
@@ -95,7 +95,7 @@ fn is_version(rest: &str) -> bool {
 }
 
 impl Price {
-    /// What these tokens cost.
+    /// Returns the cost of these tokens.
     pub(super) fn cost(&self, tokens: &TokenCount) -> f64 {
         let cached = tokens.cache_read.min(tokens.input);
         let cache_read = self.cache_read.unwrap_or(self.input);

@@ -1,4 +1,4 @@
-//! Where a provider is, and the key for it.
+//! Address of a provider, and the key for it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::file::{Alias, ProviderName};
 use super::{Environment, Key, ProviderKind, ProviderUnavailable, Reach, Upstream};
 
-/// Where a provider is, and the key for it or why there is none.
+/// Address of a provider, and the key for it or the reason why there is none.
 #[derive(Debug, Clone)]
 pub(super) struct Reached {
     pub(super) upstream: Upstream,
@@ -14,7 +14,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// Where it is; otherwise why it cannot be asked.
+    /// Returns the address, or the reason why the provider cannot be asked.
     pub(super) fn get(&self) -> Result<Upstream, ProviderUnavailable> {
         match &self.problem {
             Some(problem) => Err(problem.clone()),

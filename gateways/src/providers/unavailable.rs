@@ -37,7 +37,7 @@ pub enum ProviderUnavailable {
     AliasWithoutKey {
         /// The alias.
         alias: String,
-        /// Why its key is missing.
+        /// Reason why its key is missing.
         reason: Box<Self>,
     },
 }

@@ -13,7 +13,7 @@ const SHORTEST_FORM: usize = 6;
 const SHORTEST_LINE: usize = 8;
 /// A word of letters alone that is shorter than this is found by chance in other cases, such as `postgres`.
 const SHORTEST_WORD: usize = 16;
-/// What a URL need not encode.
+/// Characters that a URL need not encode.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The value as it is, line by line, and in every usual encoding; each text once, in the plainest form that it is.
@@ -119,7 +119,7 @@ fn in_html(value: &str) -> Vec<String> {
     forms
 }
 
-/// As hexadecimal digits, alone and as dumps and languages write them.
+/// Returns the value as hexadecimal digits, alone and as dumps and languages write them.
 fn in_hex(value: &str) -> Vec<String> {
     let digits: Vec<_> = value.bytes().map(|byte| hex([byte])).collect();
     let upper: Vec<_> = digits.iter().map(|digits| digits.to_uppercase()).collect();
@@ -127,13 +127,13 @@ fn in_hex(value: &str) -> Vec<String> {
     joined.concat()
 }
 
-/// As base64, wherever in a longer text it stands.
+/// Returns the value as base64, wherever in a longer text it stands.
 fn in_base64(value: &str) -> Vec<String> {
     let engines = [&BASE64_STANDARD_NO_PAD, &BASE64_URL_SAFE_NO_PAD];
     (0..3).flat_map(|before| engines.map(|engine| inner_base64(engine, before, value))).collect()
 }
 
-/// What base64 makes of a value that so many bytes stand before: the letters that depend on the value alone.
+/// Returns the part of the base64 of a value after this many bytes that depends on the value alone.
 fn inner_base64(engine: &GeneralPurpose, before: usize, value: &str) -> String {
     let encoded = engine.encode([&vec![0; before], value.as_bytes()].concat());
     let first = (before * 8).div_ceil(6);

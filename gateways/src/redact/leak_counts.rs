@@ -1,26 +1,26 @@
-//! Where secrets were seen.
+//! Counts sightings of secrets, by place.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use scenario::evidence::Leak;
 
-/// How many places are told apart; an agent can choose some of their names.
+/// Number of places that are counted apart; an agent can choose some of their names.
 const MOST_PLACES: usize = 256;
-/// What stands for all places after those.
+/// Name of all places after those.
 const ELSEWHERE: &str = "other places";
 
-/// How often each secret was seen, by place.
+/// Number of times that each secret was seen, by place.
 #[derive(Debug, Default)]
 pub(super) struct Sightings(Mutex<BTreeMap<(String, String), u64>>);
 
-/// How a sighting counts.
+/// Way of counting a sighting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Counting {
-    /// Each counts.
+    /// Each sighting counts.
     #[default]
     Each,
-    /// It only tells that there was one: others look at the same bytes and count them.
+    /// A sighting only shows that there was one: others look at the same bytes and count them.
     Glimpse,
 }
 
@@ -37,7 +37,7 @@ impl Sightings {
         *count = count.saturating_add(u64::from(counting == Counting::Each));
     }
 
-    /// All of them.
+    /// Lists all sightings.
     pub(super) fn list(&self) -> Vec<Leak> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let leak = |((secret, place), count): (&(String, String), &u64)| Leak {

@@ -76,24 +76,24 @@ impl Redactor {
         Self { counting: Counting::Glimpse, ..self.clone() }
     }
 
-    /// Tells that there is nothing to take out.
+    /// Returns true if there is nothing to take out.
     pub fn is_empty(&self) -> bool {
         self.hidden.longest == 0
     }
 
-    /// Where values were seen, by this one and all that were made from it or are its origin.
+    /// Returns the sightings of values, by this redactor and all that were made from it or are its origin.
     pub fn sightings(&self) -> Vec<Leak> {
         self.seen.list()
     }
 
-    /// Looks for values without taking them out, and says how many there were.
+    /// Searches for values without taking them out, and returns their number.
     pub fn look(&self, bytes: &[u8]) -> u64 {
         let mut found = 0;
         self.replace(bytes, |_, _| found += 1);
         found
     }
 
-    /// Looks for values in a name whose letters have no case.
+    /// Searches for values in a name whose letters have no case.
     pub fn look_at_name(&self, name: &str) {
         self.name(name);
     }
@@ -184,7 +184,7 @@ impl Redactor {
         self.bytes(&bytes[..bytes.len() - self.cut_at_end(bytes)])
     }
 
-    /// How many bytes at the end may be the first part of a value.
+    /// Returns the number of bytes at the end that may be the first part of a value.
     fn cut_at_end(&self, bytes: &[u8]) -> usize {
         self.hidden.cut_at_end(bytes)
     }
@@ -196,7 +196,7 @@ impl Redactor {
         }
     }
 
-    /// Tells of each value with what stands before it, and returns where the last one ended.
+    /// Reports each value with the bytes before it, and returns the end of the last one.
     fn replace(&self, bytes: &[u8], mut tell: impl FnMut(&[u8], &[u8])) -> usize {
         let mut done = 0;
         let mut text = Text::new(&self.hidden, bytes);

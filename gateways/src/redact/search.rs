@@ -10,7 +10,7 @@ use super::unwrapped::Unwrapped;
 
 /// A form that is shorter than this is not looked for across lines, where it would be found by chance.
 const SHORTEST_WRAPPED: usize = 8;
-/// How many bytes at an end may be the beginning of a line break or of what stands for one.
+/// Number of bytes at an end that may be the beginning of a line break or of an escape that stands for one.
 const BREAK_AT_END: usize = 8;
 
 /// Every form of every value, and how to find them all at once.
@@ -42,7 +42,7 @@ pub(super) struct SecretMatch<'a> {
     pub(super) range: Range<usize>,
     pub(super) name: &'a str,
     pub(super) marker: &'a [u8],
-    /// Which form it is.
+    /// Index of its form.
     pub(super) index: usize,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Text<'a> {
     across: Option<Next>,
 }
 
-/// What was found the last time: it stays true until its beginning is passed.
+/// The last match: it stays true until its beginning is passed.
 #[derive(Clone)]
 enum Next {
     Nothing,

@@ -43,12 +43,12 @@ impl StreamRedactor {
         self.pending.drain(..safe.max(done));
     }
 
-    /// What is left.
+    /// Returns the rest.
     pub fn finish(&mut self) -> Vec<u8> {
         self.settle(true)
     }
 
-    /// How often each secret was found.
+    /// Returns the number of times that each secret was found.
     pub fn found(&self) -> Vec<(String, u64)> {
         self.found.iter().map(|(name, count)| (name.clone(), *count)).collect()
     }

@@ -115,7 +115,7 @@ fn what_a_cut_left_of_a_value_goes_too() {
     assert_eq!(redactor().beginning(b"a s3cret b"), b"a [redacted:KEY:k] b");
 }
 
-/// One for all cases, because making one takes a while.
+/// Redactor for all cases, because making one takes a while.
 static SHARED: LazyLock<Redactor> = LazyLock::new(redactor);
 
 /// Ways in which a value may be written down.

@@ -9,7 +9,7 @@ const BREAKS: [&[u8]; 9] = [b"\n", b"\r", b"\\n", b"\\r", b"%0A", b"%0a", b"%0D"
 #[derive(Debug, Default)]
 pub(super) struct Unwrapped {
     pub(super) text: Vec<u8>,
-    /// Each break: how much text stands before it, and how many bytes of all breaks up to it were left out.
+    /// Breaks: the length of text before each, and the number of bytes of all breaks up to it that were left out.
     breaks: Vec<(usize, usize)>,
 }
 
@@ -33,13 +33,13 @@ impl Unwrapped {
         (!unwrapped.breaks.is_empty()).then_some(unwrapped)
     }
 
-    /// Where a byte of the text stands in the raw one.
+    /// Returns the place of a byte of the text in the raw one.
     pub(super) fn raw_start(&self, at: usize) -> usize {
         let before = self.breaks.partition_point(|(place, _)| *place <= at);
         at + self.removed(before)
     }
 
-    /// Where a part that ends before this byte of the text ends in the raw one.
+    /// Returns the end, in the raw text, of a part that ends before this byte of the text.
     pub(super) fn raw_end(&self, at: usize) -> usize {
         let before = self.breaks.partition_point(|(place, _)| *place < at);
         at + self.removed(before)

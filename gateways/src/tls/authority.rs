@@ -15,7 +15,7 @@ use rustls::sign::{CertifiedKey, SigningKey};
 
 use crate::entropy;
 
-/// How many certificates are remembered; beyond it all are forgotten, and made again.
+/// Number of certificates that are remembered; beyond it all are forgotten, and made again.
 const REMEMBERED: usize = 256;
 
 /// The certificate authority of one sandbox.

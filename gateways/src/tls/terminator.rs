@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::Authority;
 use crate::listener::Socket;
 
-/// How long a client may take to begin, and then to shake hands.
+/// Timeout for a client to begin, and then for the handshake.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The first byte of TLS.
 const HANDSHAKE: u8 = 0x16;
@@ -24,12 +24,12 @@ pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 
-/// What is spoken inside TLS.
+/// Protocol inside TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inside {
     /// HTTP of either version: a mock answers.
     AnyHttp,
-    /// What a service speaks without TLS, which is not HTTP/2.
+    /// The protocol that a service speaks without TLS, which is not HTTP/2.
     Service,
 }
 
@@ -40,7 +40,7 @@ pub struct Terminator {
 }
 
 impl Terminator {
-    /// One with certificates of this authority.
+    /// Makes a terminator with certificates of this authority.
     pub fn new(authority: &Arc<Authority>, inside: Inside) -> io::Result<Self> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
@@ -53,7 +53,7 @@ impl Terminator {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)) })
     }
 
-    /// What is inside a connection: the first byte says whether that is TLS.
+    /// Returns the content of a connection: the first byte says whether that is TLS.
     pub(crate) async fn open(&self, mut socket: Socket) -> io::Result<Box<dyn Duplex>> {
         let first = timeout(PATIENCE, socket.first_byte()).await??;
         if first != Some(HANDSHAKE) {

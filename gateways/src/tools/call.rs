@@ -23,7 +23,7 @@ use crate::http_mock::Answer;
 /// Keys of `_meta` under which clients say which call of the model they carry out.
 const CALL_IDS: [&str; 3] = ["tool_call_id", "claudecode/toolUseId", "toolCallId"];
 
-/// How many notifications of progress wait to be passed on; more are left out.
+/// Number of notifications of progress that wait to be passed on; more are left out.
 pub(super) const WAITING_PROGRESS: usize = 64;
 
 /// A call as it came.
@@ -35,7 +35,7 @@ pub(super) struct ToolCall {
     pub(super) arguments: Map<String, Json>,
     /// The model's id of the call.
     pub(super) id: Option<String>,
-    /// Where to send what happens meanwhile.
+    /// Receiver of progress.
     pub(super) progress: Option<ProgressTo>,
     /// Cancelled when the client wants no answer any more.
     pub(super) cancelled: CancellationToken,
@@ -43,7 +43,7 @@ pub(super) struct ToolCall {
     pub(super) contracts: Option<Arc<ContractSession>>,
 }
 
-/// Where notifications of progress go.
+/// Receiver of notifications of progress.
 #[derive(Debug, Clone)]
 pub(super) struct ProgressTo {
     /// The client's token.
@@ -52,7 +52,7 @@ pub(super) struct ProgressTo {
     pub(super) stream: mpsc::Sender<Json>,
 }
 
-/// What comes of a call.
+/// Result of a call.
 #[derive(Debug)]
 pub(super) struct Called {
     /// The result, or the error.
@@ -61,13 +61,13 @@ pub(super) struct Called {
     pub(super) instead: Option<Answer>,
     /// A fault of the answer on its way.
     pub(super) on_wire: Option<Fault<ToolMode>>,
-    /// How much later the answer comes.
+    /// Delay of the answer.
     pub(super) delay: Duration,
-    /// Set when the session is lost.
+    /// True when the session is lost.
     pub(super) loses_session: bool,
 }
 
-/// How a call ended, before it is answered.
+/// End of a call, before it is answered.
 struct Ended {
     outcome: Result<ToolResult, RpcError>,
     refused: Option<ToolRefusal>,
@@ -80,7 +80,7 @@ struct Ended {
 }
 
 impl ProgressTo {
-    /// Tells the client how far a call is. What a slow client does not take is left out.
+    /// Notifies the client of a call's progress. A notification that a slow client does not take is dropped.
     pub(super) fn tell(&self, mut progress: Json) {
         progress["progressToken"] = self.token.clone();
         let _ = self.stream.try_send(notification("notifications/progress", progress));
@@ -203,7 +203,7 @@ impl Inner {
         faults.tool_call(tool)
     }
 
-    /// What a fault gives in place of the tool.
+    /// Returns the end that a fault gives in place of the tool.
     fn prevented(&self, fault: &Fault<ToolMode>, call: &ToolCall) -> Ended {
         let ended = Ended { fault: Some(fault.mark.clone()), ..Ended::with(ToolResult::empty()) };
         match faulted::instead(fault) {
@@ -308,7 +308,7 @@ impl Inner {
         }
     }
 
-    /// Asks the server of a tool.
+    /// Calls the tool at its server.
     async fn asked(
         &self,
         server: &super::server::McpServer,

@@ -9,15 +9,15 @@ use super::protocol::RpcError;
 use super::result::ToolResult;
 use crate::redact::Redactor;
 
-/// How many calls are kept; the rest are counted.
+/// Number of calls that are kept; the rest are counted.
 const KEPT_CALLS: usize = 20_000;
-/// How long the arguments or the result of a call may be in the record: 64 KiB.
+/// Length limit of the arguments or the result of a call in the record: 64 KiB.
 const TEXT_BYTES: usize = 64 * 1024;
-/// How large an answer may be for a recording: 1 MiB.
+/// Largest answer for a recording: 1 MiB.
 const ANSWER_BYTES: usize = 1024 * 1024;
-/// How many bytes of calls are kept together: 64 MiB.
+/// Number of bytes of calls that are kept together: 64 MiB.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
-/// How long a name or id may be in the record.
+/// Length limit of a name or id in the record.
 const NAME_BYTES: usize = 256;
 
 /// The calls so far.
@@ -43,7 +43,7 @@ struct State {
 pub(super) struct EndedCall<'a> {
     /// The time of its request.
     pub(super) at_ms: u64,
-    /// How long it took.
+    /// Duration of the call.
     pub(super) duration_ms: u64,
     /// The model's id of the call.
     pub(super) id: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct EndedCall<'a> {
     pub(super) refused: Option<ToolRefusal>,
     /// The fault.
     pub(super) fault: Option<FaultMark>,
-    /// Set when the agent gets no answer.
+    /// True when the agent gets no answer.
     pub(super) lost: bool,
 }
 

@@ -16,9 +16,9 @@ use super::operation::Operation;
 use super::server::{McpServer, ServerFailure};
 use crate::clock::Clock;
 
-/// How large a definition may be for it to be kept as evidence: 64 KiB.
+/// Largest definition that is kept as evidence: 64 KiB.
 const KEPT_DEFINITION_BYTES: usize = 64 * 1024;
-/// How many changes of definitions are kept.
+/// Number of changes of definitions that are kept.
 const KEPT_CHANGES: usize = 1_000;
 
 /// A tool that is offered.
@@ -30,7 +30,7 @@ pub(super) struct OfferedTool {
     pub(super) definition: Json,
     /// The hash of its definition.
     pub(super) sha256: String,
-    /// How long a call may take.
+    /// Time limit of a call.
     pub(super) timeout: Duration,
     /// Validates arguments; `None` where its server does.
     pub(super) arguments: Option<SchemaValidator>,
@@ -51,7 +51,7 @@ pub(super) enum ToolKind {
     Recorded,
 }
 
-/// What a name leads to.
+/// Result of looking a name up.
 #[derive(Debug)]
 pub(super) enum Found {
     /// A tool that is offered.
@@ -60,7 +60,7 @@ pub(super) enum Found {
     Hidden,
     /// A tool whose definition must not change, and did.
     Changed,
-    /// Nothing.
+    /// No tool has this name.
     Unknown,
 }
 
@@ -115,8 +115,8 @@ impl Catalogue {
         self.declared.iter().cloned().chain(of_servers).filter(|tool| names.insert(tool.name.clone())).collect()
     }
 
-    /// Asks the servers for their tools again. A server that does not answer in time keeps those that it had; one that has ended
-    /// too, so that calls say that it did.
+    /// Asks the servers for their tools again. A server that does not answer in time keeps those that it had; one that
+    /// has ended too, so that calls report that it did.
     pub(super) async fn refresh(&self, at_ms: u64) {
         join_all(self.servers.iter().map(ServerTools::refresh)).await;
         self.note(at_ms);
@@ -165,7 +165,7 @@ impl Catalogue {
         (history.first.values().cloned().collect(), history.changes.clone())
     }
 
-    /// What is kept about the servers.
+    /// Returns the records of the servers.
     pub(super) fn server_records(&self) -> Vec<ToolServerRecord> {
         let record = |server: &ServerTools| server.server.record(server.read().hidden.iter().cloned().collect());
         self.servers.iter().map(record).collect()

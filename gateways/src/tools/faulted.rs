@@ -17,7 +17,7 @@ use super::result::ToolResult;
 use crate::faults::{Decision, Fault, milliseconds};
 use crate::http_mock::{self, Answer, AnswerMemory, RequestKey};
 
-/// What a fault gives in place of a tool.
+/// Answer of a fault in place of a tool.
 #[derive(Debug)]
 pub(super) enum Prevented {
     /// A result.
@@ -30,18 +30,18 @@ pub(super) enum Prevented {
     SessionLost,
 }
 
-/// What a fault makes of a result.
+/// Result after a fault.
 #[derive(Debug)]
 pub(super) enum Applied {
-    /// Another result.
+    /// The fault gives another result.
     Result(ToolResult),
     /// The result is right, and its answer is changed on its way.
     OnWire,
-    /// Nothing.
+    /// The fault has no effect.
     WithoutEffect,
 }
 
-/// What faults remember of a scenario.
+/// Memory of faults in a scenario.
 #[derive(Debug, Default)]
 pub(super) struct Faulted {
     memory: Mutex<AnswerMemory>,
@@ -61,7 +61,7 @@ impl Faulted {
         self.changed().vanished.insert(tool.to_owned());
     }
 
-    /// Tells if a tool was taken away.
+    /// Returns true if a tool was taken away.
     pub(super) fn has_vanished(&self, tool: &str) -> bool {
         self.changed().vanished.contains(tool)
     }
@@ -126,12 +126,12 @@ impl Faulted {
     }
 }
 
-/// Tells if a fault leaves the result as it is, and hits its answer on the way.
+/// Returns true if a fault leaves the result as it is, and hits its answer on the way.
 pub(super) fn is_on_wire(mode: &ToolMode) -> bool {
     matches!(mode, ToolMode::LostResponse(_) | ToolMode::Truncated(_) | ToolMode::Dribble(_))
 }
 
-/// What a fault gives in place of the tool.
+/// Returns the answer of a fault in place of the tool.
 pub(super) fn instead(fault: &Fault<ToolMode>) -> Prevented {
     match &fault.mode {
         ToolMode::MaliciousResponse(answer) => Prevented::Result(ToolResult::text(answer.payload.clone())),

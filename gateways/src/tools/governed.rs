@@ -27,7 +27,7 @@ pub(super) struct PermittedCall {
 }
 
 impl Inner {
-    /// Asks for leave to carry a call out; the result is what the agent gets where there is none.
+    /// Requests permission to carry a call out; returns the agent's result where it is refused.
     pub(super) async fn permit(&self, call: &ToolCall) -> Result<PermittedCall, ToolResult> {
         let began = Instant::now();
         let Some(session) = call.contracts.as_ref().or(self.contracts.as_ref()) else {
@@ -62,7 +62,7 @@ impl Inner {
         root.find(text(SESSION_TOKEN).or(bearer)).map(Some)
     }
 
-    /// Tells clients when contracts show other tools than before, for ever.
+    /// Notifies clients when contracts show other tools than before, for ever.
     pub(super) async fn follow_contracts(self: Arc<Self>, session: Arc<ContractSession>) {
         let offered = || self.catalogue.offered().iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let mut shown = session.follow_shown(&offered());
@@ -99,7 +99,7 @@ fn refused(code: &str, message: &str, call: &str) -> ToolResult {
 }
 
 impl PermittedCall {
-    /// Tells the session what came of the call, before the agent gets the answer.
+    /// Reports the outcome of the call to the session, before the agent gets the answer.
     pub(super) fn complete(self, result: Option<&ToolResult>, error: Option<&str>, is_lost: bool) {
         let Some(session) = self.session else { return };
         let outcome = match (result, error) {

@@ -7,21 +7,21 @@ use scenario::evidence::{Fired, Limit};
 use scenario::spec::sections::ToolLimits;
 use tokio::sync::watch;
 
-/// How many connections are served at once; more wait until one ends.
+/// Number of connections that are served at once; more wait until one ends.
 pub(super) const CONNECTIONS: usize = 512;
-/// How large a message may be: 8 MiB.
+/// Largest message: 8 MiB.
 pub(super) const MESSAGE_BYTES: usize = 8 * 1024 * 1024;
-/// How much memory messages under way may take together: 128 MiB.
+/// Memory limit of all messages under way: 128 MiB.
 pub(super) const UNDER_WAY_BYTES: usize = 128 * 1024 * 1024;
-/// How long the head of a request may take, and how long its body may pause.
+/// Timeout for the head of a request, and for a pause in its body.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
-/// How long a connection may have no request under way. The wait for a head ends most of them before.
+/// Timeout for a connection without a request under way. The wait for a head ends most of them before.
 pub(super) const IDLE_WAIT: Duration = Duration::from_secs(120);
-/// How large the head of a request may be: 64 KiB.
+/// Largest head of a request: 64 KiB.
 pub(super) const HEAD_BYTES: usize = 64 * 1024;
-/// How many tools are in one page of a list.
+/// Number of tools in one page of a list.
 pub(super) const PAGE: usize = 100;
-/// How often a stream without news says that it is still there.
+/// Interval of the keep-alives on a stream without news.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Counts calls, up to the limit of the spec.
@@ -53,7 +53,7 @@ impl CallLimit {
         Err(fired)
     }
 
-    /// All calls.
+    /// Returns the number of all calls.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }

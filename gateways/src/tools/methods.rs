@@ -64,7 +64,7 @@ impl Inner {
         })
     }
 
-    /// What the gateway can do: tools, and what its servers have besides.
+    /// Returns the gateway's capabilities: tools, and those that its servers have besides.
     fn capabilities(&self) -> Json {
         let mut capabilities = json!({"tools": {"listChanged": true}});
         for what in ["resources", "prompts", "completions"] {

@@ -13,7 +13,7 @@ use crate::json_match::includes;
 #[derive(Debug)]
 pub(super) struct MockedTool {
     mock: ToolMock,
-    /// How often each rule answered.
+    /// Number of times that each rule answered.
     answered: Mutex<Vec<i64>>,
 }
 

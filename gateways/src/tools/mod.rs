@@ -10,8 +10,8 @@
 //! - **Definitions are pinned at first sight** (`catalogue.rs`): a change is written down, and refused where the spec says so.
 //! - **A server that is dead or silent is an answer**, within a bound, and hides no tool of another.
 //!
-//! How much memory it takes at most: 64 MiB of calls, 128 MiB of messages under way, the buffers of 512 connections, and for
-//! each server what it lists, up to 5,000 tools.
+//! Memory limits: 64 MiB of calls, 128 MiB of messages under way, the buffers of 512 connections, and for each server
+//! its lists, up to 5,000 tools.
 
 mod call;
 mod call_log;
@@ -69,14 +69,14 @@ pub use service_client::ServicePlace;
 
 /// The address of the gateway inside the sandbox.
 pub const URL: &str = "http://tools.services.internal/mcp";
-/// How many clients are kept.
+/// Number of clients that are kept.
 const KEPT_CLIENTS: usize = 20;
-/// How long clients are told nothing more of a server's list after they were told that it changed.
+/// Pause after clients were told that a server's list changed, in which they are told nothing more of it.
 const NEWS_PAUSE: Duration = Duration::from_millis(100);
-/// How long calls under way may go on when the agent has ended.
+/// Time for which calls under way may go on when the agent has ended.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
-/// What a tool gateway is made of.
+/// Parts that a tool gateway is made of.
 pub struct ToolGatewaySettings {
     /// The tools that the spec declares, each with what it needs.
     pub declared: Vec<DeclaredWith>,
@@ -84,7 +84,7 @@ pub struct ToolGatewaySettings {
     pub servers: Vec<(McpServer, Vec<Json>)>,
     /// The tools and answers of a recording, in place of all others.
     pub recorded: Option<RecordedTools>,
-    /// How much the agent may use its tools.
+    /// Limits of the agent's use of its tools.
     pub tools: Tools,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
@@ -115,7 +115,7 @@ pub struct ToolGateway {
     _ended: DropGuard,
 }
 
-/// What all calls share.
+/// State that all calls share.
 struct Inner {
     catalogue: Catalogue,
     sessions: Sessions,
@@ -225,7 +225,7 @@ fn offered(declared: DeclaredWith) -> OfferedTool {
 }
 
 impl Inner {
-    /// Tells clients when a server says that its tools changed, for ever.
+    /// Notifies clients when a server's tools changed, for ever.
     async fn watch(self: Arc<Self>, server: Arc<McpServer>) {
         loop {
             self.catalogue.follow(&server, &self.clock).await;
@@ -234,7 +234,7 @@ impl Inner {
         }
     }
 
-    /// What was offered, without secrets.
+    /// Returns the record of the tools that were offered, without secrets.
     fn tool_record(&self, only_counted: u64) -> ToolRecord {
         let (definitions, changes) = self.catalogue.definitions();
         let mut record = ToolRecord {

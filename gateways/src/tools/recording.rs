@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::protocol::RpcError;
 use super::result::ToolResult;
 
-/// How many misses of a recording are kept.
+/// Number of misses of a recording that are kept.
 const KEPT_MISSES: usize = 100;
 
 /// The tools and answers of a recording.
@@ -75,7 +75,7 @@ impl RecordedTools {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).misses.clone()
     }
 
-    /// How many recorded calls were not made.
+    /// Returns the number of recorded calls that were not made.
     pub(super) fn unused(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.used.iter().filter(|used| !**used).count() as u64

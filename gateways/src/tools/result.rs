@@ -29,7 +29,7 @@ impl ToolResult {
         self.structured().is_null() && self.0["content"].as_array().is_none_or(Vec::is_empty)
     }
 
-    /// Nothing.
+    /// Makes an empty result.
     pub(super) fn empty() -> Self {
         Self(json!({"content": [], "isError": false}))
     }
@@ -87,7 +87,7 @@ impl ToolResult {
         Self(changed)
     }
 
-    /// As JSON.
+    /// Returns it as JSON.
     pub(super) fn to_json(&self) -> Json {
         self.0.clone()
     }

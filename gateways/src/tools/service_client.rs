@@ -15,12 +15,12 @@ use hyper_util::rt::TokioIo;
 use crate::contract_session::MARK;
 use crate::dial::Dial;
 
-/// How large an answer may be: 8 MiB.
+/// Largest answer: 8 MiB.
 const ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// How many idle connections are kept for later requests.
+/// Number of idle connections that are kept for later requests.
 const IDLE: usize = 8;
 
-/// Where a service is inside the sandbox.
+/// Place of a service inside the sandbox.
 #[derive(Debug, Clone)]
 pub struct ServicePlace {
     /// Its name.
@@ -37,7 +37,7 @@ pub struct ServicePlace {
 pub(super) struct ServiceClient {
     place: ServicePlace,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
-    /// Set when connections are no longer kept.
+    /// True when connections are no longer kept.
     is_closed: AtomicBool,
 }
 

@@ -17,9 +17,9 @@ use crate::event::{Event, Events};
 
 /// The name of images that are made here.
 pub(super) const CACHE: &str = "touchstone/cache";
-/// How long installing may be silent.
+/// Timeout for an installer that prints nothing.
 const SILENCE: Duration = Duration::from_secs(300);
-/// How much of the installer's output an error shows.
+/// Length of the installer's output in an error.
 const SHOWN: usize = 1500;
 
 /// Installs packages with whatever the distribution has. Words are passed as they are: no package name has a blank or a

@@ -1,4 +1,4 @@
-//! Which images with packages were used when, and which of them can go.
+//! Use of images with packages, and the images that can be removed.
 //!
 //! The last use of one is the time of a file `<data-dir>/cache/<tag>`. One that only other data directories use has no
 //! file here: then the time of its making counts.
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::bake::CACHE;
 use crate::data_dir::DataDir;
 
-/// What was used within this time stays: another process may be about to use it.
+/// Time for which an image that was used stays: another process may be about to use it.
 const JUST_NOW: Duration = Duration::from_secs(10 * 60);
 
 /// An image that was made for its packages.
@@ -19,9 +19,9 @@ const JUST_NOW: Duration = Duration::from_secs(10 * 60);
 pub(super) struct Cached {
     /// Its name.
     pub(super) name: String,
-    /// When it was used last.
+    /// Time of its last use.
     pub(super) used: SystemTime,
-    /// Whether a container was made from it.
+    /// True when a container was made from it.
     pub(super) in_use: bool,
 }
 
@@ -32,7 +32,8 @@ pub(super) fn evictable(mut images: Vec<Cached>, now: SystemTime, unused_for: Du
     images
 }
 
-/// Whether something was not used for so long, nor just now. A time to come is no use that is long ago.
+/// Returns true if an image was unused for this long, and not used just now either. A time of use in the future does
+/// not count as long ago.
 pub(super) fn is_unused(used: SystemTime, now: SystemTime, unused_for: Duration) -> bool {
     now.duration_since(used).is_ok_and(|age| age >= unused_for.max(JUST_NOW))
 }
@@ -46,7 +47,7 @@ pub(super) fn touch(data_dir: &DataDir, name: &str) {
     }
 }
 
-/// When an image was used last, as far as it was noted here.
+/// Returns the time when an image was used last, as far as it was noted here.
 pub(super) fn last_use(data_dir: &DataDir, name: &str) -> Option<SystemTime> {
     fs::metadata(note(data_dir, name)?).and_then(|metadata| metadata.modified()).ok()
 }

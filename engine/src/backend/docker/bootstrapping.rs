@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
-/// How many of the last lines of the log a failure shows.
+/// Number of lines at the end of the log that a failure shows.
 const LINES: usize = 20;
 
-/// How long it may take to clean up, and how often it is looked after.
+/// Time limit for the clean-up of a stopped program, and the interval of checks whether it has ended.
 const CLEANING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -28,17 +28,17 @@ pub(super) struct Bootstrapping {
     folder: Option<TempDir>,
 }
 
-/// How the program failed.
+/// Failure of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// How it ended.
+    /// Description of its end.
     pub ended: String,
-    /// What it said last.
+    /// Its last lines of output.
     pub last_lines: Vec<String>,
 }
 
 impl Failed {
-    /// Whether it failed because nobody read what it wrote.
+    /// Returns true if it failed because nobody read its output.
     pub(super) fn broken_pipe(&self) -> bool {
         self.last_lines.iter().any(|line| line.contains("Broken pipe"))
     }

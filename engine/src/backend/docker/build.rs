@@ -24,12 +24,12 @@ use crate::images::bootstrap::{Bootstrap, PROGRAM, RECIPE_LABEL};
 /// The program that starts another in a namespace of its own.
 const UNSHARE: &str = "unshare";
 
-/// How images are made.
+/// Options for making images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildOptions {
     /// Make them again even when they are up to date.
     pub force: bool,
-    /// How many are made at once.
+    /// Number of images that are made at once.
     pub parallel: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for BuildOptions {
     }
 }
 
-/// What happens while images are made.
+/// Progress of making images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// An image is being made.
@@ -56,35 +56,35 @@ pub enum Progress {
 /// An image that is there now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// What it is called.
+    /// Name of the image.
     pub name: &'static str,
-    /// How large it is.
+    /// Its size.
     pub size_bytes: u64,
-    /// How long it took; nothing when it was up to date.
+    /// Duration of making it; `None` when it was up to date.
     pub took: Option<Duration>,
 }
 
-/// What there is of a recipe's image.
+/// State of a recipe's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It has not been made.
+    /// The image has not been made.
     Missing,
-    /// It was made from an older recipe.
+    /// The image was made from an older recipe.
     Outdated {
-        /// How large it is.
+        /// Its size.
         size_bytes: u64,
     },
-    /// It is what the recipe says.
+    /// The image was made from the current recipe.
     Current {
-        /// How large it is.
+        /// Its size.
         size_bytes: u64,
     },
 }
 
-/// Why an image could not be made.
+/// Reason why an image could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// There is no engine.
+    /// No engine can be reached.
     #[error("cannot reach the Docker engine ({0}); is it running, and may you use its socket?")]
     NoEngine(String),
     /// The program that makes images is not installed.
@@ -100,7 +100,7 @@ pub enum BuildError {
     Bootstrap {
         /// The image.
         name: &'static str,
-        /// How, and what it said last.
+        /// The failure, with its last lines of output.
         failed: Failed,
     },
     /// The archive could not be written.
@@ -108,7 +108,7 @@ pub enum BuildError {
     Write {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The error.
         #[source]
         cause: io::Error,
     },
@@ -117,7 +117,7 @@ pub enum BuildError {
     Import {
         /// The image.
         name: &'static str,
-        /// Why not.
+        /// The engine's message.
         reason: String,
     },
 }
@@ -130,7 +130,7 @@ pub async fn connect() -> Result<Docker, BuildError> {
     Ok(docker.with_timeout(LONGEST))
 }
 
-/// How long making one image may take.
+/// Time limit for making one image.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// Makes the chosen images, unless they are up to date, and returns them in the same order. The first failure ends it, and what was under way is taken back; so it
@@ -147,7 +147,7 @@ pub async fn build_images(
     Ok(built)
 }
 
-/// What there is of a recipe's image.
+/// Returns the state of a recipe's image.
 pub async fn state(docker: &Docker, recipe: &Recipe) -> Result<State, BuildError> {
     let Some(image) = inspect(docker, recipe.name).await? else { return Ok(State::Missing) };
     let size_bytes = size(&image);

@@ -7,7 +7,7 @@ use bollard::errors::Error;
 use crate::advice::with_advice;
 use crate::error::EngineError;
 
-/// How long the engine may take for anything that moves no data.
+/// Timeout of calls to the engine that move no data.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for a call, for so long.
@@ -32,7 +32,7 @@ pub(super) async fn call_if_there<T>(
     call(operation, found).await
 }
 
-/// What the engine said, as one of our errors.
+/// Turns an error of the engine into one of ours.
 pub(super) fn refused(operation: &str, error: &Error) -> EngineError {
     let reason = match error {
         Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),

@@ -1,4 +1,4 @@
-//! What the containers of a sandbox look like to the engine.
+//! Requests to the engine for the containers of a sandbox.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,17 @@ use crate::backend::{
     DOOR, DOORKEEPER, Image, KEPT, Limits, SERVICE_CPUS, SERVICE_MEMORY, SOURCE, TOOL_PROGRAM, WORKSPACE,
 };
 
-/// What the doorkeeper may do besides what any process may: become other users, end their processes, read their files.
+/// Capabilities of the doorkeeper: become other users, end their processes, read their files.
 const DOORKEEPER_CAPABILITIES: [&str; 4] = ["SETUID", "SETGID", "KILL", "DAC_OVERRIDE"];
-/// What a service may do: hand its files to its own user, and become that user. Postgres does not start without.
+/// Capabilities of a service: hand its files to its own user, and become that user. Postgres does not start without
+/// them.
 const SERVICE_CAPABILITIES: [&str; 5] = ["CHOWN", "SETUID", "SETGID", "FOWNER", "DAC_OVERRIDE"];
 
 /// The size of each volume of a service.
 const SERVICE_VOLUME: u64 = 2 * 1024 * 1024 * 1024;
 /// Processes of a service.
 const SERVICE_PIDS: i64 = 1024;
-/// How much of what a container prints is kept by the engine.
+/// Size of a container's log that the engine keeps.
 const LOG_SIZE: &str = "1m";
 
 /// The labels of what is made.
@@ -31,11 +32,11 @@ pub(super) type Labels = HashMap<String, String>;
 
 /// A box for a doorkeeper.
 pub(super) struct DoorkeeperBox<'a> {
-    /// What it is made from.
+    /// Image that it is made from.
     pub(super) image: &'a Image,
     /// Its labels.
     pub(super) labels: Labels,
-    /// What it may use.
+    /// Resources that it may use.
     pub(super) limits: Limits,
     /// The doorkeeper's program on the host.
     pub(super) doorkeeper: &'a Path,
@@ -47,16 +48,16 @@ pub(super) struct DoorkeeperBox<'a> {
     pub(super) kept_volumes: (&'a [String], Labels),
     /// A volume to copy the workspace from.
     pub(super) source: Option<&'a str>,
-    /// Whether everything but the workspace, `/tmp` and `/run` is read-only.
+    /// True when everything but the workspace, `/tmp` and `/run` is read-only.
     pub(super) read_only: bool,
-    /// Whether the doorkeeper's program is there once more, as `touchstone-tool`.
+    /// True when the doorkeeper's program is mounted once more, as `touchstone-tool`.
     pub(super) has_tools: bool,
-    /// What starts it.
+    /// OCI runtime that starts it.
     pub(super) runtime: &'a str,
 }
 
 impl DoorkeeperBox<'_> {
-    /// What the engine is asked to make.
+    /// Returns the request to make the container.
     pub(super) fn body(self) -> ContainerCreateBody {
         let mounts = self.mounts();
         // What is written into the workspace is memory too, so the container gets that on top.
@@ -121,7 +122,7 @@ impl DoorkeeperBox<'_> {
 
 /// A service beside a sandbox.
 pub(super) struct ServiceBox<'a> {
-    /// What it is made from.
+    /// Image that it is made from.
     pub(super) image: &'a Image,
     /// Replaces the image's command.
     pub(super) command: Option<Vec<String>>,
@@ -137,12 +138,12 @@ pub(super) struct ServiceBox<'a> {
     pub(super) shims: Vec<(PathBuf, String)>,
     /// The container whose network it is in.
     pub(super) network_of: &'a str,
-    /// What starts it.
+    /// OCI runtime that starts it.
     pub(super) runtime: &'a str,
 }
 
 impl ServiceBox<'_> {
-    /// What the engine is asked to make.
+    /// Returns the request to make the container.
     pub(super) fn body(self) -> ContainerCreateBody {
         let name = |index: usize| self.kept_volumes.get(index).map(String::as_str);
         let volume = |(index, path): (usize, &String)| {
@@ -172,7 +173,8 @@ impl ServiceBox<'_> {
     }
 }
 
-/// What every container has in common: no capability, no way to more privileges, our filter of system calls, bounded logs.
+/// Returns the settings that every container has: no capability, no way to more privileges, our filter of system calls,
+/// bounded logs.
 fn hardened() -> HostConfig {
     let logs = HashMap::from([("max-size".to_owned(), LOG_SIZE.to_owned()), ("max-file".to_owned(), "1".to_owned())]);
     HostConfig {
@@ -223,7 +225,7 @@ fn tmpfs_options(size: u64) -> String {
     format!("size={size},nosuid,nodev,mode=0777")
 }
 
-/// What stays writable when the rest is read-only.
+/// Returns the folders that stay writable when the rest is read-only.
 fn scratch(size: u64) -> HashMap<String, String> {
     let option = |mode: &str| format!("rw,nosuid,nodev,size={size},mode={mode}");
     HashMap::from([("/tmp".to_owned(), option("1777")), ("/run".to_owned(), option("0755"))])
@@ -260,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What a container may do, of the whole body.
+    /// Lists the permissions of a container, out of the whole body.
     fn hardening(body: &bollard::models::ContainerCreateBody) -> String {
         let host = body.host_config.as_ref().expect("a host configuration");
         let targets: Vec<_> = host

@@ -58,7 +58,7 @@ impl DockerBackend {
         Ok(root.map_or(own, |root| root.min(own)))
     }
 
-    /// All images that were made for their packages.
+    /// Lists all images that were made for their packages.
     async fn cached_images(&self) -> Result<Vec<Cached>, EngineError> {
         let filters = HashMap::from([("label", vec![format!("{}=cache", label::KIND)])]);
         let options = ListImagesOptionsBuilder::default().filters(&filters).build();
@@ -97,12 +97,12 @@ impl DockerBackend {
     }
 }
 
-/// Whether a name is that of an image with packages.
+/// Returns true if the name is that of an image with packages.
 fn is_cached(name: &str) -> bool {
     name.strip_prefix(CACHE).is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// How many bytes somebody without privileges can still write at a path.
+/// Returns the number of bytes that an unprivileged user can still write at a path.
 fn free_at(path: &Path) -> std::io::Result<u64> {
     let found = rustix::fs::statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))

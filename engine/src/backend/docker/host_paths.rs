@@ -1,4 +1,4 @@
-//! Where our files are on the engine's own host.
+//! Translates paths of our files to paths on the engine's own host.
 //!
 //! The engine mounts files of the data directory into sandboxes, and looks for them on its host. When this process is a
 //! container of that engine itself, they are elsewhere there: in a volume, or in a folder that was mounted. The engine
@@ -13,19 +13,19 @@ use bollard::models::{ContainerCreateBody, ContainerInspectResponse, MountPoint,
 use super::call::call_if_there;
 use crate::error::EngineError;
 
-/// How many letters of its id a container is called by when nobody gives it a name.
+/// Length of the part of its id that a container has as its host name when nobody gives it one.
 const SHORT_ID: usize = 12;
-/// How many letters an id has.
+/// Length of an id.
 const ID: usize = 64;
 /// Files that an engine mounts into every container, from a folder that is called like the container.
 const GIVEN: [&str; 3] = ["/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
 
-/// Where our files are on the engine's host.
+/// Paths of our files on the engine's host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HostPaths {
-    /// Where they are here.
+    /// The paths are the same there.
     Same,
-    /// This is a container: in what is mounted into it. Where something is here, and where it is there.
+    /// This is a container: the files are in mounts. Each mount has its path here and its path there.
     Mounted(Vec<(PathBuf, PathBuf)>),
 }
 
@@ -45,7 +45,7 @@ impl HostPaths {
         Ok(Self::Same)
     }
 
-    /// Where a file of ours is on the engine's host.
+    /// Returns the path of a file of ours on the engine's host.
     fn on_host(&self, path: &Path) -> Result<PathBuf, EngineError> {
         let Self::Mounted(mounts) = self else { return Ok(path.to_owned()) };
         let below = |(here, there): &(PathBuf, PathBuf)| {
@@ -62,7 +62,7 @@ impl HostPaths {
         })
     }
 
-    /// What is to be made, with files of ours at their places on the engine's host.
+    /// Translates the mounts of a request: files of ours get their paths on the engine's host.
     pub(super) fn translated(&self, mut body: ContainerCreateBody) -> Result<ContainerCreateBody, EngineError> {
         let mounts = body.host_config.as_mut().and_then(|config| config.mounts.as_mut());
         for mount in mounts.into_iter().flatten().filter(|mount| mount.typ == Some(MountType::BIND)) {
@@ -84,8 +84,8 @@ fn own_ids(mountinfo: &str, hostname: &str) -> Vec<String> {
     ids
 }
 
-/// From where on its disk a file that every container is given was mounted. The fields of a line are: two numbers, the
-/// device, where it is on its disk, and where it is mounted.
+/// Returns the path on its disk of a file that every container is given, from a line of mounts. The fields of a line
+/// are: two numbers, the device, the path on its disk, and the path where it is mounted.
 fn given_from(line: &str) -> Option<&str> {
     let mut fields = line.split(' ').skip(3);
     let (from, to) = (fields.next()?, fields.next()?);
@@ -96,12 +96,13 @@ fn is_hex(text: &str, letters: usize) -> bool {
     text.len() == letters && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether it was found by its id. An engine finds containers by their names too, and a name can be anything.
+/// Returns true if the container was found by its id. An engine finds containers by their names too, and a name can be
+/// anything.
 fn is_called(container: &ContainerInspectResponse, id: &str) -> bool {
     container.id.as_deref().is_some_and(|found| found.starts_with(id))
 }
 
-/// What is mounted: where it is here, and where on the engine's host. What is in memory is nowhere there.
+/// Lists mounts with their paths here and on the engine's host. Mounts in memory have no path there.
 fn mounted(mounts: Vec<MountPoint>) -> Vec<(PathBuf, PathBuf)> {
     let pair = |mount: MountPoint| {
         let there = mount.source.filter(|source| source.starts_with('/'))?;

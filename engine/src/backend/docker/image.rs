@@ -21,9 +21,9 @@ use crate::images::bootstrap::RECIPE_LABEL;
 
 /// After how long a pull that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(300);
-/// How long a registry may take to say whether it has an image.
+/// Timeout for a registry to say whether it has an image.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long a pull may be silent.
+/// Timeout for a pull that makes no progress.
 const SILENCE: Duration = Duration::from_secs(120);
 
 impl DockerBackend {
@@ -88,7 +88,7 @@ impl DockerBackend {
         }
     }
 
-    /// Looks at an image, on behalf of what was asked for.
+    /// Inspects an image, on behalf of the reference that was asked for.
     pub(super) async fn inspect(&self, reference: &str, name: &str) -> Result<Option<Image>, EngineError> {
         let found = call_if_there(&format!("look at the image `{name}`"), self.0.docker.inspect_image(name)).await?;
         Ok(found.map(|found| image(reference, name, found)))
@@ -130,7 +130,7 @@ impl DockerBackend {
     }
 }
 
-/// What is known about an image that is not here.
+/// Availability of an image that is not on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// A registry has it for this machine.
@@ -142,8 +142,8 @@ pub enum Offer {
 }
 
 impl Offer {
-    /// What an engine's words mean. It has one status for everything; that no registry was reached is said by the network's own
-    /// words. What is not known for that counts as an answer.
+    /// Interprets the engine's error message. The engine has one status for everything; errors of the network mean that
+    /// no registry was reached, and any other message counts as an answer.
     fn of(said: &str) -> Self {
         const UNREACHED: [&str; 9] = [
             "no such host",

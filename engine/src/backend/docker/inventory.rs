@@ -1,4 +1,5 @@
-//! What was made for one sandbox, noted before it is made, so that it can be removed whatever happens.
+//! Inventory of everything that is made for one sandbox, noted before it is made, so that it can be removed whatever
+//! happens.
 
 use std::fs;
 use std::io;
@@ -19,22 +20,22 @@ use crate::backend::Swept;
 use crate::door::Door;
 use crate::error::EngineError;
 
-/// How often a removal is tried that the engine is already busy with.
+/// Number of tries of a removal while the engine is already busy with it.
 const TRIES: u32 = 20;
 /// The pause between these tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What was made for one sandbox.
+/// Inventory of everything that was made for one sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
     made: Mutex<Made>,
     /// The doorkeepers of networks beside the sandbox.
     doors: Mutex<Vec<Door>>,
-    /// What was made for sandboxes beside this one, which end with it at the latest.
+    /// Inventories of sandboxes beside this one, which end with it at the latest.
     children: Mutex<Vec<Arc<Inventory>>>,
     /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
     making: RwLock<()>,
-    /// Everything was removed, so nothing may be made any more.
+    /// True once everything was removed, so that nothing may be made any more.
     closed: AtomicBool,
 }
 
@@ -81,14 +82,14 @@ impl Inventory {
         self.doors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is made for another sandbox that ends with this one at the latest.
+    /// Returns the inventory of another sandbox that ends with this one at the latest.
     pub(super) fn child(&self) -> Arc<Self> {
         let child = Arc::new(Self::default());
         self.children.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&child));
         child
     }
 
-    /// Whether there is nothing to remove.
+    /// Returns true if there is nothing to remove.
     pub(super) fn is_empty(&self) -> bool {
         let made = self.made();
         made.containers.is_empty() && made.volumes.is_empty() && made.folders.is_empty()
@@ -106,8 +107,8 @@ impl Inventory {
         self.remove_own(backend).await
     }
 
-    /// Gives everything away that `handed_over` hands over: nothing more is made, and nothing is removed here any more. What
-    /// was made for children is removed first. When it fails, everything stays noted.
+    /// Hands everything over with `handed_over`: nothing more is made, and nothing is removed here any more. Everything
+    /// made for children is removed first. When it fails, everything stays noted.
     pub(super) async fn give_away(
         &self,
         backend: &DockerBackend,
@@ -160,7 +161,7 @@ impl Inventory {
     }
 }
 
-/// What could not be removed, because the engine did not answer. The next sweep tries again.
+/// Inventories that could not be removed, because the engine did not answer. The next sweep tries again.
 #[derive(Debug, Default)]
 pub(super) struct Undone(Mutex<Vec<Arc<Inventory>>>);
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::backend::Identity;
 
-/// On everything of ours; says what it is.
+/// Label on everything of ours, with its kind.
 pub(super) const KIND: &str = "touchstone";
 /// The data directory that it belongs to.
 pub(super) const DATA: &str = "touchstone.data";

@@ -1,4 +1,4 @@
-//! What was written over an image: the container's own layer.
+//! Changes over an image: the container's own layer.
 //!
 //! The layer is a folder of the engine. Where it can be read (as root, on the engine's machine) it is looked at directly,
 //! which takes as long as there are changes; otherwise the engine is asked, which compares the whole image.
@@ -25,7 +25,8 @@ impl DockerBackend {
         Ok(ImageChanges { paths, ..ImageChanges::default() })
     }
 
-    /// How many bytes were written. Only when it is to be thorough the engine is asked, which is slow.
+    /// Returns the number of bytes that were written. Asks the engine only when `thorough` is set, because that is
+    /// slow.
     pub(super) async fn layer_bytes(&self, name: &str, thorough: bool) -> Result<Option<u64>, EngineError> {
         if let Some(layer) = self.read_layer(name).await? {
             return Ok(Some(layer.size()));

@@ -43,19 +43,20 @@ use call::call;
 use host_paths::HostPaths;
 use inventory::Undone;
 
-/// How a Docker engine is used.
+/// Settings for using a Docker engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DockerSettings {
-    /// What starts the containers: `runc` or `crun`; the engine's own choice without it.
+    /// OCI runtime that starts the containers: `runc` or `crun`; the engine's own choice without it.
     pub runtime: Option<String>,
-    /// Whether missing images are pulled.
+    /// True when missing images are pulled.
     pub pull: bool,
-    /// How many sandboxes are made at once. More than the machine has cores gains little: the engine itself is what is slow.
+    /// Number of sandboxes that are made at once. More than the machine has cores gains little: the engine itself is
+    /// what is slow.
     pub creating: usize,
-    /// How many sandboxes are removed at once.
+    /// Number of sandboxes that are removed at once.
     pub destroying: usize,
-    /// Whether what was written over images is read where the engine keeps it, as far as this user may. Otherwise the engine
-    /// is asked, which takes longer and tells less.
+    /// True when changes over images are read from the engine's folder of the layer, as far as this user may. Otherwise
+    /// the engine is asked, which takes longer and tells less.
     pub reads_layers: bool,
 }
 
@@ -65,7 +66,7 @@ impl Default for DockerSettings {
     }
 }
 
-/// How long an engine may take to say that it is there.
+/// Timeout of the question whether an engine is available.
 const PROMPT: Duration = Duration::from_secs(5);
 
 /// Makes sandboxes with a Docker engine on this machine. Clones share its limits.
@@ -82,7 +83,7 @@ struct Inner {
     host_paths: HostPaths,
     creating: Semaphore,
     destroying: Semaphore,
-    /// What could not be removed.
+    /// Inventories that could not be removed.
     undone: Undone,
     /// Images that could not be pulled, and when: nobody asks again and again.
     unpullable: Mutex<BTreeMap<String, Instant>>,
@@ -137,7 +138,7 @@ fn same_kernel(address: &str, info: &SystemInfo) -> Result<(), EngineError> {
     if here == there { Ok(()) } else { Err(other_kernel(address, &format!("here {here}, there {there}"))) }
 }
 
-/// Whether an address leads over a network.
+/// Returns true if the address leads over a network.
 fn is_remote(address: &str) -> bool {
     address.contains("://") && !address.starts_with("unix://")
 }
@@ -148,7 +149,7 @@ fn other_kernel(address: &str, which: &str) -> EngineError {
     ))
 }
 
-/// What starts the containers, when it is something that sockets can be handed out of.
+/// Returns the OCI runtime, when it is one that sockets can be handed out of.
 fn runtime(settings: &DockerSettings, info: &SystemInfo) -> Result<String, EngineError> {
     let name = settings.runtime.clone().or_else(|| info.default_runtime.clone()).unwrap_or_else(|| "runc".to_owned());
     let known = info.runtimes.as_ref().and_then(|runtimes| runtimes.get(&name));

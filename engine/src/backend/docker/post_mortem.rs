@@ -1,4 +1,4 @@
-//! How a container ended, and what it printed last.
+//! Exit of a container, and its last output.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use super::DockerBackend;
 use super::call::{PATIENCE, call_if_there};
 use crate::backend::{End, PostMortem};
 
-/// How often a container that is ending is looked at.
+/// Interval of looks at a container that is ending.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How long an end may take to be known to the engine.
+/// Time limit until the engine knows about an end.
 const SETTLING: Duration = Duration::from_secs(2);
 /// The exit code of a container that was killed. The kernel lets nobody inside a container kill its PID 1 but for want of
 /// memory, and then says so.
 const KILLED: i64 = 137;
 /// The exit code of a doorkeeper that was asked to end, as the engine does when it stops. No agent may send it a signal.
 const TERMINATED: i64 = 143;
-/// How many lines of a container's output are looked at.
+/// Number of lines of a container's output that are looked at.
 const LAST_LINES: &str = "20";
 
 impl DockerBackend {
-    /// How a container ended, and what it printed last. An end takes a moment to be known.
+    /// Describes the exit of a container, and its last output. An end takes a moment to be known.
     pub(super) async fn describe_end(&self, name: &str) -> PostMortem {
         let deadline = Instant::now() + SETTLING;
         let state = loop {
@@ -53,7 +53,7 @@ impl DockerBackend {
     }
 }
 
-/// What a container's state says about its end.
+/// Describes the end that a container's state shows.
 fn post_mortem(state: &ContainerState, output: &str) -> PostMortem {
     let out_of_memory = state.oom_killed == Some(true);
     let (end, mut description) = match (state.running, state.exit_code) {

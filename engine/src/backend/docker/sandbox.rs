@@ -31,13 +31,13 @@ use crate::door::{Door, DoorError, DoorListener};
 use crate::error::EngineError;
 use crate::kept::{self, Entrance, Visitor};
 
-/// How long a doorkeeper may take to connect once its container was started.
+/// Timeout for a doorkeeper to connect once its container was started.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a container whose doorkeeper has not come yet is looked at.
+/// Interval of looks at a container whose doorkeeper has not connected yet.
 const GLANCE: Duration = Duration::from_millis(500);
 /// The pause between two looks at a container that is about to end.
 const SOON: Duration = Duration::from_millis(20);
-/// How much memory a sandbox gets besides its limit once the agent has gone.
+/// Memory that a sandbox gets besides its limit once the agent has gone.
 const ROOM: u64 = 256 * 1024 * 1024;
 
 /// A sandbox as a container.
@@ -211,7 +211,7 @@ impl DockerBackend {
         labels(kind, owner.data_dir().id(), owner.id(), &request.identity)
     }
 
-    /// What runs a container.
+    /// Returns the name of the OCI runtime that runs containers.
     pub(super) fn runtime_name(&self) -> &str {
         &self.0.runtime
     }

@@ -19,7 +19,7 @@ use crate::door::Door;
 use crate::doorkeeper_binary;
 use crate::error::EngineError;
 
-/// How much of what a readiness command prints is kept.
+/// Length of a readiness command's output that is kept.
 const KEPT_OUTPUT: usize = 4096;
 
 /// A service as a container.
@@ -30,7 +30,7 @@ pub(super) struct DockerService {
     door: Door,
 }
 
-/// Where a service is put.
+/// Place of a service.
 pub(super) struct Place {
     /// The name of its container.
     pub(super) name: String,
@@ -188,7 +188,7 @@ impl DockerService {
     }
 }
 
-/// One line of the engine's list of processes.
+/// Reads a line of the engine's list of processes.
 fn process(row: &[String]) -> Option<Process> {
     let [pid, parent, program, arguments] = row else { return None };
     let (program, arguments) = (program.clone(), arguments.clone());

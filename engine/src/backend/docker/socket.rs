@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::EngineError;
 
-/// Where an engine listens when `DOCKER_HOST` names no other place.
+/// Socket of the engine when `DOCKER_HOST` names no other.
 const DEFAULT: &str = "/var/run/docker.sock";
 
 /// Returns the path of the socket that `DOCKER_HOST` names; `None` for an engine that is reached over a network.
@@ -24,14 +24,14 @@ pub fn group_to_join(path: &Path, user: u32, group: u32) -> Option<u32> {
     }
 }
 
-/// Whether a user can connect to a socket.
+/// Tells if a user can connect to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// As the user is.
+    /// The user can connect.
     Open,
-    /// As a member of this group.
+    /// A member of this group can connect.
     Group(u32),
-    /// Not in any group.
+    /// No group gives access.
     Closed,
 }
 

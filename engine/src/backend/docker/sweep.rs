@@ -13,9 +13,9 @@ use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
 
-/// Something of this data directory, with what it is labelled with.
+/// A resource of this data directory, with its labels.
 struct LabelledResource {
-    /// What the engine knows it by.
+    /// Name or id that the engine has for it.
     name: String,
     labels: HashMap<String, String>,
 }
@@ -26,7 +26,7 @@ impl LabelledResource {
     }
 }
 
-/// What a sweep counts and what went wrong first.
+/// Counts of a sweep, and its first problem.
 #[derive(Default)]
 struct Progress {
     swept: Swept,
@@ -34,7 +34,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// What was done, unless it failed. The first problem is the one that is told.
+    /// Returns the result, unless it failed. Keeps the first problem, which is the one that is reported.
     fn done<T>(&mut self, result: Result<T, EngineError>) -> Option<T> {
         match result {
             Ok(done) => Some(done),
@@ -144,7 +144,7 @@ impl DockerBackend {
         HashMap::from([("label".to_owned(), vec![ours])])
     }
 
-    /// What of all that was found is to be removed.
+    /// Filters the resources that are to be removed.
     fn within(
         &self,
         reach: Reach,
@@ -155,7 +155,8 @@ impl DockerBackend {
         found.into_iter().filter(|found| progress.done(self.is_within(reach, kept, found)).unwrap_or(false)).collect()
     }
 
-    /// Whether something is to be removed: a kept sandbox when those are within reach, else what a gone owner left.
+    /// Returns true if the resource is to be removed: a kept sandbox when those are within reach, else leftovers of a
+    /// dead owner.
     fn is_within(&self, reach: Reach, kept: &BTreeSet<String>, found: &LabelledResource) -> Result<bool, EngineError> {
         let data_dir = self.0.owner.data_dir();
         let sandbox = found.label(label::SANDBOX);
@@ -170,7 +171,7 @@ impl DockerBackend {
     }
 }
 
-/// What is removed.
+/// Kind of a resource that is removed.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Container,

@@ -22,11 +22,11 @@ use crate::backend::{DOOR, DOORKEEPER, Limits, TOOL_PROGRAM, WORKSPACE};
 use crate::door::{Door, DoorListener};
 use crate::error::EngineError;
 
-/// How long a doorkeeper may take to connect.
+/// Timeout for a doorkeeper to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How much may be written over layers at least before there is no room: preparing a world may take some.
+/// Least space that may be written over layers: preparing a world may take some.
 const LEAST_SPACE: u64 = 256 << 20;
-/// How much folders hold that only have mounts in them.
+/// Size of folders that only have mounts in them.
 const SMALL: u64 = 1 << 20;
 
 /// A box that was made, and has to be removed.
@@ -232,13 +232,14 @@ impl LocalBackend {
     }
 }
 
-/// Gives a plan to a process that waits for it.
+/// Sends a plan to a process that waits for it.
 async fn tell(mut waiting: Child, plan: &Plan) -> Result<Watcher, BoxError> {
     give(&mut waiting, &plan.encode()).await?;
     Watcher::hear(waiting, plan).await
 }
 
-/// What holds without control groups: the memory of each process, how many there are, and on how many processors they run.
+/// Returns the limits that hold without control groups: memory of each process, number of processes, and number of
+/// processors.
 fn ceilings(limits: Limits) -> Ceilings {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few hundred cores")]
     let cores = limits.cpus.ceil() as usize;
@@ -253,20 +254,20 @@ pub(super) struct BoxRequest {
     pub(super) read_only: bool,
     /// A folder that stays open, to copy from.
     pub(super) source: Option<String>,
-    /// Whether it has a workspace.
+    /// True when it has a workspace.
     pub(super) workspace: bool,
-    /// What it is made from, when not from the usual.
+    /// Userland that it is made from, when not the usual one.
     pub(super) userland: Option<Userland>,
     /// The user of a service, as whom its program runs.
     pub(super) user: Option<u32>,
     /// A sandbox in whose network it is.
     pub(super) beside: Option<Beside>,
-    /// What is put into its root besides.
+    /// Additional steps that put its root together.
     pub(super) steps: Vec<Step>,
 }
 
 impl BoxRequest {
-    /// Whether it is like any other at its beginning.
+    /// Returns true if the box is like any other at its beginning, so that one of the warm pool fits.
     fn is_plain(&self) -> bool {
         self.source.is_none() && self.user.is_none() && self.beside.is_none()
     }

@@ -13,7 +13,7 @@ use crate::backend::Limits;
 use crate::entropy;
 use crate::memory_events::{Files, MemoryEvents, OutOfMemory};
 
-/// Where control groups are.
+/// Mount point of control groups.
 const MOUNTED: &str = "/sys/fs/cgroup";
 /// The folder of ours.
 const OURS: &str = "touchstone";
@@ -37,7 +37,7 @@ struct Hierarchy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// All controllers in one.
+    /// All controllers in one hierarchy.
     Unified,
     Memory,
     Pids,
@@ -68,7 +68,7 @@ impl Cgroups {
         Self { hierarchies, data_dir, owner }
     }
 
-    /// Whether limits are enforced.
+    /// Returns true if limits are enforced.
     pub(super) fn is_there(&self) -> bool {
         !self.hierarchies.is_empty()
     }
@@ -132,7 +132,7 @@ impl Group {
         self.folders.iter().map(|(folder, _)| folder.display().to_string()).collect()
     }
 
-    /// Where a box finds its own groups.
+    /// Lists the paths at which a box finds its own groups, with the folders that they are.
     pub(super) fn places(&self) -> impl Iterator<Item = (String, PathBuf)> {
         self.folders.iter().map(|(folder, kind)| {
             let place = match kind {
@@ -194,7 +194,7 @@ impl Group {
             .try_for_each(|(folder, _)| fs::write(folder.join(file), value))
     }
 
-    /// Whether the kernel ended something in it for want of memory, and whose memory was used up.
+    /// Tells if the kernel killed a process in it for lack of memory, and whose memory was used up.
     pub(super) fn out_of_memory(&self) -> Option<OutOfMemory> {
         self.folders.iter().find_map(|(folder, kind)| {
             let names = match kind {
@@ -213,12 +213,12 @@ impl Group {
     }
 }
 
-/// Whether processes are in a group.
+/// Returns true if processes are in a group.
 fn is_used(group: &Path) -> bool {
     fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|processes| !processes.trim().is_empty())
 }
 
-/// Whether groups can be made in a folder, which may be another user's.
+/// Returns true if groups can be made in a folder, which may be another user's.
 fn is_ours(folder: &Path) -> bool {
     let trial = folder.join(format!("trial-{}", entropy::hex(8)));
     fs::create_dir_all(&trial).is_ok() && fs::remove_dir(&trial).is_ok()

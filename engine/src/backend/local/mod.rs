@@ -45,21 +45,21 @@ use crate::event::Events;
 use crate::images::Aliases;
 use crate::owner::Owner;
 
-/// What the evidence calls the programs of this machine.
+/// Id of the image that stands for the programs of this machine, in the evidence too.
 const HOST: &str = "host";
 /// The environment of everything: where programs are; and that Python keeps nothing beside its own files, which would be a
 /// change of what the sandbox is made from.
 const ENVIRONMENT: [(&str, &str); 2] =
     [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("PYTHONDONTWRITEBYTECODE", "1")];
 
-/// How sandboxes are made.
+/// Settings for making sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalSettings {
     /// A folder or an archive that sandboxes are made from, instead of the programs of this machine.
     pub rootfs: Option<PathBuf>,
 }
 
-/// What of a spec cannot be done with namespaces, whatever the scenario; `None` when there is nothing.
+/// Explains which part of a spec cannot be done with namespaces, whatever the scenario; `None` when there is none.
 #[must_use]
 pub fn misfit(spec: &Spec) -> Option<String> {
     let packages: Vec<_> = spec.setup.packages.iter().map(ToString::to_string).collect();
@@ -128,13 +128,13 @@ impl LocalBackend {
         Ok(backend)
     }
 
-    /// What sandboxes are made from, in words for people: the system of this machine, or a folder.
+    /// Names the userland that sandboxes are made from, in words for people: the system of this machine, or a folder.
     #[must_use]
     pub fn programs(&self) -> &str {
         self.0.userland.name()
     }
 
-    /// What is not enforced here, in words for people; `None` when everything is.
+    /// Names the limits that are not enforced here, in words for people; `None` when all are.
     #[must_use]
     pub fn weakness(&self) -> Option<String> {
         let mut lacks = Vec::new();
@@ -147,7 +147,8 @@ impl LocalBackend {
         (!lacks.is_empty()).then(|| lacks.join("; "))
     }
 
-    /// What a sandbox of an image is made from: what an alias of the machine's owner leads to, or the programs of the machine.
+    /// Finds the userland of an image: the folder that an alias of the machine's owner leads to, or the programs of the
+    /// machine.
     fn find_image(&self, reference: &str) -> Result<Image, EngineError> {
         let aliases = Aliases::read(self.0.owner.data_dir())
             .map_err(|error| EngineError::Unsupported { what: error.to_string() })?;
@@ -163,7 +164,7 @@ impl LocalBackend {
         })
     }
 
-    /// What an image of ours stands for.
+    /// Returns the userland that an image of ours stands for.
     fn userland_of(&self, image: &Image) -> Result<Userland, EngineError> {
         if image.id == HOST { Ok(self.0.userland.clone()) } else { self.userland_at(&image.id) }
     }

@@ -1,5 +1,5 @@
-//! Postgres without its script: the server is started on what it begins with, and told over SQL what the environment asks for.
-//! That is quicker, because nothing is copied and the server starts once.
+//! Starts Postgres without its script: the server is started on a template of its data, and gets over SQL what the
+//! environment asks for. That is quicker, because nothing is copied and the server starts once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::database::{CONNECT_LIMIT, Client, Credentials, Database, DatabaseErro
 use crate::door::Door;
 use crate::error::EngineError;
 
-/// Where a server listens whose port nobody changed.
+/// Port of a server when nobody changed it.
 const PORT: u16 = 5432;
-/// Who is there at first.
+/// First user of a new server.
 const FIRST_USER: &str = "postgres";
-/// How long it may take until the server answers.
+/// Timeout until the server answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two tries to connect.
 const PAUSE: Duration = Duration::from_millis(3);
-/// What of the environment is understood here.
+/// Variables of the image's script that are understood here.
 const UNDERSTOOD: [&str; 3] = ["POSTGRES_PASSWORD", "POSTGRES_USER", "POSTGRES_DB"];
 /// Settings that change how the server is reached.
 const CHANGES_ACCESS: [&str; 6] =
     ["port", "listen_addresses", "hba_file", "data_directory", "config_file", "password_encryption"];
 
-/// How one server is started.
+/// Fast start of a server, without the script of its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Quick {
     /// The server and its options.
@@ -37,7 +37,7 @@ pub(super) struct Quick {
 }
 
 impl Quick {
-    /// How it is started; `None` when something is asked for that only the script does.
+    /// Plans the fast start; `None` when something is asked for that only the script does.
     pub(super) fn of(found: &InstalledProgram, service: &ServiceRequest) -> Option<Self> {
         let words = service.command.clone().unwrap_or_else(|| vec![found.program.program.to_owned()]);
         let is_special = |name: &String| {
@@ -96,7 +96,7 @@ async fn connect(network: &Door, password: String, said: &ProgramOutput) -> Resu
     }
 }
 
-/// Whether options are settings that leave alone how the server is reached.
+/// Returns true if options are settings that do not change how the server is reached.
 fn options_are_plain(options: &[String]) -> bool {
     options.chunks(2).all(|pair| match pair {
         [flag, setting] if flag == "-c" => {
@@ -106,7 +106,7 @@ fn options_are_plain(options: &[String]) -> bool {
     })
 }
 
-/// What the server is told, as the script of the image would do it; `None` without a password.
+/// Returns the statements that the script of the image would run; `None` without a password.
 fn statements(environment: &BTreeMap<String, String>) -> Option<Vec<String>> {
     let given = |name: &str| environment.get(name).map(String::as_str).filter(|value| !value.is_empty());
     let password = given("POSTGRES_PASSWORD")?;

@@ -14,9 +14,9 @@ use tokio::time::timeout;
 
 use crate::door::DoorError;
 
-/// How much of what it says is kept.
+/// Length of its error output that is kept.
 const SAID: u64 = 8 * 1024;
-/// How long a box may take to end once its doorkeeper was asked to.
+/// Time limit for a box to end once its doorkeeper was asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The process that watches a box.
@@ -26,7 +26,7 @@ pub(super) struct Watcher {
     pid: u32,
     /// The first process of the box, as the host numbers it.
     first: u32,
-    /// Where in the box there are layers, and under which descriptors of the watcher.
+    /// Paths of the layers in the box, with the watcher's descriptors that hold them.
     layers: Vec<(String, String)>,
     /// Under which descriptor of the watcher the workspace is.
     workspace: Option<String>,
@@ -34,12 +34,12 @@ pub(super) struct Watcher {
     namespaces: BTreeMap<&'static str, String>,
 }
 
-/// How a box ended.
+/// The end of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ended {
     /// The exit code of its first process; 137 when it was killed.
     pub(super) code: Option<i32>,
-    /// What was said last.
+    /// Its error output.
     pub(super) said: String,
 }
 
@@ -73,7 +73,7 @@ impl Watcher {
         launch(doorkeeper, SPARE)
     }
 
-    /// Tells one that waits how to begin.
+    /// Sends the first plan to a process that waits.
     pub(super) async fn begin(child: &mut Child, first: &Plan) -> io::Result<()> {
         let Some(input) = child.stdin.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
         input.write_all(&[first.encode().as_slice(), WAIT].concat()).await?;
@@ -114,24 +114,25 @@ impl Watcher {
         self.pid
     }
 
-    /// What was written over each layer: where that is in the box, and where it can be read.
+    /// Lists the changes over each layer: the path of the layer in the box, and the folder where the changes can be
+    /// read.
     pub(super) fn layers(&self) -> impl Iterator<Item = (&str, PathBuf)> {
         self.layers.iter().map(|(target, number)| (target.as_str(), self.folder(number)))
     }
 
-    /// Where the workspace can be read, when there is one. The first process itself hides what it has where it shares its user
-    /// with the agent.
+    /// Returns the path where the workspace can be read, when there is one. The first process itself hides what it has
+    /// where it shares its user with the agent.
     pub(super) fn workspace(&self) -> Option<PathBuf> {
         self.workspace.as_deref().map(|number| self.folder(number))
     }
 
-    /// Where a namespace of the box is.
+    /// Returns the path of a namespace of the box.
     pub(super) fn namespace(&self, name: &str) -> String {
         let number = self.namespaces.get(name).map_or("", String::as_str);
         format!("/proc/{}/fd/{number}", self.pid)
     }
 
-    /// What a box is told that is beside this one.
+    /// Returns the namespaces for a box beside this one.
     pub(super) fn beside(&self) -> Beside {
         Beside { users: self.namespace("user"), network: self.namespace("net") }
     }
@@ -146,7 +147,7 @@ impl Watcher {
         timeout(patience, end_of(&mut child)).await.ok()
     }
 
-    /// Sees to it that the box ends: its doorkeeper was asked to.
+    /// Waits until the box ends, because its doorkeeper was asked to, and kills it when it does not.
     pub(super) async fn end(&self) -> Ended {
         if let Some(ended) = self.ended(ENDING).await {
             return ended;
@@ -174,7 +175,7 @@ fn launch(doorkeeper: &Path, argument: &str) -> io::Result<Child> {
         .spawn()
 }
 
-/// Gives a plan, which ends what is said to it.
+/// Sends a plan, and closes the pipe.
 pub(super) async fn give(child: &mut Child, plan: &[u8]) -> io::Result<()> {
     match child.stdin.take() {
         Some(mut input) => input.write_all(plan).await,

@@ -1,7 +1,7 @@
 //! Services from programs of this machine, which stand in for the images of the same name.
 //!
-//! They are started by the scripts of our own images, which take the environment of the official ones, or in a quicker way
-//! where there is one (`postgres.rs`). What a database begins with is kept (`templates.rs`).
+//! Programs are started by the scripts of our own images, which take the environment of the official ones, or in a
+//! quicker way where there is one (`postgres.rs`). Templates of databases are kept (`templates.rs`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,19 +13,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::EngineError;
 
-/// Where the files of ours for a service are; below `/usr` nobody but root could put them.
+/// Folder of our files for a service; below `/usr` nobody but root could put them.
 const OURS: &str = "/.touchstone/service";
 /// The script that starts a service.
 pub(super) const ENTRYPOINT: &str = "/.touchstone/service/entrypoint.sh";
-/// How much data a service may have.
+/// Size limit of a service's data.
 const DATA: u64 = 2 << 30;
-/// How much is in the folders for its sockets.
+/// Size limit of the folders for its sockets.
 const SOCKETS: u64 = 1 << 20;
 
 /// A program that can be a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Program {
-    /// What people call it.
+    /// Its name for people.
     pub(super) name: &'static str,
     /// The images that it stands in for, without a tag.
     pub(super) images: &'static [&'static str],
@@ -35,7 +35,7 @@ pub(super) struct Program {
     folders: &'static [&'static str],
     /// The Debian package that has it.
     pub(super) package: &'static str,
-    /// Who runs it: a name, and its number.
+    /// User who runs it: name, and number.
     pub(super) user: (&'static str, u32),
     /// The script that starts it.
     entrypoint: &'static str,
@@ -45,11 +45,11 @@ pub(super) struct Program {
     writes: &'static [(&'static str, u64)],
     /// Its environment, besides `PATH`.
     environment: &'static [(&'static str, &'static str)],
-    /// What a database begins with.
+    /// Template of its data, for a database.
     pub(super) template: Option<Template>,
 }
 
-/// What a database begins with.
+/// Template of a database's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Template {
     /// The folder that it is laid out in.
@@ -58,7 +58,7 @@ pub(super) struct Template {
     pub(super) script: &'static str,
 }
 
-/// All of them.
+/// All programs that can be services.
 pub(super) const PROGRAMS: [Program; 4] = [
     Program {
         name: "Postgres",
@@ -166,7 +166,8 @@ pub(super) fn find(reference: &str) -> Option<Result<InstalledProgram, EngineErr
     }))
 }
 
-/// Why no program of this machine can be the service of an image; `None` when one can, or when a parameter decides.
+/// Explains why no program of this machine can be the service of an image; `None` when one can, or when a parameter
+/// decides.
 pub(super) fn missing_program(service: &str, image: &str) -> Option<String> {
     if image.contains("{{") {
         return None;
@@ -221,7 +222,7 @@ fn version(folder: &Path) -> u64 {
 }
 
 impl InstalledProgram {
-    /// What tells one version from another.
+    /// Returns a text that distinguishes this version of the program from others.
     pub(super) fn mark(&self) -> String {
         let program = self.folder.join(self.program.program);
         let found = fs::metadata(&program).ok();
@@ -232,7 +233,7 @@ impl InstalledProgram {
         format!("{}{folder}-{length}-{}", self.program.program, changed.as_secs())
     }
 
-    /// What is put into its box: scripts and files of ours out of a folder, and room to write.
+    /// Returns the steps that add to its box: scripts and files of ours out of a folder, and room to write.
     pub(super) fn steps(&self, files: &Path) -> Vec<Step> {
         let bind = |target: &str, source: PathBuf| Step::Bind {
             target: target.to_owned(),
@@ -273,7 +274,7 @@ impl InstalledProgram {
         Ok(())
     }
 
-    /// What tells these files from others.
+    /// Returns the digest of these files.
     pub(super) fn digest(&self) -> String {
         let all: String = self.written().iter().map(|(path, content)| format!("{path}\n{content}\n")).collect();
         hex(&Sha256::digest(all)[..8])
@@ -286,13 +287,13 @@ impl InstalledProgram {
         [("PATH".to_owned(), path), ("HOME".to_owned(), "/tmp".to_owned())].into_iter().chain(own).collect()
     }
 
-    /// Where it is started.
+    /// Returns its working directory.
     pub(super) fn directory(&self) -> &'static str {
         if self.program.program == "redis-server" { "/data" } else { "/" }
     }
 }
 
-/// What a file is called in the folder that it is mounted from.
+/// Returns the name of a file in the folder that it is mounted from.
 fn name(path: &str) -> String {
     path.strip_prefix(OURS).unwrap_or(path).trim_start_matches('/').replace('/', "_")
 }

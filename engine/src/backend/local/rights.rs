@@ -1,37 +1,37 @@
-//! What this process may do on this machine.
+//! Rights of this process on this machine.
 
 use doorkeeper::plan::Ids;
 
-/// What this process may do.
+/// Rights of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rights {
-    /// It is root: sandboxes have many users.
+    /// The process is root: sandboxes have many users.
     Root,
-    /// It is somebody: sandboxes have one user, who is root in there and nobody else outside.
+    /// The process is an unprivileged user: sandboxes have one user, who is root in there and nobody else outside.
     User {
-        /// Who.
+        /// Its user.
         uid: u32,
-        /// In which group.
+        /// Its group.
         gid: u32,
     },
 }
 
-/// How many users a sandbox of root's has.
+/// Number of users in a sandbox that root makes.
 const MANY: u32 = 65536;
 
 impl Rights {
-    /// Those of this process.
+    /// Returns the rights of this process.
     pub(super) fn of_this_process() -> Self {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if uid == 0 { Self::Root } else { Self::User { uid, gid } }
     }
 
-    /// Whether a sandbox has more than one user.
+    /// Returns true if a sandbox has more than one user.
     pub(super) fn has_many_users(self) -> bool {
         self == Self::Root
     }
 
-    /// What the evidence says.
+    /// Returns the word for the evidence.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Root => "namespaces",
@@ -39,7 +39,7 @@ impl Rights {
         }
     }
 
-    /// Which users of a sandbox are which of the host.
+    /// Maps the users of a sandbox to those of the host.
     pub(super) fn users(self) -> Ids {
         match self {
             Self::Root => Ids { inside: 0, outside: 0, count: MANY },
@@ -47,8 +47,8 @@ impl Rights {
         }
     }
 
-    /// Who is who in the box of a service that runs as the user `number`: its users and groups. Beside a sandbox whose users
-    /// it can share there is nothing to say.
+    /// Maps users and groups in the box of a service that runs as the user `number`. Returns no maps beside a sandbox
+    /// whose users it can share.
     pub(super) fn of_service(self, number: u32, is_beside: bool) -> (Vec<Ids>, Vec<Ids>) {
         match self {
             Self::Root if is_beside => (Vec::new(), Vec::new()),
@@ -62,7 +62,7 @@ impl Rights {
         }
     }
 
-    /// Which groups are which.
+    /// Maps the groups of a sandbox to those of the host.
     pub(super) fn groups(self) -> Ids {
         match self {
             Self::Root => Ids { inside: 0, outside: 0, count: MANY },

@@ -14,7 +14,7 @@ use crate::data_dir::DataDir;
 
 /// The folder of the data directory with what was unpacked.
 const UNPACKED: &str = "roots";
-/// How a file begins that is packed with gzip.
+/// First bytes of a file that is packed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The folder with a system: as it is, or what an archive holds. A new version of an archive is another folder.

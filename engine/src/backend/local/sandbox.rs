@@ -23,9 +23,9 @@ use crate::error::EngineError;
 use crate::kept::{self, Entrance, Visitor};
 use crate::memory_events::OutOfMemory;
 
-/// How long an end may take to be known.
+/// Time limit until an end is known.
 const SETTLING: Duration = Duration::from_secs(2);
-/// How much memory a sandbox gets besides its limit once the agent has gone.
+/// Memory that a sandbox gets besides its limit once the agent has gone.
 const ROOM: u64 = 256 << 20;
 /// The exit code of a doorkeeper that was killed, which nobody inside can do but for want of memory.
 const KILLED: i32 = 137;
@@ -46,13 +46,13 @@ pub(super) struct LocalSandbox {
     family: Arc<Family>,
 }
 
-/// What was made beside a sandbox, and ends with it at the latest.
+/// Boxes that were made beside a sandbox, and end with it at the latest.
 #[derive(Debug, Default)]
 struct Family {
     members: Mutex<Vec<Arc<Made>>>,
     /// Held while something is being made; removing waits for it, because what is not there yet cannot be removed.
     making: RwLock<()>,
-    /// Everything was removed, so nothing may be made any more.
+    /// True once everything was removed, so that nothing may be made any more.
     closed: AtomicBool,
 }
 
@@ -224,7 +224,7 @@ impl Sandbox for LocalSandbox {
 }
 
 impl LocalSandbox {
-    /// What was written over each layer.
+    /// Reads the changes over each layer.
     async fn layers(&self) -> Result<Vec<(String, layer::Layer)>, EngineError> {
         let folders: Vec<_> = self.made.watcher.layers().map(|(target, folder)| (target.to_owned(), folder)).collect();
         let read = tokio::task::spawn_blocking(move || {
@@ -252,8 +252,8 @@ impl Drop for LocalSandbox {
     }
 }
 
-/// How much memory a sandbox may use once the agent has gone: what it wrote is memory, too, in the workspace and over its layers,
-/// and of the latter there can be more than it was allowed to write.
+/// Returns the memory limit of a sandbox once the agent has gone: what it wrote is memory, too, in the workspace and
+/// over its layers, and of the latter there can be more than it was allowed to write.
 fn memory_afterwards(limits: &Limits) -> u64 {
     limits.memory.saturating_add(limits.disk.saturating_mul(3)).saturating_add(ROOM)
 }

@@ -23,11 +23,11 @@ use crate::doorkeeper_binary;
 use crate::error::EngineError;
 use crate::memory_events::OutOfMemory;
 
-/// What a service may use. Its data is memory, and a part of it.
+/// Limits of a service. Its data is memory, and a part of it.
 pub(super) const LIMITS: Limits = Limits { cpus: SERVICE_CPUS, memory: SERVICE_MEMORY, disk: 512 << 20, pids: 1024 };
 /// The folder of scripts that are found before programs.
 const SHIMS: &str = "/.touchstone/shims";
-/// How much of what a service printed last is kept.
+/// Length of a service's last output that is kept.
 const KEPT: usize = 8 * 1024;
 
 /// A service.
@@ -43,7 +43,7 @@ pub(super) struct LocalService {
     words: Vec<String>,
 }
 
-/// What a program printed last, and whether it has ended.
+/// Last output of a program, and a flag that it has ended.
 #[derive(Debug, Default)]
 pub(super) struct ProgramOutput {
     output: Mutex<VecDeque<u8>>,
@@ -63,7 +63,7 @@ impl ProgramOutput {
         String::from_utf8_lossy(&output.iter().copied().collect::<Vec<_>>()).trim().to_owned()
     }
 
-    /// Whether the program has ended.
+    /// Returns true if the program has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -102,12 +102,12 @@ fn program_of(service: &ServiceRequest) -> Result<InstalledProgram, EngineError>
     }
 }
 
-/// What a service is made of, once it is known how it is started.
+/// Parts of a service, once the way to start it is known.
 #[derive(Debug)]
 pub(super) struct Prepared {
     found: InstalledProgram,
     service: ServiceRequest,
-    /// How Postgres is started without its script, and the password that its first user has until then.
+    /// Fast start of Postgres, without its script, and the password that its first user has until then.
     quick: Option<(Quick, String)>,
     steps: Vec<Step>,
 }

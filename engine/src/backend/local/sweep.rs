@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::kept;
 use crate::owner::{self, Life};
 
-/// How often it is looked whether boxes that were killed have ended.
+/// Number of checks whether boxes that were killed have ended.
 const LOOKS: usize = 5000;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -60,7 +60,7 @@ impl LocalBackend {
     }
 }
 
-/// Whether a sandbox that is kept was made here: only those have a file that says who watches them.
+/// Returns true if a sandbox that is kept was made here: only those have a file that names their watcher.
 pub(in crate::backend) fn is_local(data_dir: &DataDir, sandbox: &str) -> io::Result<bool> {
     Ok(owner::doors_of(data_dir, sandbox)?.iter().any(|folder| folder.join(WATCHER).exists()))
 }
@@ -76,7 +76,7 @@ fn wait_for_the_end(watchers: &[u32]) {
     }
 }
 
-/// Whether a process is one of ours that watches a box.
+/// Returns true if a process is one of ours that watches a box.
 fn is_watcher(pid: u32) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let argument = arguments.split(|byte| *byte == 0).nth(1);

@@ -1,5 +1,5 @@
-//! What databases begin with: made once for each version of a program, in a box of its own, and kept in the data directory.
-//! A start lays it out as the lower layer of its data, so that only what it changes is copied.
+//! Templates of databases: made once for each version of a program, in a box of its own, and kept in the data
+//! directory. A start lays it out as the lower layer of its data, so that only what it changes is copied.
 
 use std::fs;
 use std::io;
@@ -19,14 +19,14 @@ use crate::error::EngineError;
 
 /// The folder of all of them in the data directory.
 const TEMPLATES: &str = "templates";
-/// In the folder of one: what a database begins with.
+/// Folder of a template with the data.
 const DATA: &str = "data";
-/// In the folder of one: the password of its first user.
+/// File of a template with the password of its first user.
 const PASSWORD: &str = "password";
-/// How long it may take to make one.
+/// Time limit for making one.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a database begins with, as it is kept.
+/// Template of a database, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kept {
     folder: PathBuf,
@@ -46,7 +46,8 @@ impl Kept {
 }
 
 impl LocalBackend {
-    /// What a program begins with, which is made when it is not there yet; `None` when it begins with nothing.
+    /// Returns the template of a program's data, and makes it when it does not exist yet; `None` when the program needs
+    /// none.
     pub(super) async fn template_of(&self, found: &InstalledProgram) -> Result<Option<Kept>, EngineError> {
         let Some(template) = found.program.template else { return Ok(None) };
         let all = self.0.owner.data_dir().path().join(TEMPLATES);

@@ -1,4 +1,4 @@
-//! What sandboxes are made from: the programs of this machine, and of everything else only what programs need.
+//! Userland of sandboxes: the programs of this machine, and of everything else only what programs need.
 //!
 //! `/usr` is the host's. The rest of the root is a folder that is put together once: the files of `/etc` that programs look
 //! at (a list of what is allowed, and of that only what everybody may read), and empty folders. So neither homes nor keys,
@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::{HOST, roots};
 use crate::data_dir::DataDir;
 
-/// What of `/etc` programs look at.
+/// Entries of `/etc` that programs look at.
 const ALLOWED: [&str; 61] = [
     "R",
     "alternatives",
@@ -80,7 +80,7 @@ const ALLOWED: [&str; 61] = [
     "ssl",
     "terminfo",
 ];
-/// What of those is nobody's business.
+/// Entries of those that stay hidden.
 const FORBIDDEN: [&str; 2] = ["ssl/private", "mysql/debian.cnf"];
 /// Larger files are not configuration.
 const LARGEST: u64 = 4 << 20;
@@ -110,7 +110,7 @@ const FOLDERS: [(&str, u32); 20] = [
     (".touchstone", 0o755),
 ];
 
-/// What sandboxes are made from.
+/// Userland that sandboxes are made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Userland {
     /// The folder that is the root.
@@ -153,17 +153,17 @@ impl Userland {
         Ok(Self { root, layers, name: host_name(), digest: format!("sha256:{digest}") })
     }
 
-    /// What people call it.
+    /// Returns its name for people.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What tells it from others.
+    /// Returns the digest that distinguishes it from others.
     pub(super) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// How a root is made from it.
+    /// Returns the steps that make a root from it.
     pub(super) fn steps(&self) -> Vec<Step> {
         let layer = |target: &str, lower: String| Step::Layer { target: target.to_owned(), lower };
         let mut steps = vec![layer("/", self.root.display().to_string())];
@@ -172,7 +172,7 @@ impl Userland {
     }
 }
 
-/// What the machine calls its system.
+/// Returns the machine's own name of its system.
 fn host_name() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let pretty = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));

@@ -1,4 +1,4 @@
-//! Which versions of this machine's programs stand in for images, and where they are not what the image says.
+//! Versions of this machine's programs that stand in for images, and their differences from the images.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::backend::fit;
 /// A program that can be a service where there is no Docker, and whether it is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// What people call it: `Postgres`.
+    /// Its name for people: `Postgres`.
     pub name: &'static str,
     /// The images that it stands in for, without a tag.
     pub images: &'static [&'static str],
@@ -24,7 +24,7 @@ pub struct Installed {
     pub found: Option<(String, PathBuf)>,
 }
 
-/// All programs that can be services, with those that are here.
+/// Returns all programs that can be services, with the versions that are installed.
 #[must_use]
 pub fn installed() -> Vec<Installed> {
     let look = |program: &super::programs::Program| {
@@ -52,14 +52,16 @@ impl Versions {
 }
 
 impl LocalBackend {
-    /// What stands in for an image as a service, in words: `Postgres 15.18`; `None` when no program of this machine does.
+    /// Names the program that stands in for an image as a service: `Postgres 15.18`; `None` when no program of this
+    /// machine does.
     pub(super) fn stand_in(&self, reference: &str) -> Option<String> {
         let found = find(reference)?.ok()?;
         let version = self.0.versions.of(&found).map(|version| format!(" {version}")).unwrap_or_default();
         Some(format!("{}{version}", found.program.name))
     }
 
-    /// Where services of specs are not what their images say, in words for people: another program, or another version.
+    /// Describes the differences between services of specs and their images, in words for people: another program, or
+    /// another version.
     #[must_use]
     pub fn differences(&self, specs: &[&Spec]) -> Vec<String> {
         let images: BTreeSet<_> =

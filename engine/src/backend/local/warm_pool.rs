@@ -11,7 +11,7 @@ use super::cgroups::Group;
 use super::process::Watcher;
 use crate::entropy;
 
-/// How many wait at most.
+/// Number of boxes that may wait.
 const MOST: usize = 2;
 /// The time that a killed one may take to end, in milliseconds.
 const ENDING_MS: u32 = 2000;
@@ -23,7 +23,7 @@ pub(super) struct Spares(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<Spare>,
-    /// How many are being made.
+    /// Number of boxes that are being made.
     coming: usize,
     ended: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// Somebody wants it, and is in charge of it from now on.
+    /// Hands the box over to the caller, who is in charge of it from now on.
     pub(super) fn into_parts(mut self) -> (Option<Child>, Group) {
         (self.child.take(), std::mem::take(&mut self.group))
     }
@@ -70,7 +70,7 @@ impl Spares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One of them, if there is one.
+    /// Takes a waiting box, if there is one.
     pub(super) fn take(&self) -> Option<Spare> {
         self.state().waiting.pop()
     }
@@ -84,7 +84,7 @@ impl Spares {
         drop(waiting);
     }
 
-    /// Whether one more is wanted, which the caller then makes.
+    /// Returns true if one more is wanted, which the caller then makes.
     fn begin(&self) -> bool {
         let mut state = self.state();
         let is_wanted = !state.ended && state.waiting.len() + state.coming < MOST;
@@ -104,7 +104,7 @@ impl Spares {
 }
 
 impl LocalBackend {
-    /// Sees to it that somebody waits the next time, in the background. That it cannot be done is told when it matters.
+    /// Makes a box for the next time, in the background. A failure is reported when it matters.
     pub(super) fn replenish(&self) {
         if !self.0.spares.begin() {
             return;

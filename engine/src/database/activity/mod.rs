@@ -1,7 +1,7 @@
 //! Ends what goes on in a database once the agent is gone, so that nothing is written while anybody looks.
 //!
-//! What ends is decided by what is seen afterwards, never by whether the server said yes: an order to end something may be
-//! refused, but what is still there is told.
+//! A look afterwards decides if something ended, never the server's answer: an order to end something may be refused,
+//! but whatever is still there is reported.
 
 mod mysql;
 mod postgres;
@@ -14,15 +14,15 @@ use tokio::time::Instant;
 
 use super::{CONNECT_LIMIT, Connection, Credentials, Database, DatabaseError, Dial, SessionSettings, within};
 
-/// How long the server may take to end what runs.
+/// Timeout for the server to end statements and sessions.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long sessions that have just been closed may take to go, before the agent starts.
+/// Time limit for sessions that have just been closed to disappear, before the agent starts.
 const LINGER: Duration = Duration::from_secs(1);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How much the server may send.
+/// Number of bytes that the server may send.
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
-/// How many of the things that stay are named.
+/// Number of leftovers that are named.
 const MOST_NAMED: usize = 10;
 
 /// A session, a worker or a thread of the server.
@@ -30,40 +30,40 @@ const MOST_NAMED: usize = 10;
 struct Session {
     /// Its number.
     number: u64,
-    /// What it is and whose: the same for all that one client opens.
+    /// Its kind and owner: the same for all that one client opens.
     kind: String,
 }
 
-/// What went on in a database before the agent started.
+/// Activity of a database before the agent started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// The settings of our sessions.
     pub(crate) settings: SessionSettings,
-    /// What other services have open. They open it again when it is ended.
+    /// Kinds of sessions that other services have open. They open them again when they are ended.
     kinds: BTreeSet<String>,
     /// Threads of the server itself.
     threads: BTreeSet<u64>,
-    /// What starts by itself, such as events.
+    /// Objects that start by themselves, such as events.
     standing: BTreeSet<String>,
 }
 
-/// How a database was left.
+/// State of a database after its activity was ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Ended {
-    /// What could not be ended.
+    /// Sessions and other leftovers that could not be ended.
     pub(crate) left: Vec<String>,
-    /// What changes with the next write; `None` where there is no such thing.
+    /// Position that changes with the next write; `None` where there is no such thing.
     pub(crate) position: Option<String>,
 }
 
-/// One database, and how it is reached.
+/// A database, and the way to reach it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    /// Which database it is.
+    /// Kind of database.
     pub(crate) database: Database,
-    /// Who asks.
+    /// User that our sessions log in as.
     pub(crate) credentials: Credentials,
-    /// How it is reached.
+    /// Way to connect to it.
     pub(crate) dial: Arc<dyn Dial>,
 }
 
@@ -75,7 +75,7 @@ impl Target {
         Ok(connection)
     }
 
-    /// Looks at what goes on before the agent starts.
+    /// Records the activity before the agent starts.
     pub(crate) async fn known(&self) -> Result<Known, DatabaseError> {
         within(PATIENCE + CONNECT_LIMIT, async {
             let mut connection = self.open(None).await?;
@@ -111,7 +111,7 @@ impl Target {
         .await
     }
 
-    /// Looks whether anything was written, or goes on again, since it was ended.
+    /// Returns true if nothing was written, and nothing is active again, since the activity was ended.
     pub(crate) async fn is_still(&self, known: &Known, ended: &Ended) -> Result<bool, DatabaseError> {
         within(PATIENCE + CONNECT_LIMIT, async {
             let mut connection = self.open(Some(&known.settings)).await?;
@@ -190,7 +190,8 @@ async fn standing(connection: &mut Connection) -> Result<BTreeSet<String>, Datab
     Ok(rows.into_iter().map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" ")).collect())
 }
 
-/// What changes with every write. Where other services have sessions, they may write.
+/// Reads a position that changes with every write. Returns none where other services have sessions, because they may
+/// write.
 async fn position(connection: &mut Connection, known: &Known) -> Result<Option<String>, DatabaseError> {
     if connection.database() != Database::Postgres || !known.kinds.is_empty() {
         return Ok(None);

@@ -11,7 +11,7 @@ const EVENTS: &str = "SELECT 'event', concat(event_schema, '.', event_name), def
      FROM information_schema.events WHERE status NOT LIKE '%DISABLED%'";
 /// Functions of native code, which can do anything at any time.
 const NATIVE: &str = "SELECT 'native function', name, dl FROM mysql.func";
-/// Whether events fire.
+/// Query for the event scheduler's state.
 const SCHEDULER: &str = "SELECT @@GLOBAL.event_scheduler";
 /// Transactions that wait for somebody to commit them, as MariaDB and as MySQL write them.
 const PREPARED: [&str; 2] = ["XA RECOVER FORMAT='SQL'", "XA RECOVER CONVERT XID"];
@@ -21,7 +21,8 @@ pub(super) async fn stop_background(connection: &mut Connection) -> Result<(), D
     refusable(connection.execute("SET GLOBAL event_scheduler = OFF").await.map(|_| ()))
 }
 
-/// What an ordinary user may not ask is refused; what that means is seen by who looks.
+/// Turns a refusal into an empty answer. An ordinary user may not ask everything, and the caller decides what the lack
+/// of an answer means.
 fn refusable<T: Default>(answer: Result<T, DatabaseError>) -> Result<T, DatabaseError> {
     match answer {
         Err(DatabaseError::Refused(_) | DatabaseError::LoginRefused(_)) => Ok(T::default()),
@@ -54,7 +55,7 @@ fn session(row: &[Option<String>]) -> Option<Session> {
     Some(Session { number: number(row.first())?, kind: format!("session of {} in {}", shown(1), shown(2)) })
 }
 
-/// What runs by itself.
+/// Lists objects that run by themselves.
 pub(super) async fn standing(connection: &mut Connection) -> Result<Vec<Vec<Option<String>>>, DatabaseError> {
     let scheduler = connection.texts(SCHEDULER).await?.into_iter().flatten().next().flatten().unwrap_or_default();
     let fires = !matches!(scheduler.to_uppercase().as_str(), "OFF" | "0" | "DISABLED");

@@ -6,7 +6,7 @@
 use super::{Session, Target, number};
 use crate::database::{Connection, Credentials, DatabaseError};
 
-/// Everything that has to do with a database, and the server's own processes.
+/// Query for all sessions and processes of a database, and the server's own processes.
 const ACTIVITY: &str = "SELECT pid, backend_type, usesysid, datid, application_name \
      FROM pg_catalog.pg_stat_get_activity(NULL) WHERE pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()";
 /// Processes of the server that run no SQL, as long as they are in no database.
@@ -25,7 +25,8 @@ const OWN: [&str; 13] = [
     "walwriter",
     "stats collector",
 ];
-/// What runs by itself: subscriptions write what others publish, and event triggers run at every login, ours included.
+/// Query for objects that run by themselves: subscriptions write the changes that others publish, and event triggers
+/// run at every login, ours included.
 pub(super) const STANDING: &str = "SELECT 'subscription', subname::pg_catalog.text FROM pg_catalog.pg_subscription \
          WHERE subenabled \
      UNION ALL SELECT 'login trigger', evtname::pg_catalog.text FROM pg_catalog.pg_event_trigger \

@@ -10,7 +10,7 @@ use split::{Statement, line_at, split};
 use super::column::ColumnError;
 use super::{Client, Database, DatabaseError, Refusal, within};
 
-/// How much of a failed statement is shown.
+/// Length of a failed statement in an error.
 const SHOWN_CHARACTERS: usize = 80;
 
 /// A script that stopped.
@@ -19,22 +19,22 @@ const SHOWN_CHARACTERS: usize = 80;
 pub struct ScriptError {
     /// The line of the script, from 1.
     pub line: usize,
-    /// How the statement begins; empty when it was not reached.
+    /// Beginning of the statement; empty when it was not reached.
     pub statement: String,
-    /// What went wrong there.
+    /// The error there.
     #[source]
     pub fault: ScriptFault,
 }
 
 impl ScriptError {
-    /// Whether the script itself is wrong, and not the way to the database.
+    /// Returns true if the script itself is wrong, and not the way to the database.
     #[must_use]
     pub fn is_of_script(&self) -> bool {
         matches!(self.fault, ScriptFault::Unsupported(_) | ScriptFault::Refused { .. })
     }
 }
 
-/// What went wrong in a script.
+/// Error in a script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptFault {
     /// The script holds something that is not SQL, but an instruction to a client program.
@@ -43,9 +43,9 @@ pub enum ScriptFault {
     /// The server refused a statement.
     #[error("{refusal}{hint}")]
     Refused {
-        /// What the server said.
+        /// The server's refusal.
         refusal: Refusal,
-        /// What may help; empty or starting with a semicolon.
+        /// A hint; empty or starting with a semicolon.
         hint: &'static str,
     },
     /// The database could not be asked.
@@ -97,7 +97,7 @@ fn error_at(script: &str, offset: usize, statement: &str, fault: ScriptFault) ->
     ScriptError { line: line_at(script, offset), statement: beginning(statement), fault }
 }
 
-/// What a syntax error of MySQL is most often about.
+/// Returns a hint on the most frequent cause of a syntax error of MySQL.
 fn hint(statement: &str, refusal: &Refusal) -> &'static str {
     let mut words = statement.split_whitespace().map(str::to_ascii_lowercase);
     let program = words.next().is_some_and(|word| word == "create")

@@ -1,17 +1,17 @@
-//! Where the statements of a script begin and end, as `psql` and the `mysql` client see it.
+//! Splits a script into statements, as `psql` and the `mysql` client do.
 
 use super::super::Database;
 
-/// One statement, without comments before it and without its delimiter.
+/// A statement, without comments before it and without its delimiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
-    /// Where it begins in the script, in bytes.
+    /// Its offset in the script, in bytes.
     pub(super) offset: usize,
     /// The statement.
     pub(super) text: &'a str,
 }
 
-/// Something in a script that is meant for a client program, and is no SQL.
+/// An instruction in a script that is meant for a client program, and is no SQL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientInstruction {
     /// An instruction to `psql`, or to the `mysql` client.
@@ -37,9 +37,9 @@ pub enum ClientInstruction {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{instruction}")]
 pub(super) struct SplitError {
-    /// Where it is not, in bytes.
+    /// Its offset in the script, in bytes.
     pub(super) offset: usize,
-    /// What is there instead.
+    /// The instruction that stands in its place.
     #[source]
     pub(super) instruction: ClientInstruction,
 }
@@ -67,14 +67,14 @@ struct Splitter<'a> {
     begun: Option<Begun<'a>>,
 }
 
-/// What is known of the statement that is being read.
+/// State of the statement that is being read.
 struct Begun<'a> {
     offset: usize,
     /// Its first words, in lower case; four are enough for `create or replace function`.
     words: Vec<String>,
     last_word: &'a str,
     parentheses: usize,
-    /// How deep it is in `BEGIN ATOMIC … END`, the body of a function in standard SQL.
+    /// Depth in `BEGIN ATOMIC … END`, the body of a function in standard SQL.
     blocks: usize,
 }
 
@@ -201,7 +201,7 @@ impl Begun<'_> {
         Ok(())
     }
 
-    /// Whether the statement is `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
+    /// Returns true if the statement is `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
     fn makes_routine(&self) -> bool {
         let words: Vec<_> = self.words.iter().map(String::as_str).collect();
         matches!(
@@ -285,7 +285,8 @@ fn quoted(database: Database, rest: &str) -> Option<usize> {
     }
 }
 
-/// Where the quote that opens at `start` has ended. A doubled quote needs no care: it ends one text and begins another.
+/// Returns the end of the quote that opens at `start`. A doubled quote needs no care: it ends one text and begins
+/// another.
 fn quoted_until(bytes: &[u8], start: usize, escapes: bool) -> usize {
     let quote = bytes[start];
     let mut at = start + 1;

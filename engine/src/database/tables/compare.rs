@@ -1,4 +1,4 @@
-//! What changed in tables between two moments.
+//! Changes in tables between two moments.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use scenario::evidence::{DatabaseChanges, TableChange};
 
 use super::{Table, Tables};
 
-/// How many rows of a kind are kept of one table.
+/// Number of rows of a kind that are kept of one table.
 const MOST_ROWS: usize = 100;
-/// How much all rows that are kept can have together.
+/// Size limit of all rows that are kept together.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What is different in `after`.
+/// Returns the differences in `after`.
 pub(crate) fn compare(before: &Tables, after: &Tables) -> DatabaseChanges {
     let mut changes = DatabaseChanges::default();
     let mut room = MOST_BYTES;
@@ -79,7 +79,7 @@ fn difference(one: &[String], other: &[String]) -> Vec<String> {
     one.iter().filter(|row| is_more(row)).cloned().collect()
 }
 
-/// How many rows differ, as far as that is known; at least one.
+/// Returns the number of rows that differ, as far as that is known; at least one.
 pub(crate) fn differing_rows(change: &TableChange) -> u64 {
     let (before, after) = (change.rows_before.unwrap_or(0), change.rows_after.unwrap_or(0));
     let seen = change.added.len().max(change.removed.len()) as u64;

@@ -1,4 +1,4 @@
-//! What the tables of a database hold at one moment, and what changed between two.
+//! Contents of a database's tables at one moment, and changes between two.
 //!
 //! Small tables are kept row by row. Of larger ones a digest is made by the server, over every row. Of the largest, only
 //! what the server counts by itself is known.
@@ -22,44 +22,44 @@ use super::{
     CONNECT_LIMIT, Connection, Credentials, Database, DatabaseError, Dial, SessionSettings, read_only, within,
 };
 
-/// How many tables are looked at.
+/// Number of tables that are looked at.
 const MOST_TABLES: usize = 500;
-/// How long all of it may take.
+/// Time limit for reading all tables.
 const LIMIT: Duration = Duration::from_secs(20);
 /// A table with at most this many rows is kept row by row.
 const MOST_ROWS: u64 = 200;
 /// And with at most this many bytes.
 const MOST_BYTES: u64 = 256 << 10;
-/// How much all rows that are kept can have together.
+/// Size limit of all rows that are kept together.
 const MOST_BYTES_IN_ALL: u64 = 4 << 20;
 /// A table that takes more on disk is not read.
 const LARGE: u64 = 64 << 20;
-/// How much the server may send in all.
+/// Number of bytes that the server may send in all.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
-/// What the tables held at one moment.
+/// Contents of the tables at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tables {
-    /// Each table, by its name with its schema or database.
+    /// Tables, by name with schema or database.
     pub(crate) tables: BTreeMap<String, Table>,
-    /// Whether there were more tables, or less time, than it takes to look at all.
+    /// True when there were more tables, or less time, than it takes to look at all.
     pub(crate) incomplete: bool,
-    /// What the server's own answers depend on, such as its casts and functions.
+    /// Dependencies of the server's own answers, such as its casts and functions.
     pub(crate) foundations: BTreeSet<String>,
-    /// What stands between a question and the tables.
+    /// Objects that stand between a query and the tables.
     pub(crate) objects: BTreeSet<Object>,
 }
 
-/// What one table held.
+/// Contents of one table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Table {
-    /// How many rows, as far as that is known.
+    /// Number of rows, as far as that is known.
     pub(crate) rows: u64,
-    /// What is different when the content is.
+    /// Digest that differs when the content does.
     pub(crate) digest: String,
-    /// All rows, as the database writes them, in order; `None` when there are too many.
+    /// Its rows, as the database writes them, in order; `None` when there are too many.
     pub(crate) content: Option<Vec<String>>,
-    /// Whether only the server's own counts are known.
+    /// True when only the server's own counts are known.
     pub(crate) is_estimate: bool,
 }
 
@@ -68,20 +68,20 @@ pub(crate) struct Table {
 struct Listed {
     /// Its name, with its schema or database.
     name: String,
-    /// What is selected from, in quotes.
+    /// Source that is selected from, in quotes.
     source: String,
     /// The text of one row, as an expression.
     row: String,
-    /// How much it takes on disk.
+    /// Its size on disk.
     size: u64,
-    /// How many rows the server believes it has.
+    /// Number of rows that the server believes it has.
     estimate: u64,
-    /// What the server counts by itself.
+    /// The server's own counts for it.
     statistics: String,
 }
 
 impl Tables {
-    /// Looks at all tables that are a user's, over a connection of our own.
+    /// Reads all tables that are a user's, over a connection of our own.
     pub(crate) async fn take(
         database: Database,
         credentials: &Credentials,
@@ -100,8 +100,8 @@ impl Tables {
     }
 }
 
-/// What makes our questions mean the same whatever the agent made the server's defaults: functions of the server itself, and
-/// fresh statistics.
+/// Returns the settings that make our queries mean the same whatever the agent made the server's defaults: functions of
+/// the server itself, and fresh statistics.
 fn settings(database: Database) -> Vec<String> {
     let settings: &[&str] = match database {
         Database::Postgres => &["SET search_path = pg_catalog, pg_temp", "SET row_security = off"],

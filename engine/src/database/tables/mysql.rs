@@ -18,8 +18,8 @@ const COLUMNS: &str = "SELECT table_schema, table_name, column_name, data_type F
      WHERE table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') \
      ORDER BY table_schema, table_name, ordinal_position";
 
-/// What can come between a question and the tables, or change what a question means: the kind, the name or that of the table
-/// it belongs to, and what tells one state from another.
+/// Queries for objects that can come between a query and the tables, or change its meaning: the kind, the name or that
+/// of the table it belongs to, and columns that differ from one state to another.
 const OBJECTS: [&str; 6] = [
     "SELECT 'view', concat(table_schema, '.', table_name), definer, security_type, check_option, sha2(view_definition, 256) \
          FROM information_schema.views WHERE table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')",
@@ -76,7 +76,7 @@ pub(super) async fn list(connection: &mut Connection) -> Result<Vec<Listed>, Dat
     Ok(rows.filter_map(|row| listed(row, &columns)).collect())
 }
 
-/// What can come between a question and the tables.
+/// Lists objects that can come between a query and the tables.
 pub(super) async fn objects(connection: &mut Connection) -> Result<BTreeSet<Object>, DatabaseError> {
     let mut objects = BTreeSet::new();
     for sql in OBJECTS {

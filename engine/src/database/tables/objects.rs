@@ -1,10 +1,10 @@
-//! What stands between a question and the tables: views, rules, functions, settings.
+//! Objects between a query and the tables: views, rules, functions, settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Tables;
 
-/// How many changes of objects are told.
+/// Number of changes of objects that are reported.
 const MOST_CHANGES: usize = 500;
 
 /// Kinds that can stand in the place of a table.
@@ -15,22 +15,22 @@ const PARTS: [&str; 2] = ["definition", "inheritance"];
 /// A view, a trigger, a function, a setting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Object {
-    /// What it is, such as `view`.
+    /// Its kind, such as `view`.
     pub(super) kind: String,
     /// Its name, with its schema or database; that of its table, when it belongs to one.
     pub(super) name: String,
-    /// What is different when it was changed.
+    /// A text that differs when it was changed.
     pub(super) state: String,
 }
 
-/// What happened to the objects of one kind and name.
+/// Change of the objects of one kind and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectChange {
     /// The table or object that was changed.
     pub(crate) name: String,
-    /// What was done, such as `create view`.
+    /// The operation, such as `create view`.
     pub(crate) operation: String,
-    /// Whether it is told already by whatever is told of its table.
+    /// True when the change of its table covers it already.
     pub(crate) is_part: bool,
 }
 
@@ -43,7 +43,7 @@ impl Object {
     }
 }
 
-/// What is different in `after`, and whether that is all.
+/// Returns the changes of objects in `after`, and whether they are all.
 pub(crate) fn object_changes(before: &Tables, after: &Tables) -> (Vec<ObjectChange>, bool) {
     let (old, new) = (states(&before.objects), states(&after.objects));
     let both: BTreeSet<_> = old.keys().chain(new.keys()).collect();

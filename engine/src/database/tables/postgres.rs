@@ -12,14 +12,14 @@ pub(super) const DIGEST: &str = "coalesce(sum(('x' || substr(md5(r), 1, 16))::bi
 /// The text of a row as the server itself writes it: a cast of the agent's cannot come between, nor a column named `t`.
 const ROW: &str = "pg_catalog.textin(pg_catalog.record_out(t.*))";
 
-/// What our own questions are built on: every cast, and the functions, operators and types of the system's schema, each with
-/// the transaction that wrote it.
+/// Query for the foundations of our own queries: every cast, and the functions, operators and types of the system's
+/// schema, each with the transaction that wrote it.
 const FOUNDATIONS: &str = "SELECT 'cast ' || oid || ' ' || xmin FROM pg_catalog.pg_cast \
      UNION ALL SELECT 'function ' || oid || ' ' || xmin FROM pg_catalog.pg_proc WHERE pronamespace = 11 \
      UNION ALL SELECT 'operator ' || oid || ' ' || xmin FROM pg_catalog.pg_operator WHERE oprnamespace = 11 \
      UNION ALL SELECT 'type ' || oid || ' ' || xmin FROM pg_catalog.pg_type WHERE typnamespace = 11";
 
-/// All tables outside the system's schemas. Parts of a partitioned table count as that table.
+/// Query for all tables outside the system's schemas. Parts of a partitioned table count as that table.
 const LIST: &str = "SELECT n.nspname, c.relname, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind::text, \
      coalesce(pg_total_relation_size(c.oid), 0), coalesce(s.n_live_tup, 0), \
      concat_ws('/', c.relfilenode, s.n_tup_ins, s.n_tup_upd, s.n_tup_del) \
@@ -28,8 +28,8 @@ const LIST: &str = "SELECT n.nspname, c.relname, quote_ident(n.nspname) || '.' |
      AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_toast%' \
      ORDER BY 1, 2";
 
-/// What can come between a question and the tables, or change what a question means: the kind, the name or that of the table
-/// it belongs to, and what tells one state from another.
+/// Queries for objects that can come between a query and the tables, or change its meaning: the kind, the name or that
+/// of the table it belongs to, and columns that differ from one state to another.
 const OBJECTS: [&str; 9] = [
     // A view is a rule for its table.
     "SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'rule' END, \
@@ -64,7 +64,7 @@ const OBJECTS: [&str; 9] = [
          WHERE c.relkind IN ('r', 'p')",
 ];
 
-/// What can come between a question and the tables.
+/// Lists objects that can come between a query and the tables.
 pub(super) async fn objects(connection: &mut Connection) -> Result<BTreeSet<Object>, DatabaseError> {
     let mut objects = BTreeSet::new();
     for sql in OBJECTS {
@@ -73,7 +73,7 @@ pub(super) async fn objects(connection: &mut Connection) -> Result<BTreeSet<Obje
     Ok(objects)
 }
 
-/// What the server's own answers depend on.
+/// Lists the dependencies of the server's own answers.
 pub(super) async fn foundations(connection: &mut Connection) -> Result<BTreeSet<String>, DatabaseError> {
     let rows = connection.texts(FOUNDATIONS).await?;
     Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())

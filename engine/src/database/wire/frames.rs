@@ -15,7 +15,7 @@ pub(super) struct Frames {
     is_cut: bool,
 }
 
-/// How a header is read.
+/// Kind of protocol, which decides how a header is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A letter, and a length that counts itself.
@@ -24,14 +24,14 @@ pub(super) enum Kind {
     MySql,
 }
 
-/// One message.
+/// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Postgres's letter, or the number of MySQL's (first) packet.
     pub(super) tag: u8,
     /// Its content, as far as it is kept.
     pub(super) body: Vec<u8>,
-    /// Whether it was longer.
+    /// True when it was longer.
     pub(super) is_cut: bool,
 }
 

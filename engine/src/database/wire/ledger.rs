@@ -1,13 +1,13 @@
-//! What was written, added up.
+//! Ledger of writes, added up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many pairs of table and operation are told apart.
+/// Number of pairs of table and operation that are counted apart.
 const MOST_PAIRS: usize = 1000;
-/// What stands for the rest.
+/// Name that stands for the rest.
 const MORE: &str = "(more)";
-/// How many problems are kept.
+/// Number of problems that are kept.
 const MOST_PROBLEMS: usize = 20;
 /// Names a table that the text did not tell.
 pub(crate) const UNKNOWN: &str = "(unknown)";
@@ -33,18 +33,18 @@ impl Writes {
         }
     }
 
-    /// Whether nothing was written.
+    /// Returns true if nothing was written.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each table with what was done to it, and to how many rows.
+    /// Iterates over tables, each with its operation and the number of rows.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         self.0.iter().map(|((table, operation), rows)| (table.as_str(), *operation, *rows))
     }
 }
 
-/// What one service's connections wrote, while it is recorded.
+/// Ledger of the writes on one service's connections, while it is recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     page: Mutex<Page>,
@@ -73,7 +73,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a table of this name was there, with what it is in or without.
+    /// Returns true if there was a table of this name, with or without its schema or database.
     pub(crate) fn knows(&self, table: &str) -> bool {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).contains(&table.to_lowercase())
     }
@@ -104,12 +104,12 @@ impl Ledger {
         }
     }
 
-    /// All that was written.
+    /// Returns the writes.
     pub(crate) fn writes(&self) -> Writes {
         self.page().writes.clone()
     }
 
-    /// All that could not be followed.
+    /// Returns the descriptions of conversations that could not be followed.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.page().problems.clone()
     }

@@ -17,7 +17,7 @@ mod testing;
 
 pub(crate) use recorder::{Recorded, Recorder};
 
-/// Why a connection cannot be followed.
+/// Reason why a connection cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unfollowable(String);
 
@@ -27,14 +27,14 @@ impl Unfollowable {
     }
 }
 
-/// What is to be sent after something was received.
+/// Bytes to send after something was received.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Passed {
     to_server: Vec<u8>,
     to_client: Vec<u8>,
 }
 
-/// One connection, as it is followed.
+/// A connection, as it is followed.
 trait Conversation: Send + std::fmt::Debug {
     /// Takes bytes of the client.
     fn client_said(&mut self, bytes: &[u8]) -> Result<Passed, Unfollowable>;
@@ -42,7 +42,7 @@ trait Conversation: Send + std::fmt::Debug {
     /// Takes bytes of the server.
     fn server_said(&mut self, bytes: &[u8]) -> Result<Passed, Unfollowable>;
 
-    /// Whether the server has answered everything.
+    /// Returns true if the server has answered everything.
     fn is_quiet(&self) -> bool;
 
     /// The connection is over, or recording is. A statement that still runs may yet be kept, so it counts; a transaction that is

@@ -33,11 +33,11 @@ use crate::door::Door;
 /// of messages.
 const LIMITS: ListenerLimits =
     ListenerLimits { connections: 128, idle: IdleTimeout::Bytes(FORWARD_IDLE), drain: DRAIN };
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 32 << 10;
-/// How long statements that still run when the agent has ended are waited for.
+/// Time limit for statements that still run when the agent has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long nothing must pass on a connection that stays open.
+/// Time without any bytes after which a connection that stays open counts as quiet.
 const QUIET: Duration = Duration::from_millis(200);
 /// The pause between looks at connections that are waited for.
 const LOOK: Duration = Duration::from_millis(5);
@@ -56,7 +56,7 @@ pub(crate) struct Recorder {
 pub(crate) struct Recorded {
     /// The service.
     pub(crate) service: String,
-    /// Which database it is.
+    /// Kind of database.
     pub(crate) database: Database,
     /// The database that it was made for: tables in it are named without it.
     pub(crate) home: Option<String>,
@@ -64,13 +64,13 @@ pub(crate) struct Recorded {
     is_audited: bool,
     /// Its faults, if it has any.
     faults: Option<ServiceFaults>,
-    /// Looks for values in what clients send, if there are any.
+    /// Redactor that finds values in the bytes of clients, if there are any to find.
     watch: Option<Redactor>,
     ledger: Arc<Ledger>,
     live: Arc<Mutex<Vec<Weak<Connection>>>>,
 }
 
-/// One connection while it lives.
+/// A connection while it lives.
 #[derive(Debug)]
 struct Connection {
     conversation: Mutex<Box<dyn Faultable>>,
@@ -109,12 +109,12 @@ impl Recorded {
         self.ledger.know(tables);
     }
 
-    /// What was written, by table and operation.
+    /// Returns the writes, by table and operation.
     pub(crate) fn writes(&self) -> Writes {
         self.ledger.writes()
     }
 
-    /// What could not be followed.
+    /// Returns the descriptions of conversations that could not be followed.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.ledger.problems()
     }
@@ -137,7 +137,7 @@ impl Recorded {
         connection
     }
 
-    /// Whether some connection still does something.
+    /// Returns true if some connection is still active.
     fn is_busy(&self) -> bool {
         let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
         live.iter().any(|connection| {
@@ -147,7 +147,7 @@ impl Recorded {
         })
     }
 
-    /// Whether some statement has no answer yet.
+    /// Returns true if some statement has no answer yet.
     fn still_runs(&self) -> bool {
         let live: Vec<_> = locked(&self.live).iter().filter_map(Weak::upgrade).collect();
         live.iter().any(|connection| !locked(&connection.conversation).is_quiet())

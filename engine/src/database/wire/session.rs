@@ -1,4 +1,5 @@
-//! What one connection wrote and has not committed yet, and what its names stand for.
+//! State of one connection: its writes that are not committed yet, and the statements and tables that its names stand
+//! for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,12 +9,12 @@ use super::Unfollowable;
 use super::ledger::{Ledger, UNKNOWN, Writes};
 use super::sql::{Effect, Statement, Target};
 
-/// How many prepared statements and temporary tables one connection can have.
+/// Number of prepared statements and temporary tables that one connection can have.
 const MOST_NAMES: usize = 10_000;
-/// How much all statements that one connection holds can weigh, until they are weighed anew; then, half of it.
+/// Weight limit of all statements that one connection holds, until they are weighed anew; then, half of it.
 const MOST_WEIGHT: usize = 20_000;
 
-/// One connection's own state.
+/// State of one connection.
 #[derive(Debug)]
 pub(super) struct Session {
     database: Database,
@@ -24,10 +25,10 @@ pub(super) struct Session {
     prepared: BTreeMap<Vec<u8>, Arc<Statement>>,
     temporary: BTreeSet<String>,
     pending_temporary: BTreeSet<String>,
-    /// Those of the transaction that are gone at its end.
+    /// Tables of the transaction that are gone at its end.
     transient: BTreeSet<String>,
     pending: Writes,
-    /// At most so much is held.
+    /// Weight of the statements that are held, which is limited.
     weight: usize,
     ledger: Arc<Ledger>,
 }
@@ -93,7 +94,7 @@ impl Session {
         self.transient.clear();
     }
 
-    /// What a statement does: that of the prepared one, when it runs one. `None` when that is not known.
+    /// Resolves a statement: that of the prepared one, when it runs one. `None` when that is not known.
     pub(super) fn resolve(&self, statement: Option<Arc<Statement>>) -> Option<Arc<Statement>> {
         let statement = statement?;
         match &statement.effect {
@@ -185,7 +186,7 @@ impl Session {
         }
     }
 
-    /// What was written stays.
+    /// Keeps the writes of the transaction.
     pub(super) fn commit(&mut self) {
         let kept = std::mem::take(&mut self.pending_temporary);
         self.temporary.extend(kept);
@@ -195,7 +196,7 @@ impl Session {
         }
     }
 
-    /// What was written is undone.
+    /// Undoes the writes of the transaction.
     pub(super) fn roll_back(&mut self) {
         self.pending = Writes::default();
         self.pending_temporary.clear();

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::{Conversation, Unfollowable};
 
-/// What one side says.
+/// Messages of one side.
 #[derive(Debug, Clone)]
 pub(super) enum Turn {
     Client(Vec<u8>),
     Server(Vec<u8>),
 }
 
-/// What came of a conversation.
+/// Outcome of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) writes: Vec<String>,

@@ -30,7 +30,7 @@ pub(crate) use variables::variables;
 
 /// The port of DNS.
 const DNS_PORT: u16 = 53;
-/// Where the ways into the egress gateway are.
+/// Entrances of the egress gateway, by port.
 const ENTRANCES: [(u16, Entrance); 3] = [(80, Entrance::Plain), (443, Entrance::Tls), (PROXY_PORT, Entrance::Proxy)];
 /// The port of the proxy.
 const PROXY_PORT: u16 = 3128;
@@ -72,13 +72,13 @@ impl Network {
         Ok(Self { dns: Arc::new(dns), egress, authority })
     }
 
-    /// What takes TLS off connections, where the sandbox has an authority.
+    /// Returns the terminator that takes TLS off connections, where the sandbox has an authority.
     pub(super) fn terminator(&self, inside: Inside) -> Result<Option<Terminator>, EngineError> {
         let make = |authority| Terminator::new(authority, inside).map_err(EngineError::files("prepare HTTPS"));
         self.authority.as_ref().map(make).transpose()
     }
 
-    /// Has the sandbox trust its authority.
+    /// Makes the sandbox trust its authority.
     pub(super) async fn trust(&self, door: &Door) -> Result<(), EngineError> {
         match &self.authority {
             Some(authority) => trust::add(door, &authority.pem()).await,

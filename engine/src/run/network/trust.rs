@@ -1,17 +1,17 @@
-//! Has a sandbox trust a certificate.
+//! Makes a sandbox trust a certificate.
 
 use doorkeeper::protocol::{EntryKind, WriteFile};
 
 use crate::door::{Door, DoorError};
 use crate::error::EngineError;
 
-/// Where the certificate of the sandbox's authority is.
+/// Path of the certificate of the sandbox's authority.
 pub(super) const CERTIFICATE: &str = "/run/touchstone/ca.pem";
-/// Where it is together with those that the image trusts.
+/// Path of the file with that certificate and those that the image trusts.
 pub(super) const BUNDLE: &str = "/run/touchstone/bundle.pem";
-/// Where images have the certificates that they trust.
+/// Paths at which images have the certificates that they trust.
 const BUNDLES: [&str; 3] = ["etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem"];
-/// How much of such a file is read.
+/// Number of bytes of such a file that are read.
 const MOST_BUNDLE: u64 = 4 * 1024 * 1024;
 
 /// Puts a certificate beside those that the image trusts, and among them where that can be done.
@@ -47,7 +47,7 @@ async fn read(door: &Door, path: &str) -> Result<Option<Vec<u8>>, EngineError> {
     }
 }
 
-/// Whether something could be written is the image's business, as long as the doorkeeper is there.
+/// Ignores failures to write, which are the image's business, as long as the doorkeeper is there.
 fn written(result: Result<(), DoorError>) -> Result<(), EngineError> {
     match result {
         Ok(()) | Err(DoorError::Failed(_)) => Ok(()),

@@ -1,4 +1,4 @@
-//! What commands in the sandbox are told about its network.
+//! Environment variables that describe the sandbox's network to commands.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::PROXY_PORT;
 use super::trust::{BUNDLE, CERTIFICATE};
 use crate::services::HTTPS;
 
-/// What commands in the sandbox are told about its network.
+/// Returns the environment variables that describe the sandbox's network to commands.
 pub(crate) fn variables(spec: &Spec) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
     let mut tell = |names: &[&str], value: &str| {
@@ -31,7 +31,7 @@ pub(crate) fn variables(spec: &Spec) -> BTreeMap<String, String> {
     variables
 }
 
-/// Whether something is served over HTTPS.
+/// Returns true if something is served over HTTPS.
 pub(super) fn needs_authority(spec: &Spec) -> bool {
     let is_secure = |port: &i64| *port == i64::from(HTTPS);
     !spec.network.dns_overrides.is_empty()

@@ -1,4 +1,4 @@
-//! What a process is made of, as the kernel tells it: names and command lines can be chosen freely.
+//! Makeup of a process, from the kernel: names and command lines can be chosen freely.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use crate::backend::Process;
 
-/// What a process is made of.
+/// Makeup of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Makeup {
-    /// When it began, in ticks: a number can be used again.
+    /// Start of the process, in ticks: a number can be used again.
     began: u64,
     /// The file that it runs.
     exe: PathBuf,
-    /// What the kernel told the program when it was started, with addresses that are drawn by lot: only a fork has the same.
+    /// Auxiliary vector that the kernel gave the program when it was started, with random addresses: only a fork has
+    /// the same.
     auxiliary: Vec<u8>,
     /// The variables that it was started with.
     environment: Vec<u8>,
@@ -25,7 +26,8 @@ pub(super) struct Makeup {
 }
 
 impl Makeup {
-    /// Looks at a process; `None` where that is not possible, as where the engine sees other processes than we do.
+    /// Reads the makeup of a process; `None` where that is not possible, as where the engine sees other processes than
+    /// we do.
     pub(super) fn of(process: &Process) -> Option<Self> {
         let own = PathBuf::from(format!("/proc/{}", process.pid));
         let name = fs::read(own.join("comm")).ok()?;
@@ -44,22 +46,22 @@ impl Makeup {
         })
     }
 
-    /// Whether both are the same process, and it still runs the same program.
+    /// Returns true if both are the same process, and it still runs the same program.
     pub(super) fn is_still(&self, before: &Self) -> bool {
         (self.began, &self.exe, &self.auxiliary) == (before.began, &before.exe, &before.auxiliary)
     }
 
-    /// Whether it is a copy that `other`, or a copy of that, made of itself.
+    /// Returns true if it is a copy that `other`, or a copy of that, made of itself.
     pub(super) fn is_fork_of(&self, other: &Self) -> bool {
         !self.auxiliary.is_empty() && self.exe == other.exe && self.auxiliary == other.auxiliary
     }
 
-    /// Tells if both run the same file.
+    /// Returns true if both run the same file.
     pub(super) fn runs_same(&self, other: &Self) -> bool {
         self.exe == other.exe
     }
 
-    /// Whether it was started just as `other` was.
+    /// Returns true if it was started just as `other` was.
     pub(super) fn is_started_like(&self, other: &Self) -> bool {
         self.exe == other.exe && self.environment == other.environment
     }
@@ -70,7 +72,8 @@ impl Makeup {
     }
 }
 
-/// Whether a process has ended and is only waiting to be counted. One whose first thread has ended may have others.
+/// Returns true if a process has ended and is only waiting to be reaped. One whose first thread has ended may have
+/// others.
 pub(super) fn is_over(process: &Process) -> bool {
     let threads = || fs::read_dir(format!("/proc/{}/task", process.pid)).map(Iterator::count);
     Status::read(process.pid).is_some_and(|status| {
@@ -78,8 +81,8 @@ pub(super) fn is_over(process: &Process) -> bool {
     })
 }
 
-/// Whether a file of code was there, as it is, before a time in seconds: the kernel notes when a file was last changed, and
-/// nobody in a sandbox can make that earlier.
+/// Returns true if a file of code existed, as it is, before a time in seconds: the kernel notes when a file was last
+/// changed, and nobody in a sandbox can make that earlier.
 pub(super) fn is_older(process: &Process, path: &[u8], time: i64) -> bool {
     let relative = Path::new(OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path)));
     let path = PathBuf::from(format!("/proc/{}/root", process.pid)).join(relative);
@@ -97,7 +100,7 @@ fn code(maps: &[u8]) -> BTreeSet<Vec<u8>> {
     maps.split(|byte| *byte == b'\n').filter_map(file).collect()
 }
 
-/// What `/proc/…/stat` says.
+/// Fields of `/proc/…/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Status {
     state: u8,

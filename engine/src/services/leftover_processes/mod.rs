@@ -13,14 +13,14 @@ use crate::backend::{Process, RunningService};
 use crate::error::EngineError;
 use makeup::Makeup;
 
-/// What ran in each service before the agent started.
+/// Processes that ran in each service before the agent started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline(BTreeMap<String, Known>);
 
 #[derive(Debug, Clone, Default)]
 struct Known {
     processes: BTreeMap<u32, Seen>,
-    /// When they were looked at, in seconds.
+    /// Time of the look, in seconds.
     taken: i64,
 }
 
@@ -35,7 +35,7 @@ struct Seen {
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "busybox", "env"];
 
 impl Baseline {
-    /// Looks at the services, at a time.
+    /// Records the processes of the services at a time.
     pub(crate) async fn take(services: &LiveServices, now: Timestamp) -> Result<Self, EngineError> {
         let mut known = BTreeMap::new();
         for (name, service) in services {
@@ -52,7 +52,7 @@ impl Known {
     /// no foreign code, or when one that is expected made it as servers make their helpers: as a copy of itself, or just as
     /// another was started before.
     ///
-    /// In a service that was started again, the processes that it was started with are expected too.
+    /// In a service that was started again, the processes of its start are expected too.
     fn strangers(&self, seen: &[Seen], is_restarted: bool) -> Vec<String> {
         let mut accepted: BTreeSet<u32> = self.processes.keys().copied().collect();
         let mut known: Vec<&Seen> = self.processes.values().collect();
@@ -126,7 +126,7 @@ impl Known {
     }
 }
 
-/// Tells if a process was made as one of these was.
+/// Returns true if a process was made as one of these was.
 fn is_like_another(seen: &Seen, known: &[&Seen]) -> bool {
     let program = seen.process.program.as_str();
     let is_shell = SHELLS.contains(&program);
@@ -141,13 +141,14 @@ fn is_like_another(seen: &Seen, known: &[&Seen]) -> bool {
     })
 }
 
-/// How often a service is looked at while something unexpected runs in it. A process that is just ending cannot be told from
-/// a stranger, because the kernel does not say any more what it ran; it is gone at one of the next looks.
+/// Number of looks at a service while something unexpected runs in it. A process that is just ending cannot be
+/// distinguished from a stranger, because the kernel does not say any more what it ran; it is gone at one of the next
+/// looks.
 const LOOKS: u32 = 20;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the agent left running in services; each is a reason to fail.
+/// Returns the processes that the agent left running in services; each is a reason to fail.
 pub(crate) async fn offences(services: &LiveServices, baseline: &Baseline) -> Result<Vec<String>, EngineError> {
     let mut offences = Vec::new();
     for (name, service) in services {

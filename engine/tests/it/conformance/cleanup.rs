@@ -1,4 +1,4 @@
-//! Nothing stays behind, however a scenario or its worker ends.
+//! Tests that nothing stays behind, however a scenario or its worker ends.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -284,7 +284,7 @@ fn start_victim(harness: &Harness) -> Victim {
     Victim(child.expect("a process"))
 }
 
-/// What the worker does that is killed.
+/// Acts as the worker that is killed.
 async fn live_until_killed(folder: PathBuf) {
     let data_dir = DataDir::resolve(Some(folder.join("data"))).expect("a data directory");
     let backend = connect(&data_dir).await;

@@ -1,4 +1,5 @@
-//! What is the same in every run: clocks, seeds, places; and what is written down about commands.
+//! Tests of everything that is the same in every run: clocks, seeds, places; and of the events that are written about
+//! commands.
 
 use scenario::evidence::AuditEvent;
 use scenario::result::RowStatus;

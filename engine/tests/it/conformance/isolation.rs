@@ -161,7 +161,7 @@ async fn run(sandbox: &dyn Sandbox, script: &str) -> String {
     all_output(command).await
 }
 
-/// All that a command prints.
+/// Returns the whole output of a command.
 pub(super) async fn all_output(mut command: Command) -> String {
     let mut printed = Vec::new();
     loop {

@@ -41,7 +41,7 @@ async fn sweep(harness: &Harness, reach: Reach) -> Swept {
     harness.backend.sweep(reach).await.expect("swept")
 }
 
-/// What a person sees who looks into a container.
+/// Runs a script as a person who looks into a container.
 fn look_into(container: &str, script: &str) -> String {
     output("docker", &["exec", container, "sh", "-c", script])
 }

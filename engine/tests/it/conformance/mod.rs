@@ -1,4 +1,4 @@
-//! What every backend promises, as tests: each body takes a harness, and a backend's own module chooses it.
+//! Promises of every backend, as tests: each body takes a harness, and a backend's own module chooses it.
 
 mod attacks;
 mod cleanup;
@@ -101,7 +101,7 @@ impl Sketch {
         Self { base: DEBIAN.to_owned(), agent, rest: String::new(), invariants: Vec::new() }
     }
 
-    /// Another image.
+    /// Sets another image.
     fn base(mut self, image: &str) -> Self {
         image.clone_into(&mut self.base);
         self
@@ -182,7 +182,7 @@ fn fired(evidence: &Evidence) -> Vec<Limit> {
     evidence.limits.iter().map(|fired| fired.limit).collect()
 }
 
-/// Whether an invariant was met.
+/// Returns true if an invariant was met.
 fn is_met(result: &ScenarioResult, name: &str) -> bool {
     let found = result.invariants.iter().find(|invariant| invariant.name == name);
     found.unwrap_or_else(|| panic!("no invariant {name}: {result:#?}")).verdict.outcome == Outcome::Passed
@@ -211,7 +211,7 @@ fn bundle(harness: &Harness, files: &[(&str, &str)]) -> BundleFolder {
     BundleFolder::at(folder)
 }
 
-/// What a command of the host printed. Its failure fails the test.
+/// Returns the output of a command of the host. Its failure fails the test.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().expect("a program of the host");
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

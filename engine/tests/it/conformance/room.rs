@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::{TestImage, output, suite};
 use crate::harness::Harness;
 
-/// So long ago that no real image was made then: nothing of another test can be meant.
+/// Age of an image that is so old that no real image was made then: nothing of another test can be meant.
 const AGES: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 suite! {

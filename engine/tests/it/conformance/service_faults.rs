@@ -34,7 +34,7 @@ fn sketch(image: &str, script: &str, service: &Json, fixture: &str, faults: &Jso
         .with(&format!("services: [{service}]\nfixtures: {fixtures}\naudit: {{db_writes: true}}\nchaos: {chaos}"))
 }
 
-/// What was written, as `op table rows`.
+/// Lists the writes, as `op table rows`.
 fn writes(evidence: &Evidence) -> Vec<String> {
     let shown = |event: &AuditEvent| match event {
         AuditEvent::DbWrite { table, op, rows, .. } => Some(format!("{op} {table} {rows}")),

@@ -214,7 +214,7 @@ async fn postgres_answers_in_the_session_that_it_was_prepared_for(harness: &mut 
     assert_eq!(result.status, RowStatus::Pass, "{result:#?}");
 }
 
-/// What was written, as `op table`.
+/// Lists the writes, as `op table`.
 fn writes(evidence: &Evidence) -> Vec<String> {
     let shown = |event: &AuditEvent| match event {
         AuditEvent::DbWrite { table, op, .. } => Some(format!("{op} {table}")),
@@ -231,7 +231,7 @@ fn ruled(attack: Attack) -> Attack {
     attack.with("audit", json!({"db_writes": true})).with("forbidden", json!({"db_writes_outside": ["orders"]}))
 }
 
-/// All from within functions or settings, where nobody sees a statement.
+/// Statements that all run within functions or settings, where nobody sees a statement.
 const BETWEEN: &str = r#"
     sql <<'SQL'
         DO $do$ BEGIN

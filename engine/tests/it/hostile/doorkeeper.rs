@@ -147,7 +147,7 @@ print(json.dumps(report))
 open("/workspace/alive", "w").close()
 "#;
 
-/// What may succeed: a group is nothing that the doorkeeper's files are open to.
+/// Operations that may succeed: a group is nothing that the doorkeeper's files are open to.
 const ALLOWED: [&str; 1] = ["setgid"];
 
 async fn try_system_calls(harness: &Harness, user: &str) {

@@ -106,7 +106,7 @@ async fn a_script_whose_service_was_ended_is_a_failure(harness: &mut Harness) {
     assert!(verdict(&result, "redis").message.contains("the service `redis` ended"), "{result:#?}");
 }
 
-/// Asks the model, and writes what it says.
+/// Program that asks the model, and writes its answer.
 const ASKS: &str = "import json, os, sys, urllib.request\nbody = json.dumps(dict(model=os.environ.get('MODEL', 'm'), messages=[dict(role='user', content=os.environ.get('SAYS', 'hello'))])).encode()\nrequest = urllib.request.Request(os.environ['OPENAI_BASE_URL'] + '/chat/completions', body, dict(Authorization='Bearer ' + os.environ['OPENAI_API_KEY']))\nanswer = urllib.request.urlopen(request).read()\nopen('/workspace/answer', 'wb').write(answer)\n";
 
 /// The same until its time is over.

@@ -89,8 +89,8 @@ async fn a_secret_that_is_sent_in_any_form_is_in_no_evidence_and_a_bait_is_named
     }
 }
 
-/// Of letters, digits and `-`, so that it can be a method, a name of a header and a label of a host. It is long enough that
-/// its base64 is broken into lines.
+/// Value of letters, digits and `-`, so that it can be a method, a name of a header and a label of a host. It is long
+/// enough that its base64 is broken into lines.
 const BAIT: &str = "Tok3n-8f2A9c-QzX7Yw-Tok3n-1b6D4e-RtU5Io-Tok3n-0g3H7j-PaS2Df-x9";
 
 /// Plants a value in every form in every place: its own output, files and their names, and every part of a request.
@@ -197,7 +197,7 @@ async fn every_form_in_every_place_is_in_no_stored_byte_and_every_place_is_named
     }
 }
 
-/// Says a secret as it is and encoded, where a check wants the secret.
+/// Program that prints a secret as it is and encoded, where a check wants the secret.
 const ENCODING: &str = r#"
 import base64, json, os, urllib.parse, urllib.request
 token, pem, odd = os.environ["TOK"], os.environ["PEM"], os.environ["ODD"]

@@ -1,4 +1,4 @@
-//! What an agent can leave in place of files.
+//! Tests of everything that an agent can leave in place of files.
 
 use engine::attempt::HostChecks;
 use engine::bundle::BundleFolder;

@@ -16,7 +16,7 @@ suite! {
     a_path_that_cannot_be_taken_over_is_the_agents_failure_or_the_specs_mistake,
 }
 
-/// Does its work in declared paths, and prepares programs, links and folders that lead from there to others.
+/// Program that works in declared paths, and prepares programs, links and folders that lead from there to others.
 const MORE_THAN_DECLARED: &str = r##"
 import os
 os.makedirs("/case/data/sub")
@@ -48,7 +48,7 @@ except PermissionError:
     pass
 "##;
 
-/// What is to be seen of it where it was declared.
+/// Checks that pass where the paths were declared.
 const DECLARED: &str = r#"set -ex
 test "$(cat /case/data/sub/new)" = work
 test "$(stat -c '%a %s' /case/data/large)" = '444 200000'
@@ -63,7 +63,7 @@ test "$(cat /etc/inputrc/x)" = work
 grep -q localhost /etc/hosts
 "#;
 
-/// What is to be seen nowhere else.
+/// Checks that pass everywhere else.
 const UNDECLARED: &str =
     "set -ex\ntest ! -e /usr/local/bin/cheat\ntest ! -e /opt/undeclared\ntest ! -e /opt/target\ntest ! -e /case/gone\n";
 

@@ -26,7 +26,7 @@ use serde_json::{Value as Json, json};
 
 /// An image with Python, for raw system calls.
 const PYTHON: &str = "touchstone/python:3.11";
-/// Where the agent's program is. It is there before the agent starts, so it is no change of the image.
+/// Path of the agent's program. It is there before the agent starts, so it is no change of the image.
 const PROGRAM: &str = "/opt/attack.py";
 
 /// An attack: a Python program that acts as the agent, and the world that it acts in.
@@ -84,7 +84,7 @@ fn verdict<'a>(result: &'a ScenarioResult, name: &str) -> &'a Verdict {
     &found.unwrap_or_else(|| panic!("no {name}: {result:#?}")).verdict
 }
 
-/// What the agent printed, as JSON.
+/// Returns the agent's output, as JSON.
 fn report(evidence: &Evidence) -> Json {
     let printed = evidence.agent.stdout.text();
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}\n{:?}", evidence.agent))

@@ -66,7 +66,7 @@ fn assert_offence(result: &ScenarioResult, evidence: &Evidence, parts: &[&str]) 
 
 const STRANGER: &str = "a process that was not there before runs in the service `db`";
 
-/// One more process of the service's own program, which is something else inside.
+/// Starts one more process of the service's own program, which is something else inside.
 async fn a_program_of_the_service_with_foreign_code_is_an_offence(harness: &mut Harness) {
     let program = format!(
         "echo {} | base64 -d > /tmp/wait.so\n\

@@ -19,7 +19,7 @@ suite! {
     what_a_visitor_started_is_gone_when_the_next_one_comes,
 }
 
-/// What the agent leaves in place of programs that a person uses. It tells what it can do.
+/// Program that the agent leaves in place of programs that a person uses. It reports what it can do.
 const TRAP: &str = r#"
 import ctypes, errno, fcntl, json, os, socket, stat, sys, termios
 libc = ctypes.CDLL(None, use_errno=True)
@@ -72,7 +72,7 @@ async fn sweep(harness: &Harness) {
     assert_eq!(swept.kept, 0, "{swept:?}");
 }
 
-/// Everything that a command prints, and how it ends.
+/// Returns the whole output of a command, and its exit.
 async fn finish(mut command: Command) -> (String, Status) {
     let mut printed = Vec::new();
     loop {

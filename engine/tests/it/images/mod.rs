@@ -1,4 +1,4 @@
-//! What the images that Touchstone makes itself promise. They must have been made: `touchstone images build`.
+//! Promises of the images that Touchstone makes itself, as tests. They must have been made: `touchstone images build`.
 
 mod base;
 mod build;

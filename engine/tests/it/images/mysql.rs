@@ -4,7 +4,7 @@ use super::world::{Ran, Server, World, gzip};
 
 const DATA: &str = "/var/lib/mysql";
 
-/// One of the two servers.
+/// A kind of server.
 #[derive(Clone, Copy)]
 struct Kind {
     image: &'static str,

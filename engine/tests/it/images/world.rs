@@ -15,10 +15,10 @@ use bollard::query_parameters::{
 use futures::{Stream, StreamExt as _};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long anything may take.
+/// Time limit for whatever a test waits for.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What servers may do, and no more.
+/// Capabilities of servers, and no more.
 const CAPABILITIES: [&str; 5] = ["CHOWN", "SETUID", "SETGID", "FOWNER", "DAC_OVERRIDE"];
 
 /// A network namespace with nothing but loopback, an agent in it, and the containers that join it. All are removed at the
@@ -43,12 +43,12 @@ pub(crate) struct Server {
     pub(crate) arguments: Vec<&'static str>,
 }
 
-/// What a program did.
+/// Exit and output of a program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// Its exit code.
     pub(crate) code: i64,
-    /// All that it wrote.
+    /// Its output.
     pub(crate) output: String,
 }
 
@@ -180,7 +180,7 @@ impl World {
         Ran { code, output: self.logs(id).await }
     }
 
-    /// All that a container wrote.
+    /// Returns the whole output of a container.
     pub(crate) async fn logs(&self, id: &str) -> String {
         let options = LogsOptionsBuilder::default().stdout(true).stderr(true).build();
         read(self.docker.logs(id, Some(options))).await

@@ -9,7 +9,7 @@ use super::internet::Internet;
 use super::{acting, lookups, report, went_out};
 use crate::harness::Harness;
 
-/// What the agents begin with: every try is in the report.
+/// Beginning of the agents' programs: every try is in the report.
 const TRIES: &str = r#"
 import http.client, json, socket, ssl, sys, urllib.request, urllib.error
 report = {}
@@ -29,7 +29,7 @@ def get(opener, url):
     return lambda: opener.open(url, timeout=20).read().decode()
 "#;
 
-/// Goes out as it may.
+/// Program that goes out as it may.
 const BEHAVES: &str = r#"
 for name in ["http://a.open.example/x", "https://a.open.example/x", "https://exact.example/x"]:
     attempt("direct " + name, get(direct, name))

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{acting, report};
 use crate::harness::Harness;
 
-/// Each client asks the mock over HTTP and HTTPS.
+/// Clients that each ask the mock over HTTP and HTTPS.
 const CLIENTS: &str = r#"
 say() { echo "$1: $(cat)"; }
 for url in http://api.stripe.com https://api.stripe.com http://api.stripe.com:8080 https://stripe-mock.services.internal; do

@@ -31,7 +31,7 @@ pub(super) struct Internet {
     calls: mpsc::UnboundedSender<Call>,
     /// The addresses of names; each question takes the first set and leaves the last.
     names: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
-    /// What was connected to.
+    /// Addresses that were connected to.
     connected: Mutex<Vec<SocketAddr>>,
     /// Names that were asked for.
     asked: Mutex<Vec<String>>,
@@ -53,7 +53,7 @@ impl Internet {
         Arc::new(Self { calls, names, connected: Mutex::default(), asked: Mutex::default(), certificate })
     }
 
-    /// What was connected to, once each.
+    /// Lists the addresses that were connected to, once each.
     pub(super) fn connected(&self) -> Vec<String> {
         let mut found: Vec<_> = self.connected.lock().expect("connections").iter().map(ToString::to_string).collect();
         found.sort();

@@ -30,7 +30,7 @@ fn acting(program: &str, rest: &Json) -> String {
     spec.to_string()
 }
 
-/// What the agent printed, as JSON.
+/// Returns the agent's output, as JSON.
 fn report(evidence: &Evidence) -> Json {
     let printed = evidence.agent.stdout.text();
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}\n{:#?}", evidence.agent))
@@ -52,7 +52,7 @@ fn lookups(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// What went out and what did not, without numbers of bytes.
+/// Lists the connections that went out and those that were denied, without numbers of bytes.
 fn went_out(evidence: &Evidence) -> Vec<String> {
     let events = evidence.audit.iter().flatten();
     let mut found: Vec<_> = events

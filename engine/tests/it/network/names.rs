@@ -9,7 +9,7 @@ use super::internet::Internet;
 use super::{acting, lookups, report, went_out};
 use crate::harness::Harness;
 
-/// Looks names up, and says what each leads to.
+/// Program that looks names up, and prints the addresses of each.
 const LOOK_UP: &str = r#"
 import json, os, socket
 def look(name):

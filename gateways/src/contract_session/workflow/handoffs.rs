@@ -122,7 +122,7 @@ impl ContractWorkflow {
         Ok(id)
     }
 
-    /// All handoffs so far, without tokens.
+    /// Returns all handoffs so far, without tokens.
     #[must_use]
     pub fn handoffs(&self) -> Json {
         let shared = self.shared();

@@ -111,7 +111,7 @@ impl ContractWorkflow {
         }
     }
 
-    /// Asks a session to end, once, and kills it when its grace is over.
+    /// Requests the end of a session, once, and kills it when its grace is over.
     fn ask_to_end(&self, session: &ContractSession) {
         let is_new = session.inner.with(|live, now| {
             let is_new = !live.is_over() && live.state().status != Status::CancelRequested;

@@ -77,7 +77,7 @@ impl Membership {
         drop(entered);
     }
 
-    /// Tells the workflow of a change. The session's own lock is free.
+    /// Applies a change of a session to the workflow. The session's own lock is free.
     pub(in crate::contract_session) fn tell(&self, session: &str, change: Change) {
         let Some(workflow) = self.workflow.upgrade() else { return };
         for _ in 0..change.steps {
@@ -113,7 +113,7 @@ impl Inner {
         self.with(|live, now| live.refuse_request(now, &reason)).then_some(reason)
     }
 
-    /// Asks the workflow for an execution, before the session is asked. Waits for shared resources.
+    /// Requests permission for an execution from the workflow, before the session is asked. Waits for shared resources.
     pub(in crate::contract_session) async fn enter_workflow(
         &self,
         request: &ExecutionRequest,
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Lets a call that the session let through go out. Its resources are its own until it is complete.
+    /// Dispatches a call that the session let through. It owns its resources until it is complete.
     pub(in crate::contract_session) async fn dispatch_in_workflow(
         &self,
         call: &str,
@@ -166,7 +166,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives the resources of a call free.
+    /// Releases the resources of a call.
     pub(in crate::contract_session) fn leave_workflow(&self, call: &str) {
         if let Some(membership) = &self.membership {
             membership.release(call);

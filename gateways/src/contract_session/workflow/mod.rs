@@ -4,7 +4,7 @@
 //! returned. What sessions share is here and nowhere else: budgets, handoffs and locks on resources. Order is always workflow
 //! first, then session, and the lock of the workflow is never held while a session is changed.
 //!
-//! It keeps at most 10,000 handoffs, and 100 sessions with their records.
+//! The workflow keeps at most 10,000 handoffs, and 100 sessions with their records.
 
 mod handoffs;
 mod kills;
@@ -60,7 +60,7 @@ pub struct ContractWorkflow {
     me: Weak<Self>,
 }
 
-/// Everything that sessions share.
+/// State that sessions share.
 struct Shared {
     state: WorkflowState,
     /// The sessions, in the order in which they opened.
@@ -119,7 +119,7 @@ impl ContractWorkflow {
         Arc::clone(&self.shared().sessions[0])
     }
 
-    /// Lets a token of the sandbox name the root session.
+    /// Registers a token of the sandbox for the root session.
     pub fn add_root_token(&self, token: &str) {
         let root = self.template.session.clone();
         self.shared().tokens.insert(token.to_owned(), root);

@@ -13,13 +13,13 @@ pub enum WorkflowRefused {
     /// The workflow does not allow it.
     #[error("{}", .0.explanation())]
     Code(Code),
-    /// There is no such handoff.
+    /// The handoff does not exist.
     #[error("there is no such handoff")]
     NoHandoff,
-    /// There is no such session.
+    /// The session does not exist.
     #[error("there is no such session")]
     NoSession,
-    /// It is about a session that is not the caller's own.
+    /// The session is not the caller's own.
     #[error("a session may only do this to itself, or to the sessions below it")]
     NotOwn,
     /// The request is not as it must be.

@@ -52,7 +52,7 @@ impl Arrivals {
 }
 
 impl ContractWorkflow {
-    /// Lets a call in, which then counts as in flight. Waits in the order of arrival where resources are serial.
+    /// Admits a call, which then counts as in flight. Waits in the order of arrival where resources are serial.
     pub(super) async fn enter(self: &Arc<Self>, call: WorkflowCall, wait: Duration) -> Result<Entered, Code> {
         let place = self.arrive(&call);
         let held = WorkflowEvent::CallHeld(call.clone());
@@ -60,7 +60,7 @@ impl ContractWorkflow {
         Ok(Entered { workflow: Arc::downgrade(self), call })
     }
 
-    /// Lets a call in whose decision takes no effect; the code of what would have refused it.
+    /// Admits a call although the decision on it has no effect; returns the code of the refusal that it would have got.
     pub(super) fn enter_observed(self: &Arc<Self>, call: WorkflowCall) -> (Entered, Option<Code>) {
         let decision = wf_decide(&self.workflow, &self.shared().state, &call);
         self.apply(&WorkflowEvent::CallHeld(call.clone()));
@@ -131,7 +131,7 @@ impl ContractWorkflow {
 }
 
 impl Entered {
-    /// Lets the call go out, when nothing else has taken its resources while the session decided.
+    /// Dispatches the call, when nothing else has taken its resources while the session decided.
     pub(super) async fn dispatch(&self, wait: Duration) -> Result<(), Code> {
         let Some(workflow) = self.workflow.upgrade() else { return Ok(()) };
         let out = self.going_out();
@@ -140,7 +140,7 @@ impl Entered {
         Ok(())
     }
 
-    /// Lets the call go out whatever others do.
+    /// Dispatches the call whatever others do.
     pub(super) fn dispatch_observed(&self) {
         let Some(workflow) = self.workflow.upgrade() else { return };
         for event in self.going_out() {
@@ -148,7 +148,7 @@ impl Entered {
         }
     }
 
-    /// It was in flight without owning anything, and now may own.
+    /// Returns the events of dispatching it: it was in flight without owning anything, and now may own.
     fn going_out(&self) -> [WorkflowEvent; 2] {
         [WorkflowEvent::CallCompleted(self.call.clone()), WorkflowEvent::CallDispatched(self.call.clone())]
     }

@@ -1,8 +1,8 @@
 //! Requests and responses under tool contracts: checked, narrowed, judged, and let out or not.
 //!
-//! In govern mode a response is held back until all of it has come and its calls are decided on; what reaches the agent then is
-//! the response as it came, or one with fewer calls, written in the same dialect. Otherwise responses pass as they come, and are
-//! judged when they have ended ([`Observer`]).
+//! In govern mode a response is held back until all of it has come and its calls are decided on; the agent then gets
+//! the response as it came, or one with fewer calls, written in the same dialect. Otherwise responses pass as they
+//! come, and are judged when they have ended ([`Observer`]).
 
 mod narrowing;
 mod observer;

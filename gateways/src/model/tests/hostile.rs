@@ -1,4 +1,4 @@
-//! What nobody should send.
+//! Tests with requests that nobody should send.
 
 use futures::future::join_all;
 use serde_json::json;

@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 
 use crate::model::refusal::Refusal;
 
-/// How many numbers a vector has unless the request says.
+/// Number of dimensions of a vector unless the request says.
 const DIMENSIONS: usize = 1536;
-/// How many it may have.
+/// Number of dimensions that it may have.
 const MOST_DIMENSIONS: usize = 8192;
-/// How many texts one request may hold.
+/// Number of texts that one request may hold.
 const MOST_INPUTS: usize = 2048;
-/// How many numbers one answer may have.
+/// Number of numbers that one answer may have.
 const MOST_NUMBERS: usize = 256 * 1024;
 
 /// The answer to a request for embeddings.

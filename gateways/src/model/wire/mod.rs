@@ -15,17 +15,17 @@ use serde_json::{Value as Json, json};
 pub(super) use embeddings::{Embedding, embeddings};
 pub(super) use models::models;
 
-/// When everything was made, in seconds: the same in every run, so that the same script gives the same bytes.
+/// Creation time of everything, in seconds: the same in every run, so that the same script gives the same bytes.
 const CREATED: u64 = 1_735_689_600;
-/// How many characters one piece of a stream has at least.
+/// Least number of characters in one piece of a stream.
 const PIECE: usize = 16;
 /// Into how many pieces a text is cut at most.
 const PIECES: usize = 64;
 
-/// What a script answers.
+/// Answer of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
-    /// Which answer of the gateway it is, from 0; ids derive from it.
+    /// Number of the gateway's answer, from 0; ids derive from it.
     pub(super) number: u64,
     /// Its id, when a provider gave it one.
     pub(super) id: Option<String>,
@@ -34,21 +34,21 @@ pub(super) struct Reply {
     pub(super) content: Option<String>,
     pub(super) tools: Vec<ReplyTool>,
     pub(super) tokens: TokenCount,
-    /// How many times the answer stands in it (`n` of chat completions).
+    /// Number of times that the answer stands in it (`n` of chat completions).
     pub(super) choices: usize,
-    /// Whether a stream ends with what was counted.
+    /// True when a stream ends with the counts of tokens.
     pub(super) include_usage: bool,
-    /// Why it ends.
+    /// Reason for its end.
     pub(super) finish: Finish,
 }
 
-/// Why an answer ends.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Finish {
-    /// All was said.
+    /// The answer is complete.
     #[default]
     Natural,
-    /// It reached its limit of tokens.
+    /// The answer reached its limit of tokens.
     Length,
     /// A filter withheld it.
     ContentFilter,
@@ -57,13 +57,13 @@ pub(super) enum Finish {
 /// A tool that an answer calls.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReplyTool {
-    /// What its id ends with.
+    /// End of its id.
     pub(super) key: String,
     /// Its id, when a provider gave it one.
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) arguments: Json,
-    /// What stands in the place of the arguments, when a fault broke them.
+    /// Text in the place of the arguments, when a fault broke them.
     pub(super) broken: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Reply {
         }
     }
 
-    /// How many characters the answer has.
+    /// Returns the number of characters in the answer.
     pub(super) fn characters(&self) -> usize {
         let tool = |tool: &ReplyTool| tool.name.len() + tool.arguments.to_string().len();
         self.content.as_ref().map_or(0, String::len) + self.tools.iter().map(tool).sum::<usize>()
@@ -116,7 +116,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// One event, whose data has its name as `type` before everything else.
+/// Formats an event, whose data has its name as `type` before everything else.
 fn event(name: &str, data: Json) -> String {
     let mut typed = json!({"type": name});
     if let (Json::Object(typed), Json::Object(data)) = (&mut typed, data) {

@@ -14,7 +14,7 @@ fn last_status(reply: &Reply) -> &'static str {
     if reply.finish == Finish::Natural { "completed" } else { "incomplete" }
 }
 
-/// Why a response is incomplete.
+/// Returns the reason why a response is incomplete.
 fn incomplete_details(reply: &Reply) -> Json {
     match reply.finish {
         Finish::Natural => Json::Null,

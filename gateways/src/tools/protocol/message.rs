@@ -4,22 +4,22 @@ use serde_json::{Value as Json, json};
 
 use crate::bounded_json;
 
-/// How many values a message may have.
+/// Number of values that a message may have.
 pub(in crate::tools) const MOST_VALUES: usize = 200_000;
 
 /// A message of a client.
 #[derive(Debug)]
 pub(in crate::tools) enum Incoming {
-    /// It wants an answer.
+    /// A request, which wants an answer.
     Request(RpcRequest),
-    /// It wants none.
+    /// A notification, which wants none.
     Notification {
-        /// What it is about.
+        /// Its method.
         method: String,
         /// Its parameters.
         params: Json,
     },
-    /// It answers a question of ours. We ask none.
+    /// An answer to a question of ours. We ask none.
     Answer,
 }
 
@@ -28,7 +28,7 @@ pub(in crate::tools) enum Incoming {
 pub(in crate::tools) struct RpcRequest {
     /// The client's id, a text or a number.
     pub(in crate::tools) id: Json,
-    /// What it is about.
+    /// Its method.
     pub(in crate::tools) method: String,
     /// Its parameters: an object, or nothing.
     pub(in crate::tools) params: Json,
@@ -53,7 +53,7 @@ impl RpcError {
     const METHOD_NOT_FOUND: i64 = -32601;
     const INVALID_PARAMS: i64 = -32602;
     const INTERNAL: i64 = -32603;
-    /// There is no such session.
+    /// Code for an unknown session.
     const NO_SESSION: i64 = -32001;
     /// The client cancelled the request.
     const CANCELLED: i64 = -32800;
@@ -66,7 +66,7 @@ impl RpcError {
         Self { code, message: message.into(), data: Json::Null, lacks_meta: false }
     }
 
-    /// There is no such method.
+    /// Makes the error for an unknown method.
     pub(in crate::tools) fn no_method(method: &str) -> Self {
         Self::new(Self::METHOD_NOT_FOUND, format!("there is no method `{}`", scenario::untrusted::line(method, 100)))
     }

@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::entropy;
 
-/// How many sessions there are at once. The one that was used longest ago makes room for another; its client begins again.
+/// Number of sessions at once. The one that was used longest ago makes room for another; its client begins again.
 const MOST_SESSIONS: usize = 1_000;
-/// How many requests of one client may be under way.
+/// Number of requests of one client that may be under way.
 const MOST_CALLS: usize = 1_000;
-/// How many notifications a stream may lag behind; older ones are dropped.
+/// Number of notifications that a stream may lag behind; older ones are dropped.
 const MOST_WAITING: usize = 64;
 
 /// All sessions of a gateway.

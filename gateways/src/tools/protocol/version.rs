@@ -53,9 +53,9 @@ impl Version {
 /// The era of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Era {
-    /// It belongs to a session, or begins one.
+    /// The request belongs to a session, or begins one.
     Session,
-    /// It stands alone.
+    /// The request stands alone.
     Alone(Version),
 }
 

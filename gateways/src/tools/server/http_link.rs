@@ -25,9 +25,9 @@ use crate::tools::service_client::{ServiceClient, ServicePlace, header};
 const SESSION: &str = "mcp-session-id";
 /// The header with the version of the protocol.
 const VERSION: &str = "mcp-protocol-version";
-/// How large an answer may be: 16 MiB.
+/// Largest answer: 16 MiB.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// How long a server may take to accept a message that wants no answer.
+/// Timeout for a server to accept a message that wants no answer.
 const ACCEPT_WAIT: Duration = Duration::from_secs(10);
 
 /// The link to a server that is a service.
@@ -120,7 +120,7 @@ impl HttpLink {
         }
     }
 
-    /// Hears what the server says without being asked, where it has a stream for that, until it ends.
+    /// Receives the server's own messages, where it has a stream for them, until the stream ends.
     pub(super) async fn listen(self) {
         let Ok((_sender, response)) = self.0.send(Method::GET, "text/event-stream", Bytes::new()).await else { return };
         if response.status().is_success() && is_stream(&response) {

@@ -28,13 +28,13 @@ use stdio_link::StdioLink;
 
 /// The version that we speak to servers.
 const VERSION: &str = "2025-11-25";
-/// How many pages of one list are read.
+/// Number of pages of one list that are read.
 const MOST_PAGES: usize = 100;
-/// How many tools of one server are read.
+/// Number of tools of one server that are read.
 const MOST_TOOLS: usize = 5_000;
-/// How large the items of one list may be together: 16 MiB.
+/// Size limit of all items of one list: 16 MiB.
 const LIST_BYTES: u64 = 16 * 1024 * 1024;
-/// How long a server may take to list what it has while the agent acts. After that, the tools that it had before are offered.
+/// Timeout for a server to list its tools while the agent acts. After that, the tools that it had before are offered.
 const LIST_WAIT: Duration = Duration::from_secs(10);
 
 /// The way to an MCP server.
@@ -60,7 +60,7 @@ pub struct McpServer {
     /// Its declaration.
     pub(super) declared: ToolServer,
     link: Link,
-    /// What it can do, as it says.
+    /// Its capabilities, as it says.
     pub(super) capabilities: Json,
     program: Option<String>,
     protocol: Option<String>,
@@ -68,9 +68,9 @@ pub struct McpServer {
     list_wait: Duration,
     /// Told when it says that its list changed.
     news: Arc<Notify>,
-    /// Why it had ended when the agent had; what ends it later is nobody's doing.
+    /// Reason why it had ended when the agent had; a later end is nobody's doing.
     ended_before: OnceLock<Option<String>>,
-    /// Hears what a server over HTTP says without being asked.
+    /// Receives the own messages of a server over HTTP.
     listening: Option<AbortOnDropHandle<()>>,
 }
 
@@ -83,31 +83,31 @@ enum Link {
 /// The reason why a server did not answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ServerFailure {
-    /// It answered with an error.
+    /// The server answered with an error.
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
-    /// It has ended.
+    /// The server has ended.
     #[error("the MCP server `{server}` has ended: {why}")]
     Ended {
         /// The server.
         server: String,
-        /// What happened.
+        /// Description of the end.
         why: String,
     },
-    /// It took too long.
+    /// The server took too long.
     #[error("the MCP server `{server}` did not answer within {} s", .wait.as_secs_f64())]
     TimedOut {
         /// The server.
         server: String,
-        /// How long it was waited for.
+        /// Length of the timeout.
         wait: Duration,
     },
-    /// It broke the protocol.
+    /// The server broke the protocol.
     #[error("the MCP server `{server}` {problem}")]
     Broken {
         /// The server.
         server: String,
-        /// What it did.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -134,7 +134,7 @@ impl ServerFailure {
     }
 }
 
-/// Something that a server says about a request under way.
+/// Channel for a server's notifications about a request under way.
 pub(super) type Progress = mpsc::Sender<Json>;
 
 impl McpServer {
@@ -142,7 +142,7 @@ impl McpServer {
     ///
     /// # Errors
     ///
-    /// It does not, within the time that its declaration gives it.
+    /// Fails when the server does not answer within the time that its declaration gives it.
     pub async fn open(declared: ToolServer, link: ServerLink) -> Result<(Self, Vec<Json>), ServerFailure> {
         let wait = declared.start_timeout.get();
         let name = declared.server.to_string();
@@ -201,7 +201,7 @@ impl McpServer {
         Self { list_wait, ..self }
     }
 
-    /// Asks, and waits for the answer. Dropping this cancels the request.
+    /// Sends a request, and waits for the answer. Dropping this cancels the request.
     pub(super) async fn request(
         &self,
         method: &str,
@@ -222,7 +222,7 @@ impl McpServer {
         }
     }
 
-    /// Asks, and waits for the answer as long as a call of a tool may take.
+    /// Sends a request, and waits for the answer as long as a call of a tool may take.
     pub(super) async fn request_within(&self, method: &str, params: Json) -> Result<Json, ServerFailure> {
         let wait = self.declared.timeout.get();
         timeout(wait, self.request(method, params, None)).await.map_err(|_| self.too_late(wait))?
@@ -271,7 +271,7 @@ impl McpServer {
         self.news.notified().await;
     }
 
-    /// Why it answers no more; `None` while it does.
+    /// Returns the reason why it answers no more; `None` while it does.
     pub(super) fn ended(&self) -> Option<String> {
         match &self.link {
             Link::Stdio(link) => link.ended(),
@@ -287,7 +287,7 @@ impl McpServer {
         }
     }
 
-    /// What is kept about it; `hidden` are the tools that it has and that are not offered.
+    /// Returns its record; `hidden` are the tools that it has and that are not offered.
     pub(super) fn record(&self, hidden: Vec<String>) -> ToolServerRecord {
         ToolServerRecord {
             name: self.declared.server.to_string(),
@@ -316,7 +316,7 @@ impl io::Write for Counted {
     }
 }
 
-/// How long a list is as JSON.
+/// Returns the length of a list as JSON.
 fn size(items: &[Json]) -> u64 {
     let mut counted = Counted::default();
     // Counting does not fail.

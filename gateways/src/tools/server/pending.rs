@@ -36,12 +36,12 @@ pub(super) struct Question {
     pub(super) answer: oneshot::Receiver<Result<Json, ServerFailure>>,
 }
 
-/// What must be done about a message of a server.
+/// Reaction to a message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reaction {
-    /// Nothing more.
+    /// Nothing more has to be done.
     Done,
-    /// This is to be answered.
+    /// This answer is to be sent.
     Reply(Json),
 }
 
@@ -128,7 +128,7 @@ impl Pending {
         }
     }
 
-    /// Why the server answers no more.
+    /// Returns the reason why the server answers no more.
     pub(super) fn ended(&self) -> Option<String> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -10,16 +10,16 @@ use tokio_util::task::AbortOnDropHandle;
 use super::pending::{Pending, Reaction};
 use super::{Progress, ServerFailure};
 
-/// How long a line may be: 16 MiB.
+/// Largest line: 16 MiB.
 const LINE_BYTES: u64 = 16 * 1024 * 1024;
-/// How many messages wait to be written.
+/// Number of messages that wait to be written.
 const MOST_UNWRITTEN: usize = 256;
 
 /// The standard output and input of a command.
 pub struct ServerPipe {
-    /// What it prints.
+    /// Its standard output.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// What it reads.
+    /// Its standard input.
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
 }
 

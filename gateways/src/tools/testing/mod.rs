@@ -60,7 +60,7 @@ pub(super) fn place(name: &str, port: u16) -> ServicePlace {
     ServicePlace { name: name.to_owned(), dial: Arc::new(Here), port, mark: None }
 }
 
-/// What a gateway of a test has.
+/// Setup of a gateway in a test.
 pub(super) struct Setup {
     tools: String,
     chaos: String,
@@ -192,17 +192,17 @@ impl Running {
         Answer { status, session, text: deadline(answer.text()).await.expect("the whole answer") }
     }
 
-    /// Asks without a session.
+    /// Sends a request without a session.
     pub(super) async fn ask(&self, method: &str, params: Json) -> Json {
         self.post(&[], request(method, params)).await.json()
     }
 
-    /// Asks in a session.
+    /// Sends a request in a session.
     pub(super) async fn in_session(&self, session: &str, method: &str, params: Json) -> Answer {
         self.post(&[("mcp-session-id", session)], request(method, params)).await
     }
 
-    /// Asks with a request that stands alone.
+    /// Sends a request that stands alone.
     pub(super) async fn alone(&self, method: &str, params: Json) -> Answer {
         self.post(&[], alone(method, params)).await
     }
@@ -239,7 +239,7 @@ impl Running {
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// What was recorded so far.
+    /// Returns the evidence so far.
     pub(super) fn evidence(&self) -> Evidence {
         let mut evidence = Evidence::default();
         self.gateway.record(&mut evidence);

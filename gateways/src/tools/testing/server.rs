@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::super::{McpServer, ServerFailure, ServerLink, ServerPipe};
 use super::tools;
 
-/// How long a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A server in memory. Its tools are `echo`, and whatever else a test gives it.
@@ -90,7 +90,7 @@ impl Fake {
         }
     }
 
-    /// What it says to a message.
+    /// Returns the server's answers to a message.
     pub(in crate::tools) fn heard(&self, message: &Json) -> Vec<Json> {
         let mut state = self.state();
         state.got.push(message.clone());
@@ -139,7 +139,7 @@ impl Fake {
         self.state().tools.retain(|tool| tool["name"] != name);
     }
 
-    /// Tells that its list changed.
+    /// Notifies the gateway that its list changed.
     pub(in crate::tools) fn tell_change(&self) {
         self.print(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
     }
@@ -149,7 +149,7 @@ impl Fake {
         self.state().silent = Some(method.to_owned());
     }
 
-    /// How often it was told this.
+    /// Returns the number of messages with this method that it received.
     pub(in crate::tools) fn heard_of(&self, method: &str) -> usize {
         self.state().got.iter().filter(|message| message["method"] == method).count()
     }

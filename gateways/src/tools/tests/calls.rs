@@ -82,7 +82,7 @@ async fn a_hundred_calls_at_once_are_a_hundred_answers() {
     assert_eq!(running.calls().len(), 100);
 }
 
-/// How many KiB of this process are in memory.
+/// Returns the resident memory of this process in KiB.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");

@@ -14,7 +14,8 @@ fn faulted(mode: &str) -> Running {
     with(SHOP).faults(&format!("{{tool: price, mode: {mode}, times: 1}}")).serve()
 }
 
-/// What a client sees of one call: the status, and the text or how the connection ended. Every call asks for progress, as clients do.
+/// Describes a client's view of one call: the status, and the text or the way the connection ended. Every call asks for
+/// progress, as clients do.
 async fn seen(running: &Running) -> String {
     let params = json!({"name": "price", "_meta": {"progressToken": 1}});
     let answer = match deadline(running.send(&[], request("tools/call", params))).await {

@@ -12,7 +12,7 @@ use crate::tools::{McpServer, ServerLink};
 
 const NOTES: &str = "{server: notes, command: [x]}";
 
-/// What a stream says next.
+/// Returns the next part of a stream.
 async fn next(stream: &mut reqwest::Response) -> String {
     let chunk = deadline(stream.chunk()).await.expect("a stream").expect("more of it");
     String::from_utf8_lossy(&chunk).into_owned()

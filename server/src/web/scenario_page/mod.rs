@@ -33,6 +33,7 @@ use maud::{Markup, html};
 use scenario::evidence::Evidence;
 use scenario::plan::ScenarioId;
 use scenario::report::Report;
+use scenario::score::ExperimentScore;
 use scenario::trace::TimedEvent;
 use serde::Deserialize;
 use store::{ApprovalFilter, ApprovalStatus, AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};

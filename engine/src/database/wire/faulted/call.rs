@@ -34,7 +34,8 @@ pub(in super::super) fn call_of(
     (!parts.is_empty()).then(|| StatementCall { parts, commits: commits(statements, standing) })
 }
 
-/// Tells if statements commit something. Postgres takes all of one message for one transaction, unless they say otherwise.
+/// Returns true if statements commit something. Postgres takes all of one message for one transaction, unless they say
+/// otherwise.
 fn commits(statements: &[Arc<Statement>], standing: Standing) -> bool {
     let Standing { database, in_transaction: mut is_open, commits_alone } = standing;
     let is_mysql = database == Database::MySql;

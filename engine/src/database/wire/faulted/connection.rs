@@ -1,4 +1,4 @@
-//! One connection to a database, with faults.
+//! A connection to a database, with faults.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use super::Faultable;
 use super::lost::{Lost, Outcome};
 use super::pieces::{LONGEST, Piece, Pieces};
 
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const CHUNK: usize = 32 << 10;
 /// The longest message of a server that can be replaced.
 const LONGEST_OF_SERVER: usize = 1 << 20;
@@ -39,7 +39,7 @@ pub(in super::super) struct FaultedConnection {
     cut: CancellationToken,
 }
 
-/// What becomes of the connection after a message.
+/// Continuation of the connection after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -58,7 +58,7 @@ impl FaultedConnection {
         Self { faults, lost: Mutex::default(), delayed: AtomicUsize::new(0), cut: CancellationToken::new() }
     }
 
-    /// Tells if a statement waits for its delay.
+    /// Returns true if a statement waits for its delay.
     pub(in super::super) fn is_delayed(&self) -> bool {
         self.delayed.load(Ordering::Acquire) > 0
     }
@@ -252,7 +252,7 @@ impl FaultedConnection {
         Ok(())
     }
 
-    /// What the client gets of a message of the server.
+    /// Returns the bytes that the client gets of a message of the server.
     fn heard(&self, conversation: &mut dyn Faultable, piece: &Piece) -> Result<Vec<u8>, Unfollowable> {
         let (Piece::Whole(message) | Piece::Part(message)) = piece;
         let is_whole = matches!(piece, Piece::Whole(_));

@@ -83,7 +83,7 @@ impl Failure {
         Self { sqlstate: sqlstate.to_owned(), number, message: message.unwrap_or(NO_WORDS).to_owned() }
     }
 
-    /// Tells if MySQL undoes the whole transaction with it.
+    /// Returns true if MySQL undoes the whole transaction with it.
     pub(in super::super) fn undoes_transaction(&self) -> bool {
         self.number == UNDOES
     }

@@ -10,7 +10,7 @@ const LONGEST_ANSWER: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Lost {
     fault: Fault<ServiceMode>,
-    /// How many ends of answers come until its own.
+    /// Number of ends of answers until its own.
     owed: usize,
     /// The answers until then.
     held: Vec<u8>,
@@ -20,11 +20,11 @@ pub(super) struct Lost {
 /// The outcome of a commit.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It is not known yet.
+    /// The outcome is not known yet.
     Open(Lost),
-    /// It was made: the client hears nothing more.
+    /// The commit was made: the client gets no further bytes.
     Made,
-    /// It failed, or its answer is too long to be held back: the client gets it, and there was no fault.
+    /// The commit failed, or its answer is too long to be held back: the client gets it, and there was no fault.
     Refused(Vec<u8>, Fault<ServiceMode>),
 }
 

@@ -40,22 +40,23 @@ impl Refused {
 
 /// A conversation whose statements can be faulted. All messages are whole, with their headers.
 pub(super) trait Faultable: Conversation {
-    /// How its messages are cut.
+    /// Returns the protocol, which decides how its messages are cut.
     fn kind(&self) -> Kind;
 
     /// Finds out which tables statements read, too.
     fn want_reads(&mut self);
 
-    /// Tells if the client has logged in, and sends statements.
+    /// Returns true if the client has logged in, and sends statements.
     fn is_logged_in(&self) -> bool;
 
     /// The statements that a message of the client runs; `None` when it runs none.
     fn call(&self, message: &[u8]) -> Option<StatementCall>;
 
-    /// Lets a statement fail: the message for the server in its place.
+    /// Makes a statement fail: returns the message for the server in its place.
     fn refuse(&mut self, message: &[u8], fault: Fault<ServiceMode>) -> Result<Vec<u8>, Unfollowable>;
 
-    /// What the client gets in place of a message of the server, before that is followed; `None` when it gets it as it is.
+    /// Returns the replacement that the client gets for a message of the server, before that is followed; `None` when
+    /// it gets the message as it is.
     fn replacement(&mut self, message: &[u8]) -> Option<Vec<u8>>;
 
     /// Faults whose statements failed for another reason, or got no answer.
@@ -64,10 +65,11 @@ pub(super) trait Faultable: Conversation {
     /// The last message of a session that an administrator ended.
     fn killed(&self) -> Vec<u8>;
 
-    /// How many ends of answers the server owes for messages so far.
+    /// Returns the number of ends of answers that the server owes for messages so far.
     fn owed(&self) -> usize;
 
-    /// How many more it owes for this one, once the client has sent what belongs to it.
+    /// Returns the number of ends of answers that it owes for this message besides, once the client has sent everything
+    /// that belongs to it.
     fn owed_later(&self, message: &[u8]) -> usize;
 
     /// Tells if a message of the server says that a commit failed (`true`) or was made (`false`).

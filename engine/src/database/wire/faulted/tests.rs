@@ -122,7 +122,7 @@ fn error(sqlstate: &str, words: &str) -> Vec<u8> {
     message(b'E', &format!("SERROR\0VERROR\0C{sqlstate}\0M{words}\0\0"))
 }
 
-/// What the server gets in place of a text, and of a portal.
+/// Makes a failing message for the server: this one in place of a text, the next one in place of a portal.
 fn failing_query() -> Vec<u8> {
     query("touchstone_fault")
 }

@@ -1,4 +1,4 @@
-//! What the answers of MySQL say about what was asked.
+//! Reads MySQL's answers, and applies them to the commands that were sent.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const DEADLOCK: u16 = 1213;
 /// Operations that are nothing when no row is touched.
 const COUNTED: [&str; 5] = ["insert", "update", "delete", "replace", "load"];
 
-/// What a packet of an answer can be.
+/// Kind of a packet in an answer.
 enum Packet {
     Ok { rows: u64, status: u16 },
     Error(u16),
@@ -218,7 +218,7 @@ impl MySql {
         (self.in_transaction, self.autocommit) = (false, true);
     }
 
-    /// One result is complete. A procedure's own results come before its `OK`.
+    /// Completes a result. A procedure's own results come before its `OK`.
     fn complete(&mut self, rows: u64, status: u16, is_ok: bool) -> Result<(), Unfollowable> {
         self.sends_file = false;
         let Some(PendingCommand::Run(statements)) = self.waiting.front_mut() else { return Ok(()) };
@@ -256,7 +256,8 @@ impl MySql {
         }
     }
 
-    /// What becomes of the transaction. MySQL ends one by itself before many statements, and says so.
+    /// Applies an answer to the transaction. MySQL ends a transaction by itself before many statements, and reports
+    /// that.
     fn settle(&mut self, effect: &Effect, status: u16) {
         match effect {
             Effect::Rollback => self.session.roll_back(),

@@ -19,7 +19,8 @@ const RESET_STATEMENT: u8 = 0x1a;
 const HEADER: usize = 4;
 
 impl MySql {
-    /// What was sent in place of a statement is answered. When the client was told nothing, there was no fault.
+    /// Handles the answer to a message that was sent in place of a statement. When the client was told nothing, there
+    /// was no fault.
     pub(super) fn refused(&mut self, is_ok: bool) {
         let Some(PendingCommand::Refused(refused)) = self.waiting.pop_front() else { return };
         if is_ok && Failure::of(&refused.fault.mode, Database::MySql).undoes_transaction() {

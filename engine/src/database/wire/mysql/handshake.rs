@@ -45,13 +45,13 @@ impl FirstPacket {
         Ok(None)
     }
 
-    /// Whether it has passed.
+    /// Returns true if it has passed.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 }
 
-/// What the server said of itself.
+/// The server's greeting.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Greeting {
     pub(super) version: u32,
@@ -93,7 +93,7 @@ fn number(version: &str) -> u32 {
     parts.fold(0_u32, |number, part| number * 100 + part.parse::<u32>().unwrap_or(0).min(99))
 }
 
-/// What the client said of itself.
+/// The client's login.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Login {
     pub(super) database: Option<String>,

@@ -19,14 +19,14 @@ use super::sql::{Dialect, Effect, Script, Statement};
 use super::{Conversation, Passed, Unfollowable};
 use handshake::{FirstPacket, Greeting, Login};
 
-/// How much of a client's packet is kept.
+/// Number of bytes of a client's packet that are kept.
 const KEPT_OF_CLIENT: usize = 1 << 20;
-/// How much of a server's packet is kept.
+/// Number of bytes of a server's packet that are kept.
 const KEPT_OF_SERVER: usize = 1 << 10;
-/// How many commands can wait for their answers.
+/// Number of commands that can wait for their answers.
 const MOST_WAITING: usize = 1 << 12;
 
-/// One connection to MySQL or MariaDB.
+/// A connection to MySQL or MariaDB.
 #[derive(Debug)]
 pub(super) struct MySql {
     greeting: FirstPacket,
@@ -38,7 +38,7 @@ pub(super) struct MySql {
     logged_in: bool,
     waiting: VecDeque<PendingCommand>,
     stage: Stage,
-    /// Whether the client sends a file.
+    /// True while the client sends a file.
     sends_file: bool,
     rows: u64,
     in_transaction: bool,
@@ -56,11 +56,11 @@ enum PendingCommand {
     Prepare(Arc<Statement>),
     Fetch,
     Fields,
-    /// One packet, whatever it is.
+    /// A packet of any kind.
     Anything,
     /// `OK` or an error, and then this is the database.
     Plain(Option<String>),
-    /// Everything of the session is forgotten.
+    /// A reset, after which everything of the session is forgotten.
     Reset,
     /// Another login, into this database.
     ChangeUser(Option<String>),
@@ -68,7 +68,7 @@ enum PendingCommand {
     Refused(Box<Refused>),
 }
 
-/// How much of the first command's answer has come.
+/// Stage of the first command's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     First,
@@ -130,7 +130,7 @@ impl MySql {
         Ok(())
     }
 
-    /// Everything that is held of statements, but for the prepared ones.
+    /// Holds something more of statements, within the weight limit of everything that is held but the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
             PendingCommand::Run(statements) => statements.iter().collect::<Vec<_>>(),
@@ -140,7 +140,7 @@ impl MySql {
         self.session.hold(more, waiting)
     }
 
-    /// What a command asks; `None` when it has no answer.
+    /// Reads a command; `None` when it has no answer.
     fn command(&mut self, frame: &Frame) -> Result<Option<PendingCommand>, Unfollowable> {
         let Some((command, rest)) = frame.body.split_first() else {
             return Err(Unfollowable::new("an empty command"));

@@ -64,7 +64,7 @@ fn login(abilities: u32, database: &str) -> Vec<u8> {
     packet(1, &body)
 }
 
-/// Everything but TLS, in a database.
+/// Abilities of a client: everything but TLS, in a database.
 const ABILITIES: u32 = !0x800 & !(1 << 21);
 
 fn beginning() -> Vec<Turn> {

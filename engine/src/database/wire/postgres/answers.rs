@@ -1,4 +1,4 @@
-//! What the answers of Postgres say about what was asked.
+//! Reads Postgres's answers, and applies them to the messages that were sent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{PendingMessage, Postgres, Texts, unexpected};
 const UNREADABLE: [&str; 7] = ["SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "UHC", "GB18030", "JOHAB"];
 /// Tags that do not tell a write.
 const SILENT: [&str; 5] = ["SELECT", "EXPLAIN", "FETCH", "MOVE", "COPY"];
-/// What a tag says was done to the table that the statement names first.
+/// Tags of answers, and the operation that each counts for the table that the statement names first.
 const COUNTED: [(&str, &str); 5] =
     [("INSERT", "insert"), ("UPDATE", "update"), ("DELETE", "delete"), ("MERGE", "merge"), ("COPY", "copy")];
 /// Tags without a number of rows, of statements that change tables.
@@ -112,7 +112,7 @@ impl Postgres {
         });
     }
 
-    /// What was asked first failed; with it, everything until the next `Sync`.
+    /// Handles an error: the first message that waits failed; with it, everything until the next `Sync`.
     fn error(&mut self) -> Result<(), Unfollowable> {
         self.failed = true;
         self.rows = 0;

@@ -15,7 +15,7 @@ use super::{MOST_WAITING, PendingMessage, Postgres, Texts};
 
 /// A text that fails in every state of a session. As a name, it is that of a statement that is never made.
 const FAILING: &str = "touchstone_fault";
-/// How many messages before one are looked at for what it means.
+/// Number of earlier messages that are searched for the meaning of one.
 const MOST_LOOKED_AT: usize = 1000;
 
 impl Postgres {
@@ -52,7 +52,7 @@ impl Postgres {
         parsed.or_else(|| self.session.prepared(name))
     }
 
-    /// Tells if a transaction will be open once everything so far is answered.
+    /// Returns true if a transaction will be open once everything so far is answered.
     fn will_be_in_transaction(&self) -> bool {
         let of = |statement: &Statement| match statement.effect {
             Effect::Begin => Some(true),
@@ -161,7 +161,7 @@ impl Faultable for Postgres {
     }
 }
 
-/// Tells if the server ends the session.
+/// Returns true if the server ends the session.
 fn is_fatal(message: &[u8]) -> bool {
     let fields = message.get(5..).unwrap_or_default().split(|byte| *byte == 0);
     fields.into_iter().any(|field| field == b"VFATAL" || field == b"VPANIC")

@@ -19,18 +19,18 @@ use super::sql::{Dialect, Effect, Script, Statement};
 use super::{Conversation, Passed, Unfollowable};
 use startup::Startup;
 
-/// How much of a client's message is kept.
+/// Number of bytes of a client's message that are kept.
 const KEPT_OF_CLIENT: usize = 1 << 20;
-/// How much of a server's message is kept: the words of the longest that matter.
+/// Number of bytes of a server's message that are kept: enough for the longest that matter.
 const KEPT_OF_SERVER: usize = 1 << 10;
-/// How many messages can wait for their answers.
+/// Number of messages that can wait for their answers.
 const MOST_WAITING: usize = 1 << 16;
 /// The longest name of a statement or portal.
 const LONGEST_NAME: usize = 63;
-/// How many portals one connection can have.
+/// Number of portals that one connection can have.
 const MOST_PORTALS: usize = 10_000;
 
-/// One connection to Postgres.
+/// A connection to Postgres.
 #[derive(Debug)]
 pub(super) struct Postgres {
     startup: Startup,
@@ -43,11 +43,11 @@ pub(super) struct Postgres {
     portals: BTreeMap<Vec<u8>, Portal>,
     /// After an error the server passes over everything until the next `Sync`.
     skipping: bool,
-    /// Whether the server takes rows from the client, and has not been told the last one.
+    /// True while the server takes rows from the client, and has not been told the last one.
     copying: bool,
     /// Rows since the last answer.
     rows: u64,
-    /// Whether something failed since the last end of a transaction.
+    /// True when something failed since the last end of a transaction.
     failed: bool,
     in_transaction: bool,
     /// Faults whose statements failed for another reason, or got no answer.
@@ -171,7 +171,7 @@ impl Postgres {
         statements
     }
 
-    /// Everything that is held of statements, but for the prepared ones.
+    /// Holds something more of statements, within the weight limit of everything that is held but the prepared ones.
     fn hold(&mut self, more: usize) -> Result<(), Unfollowable> {
         let waiting = self.waiting.iter().flat_map(|asked| match asked {
             PendingMessage::Query(statements) => statements.iter().collect::<Vec<_>>(),

@@ -2,16 +2,16 @@
 
 use super::super::{Passed, Unfollowable};
 
-/// Asks for TLS.
+/// Code of a request for TLS.
 const TLS: u32 = 80_877_103;
-/// Asks for encryption by Kerberos.
+/// Code of a request for encryption by Kerberos.
 const GSS: u32 = 80_877_104;
-/// Asks to stop what another connection does.
+/// Code of a request to cancel what another connection does.
 const CANCEL: u32 = 80_877_102;
 /// The longest first message.
 const LONGEST: usize = 10_000;
 
-/// What is known of the beginning.
+/// State of the start of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Startup {
     kept: Vec<u8>,
@@ -89,7 +89,7 @@ impl Startup {
         self.database.take()
     }
 
-    /// Whether it is no connection, but asks to stop another one.
+    /// Returns true if it is no connection, but a request to cancel another one.
     pub(super) fn is_cancellation(&self) -> bool {
         self.is_cancellation
     }

@@ -67,7 +67,7 @@ fn outcome(turns: &[Turn], piece: usize) -> Result<Outcome, Unfollowable> {
     play(|ledger| Postgres::new(Some("shop".to_owned()), ledger), turns, piece)
 }
 
-/// What is written, however the bytes are cut.
+/// Checks the writes of a script, however the bytes are cut.
 #[track_caller]
 fn check(script: &str, expected: &[&str]) {
     let turns = turns(script);

@@ -1,4 +1,4 @@
-//! What a statement does, by its first words.
+//! Classifies statements by their first words.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::scan::{Sketch, statements};
 use super::targets::{Cursor, MOST_TABLES, delete_targets, one_target, update_targets};
 use super::{Effect, Statement, Target};
 
-/// What tells a number of rows without writing any, or runs code that is not guessed.
+/// First words of statements that report a number of rows without writing any, or run code that is not guessed.
 const TELL_ROWS: [&str; 7] = ["select", "set", "do", "call", "create", "alter", "drop"];
 /// Before these MySQL ends a transaction by itself, even when they fail.
 const COMMIT: [&str; 21] = [
@@ -38,7 +38,7 @@ const COMMIT: [&str; 21] = [
     "reset",
 ];
 
-/// What the statement does. What calls code (`CALL`, `DO`, a function) is not guessed.
+/// Classifies a statement. The effects of code that it calls (`CALL`, `DO`, a function) are not guessed.
 pub(super) fn classify(dialect: Dialect, sketch: &Sketch<'_>) -> Statement {
     let mut cursor = Cursor::new(&sketch.head, dialect.database);
     let explained = skip_explain(&mut cursor);
@@ -71,7 +71,7 @@ pub(super) fn classify(dialect: Dialect, sketch: &Sketch<'_>) -> Statement {
     }
 }
 
-/// How a statement is explained.
+/// Kind of an explanation: none, only explained, or also executed.
 enum Explained {
     No,
     Only,

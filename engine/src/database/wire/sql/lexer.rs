@@ -5,16 +5,16 @@
 
 use super::super::super::Database;
 
-/// What decides how a text is read.
+/// Dialect of SQL, which decides how a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Dialect {
-    /// Whose SQL it is.
+    /// Server whose SQL it is.
     pub(in super::super) database: Database,
-    /// Whether a backslash in an ordinary text takes the next letter with it.
+    /// True when a backslash in an ordinary text takes the next letter with it.
     pub(in super::super) backslashes: bool,
     /// The version in the form of MySQL's comments with code, such as 80036; 0 when it is not known.
     pub(in super::super) version: u32,
-    /// Whether it is MariaDB.
+    /// True for MariaDB.
     pub(in super::super) mariadb: bool,
     /// True when the tables that statements read are wanted too.
     pub(in super::super) wants_reads: bool,
@@ -32,24 +32,24 @@ impl Dialect {
     }
 }
 
-/// One token.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A keyword, name or number without quotes.
     Word(&'a [u8]),
-    /// Something in quotes, with the quote that it stands in.
+    /// A text in quotes, with the quote.
     Quoted(u8, &'a [u8]),
     /// Any other letter.
     Sign(u8),
 }
 
 impl Token<'_> {
-    /// Whether it is this keyword.
+    /// Returns true if it is this keyword.
     pub(super) fn is(&self, keyword: &str) -> bool {
         matches!(self, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
     }
 
-    /// Whether it is one of these keywords.
+    /// Returns true if it is one of these keywords.
     pub(super) fn is_any(&self, keywords: &[&str]) -> bool {
         keywords.iter().any(|keyword| self.is(keyword))
     }
@@ -82,7 +82,7 @@ pub(super) struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
     dialect: Dialect,
-    /// Whether it is inside a comment that MySQL takes for code.
+    /// True inside a comment that MySQL takes for code.
     in_code_comment: bool,
 }
 
@@ -171,7 +171,7 @@ impl<'a> Lexer<'a> {
         true
     }
 
-    /// What stands in quotes; the opening one is at the current place.
+    /// Reads a text in quotes; the opening one is at the current place.
     fn quoted(&mut self, backslashes: bool) -> Token<'a> {
         let quote = self.peek(0);
         let start = self.at + 1;

@@ -1,4 +1,4 @@
-//! What statements do, as far as their text tells: which tables they write, and what becomes of a transaction.
+//! Effects of statements, as far as their text tells: the tables they write, and their effect on a transaction.
 
 mod find;
 mod lexer;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) use lexer::Dialect;
 use scenario::spec::sections::StatementKind;
 
-/// How many statements of one text are told apart.
+/// Number of statements of one text that are told apart.
 const MOST_STATEMENTS: usize = 1000;
 
 /// The statements of one text, in their order.
@@ -22,18 +22,18 @@ pub(super) struct Script {
     pub(super) statements: VecDeque<Arc<Statement>>,
 }
 
-/// What one statement does.
+/// Effects of one statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Statement {
     /// The tables that it writes.
     pub(super) targets: Vec<Target>,
-    /// What it does besides.
+    /// Its effect besides writing.
     pub(super) effect: Effect,
-    /// Whether it may write more than its text told.
+    /// True when it may write more than its text tells.
     pub(super) unclear: bool,
-    /// Whether its answer may tell a number of rows although it writes none: `SELECT … INTO @x`, `CALL`.
+    /// True when its answer may report a number of rows although it writes none: `SELECT … INTO @x`, `CALL`.
     pub(super) tells_rows: bool,
-    /// Whether MySQL ends a transaction before it, even when it fails.
+    /// True when MySQL ends a transaction before it, even when it fails.
     pub(super) commits: bool,
     /// Its kind, by its first words.
     pub(super) kind: StatementKind,
@@ -42,7 +42,7 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// How much of what one connection may hold it takes.
+    /// Returns its share of the weight that one connection may hold.
     pub(super) fn weight(&self) -> usize {
         let inner = match &self.effect {
             Effect::Prepare(_, inner) => inner.targets.len(),
@@ -81,27 +81,28 @@ fn kind_of(operation: &str) -> Option<StatementKind> {
     })
 }
 
-/// One table that a statement writes.
+/// A table that a statement writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
-    /// What is done to it: `insert`, `update`, `delete`, `merge`, `replace`, `truncate`, `copy`, `load`, `create`, `drop` or `alter`.
+    /// The operation: `insert`, `update`, `delete`, `merge`, `replace`, `truncate`, `copy`, `load`, `create`, `drop` or
+    /// `alter`.
     pub(super) operation: &'static str,
     /// The schema or database, where the text names one.
     pub(super) schema: Option<String>,
     /// The table; `*` for all of a schema.
     pub(super) table: String,
-    /// Whether the number of rows that the server tells is about this table.
+    /// True when the number of rows that the server reports is about this table.
     pub(super) is_main: bool,
-    /// Whether a temporary table is made, which no other session sees.
+    /// True when a temporary table is made, which no other session sees.
     pub(super) temporary: bool,
-    /// Whether that one is gone at the end of the transaction.
+    /// True when the temporary table is gone at the end of the transaction.
     pub(super) until_commit: bool,
 }
 
-/// What a statement does besides writing.
+/// Effect of a statement besides writing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Effect {
-    /// Nothing that matters here.
+    /// No effect that matters here.
     #[default]
     None,
     /// A transaction begins, and MySQL ends the one before.
@@ -112,7 +113,7 @@ pub(super) enum Effect {
     Rollback,
     /// A part of a transaction is undone.
     RollbackTo,
-    /// Another database is meant by names without one.
+    /// Another database becomes the default for names without one.
     Use(String),
     /// A statement gets a name.
     Prepare(String, Arc<Statement>),
@@ -120,7 +121,7 @@ pub(super) enum Effect {
     Execute(String),
     /// A procedure is called, which may answer many times.
     Call,
-    /// What is explained is also done.
+    /// The statement that is explained is also executed.
     Explained,
     /// A statement with a name is explained and done.
     ExplainedExecute(String),

@@ -8,20 +8,20 @@ use super::Statement;
 use super::find::classify;
 use super::lexer::{Dialect, Lexer, Token};
 
-/// How many tokens from the beginning of a statement are looked at.
+/// Number of tokens from the beginning of a statement that are looked at.
 const HEAD: usize = 4096;
-/// How many tokens after a word inside a statement are looked at.
+/// Number of tokens after a word inside a statement that are looked at.
 const INNER: usize = 12;
-/// How many statements inside a statement are looked at.
+/// Number of statements inside a statement that are looked at.
 const MOST_INNER: usize = 200;
 /// Words with which a statement inside another one can begin.
 const VERBS: [&str; 4] = ["insert", "update", "delete", "merge"];
-/// What has a body of statements in MySQL.
+/// Keywords of objects that have a body of statements in MySQL.
 const ROUTINES: [&str; 5] = ["procedure", "function", "trigger", "event", "package"];
-/// What begins a block outside a routine in MariaDB.
+/// Keywords that begin a block outside a routine in MariaDB.
 const BLOCKS: [&str; 6] = ["if", "while", "loop", "repeat", "for", "case"];
 
-/// One statement while it is read.
+/// Sketch of a statement while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Sketch<'a> {
     /// Its first tokens.
@@ -32,7 +32,7 @@ pub(super) struct Sketch<'a> {
     pub(super) inner: Vec<Vec<Token<'a>>>,
     /// The tokens after the first INTO that is in no parentheses.
     pub(super) into: Option<Vec<Token<'a>>>,
-    /// Whether there may be more statements inside than were looked at.
+    /// True when there may be more statements inside than were looked at.
     pub(super) is_unclear: bool,
     depth: usize,
     last: Option<Token<'a>>,
@@ -109,7 +109,7 @@ impl<'a> Sketch<'a> {
         self.has_atomic_body |= token.is("atomic") && self.last.is_some_and(|last| last.is("begin"));
     }
 
-    /// Whether semicolons stand inside it.
+    /// Returns true if semicolons stand inside it.
     fn has_body(&self, dialect: Dialect) -> bool {
         let first = self.head.first();
         let starts = |word: &str| first.is_some_and(|first| first.is(word));

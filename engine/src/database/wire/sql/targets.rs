@@ -4,7 +4,7 @@ use super::super::super::Database;
 use super::Target;
 use super::lexer::Token;
 
-/// How many tables one statement can name.
+/// Number of tables that one statement can name.
 pub(super) const MOST_TABLES: usize = 100;
 /// Words that can stand before a table's name and are none of it.
 const BEFORE: [&str; 5] = ["only", "if", "exists", "low_priority", "quick"];
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         Self { tokens, at: 0, database }
     }
 
-    /// Whose SQL it is.
+    /// Returns the server whose SQL it is.
     pub(super) fn database(&self) -> Database {
         self.database
     }
@@ -58,64 +58,64 @@ impl<'a> Cursor<'a> {
         self.tokens.get(self.at..).unwrap_or_default()
     }
 
-    /// Whether this keyword is here.
+    /// Returns true if this keyword is here.
     pub(super) fn is(&self, keyword: &str) -> bool {
         self.peek().is_some_and(|token| token.is(keyword))
     }
 
-    /// Whether one of these keywords is here.
+    /// Returns true if one of these keywords is here.
     pub(super) fn is_any(&self, keywords: &[&str]) -> bool {
         self.peek().is_some_and(|token| token.is_any(keywords))
     }
 
-    /// Whether this keyword is next.
+    /// Returns true if this keyword is next.
     pub(super) fn next_is(&self, keyword: &str) -> bool {
         self.tokens.get(self.at + 1).is_some_and(|token| token.is(keyword))
     }
 
-    /// Whether this sign is here.
+    /// Returns true if this sign is here.
     pub(super) fn is_sign(&self, sign: u8) -> bool {
         self.peek() == Some(Token::Sign(sign))
     }
 
-    /// Whether this keyword comes somewhere.
+    /// Returns true if this keyword comes somewhere.
     pub(super) fn rest_has(&self, keyword: &str) -> bool {
         self.rest().iter().any(|token| token.is(keyword))
     }
 
-    /// Goes on by so many tokens.
+    /// Skips this many tokens.
     pub(super) fn skip(&mut self, tokens: usize) {
         self.at = (self.at + tokens).min(self.tokens.len());
     }
 
-    /// Goes on by so many tokens, and is there.
+    /// Skips this many tokens, and returns the cursor.
     pub(super) fn after(&mut self, tokens: usize) -> &mut Self {
         self.skip(tokens);
         self
     }
 
-    /// Goes on by so many tokens, and over a keyword that need not be there.
+    /// Skips this many tokens, and a keyword that need not be there.
     pub(super) fn after_word(&mut self, tokens: usize, keyword: &str) -> &mut Self {
         self.skip(tokens);
         self.skip_words(&[keyword]);
         self
     }
 
-    /// Goes on over all of these keywords.
+    /// Skips all of these keywords.
     pub(super) fn skip_words(&mut self, keywords: &[&str]) {
         while self.is_any(keywords) {
             self.at += 1;
         }
     }
 
-    /// Goes on to this keyword, or to the end.
+    /// Skips to this keyword, or to the end.
     pub(super) fn skip_to(&mut self, keyword: &str) {
         while self.at < self.tokens.len() && !self.is(keyword) {
             self.at += 1;
         }
     }
 
-    /// Goes on over what stands in parentheses; `true` when something in them is sought.
+    /// Skips parentheses and their content; returns true if something in them is sought.
     pub(super) fn skip_parentheses(&mut self, sought: impl Fn(Token<'a>) -> bool) -> bool {
         let mut depth = 0_usize;
         let mut found = false;

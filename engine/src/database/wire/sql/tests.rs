@@ -1,4 +1,4 @@
-//! What is read out of statements.
+//! Tests of reading statements.
 
 use super::super::super::Database;
 use super::{Dialect, Effect, Script, Target};

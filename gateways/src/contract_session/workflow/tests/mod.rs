@@ -98,7 +98,7 @@ pub(super) fn child(workflow: &ContractWorkflow, parent: &ContractSession) -> (A
     (workflow.find(Some(&claimed.token)).expect("the session of the token"), claimed.token)
 }
 
-/// Asks for a call about an order.
+/// Requests permission for a call about an order.
 pub(super) async fn permit(session: &ContractSession, tool: &str, order: &str) -> Permit {
     let request =
         ExecutionRequest { via: Via::Mcp, tool: tool.to_owned(), arguments: json!({"order": order}), model_id: None };
@@ -164,7 +164,7 @@ impl Served {
         Self { workflow, client, api: api_url, tools: tools_url, _gateways: (api, tools) }
     }
 
-    /// Asks the API; the status, and the body or null.
+    /// Calls the API; returns the status, and the body or null.
     pub(super) async fn api(&self, token: &str, path: &str, body: Option<Json>) -> (u16, Json) {
         let url = format!("{}{path}", self.api);
         let request = match body {
@@ -193,7 +193,7 @@ impl Served {
         (text("session"), text("token"))
     }
 
-    /// Asks the tool gateway with a header; the status and the answer.
+    /// Calls the tool gateway with a header; returns the status and the answer.
     pub(super) async fn mcp(&self, header: Option<(&str, &str)>, method: &str, params: Json) -> (u16, Json) {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let mut request = self.client.post(&self.tools).header("accept", "application/json, text/event-stream");
