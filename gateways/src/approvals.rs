@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use scenario::intervention::Intervention;
 use serde_json::Value as Json;
 
 /// A call that is held until somebody decides.
@@ -88,4 +89,9 @@ pub trait Approvals: Debug + Send + Sync {
 
     /// Takes a request back, because its session ended.
     async fn withdraw(&self, pending: &PendingApproval);
+
+    /// Waits for the next intervention of an operator after the one with this number, and returns it with its own.
+    async fn next_intervention(&self, _after: u64) -> (u64, Intervention) {
+        std::future::pending().await
+    }
 }

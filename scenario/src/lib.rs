@@ -23,6 +23,7 @@ pub mod forbidden;
 mod format_duration;
 pub mod import;
 pub mod interactive;
+pub mod intervention;
 mod json_path;
 pub mod judge_calibration;
 pub mod metric;

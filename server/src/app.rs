@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
 use crate::api::specs::ShownSpec;
+use crate::api::tool_contracts::Standing;
 use crate::auth::{Caller, Keys};
 use crate::cache::Cache;
 use crate::config::{Access, Config};
@@ -82,6 +83,8 @@ pub(crate) struct Inner {
     pub(crate) standings: Standings,
     /// Specs by digest.
     pub(crate) specs: Cache<String, Arc<ShownSpec>>,
+    /// Sessions under tool contracts that are in memory.
+    pub(crate) contract_sessions: Standing,
     /// Evidence that pages showed a moment ago.
     pub(crate) stories: Stories,
     /// Everything that fails and is tried again.
@@ -119,6 +122,7 @@ impl App {
             shows: Shows::default(),
             standings: Standings::default(),
             specs: Cache::new(SPECS),
+            contract_sessions: Standing::default(),
             stories: Stories::default(),
             retries: Retries::logged(),
             ending,

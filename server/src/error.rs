@@ -90,6 +90,16 @@ impl ApiError {
         Self { findings, ..Self::new(StatusCode::BAD_REQUEST, "invalid_spec", message) }
     }
 
+    /// Tool contracts do not compile.
+    pub(crate) fn invalid_tool_contracts(message: impl Into<String>, findings: Vec<Finding>) -> Self {
+        Self { findings, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_tool_contracts", message) }
+    }
+
+    /// A refusal of a workflow's or session's rule about kills, with its code.
+    pub(crate) fn kill_refused(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(status, code, message)
+    }
+
     /// The caller is not known.
     pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)

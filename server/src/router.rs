@@ -11,7 +11,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
     agents, alerts, approvals, baselines, capacity, datasets, experiments, flaky, health, keys, labels, runs,
-    sandboxes, scenarios, scores, secrets, specs, telemetry, traces, unsupported,
+    sandboxes, scenarios, scores, secrets, specs, telemetry, tool_contracts, traces, unsupported,
 };
 use crate::app::App;
 use crate::auth::authenticate;
@@ -42,6 +42,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(approvals::routes())
         .merge(labels::routes())
         .merge(scores::routes())
+        .merge(tool_contracts::routes())
 }
 
 /// The routes that anybody may ask.

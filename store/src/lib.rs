@@ -4,12 +4,12 @@
 //! specs ◄── spec_versions, _tags   experiments ◄── runs ◄── scenarios ◄── verdicts, scores ──► score_rules
 //!   ▲ ▲                                │   ▲        ▲           ▲
 //!   │ └──── spec_files ──► blobs       │   │        │           └── jobs ◄── attempts (evidence)
-//!   ├──────────────────────────────────┘   │        │           └── approvals, labels
+//!   ├──────────────────────────────────┘   │        │           └── approvals, labels, contract_interventions
 //!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
 //! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
-//!                workers, counters, settings, baselines
+//!                workers, counters, settings, baselines, contract_sessions ◄── contract_session_requests
 //! ```
 //!
 //! Things that people make have an owner; '' is this machine's own. Lists are read in pages: see [`Page`].
@@ -27,6 +27,8 @@ mod artifacts;
 mod attempts;
 mod baselines;
 mod clock;
+mod contract_interventions;
+mod contract_sessions;
 mod counters;
 mod datasets;
 mod db;
@@ -85,6 +87,7 @@ pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
 pub use baselines::{BaselineLine, NewBaseline, SaveTerms, Saved, baseline_candidate};
 pub use clock::Clock;
+pub use contract_sessions::{ContractSession, ContractSessionProgress, NewContractSession, SessionLimits};
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
 pub use events::{NewEvent, StoredEvent};

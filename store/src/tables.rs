@@ -109,6 +109,12 @@ tables! {
     }
     /// What people say about outputs that judges rate.
     Labels { Id, Experiment, Run, Scenario, Invariant, Label, Person, Note, CreatedAt }
+    /// Sessions under tool contracts whose agents run somewhere else.
+    ContractSessions { Id, Owner, Agent, Contract, Mode, Terms, Status, Requests, Bytes, LastHash, CreatedAt }
+    /// The requests of such a session.
+    ContractSessionRequests { Session, Number, Sealed }
+    /// Interventions of operators in sessions of scenarios.
+    ContractInterventions { Number, Experiment, Run, Scenario, Body, CreatedAt }
     /// Sandboxes that people work in themselves.
     Sandboxes {
         Id, Owner, SpecId, Digest, State, Wanted, Worker, Token, Epoch, LeaseUntil, Metadata, Services, Secrets, Error,

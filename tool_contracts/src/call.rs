@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::canonical::canonical;
+use crate::decide::Reason;
 
 /// One attempt to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,8 @@ pub struct Batch {
     pub accepted: Vec<Call>,
     /// The exchange that proposed them, when it was seen.
     pub exchange: Option<Exchange>,
+    /// The reasons of rules about the exchange against the call that is decided on, where a record has them in place of the exchange.
+    pub exchange_reasons: Option<Vec<Reason>>,
 }
 
 /// What came of a call that was released.

@@ -31,6 +31,7 @@ mod read;
 mod reader;
 pub mod record;
 pub mod redaction;
+pub mod remote;
 mod retries;
 mod rule_place;
 pub mod scaffold;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 /// How complete tool files must be.
@@ -27,7 +28,8 @@ pub enum Principal {
 }
 
 /// The way in which decisions take effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Decisions are computed and never applied: the state follows what happened.
     #[default]
@@ -37,7 +39,8 @@ pub enum Mode {
 }
 
 /// What happens to a response with blocked calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResponseGate {
     /// Nothing of it is released.
     #[default]
@@ -49,7 +52,8 @@ pub enum ResponseGate {
 }
 
 /// The decision on a tool without rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fallback {
     /// It is blocked.
     #[default]

@@ -10,7 +10,7 @@ use crate::state::SessionState;
 /// Judges the calls of one response in their order.
 #[must_use]
 pub fn judge_step(set: &Compiled, state: &SessionState, calls: &[Call], exchange: Option<Exchange>) -> Vec<Decision> {
-    let mut batch = Batch { step: state.attempt_steps + 1, accepted: Vec::new(), exchange };
+    let mut batch = Batch { step: state.attempt_steps + 1, accepted: Vec::new(), exchange, exchange_reasons: None };
     let mut decisions = Vec::new();
     for call in calls {
         let decision = decide(set, state, &batch, call);

@@ -186,7 +186,7 @@ proptest! {
             let alone = Batch { step, ..Batch::default() };
             let probe = call(TOOLS[tool], arguments.clone());
             let accepted = accepted.iter().map(|(tool, arguments)| call(TOOLS[*tool], arguments.clone())).collect();
-            let after = decide(&set, state, &Batch { step, accepted, exchange: None }, &probe);
+            let after = decide(&set, state, &Batch { step, accepted, ..Batch::default() }, &probe);
             if decide(&set, state, &alone, &probe).verdict == Verdict::Block {
                 assert_eq!(after.verdict, Verdict::Block);
             }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use engine::approvals::{ApprovalAnswer, ApprovalRequest, Approvals, ApprovalsUnavailable, PendingApproval};
 use engine::event::Events;
 use scenario::event::Event;
+use scenario::intervention::Intervention;
 use store::{Approval, ApprovalStatus, Clock, Ids, MadeDecision, NewApproval, Retries, RunId, Store, StoreError};
 use tokio::time::{Instant, sleep};
 
@@ -19,12 +20,16 @@ use crate::heartbeat::later;
 
 /// The longest time between two looks at a pending approval.
 const POLL: Duration = Duration::from_millis(250);
+/// The shortest time between two looks for interventions.
+const LOOK: Duration = Duration::from_secs(1);
 /// The longest time that a database may be unavailable until a held call is refused.
 const OUTAGE: Duration = Duration::from_secs(60);
 /// The number of tries to withdraw: the deadline ends a request that cannot be withdrawn.
 const WITHDRAWALS: u32 = 3;
 /// Asking for approvals, as something that is tried again.
 const ASKING: &str = "asking for approvals";
+/// Looking for interventions of operators, as something that is tried again.
+const INTERVENTIONS: &str = "looking for interventions";
 
 /// The approvals of one attempt of a scenario, in the store.
 #[derive(Debug)]
@@ -95,6 +100,20 @@ impl Approvals for StoredApprovals {
                 Err(error) => observer.failed(error),
             };
             sleep(POLL).await;
+        }
+    }
+
+    async fn next_intervention(&self, after: u64) -> (u64, Intervention) {
+        let mut observer = self.retries.observe(INTERVENTIONS);
+        loop {
+            match self.store.next_intervention(self.run, &self.scenario, after).await {
+                Ok(Some(next)) => return next,
+                Ok(None) => observer.succeeded(),
+                Err(error) => {
+                    observer.failed(error);
+                }
+            }
+            sleep(self.poll.max(LOOK)).await;
         }
     }
 }

@@ -50,7 +50,7 @@ impl Listed {
 
 impl RemoteRun {
     /// Where the server has it, with a query.
-    fn path(&self, below: &str, query: &[(&str, String)]) -> String {
+    pub(crate) fn path(&self, below: &str, query: &[(&str, String)]) -> String {
         let run = self.run.map(|run| ("run", run.to_string()));
         let pairs: Vec<_> = run.into_iter().chain(query.iter().map(|(name, value)| (*name, value.clone()))).collect();
         let path = format!("/v1/experiments/{}{below}", segment(&self.experiment));

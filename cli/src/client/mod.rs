@@ -99,6 +99,13 @@ impl Server {
         self.json(self.accepted(answer).await?).await
     }
 
+    /// Sends an order that is answered without a body.
+    pub(crate) async fn post_for_status(&self, path: &str, body: &Json) -> Result<(), CommandError> {
+        let request = self.request(Method::POST, path).timeout(ANSWER).json(body);
+        let answer = request.send().await.map_err(|error| unreachable(self, &error))?;
+        self.accepted(answer).await.map(|_| ())
+    }
+
     /// What it answers to an order that has a name, by which the server knows it when it comes twice.
     pub(crate) async fn post_once(&self, path: &str, name: &str, body: &Json) -> Result<Json, CommandError> {
         let request = || {

@@ -18,7 +18,7 @@ const OURS: [(&str, &[&str]); 11] = [
     ("engine", &["scenario", "tool_contracts", "doorkeeper", "gateways"]),
     ("store", &["scenario"]),
     ("listener", &[]),
-    ("server", &["scenario", "store", "listener"]),
+    ("server", &["scenario", "tool_contracts", "store", "listener"]),
     ("worker", &["scenario", "store", "engine", "listener"]),
     ("cli", &["scenario", "tool_contracts", "engine", "store", "server", "worker"]),
 ];

@@ -87,3 +87,17 @@ fn a_hold_is_there_again_once_when_the_worker_was_killed() {
     assert_eq!(place.only_run().0, RunState::Finished);
     assert_eq!(place.left(), Vec::<String>::new());
 }
+
+#[test]
+fn an_operator_kills_the_session_of_a_held_call() {
+    let place = place();
+    let mut run = place.start(&["--backend", "local"]);
+    until_held(&place, &mut run);
+    let (code, stdout, stderr) = place.run(&["approvals", "kill", "latest/default-r0", "--reason", "enough"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(run.wait_for("fail  held/default-r0"), "{}", run.told);
+    let (_, log, _) = place.run(&["trace", "latest/default-r0", "--format", "contract"]);
+    assert!(log.contains("enough") && log.contains("session_killed"), "{log}");
+    let (code, _, stderr) = place.run(&["approvals", "kill", "latest/default-r0"]);
+    assert!(code != 0 && stderr.contains("has ended"), "{stderr}");
+}

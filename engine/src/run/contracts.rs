@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gateways::Gateway;
+use gateways::approvals::Approvals;
 use gateways::clock::Clock;
 use gateways::contract_session::{
-    ContractSession, ContractSettings, ContractWorkflow, HttpRoute, ServiceGovernor, SessionApprover,
+    ContractSession, ContractSettings, ContractWorkflow, HttpRoute, OperatedSessions, ServiceGovernor, SessionApprover,
+    Sessions,
 };
 use gateways::redact::Redactor;
 use jiff::Timestamp;
@@ -37,6 +39,8 @@ pub(crate) struct Contracts {
     pub(crate) reader: Arc<SandboxReader>,
     /// The mark of requests whose calls were decided on.
     pub(crate) mark: String,
+    /// The place where operators intervene.
+    place: Option<Arc<dyn Approvals>>,
 }
 
 impl Contracts {
@@ -68,6 +72,7 @@ impl Contracts {
             feedback: contracts.narrowing_feedback,
             max_retries: contracts.max_retries.count() as u64,
             approver: approver(attempt, &contracts.approvals),
+            pause_scope: contracts.approvals.pause_scope,
             hold_wait: contracts.approvals.hold_wait.get(),
             world: Some(Arc::<SandboxReader>::clone(&reader)),
             clock: Arc::clone(clock),
@@ -84,15 +89,16 @@ impl Contracts {
         };
         let mark = entropy::hex(16);
         let governors = governors(attempt.spec, contracts, &session, &mark);
-        Ok(Some(Self { session, workflow, governors, reader, mark }))
+        Ok(Some(Self { session, workflow, governors, reader, mark, place: attempt.approvals.cloned() }))
     }
 
-    /// The gateway that begins, ends and records the sessions.
+    /// The gateway that begins, ends and records the sessions, and lets operators intervene.
     pub(crate) fn gateway(&self) -> Arc<dyn Gateway> {
-        match &self.workflow {
-            Some(workflow) => Arc::<ContractWorkflow>::clone(workflow) as Arc<dyn Gateway>,
-            None => Arc::<ContractSession>::clone(&self.session) as Arc<dyn Gateway>,
-        }
+        let sessions = match &self.workflow {
+            Some(workflow) => Sessions::Workflow(Arc::clone(workflow)),
+            None => Sessions::One(Arc::clone(&self.session)),
+        };
+        Arc::new(OperatedSessions::new(sessions, self.place.clone()))
     }
 
     /// The reason why approvals could not be asked for.

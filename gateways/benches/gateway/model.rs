@@ -15,7 +15,7 @@ use gateways::redact::Redactor;
 use scenario::evidence::ContractMode;
 use scenario::plan::{PlanOptions, Values, expand};
 use scenario::spec::load;
-use scenario::spec::sections::NarrowingFeedback;
+use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use serde_json::{Value as Json, json};
 
 use tool_contracts::options::Mode;
@@ -97,6 +97,7 @@ async fn governed() -> Target {
         feedback: NarrowingFeedback::Silent,
         max_retries: 0,
         approver: SessionApprover::Human(None),
+        pause_scope: PauseScope::Session,
         hold_wait: Duration::from_secs(45),
         world: None,
         clock: Arc::default(),

@@ -2,6 +2,7 @@
 //!
 //! The caller's session is told by its token: the sandbox's own is the root's, and a claim returns that of a child.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::request::Parts;
@@ -26,6 +27,12 @@ struct Claim {
 #[derive(Deserialize)]
 struct Label {
     label: String,
+}
+
+/// The body of a filter.
+#[derive(Deserialize)]
+struct Filter {
+    tools: BTreeSet<String>,
 }
 
 /// The body of a kill.
@@ -75,6 +82,7 @@ impl Requests {
                 state.map(|state| Answer::json(&state)).map_err(|refused| refusal(&refused))
             }
             (&Method::POST, ["sessions", id, "labels"]) => caller.label(id, body),
+            (&Method::POST, ["sessions", id, "filter"]) => caller.filter(id, body),
             (&Method::POST, ["sessions", id, "kill"]) => caller.kill(id, body),
             (&Method::POST, ["sessions", id, "close"]) => done(workflow.close(&caller.session, caller.id(id))),
             _ => return None,
@@ -105,6 +113,11 @@ impl Caller<'_> {
     fn label(&self, id: &str, body: &[u8]) -> Result<Answer, Answer> {
         let Label { label } = self.read(body)?;
         done(self.workflow.add_label(&self.session, self.id(id), &label))
+    }
+
+    fn filter(&self, id: &str, body: &[u8]) -> Result<Answer, Answer> {
+        let Filter { tools } = self.read(body)?;
+        done(self.workflow.narrow_filter(&self.session, self.id(id), tools))
     }
 
     fn kill(&self, id: &str, body: &[u8]) -> Result<Answer, Answer> {

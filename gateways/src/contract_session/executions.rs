@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use tokio::sync::OwnedMutexGuard;
 use tool_contracts::{ExecutionSeen, ExecutionStage, Outcome, Reason, Step, Via};
 
-use super::holds::{Waiting, key_of};
+use super::holds::{Turn, Waiting, key_of};
 use super::workflow::Entered;
 use super::{ContractSession, Inner};
 
@@ -105,13 +105,14 @@ impl Inner {
         turn: OwnedMutexGuard<()>,
         entered: Option<Entered>,
     ) -> Permit {
+        let mut turn = Some(turn);
         if !self.waits_for_somebody(&step) {
-            return self.finish(call, (tool, via), step, entered).await;
+            return self.finish(call, (tool, via), step, entered, &mut turn).await;
         }
         let (inner, tool) = (Arc::clone(self), tool.to_owned());
         let key = step.calls.first().map(|judged| key_of(&tool, &judged.call.arguments)).unwrap_or_default();
         let later = self.holds.begin(&key, async move {
-            let permit = inner.finish(call, (&tool, via), step, entered).await;
+            let permit = inner.finish(call, (&tool, via), step, entered, &mut turn).await;
             drop(turn);
             permit
         });
@@ -123,9 +124,16 @@ impl Inner {
         step.next_held().is_some() && self.live().governs()
     }
 
-    async fn finish(&self, call: String, (tool, via): (&str, Via), mut step: Step, entered: Option<Entered>) -> Permit {
+    async fn finish(
+        &self,
+        call: String,
+        (tool, via): (&str, Via),
+        mut step: Step,
+        entered: Option<Entered>,
+        turn: &mut Turn,
+    ) -> Permit {
         if self.waits_for_somebody(&step) {
-            self.resolve_holds(&mut step).await;
+            self.resolve_holds(&mut step, turn).await;
         }
         let released = self.with(|live, now| live.release(now, step));
         match released.refusal {

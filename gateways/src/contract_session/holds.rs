@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::Shared;
+use scenario::spec::sections::PauseScope;
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::task::TaskTracker;
 use tool_contracts::canonical::{canonical, hash_text};
 use tool_contracts::{Judged, Resolution, Step};
@@ -19,6 +21,9 @@ use crate::approvals::ApprovalRequest;
 
 /// A decision that comes later. Whoever asks for the same call again waits for the same one.
 pub(super) type Later = Shared<Pin<Box<dyn Future<Output = Permit> + Send>>>;
+
+/// The turn of whoever is decided on; `None` while it is given to others.
+pub(super) type Turn = Option<OwnedMutexGuard<()>>;
 
 /// The holds of a session.
 #[derive(Default)]
@@ -84,19 +89,23 @@ pub(super) fn key_of(tool: &str, arguments: &serde_json::Value) -> String {
 }
 
 impl Inner {
-    /// Resolves every hold of a step. The caller has the turn, so that nothing else is decided meanwhile.
-    pub(super) async fn resolve_holds(&self, step: &mut Step) {
+    /// Resolves every hold of a step. The turn is kept meanwhile, so that nothing else is decided, or given to others where only
+    /// the held call pauses. The caller has it again afterwards.
+    pub(super) async fn resolve_holds(&self, step: &mut Step, turn: &mut Turn) {
         while let Some(place) = step.next_held() {
-            self.resolve_hold(step, place).await;
+            self.resolve_hold(step, place, turn).await;
         }
     }
 
-    async fn resolve_hold(&self, step: &mut Step, place: usize) {
+    async fn resolve_hold(&self, step: &mut Step, place: usize, turn: &mut Turn) {
         let Some(request) = self.request_of(step, place) else { return };
         let arguments = step.calls[place].call.arguments.clone();
         let asked = self.approver.ask(&request, &arguments).await;
         let id = asked.as_ref().ok().and_then(|asked| asked.id().map(ToOwned::to_owned));
         self.with(|live, now| live.hold(now, step, place, id.as_deref()));
+        if self.pause_scope == PauseScope::Call {
+            *turn = None;
+        }
         let decided = match asked {
             Err(unavailable) => Err(unavailable),
             Ok(asked) => tokio::select! {
@@ -112,6 +121,9 @@ impl Inner {
             self.fail(note.clone());
             Decided { resolution: Resolution::Denied, by: String::new(), note }
         });
+        if turn.is_none() {
+            *turn = Some(Arc::clone(&self.turn).lock_owned().await);
+        }
         // The world may be another one by now.
         if let Some(judged) = step.calls.get(place) {
             self.ask_world(std::slice::from_ref(&judged.call)).await;

@@ -11,6 +11,7 @@ mod executions;
 mod holds;
 mod http_calls;
 mod model_calls;
+mod operated;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use scenario::evidence::{ContractMode, ContractRecord, ContractSession as SessionRecord, Evidence};
-use scenario::spec::sections::NarrowingFeedback;
+use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +39,7 @@ pub use executions::{ExecutionRequest, Permit};
 pub(crate) use http_calls::{Governed, GovernedCall, MARK, RefusalBody, ServiceRefusal, ServiceRequest, outcome_of};
 pub use http_calls::{HttpRoute, ServiceGovernor};
 pub use model_calls::{Gated, JudgedRequest, Refused};
+pub use operated::{OperatedSessions, Sessions};
 pub use visible_tools::VisibleTools;
 use workflow::Membership;
 pub(crate) use workflow::SESSION_TOKEN;
@@ -67,6 +69,8 @@ pub struct ContractSettings {
     pub max_retries: u64,
     /// The one who decides on held calls.
     pub approver: SessionApprover,
+    /// The calls that wait while one is held.
+    pub pause_scope: PauseScope,
     /// The time for which the request of an execution stays open while its call is held.
     pub hold_wait: Duration,
     /// Answers questions of rules about the world; `None` where nobody can look.
@@ -92,10 +96,11 @@ struct Inner {
     feedback: NarrowingFeedback,
     max_retries: u64,
     approver: SessionApprover,
+    pause_scope: PauseScope,
     hold_wait: Duration,
     world: Option<Arc<dyn WorldReader>>,
     live: Mutex<LiveSession>,
-    /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order.
+    /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order, unless only that call pauses.
     turn: Arc<tokio::sync::Mutex<()>>,
     holds: holds::Holds,
     /// The version of the state when tools may have been hidden or shown.
@@ -129,7 +134,7 @@ impl ContractSession {
         labels: Vec<(String, String)>,
     ) -> Self {
         let ContractSettings { session, role, contracts, mode, sees_model, feedback, max_retries, .. } = settings;
-        let ContractSettings { approver, hold_wait, world, clock, redactor, .. } = settings;
+        let ContractSettings { approver, pause_scope, hold_wait, world, clock, redactor, .. } = settings;
         let redact = {
             let redactor = redactor.clone();
             Arc::new(move |text: &str| redactor.text(text))
@@ -151,6 +156,7 @@ impl ContractSession {
             feedback,
             max_retries,
             approver,
+            pause_scope,
             hold_wait,
             world,
             live: Mutex::new(live),

@@ -75,8 +75,8 @@ impl ContractSession {
             .inner
             .holds
             .run(async move {
-                let mut step = step;
-                inner.resolve_holds(&mut step).await;
+                let (mut step, mut turn) = (step, Some(turn));
+                inner.resolve_holds(&mut step, &mut turn).await;
                 let judged = step.calls.clone();
                 let released = inner.with(|live, now| live.release(now, step));
                 drop(turn);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use scenario::evidence::{ContractMode, ContractSession as SessionRecord, Evidence};
-use scenario::spec::sections::NarrowingFeedback;
+use scenario::intervention::Intervention;
+use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 use tool_contracts::options::{Mode, ResponseGate};
@@ -34,6 +35,7 @@ pub(crate) struct Opening {
     pub(crate) feedback: NarrowingFeedback,
     pub(crate) max_retries: u64,
     pub(crate) approver: SessionApprover,
+    pub(crate) pause_scope: PauseScope,
     pub(crate) hold_wait: Duration,
     pub(crate) limits: &'static str,
 }
@@ -46,6 +48,7 @@ impl Default for Opening {
             feedback: NarrowingFeedback::Silent,
             max_retries: 0,
             approver: SessionApprover::Scripted { script: Script::default(), is_virtual: true },
+            pause_scope: PauseScope::Session,
             hold_wait: Duration::from_secs(45),
             limits: "",
         }
@@ -83,6 +86,7 @@ impl Opening {
             feedback: self.feedback,
             max_retries: self.max_retries,
             approver: self.approver,
+            pause_scope: self.pause_scope,
             hold_wait: self.hold_wait,
             world: None,
             clock: Arc::new(Clock::default()),
@@ -110,6 +114,7 @@ pub(crate) struct Desk {
     asked: Mutex<Vec<ApprovalRequest>>,
     withdrawn: Mutex<Vec<String>>,
     answer: watch::Sender<Option<ApprovalAnswer>>,
+    interventions: watch::Sender<Vec<Intervention>>,
     /// True when approvals are unavailable.
     is_closed: bool,
 }
@@ -124,7 +129,13 @@ impl Desk {
     }
 
     fn new(is_closed: bool) -> Self {
-        Self { asked: Mutex::default(), withdrawn: Mutex::default(), answer: watch::Sender::new(None), is_closed }
+        Self {
+            asked: Mutex::default(),
+            withdrawn: Mutex::default(),
+            answer: watch::Sender::new(None),
+            interventions: watch::Sender::default(),
+            is_closed,
+        }
     }
 
     pub(crate) fn approver(self: &Arc<Self>) -> SessionApprover {
@@ -133,6 +144,11 @@ impl Desk {
 
     pub(crate) fn approve(&self) {
         self.answer.send_replace(Some(ApprovalAnswer::Approved { by: "ada".to_owned(), note: "fine".to_owned() }));
+    }
+
+    /// Intervenes as an operator.
+    pub(crate) fn intervene(&self, intervention: Intervention) {
+        self.interventions.send_modify(|all| all.push(intervention));
     }
 
     pub(crate) fn asked(&self) -> Vec<ApprovalRequest> {
@@ -164,5 +180,11 @@ impl Approvals for Desk {
 
     async fn withdraw(&self, pending: &PendingApproval) {
         self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner).push(pending.id.clone());
+    }
+
+    async fn next_intervention(&self, after: u64) -> (u64, Intervention) {
+        let mut all = self.interventions.subscribe();
+        let next = all.wait_for(|all| all.len() as u64 > after).await.expect("a desk").clone();
+        (after + 1, next[usize::try_from(after).expect("few")].clone())
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::intervention::{Intervention, KillReach, SessionChange};
+use scenario::spec::sections::PauseScope;
 use serde_json::{Value as Json, json};
 use tokio::time::timeout;
 use tool_contracts::{Outcome, ProposedCall, Via};
 
 use super::testing::{Desk, Opening, record, records};
-use super::{ContractSession, ExecutionRequest, Gated, Permit};
+use super::{ContractSession, ExecutionRequest, Gated, OperatedSessions, Permit, Sessions};
 use crate::Gateway as _;
 
 /// The time that a test waits for what must happen.
@@ -152,4 +154,72 @@ async fn without_anybody_to_ask_the_deadline_has_passed() {
     let Permit::Refused { reason, .. } = session.permit(pay(60)).await else { panic!("granted") };
     assert_eq!(reason.code.name(), "checkpoint_timeout");
     assert_eq!(session.failure(), None, "that is how the spec is run");
+}
+
+#[tokio::test]
+async fn other_calls_go_on_where_only_the_held_one_pauses_and_it_is_judged_by_what_they_left() {
+    let desk = Desk::open();
+    let limits = "aggregates: [{name: total, metric: sum, tool: pay, path: $.amount, lte: 100, reason: too much}]\n";
+    let opening = Opening { approver: desk.approver(), pause_scope: PauseScope::Call, limits, ..Opening::default() };
+    let session = opening.begin().await;
+    look(&session).await;
+    let held = tokio::spawn({
+        let session = Arc::clone(&session);
+        async move { session.permit(pay(60)).await }
+    });
+    until_asked(&desk, 1).await;
+    let passed = timeout(DEADLINE, session.permit(pay(45))).await.expect("it does not wait");
+    let Permit::Granted(call) = passed else { panic!("{passed:?}") };
+    session.complete(&call, &Outcome::Ok(json!({"ok": true})), 1);
+    desk.approve();
+    let Permit::Refused { reason, .. } = held.await.expect("decided") else { panic!("60 and 45 are too much") };
+    assert_eq!(reason.code.name(), "aggregate_violated");
+    let log = record(&session);
+    let set = session.inner.live().set().clone();
+    assert_eq!(tool_contracts::replay_log(&set, &log.records).divergences, []);
+}
+
+fn intervention(change: SessionChange) -> Intervention {
+    Intervention { session: None, change, by: "ada".to_owned() }
+}
+
+#[tokio::test]
+async fn an_operator_filters_tools_and_kills_the_session_while_a_call_is_held() {
+    let desk = Desk::open();
+    let session = Opening { approver: desk.approver(), ..Opening::default() }.open();
+    let operated = OperatedSessions::new(Sessions::One(Arc::clone(&session)), Some(Arc::clone(&desk) as _));
+    operated.begin().await;
+    let tools = Some([String::from("pay")].into());
+    desk.intervene(intervention(SessionChange::Filter { tools }));
+    let filtered = async {
+        while !matches!(session.permit(request("look", json!({}))).await, Permit::Refused { reason, .. } if reason.code.name() == "manual_filter")
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(DEADLINE, filtered).await.expect("the filter takes effect");
+    desk.intervene(intervention(SessionChange::Filter { tools: None }));
+    let unfiltered = async {
+        loop {
+            match session.permit(request("look", json!({}))).await {
+                Permit::Granted(call) => break session.complete(&call, &Outcome::Ok(json!({"ok": true})), 1),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    timeout(DEADLINE, unfiltered).await.expect("the filter is gone");
+    let held = tokio::spawn({
+        let session = Arc::clone(&session);
+        async move { session.permit(pay(60)).await }
+    });
+    until_asked(&desk, 1).await;
+    desk.intervene(intervention(SessionChange::Kill { scope: KillReach::Session, reason: "enough".to_owned() }));
+    let refused = timeout(DEADLINE, held).await.expect("denied").expect("denied");
+    assert!(
+        matches!(&refused, Permit::Refused { reason, .. } if reason.code.name() == "session_killed"),
+        "{refused:?}"
+    );
+    operated.seal().await;
+    assert_eq!(records(&session, "killed")[0]["cause"], "by an operator (ada): enough");
+    assert_eq!(desk.withdrawn(), ["approval-1"]);
 }

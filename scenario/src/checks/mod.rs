@@ -59,7 +59,10 @@ pub use similarity::{Similarity, SimilarityMethod};
 pub use sql::{Sql, SqlQuery};
 pub use tool_calls::{CallSource, ExpectedCall, MatchMode, ToolCalls, Trajectory};
 pub(crate) use tool_contract::report_contract_problems;
-pub use tool_contract::{ContractFolder, FindingSeverity, ToolContract, Unmatched, ViolationScore};
+pub use tool_contract::{
+    ContractEvaluation, ContractFolder, FindingSeverity, ToolContract, Unmatched, ViolationScore,
+    evaluate_tool_contracts,
+};
 pub use trace::{RunStatus, Step, TraceCheck};
 pub use valid_json::ValidJson;
 pub use verify::{FreshWith, Verify};

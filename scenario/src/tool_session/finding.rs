@@ -49,6 +49,8 @@ pub struct RuleSource {
 pub enum FindingWeight {
     /// A violation.
     Fail,
+    /// A violation that was refused, so that it had no effect.
+    Attempt,
     /// It deserves a look.
     Warn,
     /// A remark.
@@ -86,13 +88,16 @@ impl FindingWeight {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Fail => "fail",
+            Self::Attempt => "refused attempt",
             Self::Warn => "warn",
             Self::Info => "info",
         }
     }
 
-    fn read(word: &str) -> Self {
-        match word {
+    /// The weight of a finding. A refused attempt has its own, unless attempts are violations.
+    fn read(record: Record<'_>) -> Self {
+        match record.text("severity").unwrap_or_default() {
+            "warn" | "info" | "ignore" if record.flag("attempt") == Some(true) => Self::Attempt,
             "warn" => Self::Warn,
             "info" => Self::Info,
             _ => Self::Fail,
@@ -104,7 +109,7 @@ impl LaneFinding {
     /// Reads a finding, of a record or of the details of a verdict.
     pub(super) fn read(record: Record<'_>) -> Self {
         Self {
-            severity: FindingWeight::read(record.text("severity").unwrap_or_default()),
+            severity: FindingWeight::read(record),
             code: record.owned("code"),
             tool: record.owned("tool"),
             call: record.owned("call"),

@@ -26,6 +26,7 @@ impl SessionLane {
             rows: calls.map(LaneRow::Call).collect(),
             findings: LaneFinding::of_details(details.0),
             violations: details.number("violations").unwrap_or(0),
+            attempts: 0,
             left_out: session.number("left_out").unwrap_or(0),
         })
     }

@@ -30,6 +30,8 @@ pub struct SessionLane {
     pub findings: Vec<LaneFinding>,
     /// The number of violations, with those that `findings` leaves out.
     pub violations: u64,
+    /// The number of violations that were refused, so that they had no effect.
+    pub attempts: u64,
     /// The number of calls that are left out; of records for a live session.
     pub left_out: u64,
 }

@@ -154,7 +154,10 @@ impl SessionLane {
     pub fn summary(&self) -> String {
         let left_out = if matches!(self.origin, LaneOrigin::Judged(_)) { self.left_out } else { 0 };
         let calls = count_noun(self.calls().count() as u64 + left_out, "call");
-        let violations = count_noun(self.violations, "violation");
+        let mut violations = count_noun(self.violations, "violation");
+        if self.attempts > 0 {
+            violations = format!("{violations}, {}", count_noun(self.attempts, "refused attempt"));
+        }
         let phase =
             self.final_phase.as_ref().map(|phase| format!("; the last phase is {}", untrusted::line(phase, 60)));
         let status = untrusted::line(&self.status, 60);

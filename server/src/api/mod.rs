@@ -22,5 +22,6 @@ pub(crate) mod scores;
 pub(crate) mod secrets;
 pub(crate) mod specs;
 pub(crate) mod telemetry;
+pub(crate) mod tool_contracts;
 pub(crate) mod traces;
 pub(crate) mod unsupported;

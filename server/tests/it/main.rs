@@ -36,6 +36,7 @@ mod secrets;
 mod serving;
 mod specs;
 mod test_app;
+mod tool_contracts;
 mod traces;
 mod web_again;
 mod web_approvals;

@@ -235,6 +235,21 @@ impl TestApp {
         Self { router: server::service(parts), store, clock, master_key, workers, _folder: folder }
     }
 
+    /// Another process over what this one kept: nothing is in its memory.
+    pub(crate) fn restarted(self) -> Self {
+        let Self { store, clock, master_key, workers, _folder, .. } = self;
+        let parts = Parts {
+            config: Config { look: std::time::Duration::from_millis(5), ..Config::default() },
+            store: store.clone(),
+            master_key: master_key.clone(),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            ids: Arc::new(CountedIds::from(1_000_000)),
+            admission: Arc::new(FakeAdmission),
+            workers: Arc::clone(&workers) as Arc<dyn Workers>,
+        };
+        Self { router: server::service(parts), store, clock, master_key, workers, _folder }
+    }
+
     /// A server that asks for no key.
     pub(crate) async fn open() -> Self {
         Self::with(|config| config.access = Access::Open).await

@@ -20,6 +20,7 @@ mod read;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::error::StoreError;
@@ -95,7 +96,8 @@ pub struct MadeDecision {
 }
 
 /// The status of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ApprovalStatus {
     /// It waits for a decision.
     Pending,
@@ -151,7 +153,8 @@ impl Approval {
 }
 
 /// The kind of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DecisionKind {
     /// The call may go on.
     Approve,

@@ -12,6 +12,7 @@ mod baselines;
 mod cancel;
 mod claim;
 mod completion;
+mod contract_sessions;
 mod datasets;
 mod events;
 mod evidence;

@@ -46,6 +46,33 @@ pub struct RawSet {
     pub files: Vec<RawFile>,
 }
 
+impl RawSet {
+    /// The files without those of folders below, which belong to roles of a workflow or are fixtures.
+    #[must_use]
+    pub fn own(&self) -> Self {
+        Self { files: self.files.iter().filter(|file| !file.name.contains('/')).cloned().collect() }
+    }
+
+    /// True when there is a workflow, whose roles have sets of their own.
+    #[must_use]
+    pub fn has_workflow(&self) -> bool {
+        self.files.iter().any(|file| file.name == "workflow.yaml" || file.name == "workflow.yml")
+    }
+
+    /// Compiles the workflow and its roles when there is one, and else the set itself. With a workflow, the set of its first role
+    /// is returned; `None` when it has no role.
+    ///
+    /// # Errors
+    /// Something does not compile.
+    pub fn compile(&self, options: &CompileOptions) -> Result<(Option<Compiled>, Vec<Diagnostic>), CompileError> {
+        if self.has_workflow() {
+            let (workflow, warnings) = workflow::compile_workflow(self, options)?;
+            return Ok((workflow.into_root(), warnings));
+        }
+        compile(&self.own(), options).map(|(compiled, warnings)| (Some(compiled), warnings))
+    }
+}
+
 /// A set that does not compile: every error, and the warnings beside them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("the tool contracts do not compile: {}", .diagnostics.iter().find(|found| found.is_error()).map_or_else(String::new, ToString::to_string))]

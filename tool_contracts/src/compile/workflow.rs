@@ -120,6 +120,12 @@ impl CompiledWorkflow {
         names.filter_map(|name| self.roles.remove(name)).collect()
     }
 
+    /// True when a session that claims a handoff begins with the labels of the one that offered it.
+    #[must_use]
+    pub fn hands_labels_over(&self) -> bool {
+        self.workflow.labels_with_handoff
+    }
+
     /// The first role, which the root session has.
     #[must_use]
     pub fn root_role(&self) -> Option<&str> {

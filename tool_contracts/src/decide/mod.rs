@@ -84,14 +84,13 @@ const ADMISSION: [Rule; 6] = [
     admission::limits::judge,
     admission::repetition::judge,
 ];
-const PER_TOOL: [Rule; 7] = [
+const PER_TOOL: [Rule; 6] = [
     per_tool::phase::judge,
     per_tool::forbids::judge,
     per_tool::preconditions::judge,
     per_tool::argument_invariants::judge,
     per_tool::execution_constraints::judge,
-    per_tool::response_format::judge,
-    per_tool::assertions::judge,
+    per_tool::exchange::judge,
 ];
 const CROSS_TOOL: [Rule; 1] = [cross_tool::reference::judge];
 const SESSION: [Rule; 4] =
@@ -135,7 +134,7 @@ pub fn decide_without_approval(set: &Compiled, state: &SessionState, batch: &Bat
 
 /// The remarks about rules that could not be looked at, each once.
 fn notes(context: &Context<'_>) -> Vec<Code> {
-    let mut notes = per_tool::assertions::notes(context);
+    let mut notes = per_tool::exchange::notes(context);
     notes.extend(session::rules::notes(context));
     notes.dedup();
     notes

@@ -131,7 +131,8 @@ impl LiveSession {
         self.complete_as(now, call, outcome, Provenance::Gateway, Some(latency_ms));
     }
 
-    pub(super) fn complete_as(
+    /// Takes what came of a call, and who says so.
+    pub(crate) fn complete_as(
         &mut self,
         now: &Now,
         call: &str,

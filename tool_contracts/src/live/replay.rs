@@ -7,8 +7,9 @@ use serde_json::Value as Json;
 use crate::apply::{Event, StepCall, apply};
 use crate::call::{Batch, Call, Outcome, Provenance};
 use crate::canonical::{canonical, hash, hash_text};
+use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::{Decision, HoldSpec, Verdict, decide, decide_without_approval};
+use crate::decide::{Decision, HoldSpec, Reason, Verdict, decide, decide_without_approval};
 use crate::hold::{Resolution, resolve_hold};
 use crate::options::Mode;
 use crate::state::SessionState;
@@ -34,7 +35,7 @@ pub struct Replayed {
     /// Decisions that differ.
     pub divergences: Vec<Divergence>,
     /// Decisions that cannot be computed from the log: secrets were taken out of their arguments, an output was too large
-    /// to be kept, or their rules read the whole exchange with the model.
+    /// to be kept, or an earlier version wrote down nothing of rules that read the whole exchange with the model.
     pub not_evaluable: u64,
     /// The state at the end.
     pub state: SessionState,
@@ -110,7 +111,9 @@ impl Fold<'_> {
         if let Some(hold) = &computed.hold {
             self.holds.insert(id.clone(), hold.clone());
         }
-        if is_redacted || self.is_incomplete || self.set.reads_exchange(&call.tool) {
+        // Logs of earlier versions do not have the verdicts of rules about the exchange.
+        let is_blind = self.set.reads_exchange(&call.tool) && record["exchange"].is_null();
+        if is_redacted || self.is_incomplete || is_blind {
             self.replayed.not_evaluable += 1;
             return;
         }
@@ -125,7 +128,12 @@ impl Fold<'_> {
     fn computed(&self, record: &Json, call: &Call) -> Decision {
         let ids = record["accepted"].as_array().into_iter().flatten().filter_map(Json::as_str);
         let accepted = ids.filter_map(|id| self.calls.get(id).cloned()).collect();
-        let batch = Batch { step: record["step"].as_u64().unwrap_or(0), accepted, exchange: None };
+        let batch = Batch {
+            step: record["step"].as_u64().unwrap_or(0),
+            accepted,
+            exchange: None,
+            exchange_reasons: exchange_reasons(record),
+        };
         let withdrawn;
         let state = if record["drift"] == true {
             withdrawn = self.replayed.state.without_call(&call.id);
@@ -180,6 +188,15 @@ impl Fold<'_> {
     }
 }
 
+/// The reasons of rules about the exchange; `None` where it was not seen.
+fn exchange_reasons(record: &Json) -> Option<Vec<Reason>> {
+    let reason = |reason: &Json| {
+        let text = |key: &str| reason[key].as_str().unwrap_or_default();
+        Some(Reason::new(Code::find(text("code"))?, text("rule"), text("message")))
+    };
+    Some(record["exchange"].as_array()?.iter().filter_map(reason).collect())
+}
+
 fn written(record: &Json) -> String {
     let codes: Vec<_> =
         record["reasons"].as_array().into_iter().flatten().filter_map(|reason| reason["code"].as_str()).collect();
@@ -192,6 +209,6 @@ fn shown(decision: &Decision) -> String {
         Verdict::Block => "block",
         Verdict::Hold => "hold",
     };
-    let codes: Vec<_> = decision.codes().into_iter().map(crate::code::Code::name).collect();
+    let codes: Vec<_> = decision.codes().into_iter().map(Code::name).collect();
     format!("{verdict} [{}]", codes.join(", "))
 }

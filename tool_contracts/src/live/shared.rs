@@ -78,6 +78,7 @@ impl LiveSession {
             "total_steps": self.state.total_steps,
             "released_calls": self.state.released_calls,
             "cost_micros": self.state.cost_micros,
+            "filter": self.state.filter,
             "labels": self.state.labels.keys().collect::<Vec<_>>(),
             "principal": null,
         })

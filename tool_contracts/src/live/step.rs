@@ -6,6 +6,7 @@ use super::{Known, LiveSession, Now, Via};
 use crate::apply::Event;
 use crate::call::{Batch, Call, Exchange};
 use crate::canonical::{canonical, hash_text};
+use crate::decide::per_tool::exchange;
 use crate::decide::per_tool::response_format::response_codes;
 use crate::decide::{Decision, Reason, Verdict, decide_without_approval};
 use crate::finding::Finding;
@@ -136,7 +137,12 @@ impl LiveSession {
             Origin::Drift(_) => self.state.attempt_steps,
             Origin::Response | Origin::Execution(_) => self.state.attempt_steps + 1,
         };
-        Batch { step: number, accepted: step.accepted_before(place), exchange: step.exchange.clone() }
+        Batch {
+            step: number,
+            accepted: step.accepted_before(place),
+            exchange: step.exchange.clone(),
+            exchange_reasons: None,
+        }
     }
 
     /// Writes down that a call is held, and pauses the session. `approval` is the id by which somebody decides.
@@ -282,6 +288,16 @@ impl LiveSession {
         self.note_decision_in(now, &step.origin, &batch, call, decision, more);
     }
 
+    /// The verdicts of rules that read the whole exchange, which is not in the log: it is an input of the decision. An empty list is
+    /// an exchange that breaks none, and `false` is one that was not seen.
+    fn exchange_record(&self, batch: &Batch, call: &Call) -> Json {
+        match exchange::reasons(&self.set, &self.state, batch, call) {
+            Some(reasons) => json!(reasons),
+            None if self.set.reads_exchange(&call.tool) => false.into(),
+            None => Json::Null,
+        }
+    }
+
     fn note_decision_in(
         &mut self,
         now: &Now,
@@ -310,6 +326,7 @@ impl LiveSession {
             "args_hash": hash_text(&canonical(&call.arguments)),
             "accepted": (!accepted.is_empty()).then_some(accepted),
             "drift": is_drift.then_some(true),
+            "exchange": self.exchange_record(batch, call),
             "verdict": decision.verdict,
             "applied": self.governs(),
             "layer": decision.layer,

@@ -67,6 +67,8 @@ pub(crate) struct Workflow {
     pub(crate) subtree_kill: bool,
     pub(crate) workflow_kill: WorkflowKill,
     pub(crate) default_close: ClosePolicy,
+    /// Set when a child begins with the labels of the session that handed work to it.
+    pub(crate) labels_with_handoff: bool,
 }
 
 const CLOSE: [(&str, ClosePolicy); 3] = [
@@ -75,7 +77,7 @@ const CLOSE: [(&str, ClosePolicy); 3] = [
     ("abandon", ClosePolicy::Abandon),
 ];
 
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "schema_version",
     "workflow",
     "roles",
@@ -84,6 +86,7 @@ const FIELDS: [&str; 8] = [
     "shared_resources",
     "cancellation",
     "parent_close_policy",
+    "labels_with_handoff",
 ];
 
 impl Workflow {
@@ -103,6 +106,7 @@ impl Workflow {
             subtree_kill,
             workflow_kill,
             default_close: read_close(at, reader),
+            labels_with_handoff: reader.flag(at, "labels_with_handoff", true),
             roles,
         };
         workflow.check(reader);

@@ -169,7 +169,8 @@ impl Session {
         exchange: Option<Exchange>,
     ) -> Checked<(Vec<String>, Vec<Verdict>)> {
         let (mut texts, mut verdicts) = (Vec::new(), Vec::new());
-        let mut batch = Batch { step: self.state.attempt_steps + 1, accepted: Vec::new(), exchange };
+        let mut batch =
+            Batch { step: self.state.attempt_steps + 1, accepted: Vec::new(), exchange, exchange_reasons: None };
         for ((written_call, call), decision) in written_calls.iter().zip(calls).zip(decisions) {
             let mut text = written(&decision);
             let mut verdict = decision.verdict;

@@ -1,6 +1,7 @@
 //! `touchstone approvals list`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use store::ApprovalStatus;
 use tokio::runtime::Runtime;
 
@@ -15,7 +16,7 @@ use crate::whole_number::whole_number;
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// Only those that stand so.
-    #[arg(long, value_enum, default_value_t = StatusChoice::Pending)]
+    #[arg(long, value_parser = status_choice(), default_value = ApprovalStatus::Pending.word())]
     status: StatusChoice,
     /// The most to show.
     #[arg(long, default_value_t = 50, value_parser = whole_number::<u32>)]
@@ -27,48 +28,28 @@ pub(super) struct List {
     place: PlaceOptions,
 }
 
-/// A choice of approvals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StatusChoice {
-    /// Those that wait for a decision.
-    Pending,
-    /// Approved, and not yet gone on with.
-    Approved,
-    /// Denied.
-    Denied,
-    /// Those that nobody decided on in time.
-    Expired,
-    /// Those whose session ended before.
-    Withdrawn,
-    /// Approved, and gone on with.
-    Used,
-    /// All of them.
-    All,
-}
+/// A status, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StatusChoice(Option<ApprovalStatus>);
 
-impl StatusChoice {
-    fn status(self) -> Option<ApprovalStatus> {
-        match self {
-            Self::Pending => Some(ApprovalStatus::Pending),
-            Self::Approved => Some(ApprovalStatus::Approved),
-            Self::Denied => Some(ApprovalStatus::Denied),
-            Self::Expired => Some(ApprovalStatus::Expired),
-            Self::Withdrawn => Some(ApprovalStatus::Withdrawn),
-            Self::Used => Some(ApprovalStatus::Used),
-            Self::All => None,
-        }
-    }
+/// The word for all statuses.
+const ALL: &str = "all";
+
+/// Reads a choice, and lists the words that are possible.
+fn status_choice() -> impl TypedValueParser<Value = StatusChoice> {
+    let words = ApprovalStatus::ALL.into_iter().map(ApprovalStatus::word).chain([ALL]);
+    PossibleValuesParser::new(words).map(|word| StatusChoice(word.parse().ok()))
 }
 
 impl List {
     pub(super) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         let found = Runtime::new()?.block_on(async {
             let place = self.place.open().await?;
-            place.list(self.status.status(), self.limit).await
+            place.list(self.status.0, self.limit).await
         })?;
         match self.format {
             ApprovalFormat::Json => output.json(&found.into())?,
-            ApprovalFormat::Text if found.is_empty() && self.status == StatusChoice::Pending => {
+            ApprovalFormat::Text if found.is_empty() && self.status.0 == Some(ApprovalStatus::Pending) => {
                 output.line("no call waits for a person")?;
             }
             ApprovalFormat::Text if found.is_empty() => output.line("no such approvals")?,

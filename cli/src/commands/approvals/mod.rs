@@ -1,6 +1,7 @@
 //! `touchstone approvals`: calls that wait for a person, and the decisions.
 
 mod decide;
+mod kill;
 mod list;
 mod place;
 mod show;
@@ -34,6 +35,7 @@ enum Action {
     ///
     /// The call, its context and the rule are shown first.
     Deny(decide::Decide),
+    Kill(kill::Kill),
 }
 
 /// A format of approvals.
@@ -52,6 +54,7 @@ impl Approvals {
             Action::Show(show) => show.run(output),
             Action::Approve(decide) => decide.run(DecisionKind::Approve, output),
             Action::Deny(decide) => decide.run(DecisionKind::Deny, output),
+            Action::Kill(kill) => kill.run(output),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tool_contracts::options::Profile;
-use tool_contracts::{CompileError, CompileOptions, Compiled, Diagnostic, RawFile, RawSet, compile, compile_workflow};
+use tool_contracts::{CompileError, CompileOptions, Compiled, Diagnostic, RawFile, RawSet};
 use walkdir::WalkDir;
 
 use crate::exit_code::Exit;
@@ -62,22 +62,10 @@ impl ContractFiles {
 
     /// Compiles the workflow and its roles when there is one, and else the directory's own set.
     pub(super) fn compile(&self, options: &CompileOptions) -> CompiledFiles {
-        let has_workflow =
-            self.set.files.iter().any(|file| file.name == "workflow.yaml" || file.name == "workflow.yml");
-        let result = if has_workflow {
-            compile_workflow(&self.set, options).map(|(workflow, warnings)| (workflow.into_root(), warnings))
-        } else {
-            compile(&self.own(), options).map(|(compiled, warnings)| (Some(compiled), warnings))
-        };
-        match result {
+        match self.set.compile(options) {
             Ok((compiled, diagnostics)) => CompiledFiles { compiled, diagnostics },
             Err(CompileError { diagnostics }) => CompiledFiles { compiled: None, diagnostics },
         }
-    }
-
-    /// The files of the directory itself: those below it belong to roles of a workflow, or are fixtures.
-    fn own(&self) -> RawSet {
-        RawSet { files: self.set.files.iter().filter(|file| !file.name.contains('/')).cloned().collect() }
     }
 }
 

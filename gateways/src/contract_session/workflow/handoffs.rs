@@ -216,7 +216,7 @@ impl ContractWorkflow {
             contracts,
             ..self.template.clone()
         };
-        let labels = parent.inner.live().labels();
+        let labels = if self.workflow.hands_labels_over() { parent.inner.live().labels() } else { Vec::new() };
         let membership = Membership::new(self.me.clone(), Some(parent.id().to_owned()), &self.visible);
         let child = ContractSession::open_as(settings, self.opened, Some(membership), labels);
         child.inner.has_begun.store(true, Ordering::Release);

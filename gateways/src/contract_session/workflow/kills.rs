@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scenario::intervention::{Intervention, KillReach, SessionChange};
 use serde_json::{Value as Json, json};
 use tokio::time::sleep;
 use tool_contracts::{KillActor, KillScope, Status, WorkflowEvent};
@@ -53,6 +54,28 @@ impl ContractWorkflow {
         self.note_killed(&json!({"scope": scope, "session": target, "by": own, "cause": reason}));
         self.settle();
         Ok(())
+    }
+
+    /// Does what an operator wants of a session. What the workflow refuses stands in the session's records.
+    pub(in crate::contract_session) fn obey(&self, intervention: &Intervention) {
+        let root = self.root();
+        let target = intervention.session.as_deref().unwrap_or(root.id());
+        let Some(session) = self.session(target) else { return };
+        let SessionChange::Kill { scope, .. } = &intervention.change else { return session.obey(intervention) };
+        let kill_scope = match scope {
+            KillReach::Session => KillScope::Session(target.to_owned()),
+            KillReach::Subtree => KillScope::Subtree(target.to_owned()),
+            KillReach::Workflow => KillScope::Workflow,
+        };
+        let mut shared = self.shared();
+        let event = WorkflowEvent::KillRequested { scope: kill_scope, actor: KillActor::Operator };
+        let killed = self.applied(&mut shared, &event);
+        drop(shared);
+        if self.attempted(&session, "kill", killed).is_ok() {
+            let cause = intervention.cause();
+            self.note_killed(&json!({"scope": scope.word(), "session": target, "by": "operator", "cause": cause}));
+            self.settle();
+        }
     }
 
     /// Takes that a session ended by itself: its children follow their policies.

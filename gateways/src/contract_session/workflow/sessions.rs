@@ -1,5 +1,6 @@
 //! Sessions by their tokens, and the operations of a session on itself.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -10,6 +11,10 @@ use crate::contract_session::ContractSession;
 
 /// The longest label.
 const MOST_LABEL: usize = 100;
+/// The most tools of a filter.
+const MOST_FILTERED: usize = 1_000;
+/// The longest name of a tool in a filter.
+const MOST_TOOL: usize = 200;
 /// The most labels of a session.
 const MOST_LABELS: usize = 1_000;
 
@@ -54,6 +59,33 @@ impl ContractWorkflow {
             return Err(WorkflowRefused::Code(Code::SessionNotActive));
         }
         session.inner.with(|live, now| live.add_label(now, label, "api"));
+        Ok(())
+    }
+
+    /// Lets a session use fewer tools. A filter in a sandbox is only ever narrowed: the tools that stay are those of both.
+    ///
+    /// # Errors
+    /// The workflow refuses it.
+    pub fn narrow_filter(
+        &self,
+        caller: &ContractSession,
+        target: &str,
+        tools: BTreeSet<String>,
+    ) -> Result<(), WorkflowRefused> {
+        let session = self.below(caller, target)?;
+        if tools.len() > MOST_FILTERED || tools.iter().any(|tool| tool.len() > MOST_TOOL) {
+            return Err(WorkflowRefused::Invalid("`tools` has at most 1000 names of at most 200 bytes"));
+        }
+        if session.inner.live().is_over() {
+            return Err(WorkflowRefused::Code(Code::SessionNotActive));
+        }
+        session.inner.with(|live, now| {
+            let narrowed = match &live.state().filter {
+                Some(before) => before.intersection(&tools).cloned().collect(),
+                None => tools,
+            };
+            live.set_filter(now, Some(narrowed));
+        });
         Ok(())
     }
 

@@ -20,6 +20,11 @@ pub struct ContractFolder {
 }
 
 impl ContractFolder {
+    /// The files of a set that belongs to no spec.
+    pub(super) fn of(set: RawSet) -> Self {
+        Self { path: BundlePath::default(), set }
+    }
+
     /// The folder's path beside the spec.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -39,7 +44,7 @@ impl ContractFolder {
 
     /// Its files without those of folders below it, which belong to roles of a workflow or are fixtures.
     pub(crate) fn own_set(&self) -> RawSet {
-        RawSet { files: self.set.files.iter().filter(|file| !file.name.contains('/')).cloned().collect() }
+        self.set.own()
     }
 }
 

@@ -19,6 +19,8 @@ const MOST_KEPT: usize = 200;
 struct Weighed<'a> {
     found: &'a TraceFinding,
     severity: FindingSeverity,
+    /// True for a violation that was refused.
+    is_attempt: bool,
 }
 
 /// Everything that a verdict is made of, from a recorded trace or from live decisions.
@@ -71,10 +73,13 @@ pub(super) fn of_trace<'a>(set: &Compiled, trace: &'a CallTrace) -> Judged<'a> {
 pub(super) fn verdict(check: &ToolContract, set: &Compiled, judged: &Judged<'_>) -> Verdict {
     let weighed = |(found, own): &'_ (TraceFinding, Option<FindingSeverity>)| {
         let severity = own.unwrap_or_else(|| severity(check, found.finding.code));
-        (severity, found.clone())
+        (severity, found.clone(), own.is_some())
     };
     let weighed: Vec<_> = judged.findings.iter().map(weighed).collect();
-    let findings: Vec<_> = weighed.iter().map(|(severity, found)| Weighed { found, severity: *severity }).collect();
+    let findings: Vec<_> = weighed
+        .iter()
+        .map(|(severity, found, is_attempt)| Weighed { found, severity: *severity, is_attempt: *is_attempt })
+        .collect();
     let violations: Vec<_> = findings.iter().filter(|one| one.severity == FindingSeverity::Fail).collect();
     let session = JudgedSession { set, folder: check.contracts.path(), calls: &judged.judged, trace: judged.trace };
     let details = details(&session, judged, &findings);
@@ -176,6 +181,9 @@ fn written(session: &JudgedSession<'_>, one: &Weighed<'_>, is_first: bool) -> Js
     });
     for (key, value) in session.source_of(&finding.tool, &finding.rule) {
         written[key] = value;
+    }
+    if one.is_attempt {
+        written["attempt"] = true.into();
     }
     match one.severity {
         FindingSeverity::Fail if is_first => written["first"] = true.into(),

@@ -1,5 +1,6 @@
 //! `tool_contract`: did the agent's tool calls keep the rules?
 
+mod evaluate;
 mod folder;
 mod judgement;
 mod live;
@@ -8,6 +9,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub use evaluate::{ContractEvaluation, evaluate_tool_contracts};
 pub use folder::ContractFolder;
 pub(crate) use problems::report_contract_problems;
 use tool_contracts::options::{Fallback, Principal};

@@ -37,7 +37,7 @@ impl JudgedSession<'_> {
     pub(super) fn source_of(&self, tool: &str, rule: &str) -> Map<String, Json> {
         let mut source = Map::from_iter([("rule".to_owned(), untrusted::line(rule, MOST_NAME).into())]);
         if let Some(place) = self.set.rule_place(tool, rule) {
-            source.insert("file".to_owned(), format!("{}/{}", self.folder, place.file).into());
+            source.insert("file".to_owned(), path_in(self.folder, &place.file).into());
             source.insert("line".to_owned(), place.span.line.into());
         }
         source
@@ -82,6 +82,11 @@ impl JudgedSession<'_> {
         let known = fields.into_iter().filter(|(_, value): &(_, Json)| !value.is_null());
         known.map(|(key, value)| (key.to_owned(), value)).collect()
     }
+}
+
+/// The path of a file; the file itself in a set that belongs to no spec.
+fn path_in(folder: &str, file: &str) -> String {
+    if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") }
 }
 
 /// The call that an entry of the trace belongs to.

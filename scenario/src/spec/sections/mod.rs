@@ -60,7 +60,7 @@ pub use setup::{Setup, SetupFile};
 pub use task::Task;
 pub use tool_contracts::{
     ApprovalClock, ApprovalDecision, ApprovalRule, ApprovalSettings, Approver, ArgumentKind, BlockResponse,
-    BodyArguments, CallWay, CompiledContracts, ContractsMode, GateMode, GovernedTool, NarrowingFeedback,
+    BodyArguments, CallWay, CompiledContracts, ContractsMode, GateMode, GovernedTool, NarrowingFeedback, PauseScope,
     RequestArguments, RequestMatch, StepSource, ToolContracts,
 };
 pub use tools::{

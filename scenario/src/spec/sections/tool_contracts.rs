@@ -134,6 +134,9 @@ section! {
         default: Option<ApprovalDecision>,
         /// The rules of a script; the first that is about the call decides.
         rules: Vec<ApprovalRule> = Vec::new(),
+        /// The calls that wait while one is held. With `call`, others of the session go on meanwhile, and the held one is judged by
+        /// the state that they left.
+        pause_scope: PauseScope = PauseScope::Session,
         /// The time for which the request of an execution stays open; after it, the agent is told that the approval is pending, and
         /// the same call again waits for the same decision.
         hold_wait: Timespan = Timespan::from_secs(45),
@@ -259,6 +262,16 @@ choice! {
         Virtual = "virtual",
         /// Waiting takes the time that it says.
         Real = "real",
+    }
+}
+
+choice! {
+    /// The calls that wait while one is held.
+    pub enum PauseScope {
+        /// All of the session, in the order in which they came.
+        Session = "session",
+        /// Only the held one, with those of the same response.
+        Call = "call",
     }
 }
 

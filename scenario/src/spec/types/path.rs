@@ -118,7 +118,7 @@ fn relative(path: &str) -> Result<String, WorkspacePathError> {
 }
 
 /// A path of the spec's own folder.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct BundlePath(String);
 

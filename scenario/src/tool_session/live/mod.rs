@@ -36,6 +36,7 @@ impl SessionLane {
             rows: Vec::new(),
             findings: Vec::new(),
             violations: 0,
+            attempts: 0,
             left_out: session.only_counted,
         };
         let (places, hidden, found) = (BTreeMap::new(), Vec::new(), Found::default());

@@ -47,6 +47,7 @@ impl Found {
         }
         LaneFinding::mark_violations(&mut findings);
         lane.violations = findings.iter().filter(|finding| finding.violation.is_some()).count() as u64;
+        lane.attempts = findings.iter().filter(|finding| finding.severity == FindingWeight::Attempt).count() as u64;
         mark_calls(&mut lane.rows, &findings);
         lane.findings = findings;
     }
@@ -78,11 +79,18 @@ fn mark_calls(rows: &mut [LaneRow], findings: &[LaneFinding]) {
     }
 }
 
+/// True when the refusal took effect, so that what it is about never happened.
+fn is_applied(record: Record<'_>) -> bool {
+    record.flag("applied") == Some(true)
+        || (record.text("kind") == Some("precheck") && record.text("verdict") == Some("block"))
+}
+
 /// A reason of a refusal as a finding.
 fn refusal(reason: Record<'_>, record: Record<'_>) -> LaneFinding {
     let severity = match Code::find(reason.text("code").unwrap_or_default()).map(Code::class) {
         Some(Class::Warn | Class::Warning) => FindingWeight::Warn,
         Some(Class::Info) => FindingWeight::Info,
+        _ if is_applied(record) => FindingWeight::Attempt,
         _ => FindingWeight::Fail,
     };
     let (tool, call) = (record.owned("tool"), record.owned("call"));

@@ -1,10 +1,12 @@
 //! Approvals as they are shown to programs: by the API, by webhooks and by commands.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use store::{Approval, ApprovalStatus, MadeDecision};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, Schema};
 
 /// A call that waits for a person's decision, or did.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -49,7 +51,8 @@ pub struct ApprovalBody {
     /// The fate of the call when nobody decides in time.
     on_timeout: OnTimeout,
     /// The status.
-    status: StatusWord,
+    #[schema(schema_with = status_words)]
+    status: ApprovalStatus,
     /// The name of who decided, as they said; empty when nobody did.
     by: String,
     /// The key that they had.
@@ -80,48 +83,10 @@ pub(crate) enum OnTimeout {
     Allow,
 }
 
-/// The status of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StatusWord {
-    /// It waits for a decision.
-    Pending,
-    /// Somebody approved it.
-    Approved,
-    /// Somebody denied it.
-    Denied,
-    /// Nobody decided in time.
-    Expired,
-    /// The session ended before somebody decided.
-    Withdrawn,
-    /// Somebody approved it, and its call went on.
-    Used,
-}
-
-impl From<ApprovalStatus> for StatusWord {
-    fn from(status: ApprovalStatus) -> Self {
-        match status {
-            ApprovalStatus::Pending => Self::Pending,
-            ApprovalStatus::Approved => Self::Approved,
-            ApprovalStatus::Denied => Self::Denied,
-            ApprovalStatus::Expired => Self::Expired,
-            ApprovalStatus::Withdrawn => Self::Withdrawn,
-            ApprovalStatus::Used => Self::Used,
-        }
-    }
-}
-
-impl From<StatusWord> for ApprovalStatus {
-    fn from(word: StatusWord) -> Self {
-        match word {
-            StatusWord::Pending => Self::Pending,
-            StatusWord::Approved => Self::Approved,
-            StatusWord::Denied => Self::Denied,
-            StatusWord::Expired => Self::Expired,
-            StatusWord::Withdrawn => Self::Withdrawn,
-            StatusWord::Used => Self::Used,
-        }
-    }
+/// The words of a status in the description of the API.
+pub(crate) fn status_words() -> Schema {
+    let words = ApprovalStatus::ALL.map(ApprovalStatus::word);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).into()
 }
 
 impl ApprovalBody {
@@ -150,7 +115,7 @@ impl ApprovalBody {
             requested_at: requested_at.to_string(),
             deadline: new.deadline.to_string(),
             on_timeout: if new.allows_on_timeout { OnTimeout::Allow } else { OnTimeout::Deny },
-            status: approval.status_at(now).into(),
+            status: approval.status_at(now),
             by,
             by_key: key,
             note,

@@ -6,6 +6,8 @@ use scenario::untrusted;
 use serde::Deserialize;
 use store::{Approval, Decided, Decision, DecisionKind, MadeDecision};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, Schema};
 
 use super::body::ApprovalBody;
 use super::find;
@@ -24,7 +26,8 @@ const NOBODY: &str = "unknown";
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct DecisionRequest {
     /// The decision: the call may go on, or is refused.
-    decision: DecisionWord,
+    #[schema(schema_with = decision_words)]
+    decision: DecisionKind,
     /// The hash of the arguments that were looked at: `args_hash` of the approval.
     args_hash: String,
     /// The name of who decides; the key's owner without it.
@@ -35,29 +38,23 @@ pub(crate) struct DecisionRequest {
     note: Option<String>,
 }
 
-/// A decision in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DecisionWord {
-    /// The call may go on, once.
-    Approve,
-    /// The call is refused.
-    Deny,
+impl DecisionRequest {
+    /// The decision that is wanted.
+    pub(crate) fn wanted(self) -> Wanted {
+        let Self { decision, args_hash, by, note } = self;
+        Wanted { decision, args_hash, by: by.unwrap_or_default(), note: note.unwrap_or_default() }
+    }
 }
 
-impl DecisionWord {
-    fn kind(self) -> DecisionKind {
-        match self {
-            Self::Approve => DecisionKind::Approve,
-            Self::Deny => DecisionKind::Deny,
-        }
-    }
+/// The words of a decision in the description of the API.
+fn decision_words() -> Schema {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["approve", "deny"])).into()
 }
 
 /// A decision that somebody wants to make, over the API or on the page.
 pub(crate) struct Wanted {
     /// The decision.
-    pub(crate) decision: DecisionWord,
+    pub(crate) decision: DecisionKind,
     /// The hash of the arguments that were looked at.
     pub(crate) args_hash: String,
     /// The name of who decides, as they say; empty for the key's owner.
@@ -81,22 +78,25 @@ pub(crate) async fn decide(
     At(id): At<String>,
     JsonBody(request): JsonBody<DecisionRequest>,
 ) -> Result<Json<ApprovalBody>, ApiError> {
-    let DecisionRequest { decision, args_hash, by, note } = request;
-    let wanted = Wanted { decision, args_hash, by: by.unwrap_or_default(), note: note.unwrap_or_default() };
-    let approval = write_decision(&app, &caller, &id, wanted).await?;
+    let approval = write_decision(&app, &caller, &id, request.wanted()).await?;
     Ok(Json(ApprovalBody::of(&approval, app.clock.now())))
 }
 
-/// Writes a decision down, or says why it does not count.
-pub(crate) async fn write_decision(app: &App, caller: &Caller, id: &str, wanted: Wanted) -> Result<Approval, ApiError> {
-    let approval = find(app, caller, id).await?;
+/// The one who decides, with their note.
+pub(crate) fn decider(caller: &Caller, wanted: &Wanted) -> Result<MadeDecision, ApiError> {
     let by = match wanted.by.trim() {
         "" if caller.owner.is_empty() => NOBODY.to_owned(),
         "" => caller.owner.clone(),
         by => fields::name(by, "by")?,
     };
-    let made = MadeDecision { by, key: caller.key.clone(), note: fields::text(wanted.note, "note", NOTE)? };
-    let decision = Decision { kind: wanted.decision.kind(), arguments_hash: wanted.args_hash, made };
+    Ok(MadeDecision { by, key: caller.key.clone(), note: fields::text(wanted.note.clone(), "note", NOTE)? })
+}
+
+/// Writes a decision down, or says why it does not count.
+pub(crate) async fn write_decision(app: &App, caller: &Caller, id: &str, wanted: Wanted) -> Result<Approval, ApiError> {
+    let approval = find(app, caller, id).await?;
+    let made = decider(caller, &wanted)?;
+    let decision = Decision { kind: wanted.decision, arguments_hash: wanted.args_hash, made };
     match app.store.decide_approval(&approval.new.id, &decision, app.clock.now()).await? {
         Decided::Decided(approval) => Ok(*approval),
         Decided::Unknown => Err(ApiError::not_found("its experiment was removed")),

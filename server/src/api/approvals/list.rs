@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
-use store::ApprovalFilter;
+use store::{ApprovalFilter, ApprovalStatus};
 use utoipa::IntoParams;
 
-use super::body::{ApprovalBody, StatusWord};
+use super::body::{ApprovalBody, status_words};
 use super::find;
 use crate::app::App;
 use crate::auth::Reader;
@@ -20,8 +20,8 @@ use crate::page::{Envelope, PageQuery};
 #[into_params(parameter_in = Query)]
 pub(crate) struct ApprovalQuery {
     /// With this status only.
-    #[param(inline)]
-    status: Option<StatusWord>,
+    #[param(schema_with = status_words)]
+    status: Option<ApprovalStatus>,
 }
 
 /// Calls that wait for a person, and those that did, newest first
@@ -37,8 +37,7 @@ pub(crate) async fn list(
     QueryParams(query): QueryParams<ApprovalQuery>,
 ) -> Result<Json<Envelope<ApprovalBody>>, ApiError> {
     let now = app.clock.now();
-    let status = query.status.map(Into::into);
-    let filter = ApprovalFilter { owner: caller.sees(), status, now, ..ApprovalFilter::default() };
+    let filter = ApprovalFilter { owner: caller.sees(), status: query.status, now, ..ApprovalFilter::default() };
     let listed = app.store.approvals(filter, page.page()).await?;
     Ok(Json(Envelope::of(listed, |approval| ApprovalBody::of(&approval, now))))
 }

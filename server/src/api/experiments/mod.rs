@@ -7,6 +7,7 @@ mod create;
 pub(crate) mod details;
 mod events;
 mod export;
+pub(crate) mod intervene;
 mod list;
 mod metrics;
 mod pin;
@@ -43,6 +44,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(metrics::metrics))
         .routes(routes!(details::scenario))
         .routes(routes!(details::evidence))
+        .routes(routes!(intervene::kill))
+        .routes(routes!(intervene::filter))
         .routes(routes!(artifacts::artifacts))
         .routes(routes!(artifacts::artifact))
 }

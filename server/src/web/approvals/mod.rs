@@ -10,11 +10,11 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use store::{Approval, ApprovalFilter, ApprovalStatus, Page};
+use store::{Approval, ApprovalFilter, ApprovalStatus, DecisionKind, Page};
 
 use super::layout::{Frame, Tab, number_waiting};
 use super::session::Visitor;
-use crate::api::approvals::decide::{DecisionWord, Wanted, write_decision};
+use crate::api::approvals::decide::{Wanted, write_decision};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -33,7 +33,7 @@ const LOOKED_AT: u64 = 200;
 #[derive(Debug, Deserialize)]
 struct DecisionForm {
     token: String,
-    decision: DecisionWord,
+    decision: DecisionKind,
     args_hash: String,
     #[serde(default)]
     note: String,

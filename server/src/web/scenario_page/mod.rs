@@ -8,6 +8,7 @@ mod evidence_cache;
 mod exchange;
 mod faults;
 mod head;
+mod kill;
 mod moment_filter;
 mod moment_html;
 mod output;
@@ -26,12 +27,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::HeaderMap;
 use maud::{Markup, html};
 use scenario::evidence::Evidence;
 use scenario::plan::ScenarioId;
 use scenario::report::Report;
+use scenario::score::ExperimentScore;
 use scenario::trace::TimedEvent;
 use serde::Deserialize;
 use store::{ApprovalFilter, ApprovalStatus, AttemptOutcome, RunState, StoreError, StoredEvent, spec_of};
@@ -100,6 +102,8 @@ struct Shown {
     taken: Option<Taken>,
     /// The number of its calls that wait for a person.
     waiting: u64,
+    /// The token of the form that kills its sessions, for who may and where there are any.
+    kill_token: Option<String>,
     /// Where this server is for whoever asks.
     origin: Option<String>,
 }
@@ -111,6 +115,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/experiments/{id}/scenarios/{scenario}/part", get(part))
         .route("/experiments/{id}/scenarios/{scenario}/live", get(live))
         .route("/experiments/{id}/scenarios/{scenario}/output/{stream}", get(output::file))
+        .route("/experiments/{id}/scenarios/{scenario}/kill", post(kill::kill))
         .route("/experiments/{id}/scenarios/{scenario}/contract/{session}", get(tool_contracts::log))
 }
 
@@ -183,29 +188,18 @@ impl Shown {
         let is_uploaded = found.experiment.source == format!("{}.yaml", found.experiment.spec.spec_id);
         let taken = if is_uploaded { Some(Taken::of(app, &found.run.digest).await?) } else { None };
         let FoundScenario { experiment, run, stored, .. } = &found;
-        let task = match spec_of(&app.store, run).await {
-            Ok(spec) => Some(AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref())),
+        let spec = match spec_of(&app.store, run).await {
+            Ok(spec) => Some(spec),
             Err(StoreError::Unreadable(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let kill_token = kill::token(visitor, spec.as_ref());
+        let task = spec.map(|spec| AgentTask::of(experiment, &spec, &stored.scenario, evidence.as_deref()));
         let waiting = waiting(app, &found).await?;
         let is_quick = run.score.is_some() || run.total <= FEW;
         let numbers = if is_quick { Some(app.standings.of(app, experiment, run).await?) } else { None };
         let score = numbers.as_ref().map(|numbers| &numbers.thing.score);
-        let status = match ScenarioStatus::of(&found.stored, &found.run, score) {
-            ScenarioStatus::Ended(status) => match &found.stored.result {
-                Some(result) => Mark::of_result(status, result),
-                None => Mark::of_status(status),
-            },
-            ScenarioStatus::NotRun => Mark::NotRun,
-            ScenarioStatus::Pending
-                if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) =>
-            {
-                Mark::Running
-            }
-            ScenarioStatus::Pending if is_ending(&found.run) => Mark::NotRun,
-            ScenarioStatus::Pending => Mark::Waiting,
-        };
+        let status = mark(&found, score);
         Ok(Self {
             found,
             query,
@@ -219,6 +213,7 @@ impl Shown {
             numbers,
             taken,
             waiting,
+            kill_token,
             origin: None,
         })
     }
@@ -295,6 +290,7 @@ impl Shown {
         html! {
             (head::head(self))
             (waiting_hint(self.waiting))
+            (kill::button(self))
             @if let Some(row) = row { (verdicts::caveats(row)) }
             (siblings::section(self))
             (task::section(self))
@@ -316,6 +312,22 @@ impl Shown {
             @if !self.is_untouched() { (usage::section(self, row)) }
             @if let (Some(report), Some(row)) = (&self.report, row) { (reproduce::section(self, report, row)) }
         }
+    }
+}
+
+/// The mark of a scenario as it stands.
+fn mark(found: &FoundScenario, score: Option<&ExperimentScore>) -> Mark {
+    match ScenarioStatus::of(&found.stored, &found.run, score) {
+        ScenarioStatus::Ended(status) => match &found.stored.result {
+            Some(result) => Mark::of_result(status, result),
+            None => Mark::of_status(status),
+        },
+        ScenarioStatus::NotRun => Mark::NotRun,
+        ScenarioStatus::Pending if found.attempts.iter().any(|attempt| attempt.outcome == AttemptOutcome::Running) => {
+            Mark::Running
+        }
+        ScenarioStatus::Pending if is_ending(&found.run) => Mark::NotRun,
+        ScenarioStatus::Pending => Mark::Waiting,
     }
 }
 

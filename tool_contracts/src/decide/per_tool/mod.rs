@@ -2,6 +2,7 @@
 
 pub(crate) mod argument_invariants;
 pub(crate) mod assertions;
+pub(crate) mod exchange;
 pub(crate) mod execution_constraints;
 pub(crate) mod forbids;
 pub(crate) mod phase;

@@ -111,3 +111,32 @@ async fn nothing_is_handed_over_before_the_agent_starts() {
     let refused = workflow.offer(&workflow.root(), offer).expect_err("a refusal");
     assert_eq!(refused, super::super::WorkflowRefused::Code(tool_contracts::Code::SessionNotActive));
 }
+
+#[tokio::test]
+async fn a_filter_is_only_narrowed_and_refuses_every_other_tool() {
+    let served = Served::new(HANDOFF).await;
+    let path = "/v1/sessions/self/filter";
+    let filter = |tools: &[&str]| json!({"tools": tools});
+    assert_eq!(served.post(OWN, path, filter(&["read", "write"])).await.0, 204);
+    assert_eq!(served.post(OWN, path, filter(&["write", "send"])).await.0, 204);
+    let (_, state) = served.api(OWN, "/v1/sessions/self/state", None).await;
+    assert_eq!(state["filter"], json!(["write"]), "no request widens it");
+    assert_eq!(served.post(OWN, path, json!({"tools": null})).await.0, 400);
+    assert_eq!(served.post(OWN, path, json!({"tools": vec!["x".repeat(300)]})).await.0, 400);
+    let record = record(&served.workflow).await;
+    let filters = record.sessions[0].records.iter().filter(|one| one["kind"] == "filter").count();
+    assert_eq!(filters, 2);
+}
+
+#[tokio::test]
+async fn labels_stay_with_their_session_where_the_workflow_says_so() {
+    for (option, labels) in [("", json!(["secret"])), ("labels_with_handoff: false\n", json!([]))] {
+        let served = Served::new(&format!("{HANDOFF}{option}")).await;
+        assert_eq!(served.post(OWN, "/v1/sessions/self/labels", json!({"label": "secret"})).await.0, 204);
+        served.post(OWN, "/v1/handoffs", json!({"to": "worker"})).await;
+        let (_, claimed) = served.api(OWN, CLAIM, Some(json!({"role": "worker"}))).await;
+        let token = claimed["token"].as_str().expect("a token");
+        let (_, state) = served.api(token, "/v1/sessions/self/state", None).await;
+        assert_eq!(state["labels"], labels, "{option}");
+    }
+}

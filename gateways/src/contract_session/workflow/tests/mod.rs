@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use scenario::evidence::{ContractMode, ContractRecord, Evidence};
 use scenario::plan::Seed;
-use scenario::spec::sections::NarrowingFeedback;
+use scenario::spec::sections::{NarrowingFeedback, PauseScope};
 use serde_json::{Value as Json, json};
 use tokio::time::{sleep, timeout};
 use tool_contracts::options::{Fallback, Mode};
@@ -71,6 +71,7 @@ pub(super) fn opened(more: &str, mode: ContractMode) -> Arc<ContractWorkflow> {
         feedback: NarrowingFeedback::Silent,
         max_retries: 0,
         approver: SessionApprover::Scripted { script: Script::default(), is_virtual: true },
+        pause_scope: PauseScope::Session,
         hold_wait: DEADLINE,
         world: None,
         clock: Arc::new(Clock::default()),

@@ -56,6 +56,7 @@ fn shown_row(lane: &SessionLane, finding: &LaneFinding) -> Option<usize> {
 fn weight(weight: FindingWeight) -> Markup {
     let (class, sign) = match weight {
         FindingWeight::Fail => ("fail", "✗"),
+        FindingWeight::Attempt => ("not-run", "⊘"),
         FindingWeight::Warn => ("flaky", "!"),
         FindingWeight::Info => ("not-run", "·"),
     };
