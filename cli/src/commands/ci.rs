@@ -66,7 +66,11 @@ impl Ci {
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
             }
         }
-        let worked = self.work(documents.are_annotations(), output);
+        let worked = match self.run.open_suite(output) {
+            Ok(true) => self.work(documents.are_annotations(), output),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
         if let Some(excuse) = excuse(&worked) {
             // Where a baseline is replaced by each run, it outlives one that could not begin.
             documents.without(self.baseline.as_deref()).excuse(&excuse, output);
@@ -85,7 +89,9 @@ impl Ci {
             return Ok(None);
         }
         let worked = match self.server.named()? {
-            Some(server) => self.remotely(&server, output)?,
+            Some(server) => {
+                self.remotely(&server, output)?.map(|(finish, reports)| (finish, self.run.as_suite(reports)))
+            }
             None => self.run.reports(output)?,
         };
         Ok(worked.map(|(finish, mut reports)| {
@@ -99,7 +105,8 @@ impl Ci {
 
     /// What is compared with, and what it is called.
     fn baseline(&self, output: &mut Output) -> Result<Option<(String, Vec<Report>)>, CommandError> {
-        let Some(path) = &self.baseline else { return Ok(None) };
+        let of_suite = || self.run.suite().and_then(|suite| Some(suite.path(suite.suite.baseline.as_ref()?)));
+        let Some(path) = &self.baseline.clone().or_else(of_suite) else { return Ok(None) };
         if self.allow_missing_baseline && !path.exists() {
             output.note(format!("there is no baseline `{}` yet: nothing is compared", path.display()));
             return Ok(None);

@@ -63,6 +63,9 @@ pub fn render_all(reports: &Reports) -> String {
         annotate(&mut text, "warning", &skipped.spec, "skipped", &skipped.reason);
     }
     comparison_annotations(&mut text, reports);
+    for shortfall in reports.outcome.shortfalls().take(MOST_ANNOTATIONS) {
+        annotate(&mut text, "error", "", "below the suite's floor", &shortfall.message());
+    }
     if let Some(note) = &reports.note {
         annotate(&mut text, "warning", "", "Touchstone", note);
     }
@@ -164,7 +167,7 @@ mod tests {
     fn every_line_is_a_command_of_ours() {
         let hostile = format!("::set-output name=x::y\n::add-mask::{HOSTILE}");
         let skipped = vec![Skipped { spec: hostile.clone(), reason: hostile.clone() }];
-        let reports = Reports { reports: vec![report()], skipped, note: Some(hostile), comparison: None };
+        let reports = Reports { reports: vec![report()], skipped, note: Some(hostile), ..Reports::default() };
         let text = render_all(&reports);
         for line in text.lines() {
             assert!(["::error ", "::warning ", "::notice "].iter().any(|start| line.starts_with(start)), "{line}");

@@ -40,6 +40,7 @@ pub fn render_all(reports: &Reports) -> String {
         all["drift"] = self::comparison(comparison);
         all["drift"]["details"] = json!(comparison);
     }
+    reports.outcome.write(&mut all);
     written(&all)
 }
 
@@ -98,8 +99,10 @@ pub fn summary(report: &Report) -> Json {
             "parameters": report.header.parameters,
             "replicas": report.header.replicas,
             "agent": report.header.agent,
+            "agent_files": report.header.agent_files,
             "backend": report.header.backend,
         },
+        "capabilities": report.capabilities,
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,
@@ -110,6 +113,9 @@ pub fn summary(report: &Report) -> Json {
         "cells": score.cells,
         "caveats": report.caveats().iter().map(report_caveat).collect::<Vec<_>>(),
     });
+    if let Some(source) = report.tokens_from {
+        value["tokens_from"] = json!(source);
+    }
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);
         value["contract"]["outcome_counts"] = json!(contract.outcome_counts());

@@ -33,6 +33,7 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(comparison) = &reports.comparison {
         end["drift"] = super::json::comparison(comparison);
     }
+    reports.outcome.write(&mut end);
     line(&mut text, "end", end);
     text
 }

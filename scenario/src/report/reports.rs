@@ -1,6 +1,6 @@
 //! Several experiments, told in one document.
 
-use super::Report;
+use super::{Report, SuiteOutcome};
 use crate::regression::{Change, RunComparison};
 use crate::score::{ExperimentScore, ExperimentVerdict};
 
@@ -15,6 +15,8 @@ pub struct Reports {
     pub note: Option<String>,
     /// What changed since a baseline.
     pub comparison: Option<RunComparison>,
+    /// The suite that the experiments belong to, its coverage, and what running it would cost.
+    pub outcome: SuiteOutcome,
 }
 
 /// A spec that was not run.
@@ -31,7 +33,7 @@ impl Reports {
     /// an error, and no experiment at all is an error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) {
+        if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) || self.outcome.fails() {
             1
         } else if self.reports.is_empty() || self.count(0) < self.reports.len() {
             4
@@ -70,7 +72,9 @@ impl Reports {
     /// The only experiment, when there is nothing to tell besides.
     pub(super) fn only(&self) -> Option<&Report> {
         match self.reports.as_slice() {
-            [report] if self.skipped.is_empty() && self.note.is_none() && self.comparison.is_none() => Some(report),
+            [report] if self.skipped.is_empty() && self.note.is_none() && self.comparison.is_none() => {
+                Some(report).filter(|_| self.outcome.is_empty())
+            }
             _ => None,
         }
     }
@@ -79,10 +83,10 @@ impl Reports {
     pub(super) fn counts(&self) -> String {
         let (all, passed, failed) = (self.reports.len(), self.count(0), self.count(1));
         let pending = if self.pending() > 0 { format!(", not ended {}", self.pending()) } else { String::new() };
-        let (errors, skipped) = (self.errors(), self.skipped.len());
+        let (errors, skipped, floors) = (self.errors(), self.skipped.len(), self.outcome.counts());
         let comparison = self.comparison.as_ref().map(comparison_counts).unwrap_or_default();
         format!(
-            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}"
+            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}{floors}"
         )
     }
 }
@@ -98,7 +102,7 @@ fn comparison_counts(comparison: &RunComparison) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Reports, Skipped};
+    use super::{Reports, Skipped, SuiteOutcome};
     use crate::evidence::Evidence;
     use crate::regression::{Change, RunComparison};
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};
@@ -125,6 +129,7 @@ mod tests {
             skipped: vec![skipped("specs/redis-cache", "needs redis"), skipped(HOSTILE, HOSTILE)],
             note: Some("interrupted".to_owned()),
             comparison: None,
+            outcome: SuiteOutcome::default(),
         }
     }
 
