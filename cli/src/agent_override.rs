@@ -1,15 +1,44 @@
 //! The agent that acts instead of a spec's own, and what this machine's owner allows: what `try` and `run` share.
 
 use std::io;
+use std::path::Path;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use engine::attempt::{HostChecks, Permissions};
+use engine::bundle::AGENT_FILES;
 use scenario::plan::AgentOverride;
+use store::{SpecContent, SpecFile};
 
-/// Reads the word of an agent, and knows them all for the help.
-pub(crate) fn agent_parser() -> impl TypedValueParser<Value = AgentOverride> {
-    let known = AgentOverride::ALL.map(|agent| PossibleValue::new(agent.word()).help(agent.summary()));
-    PossibleValuesParser::new(known).try_map(|word| word.parse::<AgentOverride>())
+use crate::bundle_files;
+use crate::output::CommandError;
+
+/// Reads the name of an agent, or a command.
+pub(crate) fn agent(text: &str) -> Result<AgentOverride, String> {
+    text.parse().map_err(|_| {
+        let near = suggest(text).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+        let names: Vec<_> = AgentOverride::ALL.iter().filter_map(AgentOverride::name).collect();
+        format!("{near}known agents are {}; write `cmd:{text}` for a command of that name", names.join(", "))
+    })
+}
+
+/// The name that was most likely meant.
+fn suggest(text: &str) -> Option<&'static str> {
+    scenario::spec::diagnostic::closest(text, AgentOverride::ALL.iter().filter_map(AgentOverride::name))
+}
+
+/// Adds the files of a command that acts as the agent to what is kept of a spec, so that every run of it has them.
+pub(crate) fn add_files(folder: &Path, content: &mut SpecContent) -> Result<(), CommandError> {
+    let unreadable = |error: io::Error| {
+        CommandError::Usage(format!("the agent's files in `{}` cannot be read: {error}", folder.display()))
+    };
+    if !folder.is_dir() {
+        return Err(unreadable(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    let files = bundle_files::files(folder).map_err(unreadable)?;
+    content
+        .files
+        .extend(files.into_iter().map(|file| SpecFile { path: format!("{AGENT_FILES}/{}", file.path), ..file }));
+    content.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(())
 }
 
 /// What the machine's owner allows; scripts beside the worker are confined by a command of our own.

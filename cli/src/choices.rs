@@ -1,14 +1,18 @@
 //! What people change about a spec when they run it: what `run`, `ci` and `submit` share.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scenario::plan::{AgentOverride, Filter, PlanError, PlanOptions, parameter};
 use scenario::spec::Spec;
 use scenario::spec::sections::chaos::{NO_CHAOS, Profile};
 use serde_json::Value as Json;
+use store::SpecContent;
 
-use crate::agent_override::agent_parser;
+use crate::agent_override::{add_files, agent};
 use crate::output::CommandError;
+use crate::source::{Source, content};
 use crate::whole_number::whole_number;
 
 /// What people change about a spec when they run it.
@@ -33,9 +37,14 @@ pub(crate) struct Choices {
     /// Run the spec without faults and with those of this profile, in place of its own.
     #[arg(long, value_name = "NAME", conflicts_with = "chaos", value_parser = profile_parser())]
     pub(crate) chaos_profile: Option<Profile>,
-    /// Who acts instead of the specs' own agents.
-    #[arg(long, value_parser = agent_parser())]
+    /// Who acts instead of the specs' own agents: `noop` (does nothing), `oracle` (solves the task with `task.solution`), or a
+    /// command, run by `sh -c` in the workspace with the prompt on standard input; `cmd:NAME` for one without blank and slash.
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) agent: Option<AgentOverride>,
+    /// A folder with the files of the command that --agent names. They come to /opt/agent, which is in PATH, PYTHONPATH and
+    /// `TOUCHSTONE_AGENT_DIR`.
+    #[arg(long, value_name = "DIR", requires = "agent")]
+    pub(crate) agent_files: Option<PathBuf>,
     /// A pass rate that every cell must reach, besides what its spec asks for: from 0 to 1.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) min_pass_rate: Option<f64>,
@@ -59,6 +68,19 @@ impl Choices {
     /// The values of parameters that were given.
     pub(crate) fn parameters(&self, spec: &Spec) -> Result<Vec<(String, Json)>, PlanError> {
         self.param.iter().map(|text| parameter(spec, text)).collect()
+    }
+
+    /// What a spec says, with the files of the agent that acts instead of its own.
+    pub(crate) fn content(&self, source: &Source) -> Result<SpecContent, CommandError> {
+        let mut content = content(source)?;
+        match (&self.agent, &self.agent_files) {
+            (_, None) => {}
+            (Some(AgentOverride::Command(_)), Some(folder)) => add_files(folder, &mut content)?,
+            (_, Some(_)) => {
+                return Err(CommandError::Usage("--agent-files belongs to a command as --agent".to_owned()));
+            }
+        }
+        Ok(content)
     }
 
     /// How scenarios are made of a spec.

@@ -1,5 +1,6 @@
 //! Reports as people and machines want them: on standard output, and in files.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum as _};
 use rustix::fs::{Access, access};
+use scenario::forecast::ForecastOptions;
 use scenario::report::{Reports, markdown_all};
 
 use crate::exit_code::Exit;
+use crate::forecast_args::ForecastArgs;
 use crate::output::{CommandError, Output};
 use crate::report_format::ReportFormat;
 
@@ -80,6 +83,8 @@ pub(crate) struct DocumentOptions {
     /// given several times.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
+    #[command(flatten)]
+    forecast: ForecastArgs,
 }
 
 /// Documents that can be written.
@@ -87,6 +92,7 @@ pub(crate) struct DocumentOptions {
 pub(crate) struct Documents {
     format: ReportFormat,
     files: Vec<(PathBuf, ReportFormat)>,
+    forecast: Option<ForecastOptions>,
 }
 
 impl DocumentOptions {
@@ -105,7 +111,7 @@ impl DocumentOptions {
             let path = path.display();
             return Err(CommandError::Usage(format!("`{path}` is asked for twice: one would replace the other")));
         }
-        Ok(Documents { format: self.format, files })
+        Ok(Documents { format: self.format, files, forecast: self.forecast.options() })
     }
 }
 
@@ -124,7 +130,7 @@ impl Documents {
     pub(crate) fn without(&self, spared: Option<&Path>) -> Self {
         let same = |path: &Path| spared.is_some_and(|spared| is_same(path, spared));
         let files = self.files.iter().filter(|(path, _)| !same(path)).cloned().collect();
-        Self { format: self.format, files }
+        Self { format: self.format, files, forecast: self.forecast }
     }
 
     /// Writes to all files that nothing was run, and why. What an earlier run left there would be taken for what came of this
@@ -138,7 +144,7 @@ impl Documents {
     /// Writes the reports to all files, and shows them. What could not be written is said, and hides no verdict: the
     /// exit code stays unless everything passed.
     pub(crate) fn publish(&self, reports: &Reports, exit: Exit, output: &mut Output) -> Result<Exit, CommandError> {
-        match self.write(reports, output) {
+        match self.write(&with_forecast(reports, self.forecast), output) {
             Err(error) if exit != Exit::Passed => {
                 output.problem(&error);
                 Ok(exit)
@@ -175,6 +181,17 @@ impl Documents {
             failed.extend(summarise_step(reports).err());
         }
         failed
+    }
+}
+
+/// The reports with the forecast that was asked for.
+pub(crate) fn with_forecast(reports: &Reports, asked: Option<ForecastOptions>) -> Cow<'_, Reports> {
+    match asked {
+        None => Cow::Borrowed(reports),
+        Some(options) => {
+            let outcome = reports.outcome.clone().with_forecast(options, &reports.reports);
+            Cow::Owned(Reports { outcome, ..reports.clone() })
+        }
     }
 }
 

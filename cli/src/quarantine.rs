@@ -34,6 +34,11 @@ pub(crate) struct QuarantineOption {
 }
 
 impl QuarantineOption {
+    /// Sets the list where the command line names none.
+    pub(crate) fn default_to(&mut self, path: PathBuf) {
+        self.quarantine.get_or_insert(path);
+    }
+
     /// The list, if there is one. What is wrong with it is shown.
     pub(crate) fn read(&self, output: &mut Output) -> Result<Option<QuarantineList>, CommandError> {
         match &self.quarantine {

@@ -9,6 +9,10 @@ use walkdir::{DirEntry, WalkDir};
 
 /// The name of a spec inside its folder.
 pub(crate) const SPEC_FILE: &str = "spec.yaml";
+/// The name of a suite inside its folder.
+pub(crate) const SUITE_FILE: &str = "suite.yaml";
+/// Files of a suite's folder that are no specs.
+const SUITE_FILES: [&str; 3] = [SUITE_FILE, "capabilities.yaml", "quarantine.yaml"];
 /// A folder that holds this file is passed over when specs are searched for.
 const SKIP_FILE: &str = ".touchstone-skip";
 
@@ -53,7 +57,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, SearchError> {
         let kind = entry.file_type().map_err(unreadable)?;
         if kind.is_dir() && !is_passed_over(&path) {
             found.extend(in_folder(&path)?);
-        } else if kind.is_file() && is_yaml(&path) {
+        } else if kind.is_file() && is_yaml(&path) && !is_of_suite(&path) {
             found.push(path);
         }
     }
@@ -67,6 +71,12 @@ pub(crate) fn is_bundle(folder: &Path) -> bool {
 
 fn is_passed_over(folder: &Path) -> bool {
     is_hidden(folder) || folder.join(SKIP_FILE).exists()
+}
+
+/// Whether a file is a suite, or belongs to the suite beside it.
+fn is_of_suite(file: &Path) -> bool {
+    let has_name = file.file_name().is_some_and(|name| SUITE_FILES.iter().any(|known| name == *known));
+    has_name && file.with_file_name(SUITE_FILE).is_file()
 }
 
 /// Whether a name begins with a dot.
@@ -120,7 +130,7 @@ impl Pattern {
             }
             if path.is_dir() {
                 found.extend(in_folder(path)?);
-            } else if path.is_file() && is_yaml(path) {
+            } else if path.is_file() && is_yaml(path) && !is_of_suite(path) {
                 found.push(path.to_owned());
             }
         }

@@ -12,7 +12,7 @@ use crate::client::{Accepted, RemoteRun, Server, Submission};
 use crate::commands::read_specs;
 use crate::output::{CommandError, Output};
 use crate::secrets::{SecretOptions, resolve_for_server};
-use crate::source::{content, sources};
+use crate::source::sources;
 
 /// A spec that is to be submitted.
 #[derive(Debug)]
@@ -69,14 +69,14 @@ pub(crate) fn outgoing(
             replicas: choices.replicas,
             seed: choices.seed,
             parameters,
-            agent: choices.agent,
+            agent: choices.agent.clone(),
             min_pass_rate: choices.min_pass_rate,
             filter: choices.filter.clone(),
             chaos: choices.chaos_cells(),
             secrets: resolve_for_server(&spec, &forwarded),
             ..Submission::default()
         };
-        outgoing.push(Outgoing { source: source.name.clone(), content: content(source)?, spec, submission });
+        outgoing.push(Outgoing { source: source.name.clone(), content: choices.content(source)?, spec, submission });
     }
     if outgoing.is_empty() {
         return Err(choices.nothing_matches());

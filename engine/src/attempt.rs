@@ -11,11 +11,11 @@ use scenario::evidence::Evidence;
 use scenario::plan::{AgentOverride, Scenario, Values};
 use scenario::replay::Session;
 use scenario::spec::Spec;
-use scenario::spec::sections::{AgentKind, Noop, Oracle};
+use scenario::spec::sections::{AgentKind, Cli, Noop, Oracle};
 
 use crate::backend::Identity;
 use crate::baselines::Baselines;
-use crate::bundle::BundleFolder;
+use crate::bundle::{AGENT_FILES, BundleFolder};
 use crate::machine::Machine;
 use crate::providers::ProviderAccess;
 use crate::uploaded::SnapshotFiles;
@@ -36,7 +36,7 @@ pub struct Attempt<'a> {
     /// Permissions that the machine's owner gives.
     pub permissions: Permissions,
     /// Agent that acts instead of the spec's own.
-    pub agent: Option<AgentOverride>,
+    pub agent: Option<&'a AgentOverride>,
     /// Parts of the machine that all attempts share.
     pub machine: &'a Machine,
     /// The runs without faults that it shares with other scenarios of its run.
@@ -130,6 +130,12 @@ impl Attempt<'_> {
         }
     }
 
+    /// Whether the agent is a command that came with files of its own.
+    #[must_use]
+    pub fn has_agent_files(&self) -> bool {
+        matches!(self.agent, Some(AgentOverride::Command(_))) && self.bundle.has_folder(AGENT_FILES)
+    }
+
     /// The same for the agent, whose prompt context attacks may stand in.
     #[must_use]
     pub fn agents_values(&self) -> Values<'_> {
@@ -144,10 +150,11 @@ impl Attempt<'_> {
 }
 
 /// Returns the agent that acts: a spec's own agent, or the one that was chosen instead.
-pub(crate) fn agent_of(spec: &Spec, chosen: Option<AgentOverride>) -> Option<AgentKind> {
+pub(crate) fn agent_of(spec: &Spec, chosen: Option<&AgentOverride>) -> Option<AgentKind> {
     match chosen {
         Some(AgentOverride::Noop) => Some(AgentKind::Noop(Noop {})),
         Some(AgentOverride::Oracle) => Some(AgentKind::Oracle(Oracle {})),
+        Some(AgentOverride::Command(line)) => Some(AgentKind::Cli(Cli::of_line(line))),
         None => spec.agent.as_ref().map(|agent| agent.kind.clone()),
     }
 }

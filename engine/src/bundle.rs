@@ -5,6 +5,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+/// The folder of a bundle with the files of a command that acts in place of the spec's agent. They come to `/opt/agent`.
+pub const AGENT_FILES: &str = ".agent";
+
 /// The folder that a spec was found in; a spec that stands alone has none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BundleFolder(Option<PathBuf>);
@@ -43,6 +46,12 @@ impl BundleFolder {
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.locate(path).is_some_and(|path| path.is_file())
+    }
+
+    /// Whether there is such a folder.
+    #[must_use]
+    pub fn has_folder(&self, path: &str) -> bool {
+        self.locate(path).is_some_and(|path| path.is_dir())
     }
 
     /// The content of a file.

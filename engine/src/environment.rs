@@ -70,7 +70,7 @@ pub(crate) fn of_agent(attempt: &Attempt<'_>, commands: &Environment) -> Environ
     for name in TASK_FILES {
         environment.insert(name.to_owned(), TASK_FILE.to_owned());
     }
-    if attempt.snapshot.is_some() {
+    if attempt.snapshot.is_some() || attempt.has_agent_files() {
         uploaded::add_variables(&mut environment);
     }
     if let Some(agent) = &attempt.spec.agent {

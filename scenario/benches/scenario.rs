@@ -142,6 +142,7 @@ fn render_10_000_scenarios_as_json(bencher: Bencher<'_, '_>) {
         parameters: Vec::new(),
         replicas: None,
         agent: None,
+        agent_files: None,
         backend: None,
         server: None,
     };

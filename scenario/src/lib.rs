@@ -1,7 +1,7 @@
 //! The domain of Touchstone, pure: no I/O, no clock, no runtime.
 //!
 //! A spec is read ([`spec`]) and expanded into scenarios ([`plan`]). What is observed of a scenario ([`evidence`]) is
-//! judged ([`checks`], [`forbidden`]), scored ([`score`], [`metric`], [`statistics`]), compared with what was before ([`regression`]) and shown ([`report`]).
+//! judged ([`checks`], [`forbidden`]), scored ([`score`], [`metric`], [`statistics`]), compared with what was before ([`regression`]) and shown ([`report`]). Several specs with common bars are a suite ([`suite`]): what of a list of abilities it shows is its [`coverage`], and what running it costs a [`forecast`].
 //! Every step is a function from data to data, so a stored experiment can be judged again and two workers cannot
 //! disagree.
 //!
@@ -14,12 +14,14 @@ pub mod cassette;
 pub mod chaos;
 pub mod checks;
 mod count_noun;
+pub mod coverage;
 mod demand;
 pub mod dialect;
 pub mod event;
 pub mod evidence;
 pub mod flaky;
 pub mod forbidden;
+pub mod forecast;
 mod format_duration;
 pub mod import;
 pub mod interactive;
@@ -36,6 +38,7 @@ pub mod result;
 pub mod score;
 pub mod spec;
 pub mod statistics;
+pub mod suite;
 pub mod tool_session;
 pub mod trace;
 pub mod verdict;

@@ -65,6 +65,9 @@ pub struct NewExperiment {
 pub struct Settings {
     /// The agent that acts instead of the spec's own.
     pub agent: Option<StoredAgent>,
+    /// The folder on the caller's machine that the agent's files came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_files: Option<String>,
     /// The required backend: `docker` or `local`.
     pub backend: Option<String>,
     /// Values of parameters, instead of the matrix's.
@@ -114,7 +117,7 @@ impl Settings {
     pub fn agent_override(&self) -> Result<Option<AgentOverride>, UnknownAgent> {
         match &self.agent {
             None => Ok(None),
-            Some(StoredAgent::Known(agent)) => Ok(Some(*agent)),
+            Some(StoredAgent::Known(agent)) => Ok(Some(agent.clone())),
             Some(StoredAgent::Unknown(word)) => Err(UnknownAgent(word.clone())),
         }
     }

@@ -69,7 +69,13 @@ impl Ci {
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
             }
         }
-        let worked = self.work(documents.are_annotations(), output);
+        let opened = self.run.open_suite(output);
+        self.take_options_of_suite()?;
+        let worked = match opened {
+            Ok(true) => self.work(documents.are_annotations(), output),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
         if let Some(excuse) = excuse(&worked) {
             // Where a baseline is replaced by each run, it outlives one that could not begin.
             documents.without(self.baseline.file()).excuse(&excuse, output);
@@ -92,7 +98,9 @@ impl Ci {
             return Ok(None);
         }
         let worked = match self.server.named()? {
-            Some(server) => self.remotely(&server, output)?,
+            Some(server) => {
+                self.remotely(&server, output)?.map(|(finish, reports)| (finish, self.run.as_suite(reports)))
+            }
             None => self.run.reports(output)?,
         };
         Ok(worked.map(|(finish, reports)| (finish, self.gated(reports, baseline, &gate, quarantine.as_ref()))))
@@ -119,7 +127,19 @@ impl Ci {
         reports
     }
 
-    /// Where named baselines are: by whom everything is run.
+    /// Uses the baseline and the quarantine of the suite where the command line names none.
+    fn take_options_of_suite(&mut self) -> Result<(), CommandError> {
+        let Some(suite) = self.run.suite() else { return Ok(()) };
+        if let Some(baseline) = &suite.suite.baseline {
+            self.baseline.default_to(&suite.path(baseline), baseline.as_str())?;
+        }
+        if let Some(quarantine) = &suite.suite.quarantine {
+            self.quarantine.default_to(suite.path(quarantine));
+        }
+        Ok(())
+    }
+
+    /// The place of named baselines: the server that runs everything, or this machine.
     fn place(&self) -> Result<PlaceOf<'_>, CommandError> {
         Ok(PlaceOf { server: self.server.named()?, store: &self.run.work.store })
     }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use scenario::spec::reference;
+use scenario::suite;
 
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
@@ -21,7 +22,9 @@ pub(crate) struct Explain {
 impl Explain {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
         match self.topic {
-            _ if self.markdown => output.line(reference::markdown().trim_end())?,
+            _ if self.markdown => {
+                output.line(format!("{}{}", reference::markdown(), suite::reference::markdown()).trim_end())?
+            }
             Some(name) => output.line(find(&name)?.trim_end())?,
             None => list(output)?,
         }
@@ -30,7 +33,7 @@ impl Explain {
 }
 
 fn find(name: &str) -> Result<String, CommandError> {
-    reference::explain(name).map(|topic| topic.text).map_err(|near| {
+    suite::reference::explain(name).or_else(|_| reference::explain(name)).map(|topic| topic.text).map_err(|near| {
         let hint = near.map_or_else(
             || "`touchstone explain` lists all topics".to_owned(),
             |near| format!("did you mean `{near}`?"),
@@ -40,7 +43,7 @@ fn find(name: &str) -> Result<String, CommandError> {
 }
 
 fn list(output: &mut Output) -> Result<(), CommandError> {
-    for topic in reference::topics() {
+    for topic in reference::topics().into_iter().chain(suite::reference::topics()) {
         output.line(format!("{:<44} {}", topic.name, topic.summary))?;
     }
     Ok(())

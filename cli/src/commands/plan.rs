@@ -14,13 +14,14 @@ use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, sources};
+use crate::suite_files;
 use crate::table::table;
 use crate::whole_number::whole_number;
 
 /// Show the scenarios that specs expand to, with their ids and seeds; with --power, how many replicas tell a drop from chance.
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
+    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, `-` for standard input, or suites.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// Use this seed instead of the specs' own.
@@ -54,7 +55,12 @@ enum PlanFormat {
 
 impl Plan {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let (sources, readable) = sources(&self.paths);
+        let suites = suite_files::read(&self.paths)?;
+        suites.show(output)?;
+        if !suites.are_valid() {
+            return Ok(Exit::InvalidSpec);
+        }
+        let (sources, readable) = sources(&suites.paths);
         readable?;
         let mut plans = Vec::new();
         let mut exit = Exit::Passed;

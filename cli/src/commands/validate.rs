@@ -15,6 +15,7 @@ use crate::ci_commands::Form;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, same_id, sources};
+use crate::suite_files::{self, Finding, SuiteFile, SuiteFiles};
 
 /// How many places of one recommendation are shown.
 const SHOWN_PLACES: usize = 5;
@@ -22,7 +23,7 @@ const SHOWN_PLACES: usize = 5;
 /// Check specs without running anything, and show everything that is wrong with them.
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
-    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
+    /// Spec files, folders to search for specs, patterns such as `specs/check-*`, `-` for standard input, or suites.
     #[arg(required = true)]
     pub(super) paths: Vec<PathBuf>,
     /// How to show what was found.
@@ -55,8 +56,29 @@ impl Validate {
     }
 
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
-        let (sources, readable) = sources(&self.paths);
-        self.check(&sources, readable, output)
+        let suites = suite_files::read(&self.paths)?;
+        let (sources, readable) = sources(&suites.paths);
+        let exit = self.check_all(&suites, &sources, readable, output)?;
+        Ok(if suites.are_valid() { exit } else { Exit::InvalidSpec })
+    }
+
+    /// Shows what is wrong with suites; where that is one JSON array, it is [`Self::check`]'s.
+    fn show_suites(&self, suites: &SuiteFiles, output: &mut Output) -> Result<(), CommandError> {
+        match self.format {
+            ValidateFormat::Json => {}
+            ValidateFormat::Github => {
+                for finding in &suites.findings {
+                    output.document(&render::github(&finding.diagnostic, &finding.name), Form::Commands)?;
+                }
+            }
+            ValidateFormat::Text => {
+                suites.show(output)?;
+                for suite in suites.suites.iter().filter(|_| suites.are_valid()) {
+                    output.line(suite_line(suite))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks specs that were read, as far as they could be.
@@ -66,11 +88,23 @@ impl Validate {
         readable: Result<(), CommandError>,
         output: &mut Output,
     ) -> Result<Exit, CommandError> {
+        self.check_all(&SuiteFiles::default(), sources, readable, output)
+    }
+
+    /// The same for specs and the suites that they belong to.
+    fn check_all(
+        &self,
+        suites: &SuiteFiles,
+        sources: &[Source],
+        readable: Result<(), CommandError>,
+        output: &mut Output,
+    ) -> Result<Exit, CommandError> {
+        self.show_suites(suites, output)?;
         let results: Vec<(&Source, Loaded)> = sources.iter().map(|source| (source, source.load())).collect();
         match self.format {
             ValidateFormat::Text if results.is_empty() => {}
             ValidateFormat::Text => text(&results, output)?,
-            ValidateFormat::Json => json(&results, output)?,
+            ValidateFormat::Json => json(&results, &suites.findings, output)?,
             ValidateFormat::Github => github(&results, output)?,
         }
         readable?;
@@ -83,6 +117,16 @@ impl Validate {
         });
         Ok(if invalid { Exit::InvalidSpec } else { Exit::Passed })
     }
+}
+
+/// `suites/robustness/suite.yaml: ok, a suite with 6 capabilities`.
+fn suite_line(SuiteFile { name, matrix, .. }: &SuiteFile) -> String {
+    let listed = matrix.as_ref().map_or(0, |matrix| matrix.capabilities.len());
+    let listed = match listed {
+        0 => String::new(),
+        some => format!(" with {}", count_noun_as(some, "capability", "capabilities")),
+    };
+    format!("{}: ok, a suite{listed}", untrusted::line(name, 500))
 }
 
 fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), CommandError> {
@@ -133,14 +177,13 @@ fn advice(recommended: &[Diagnostic]) -> Vec<String> {
     places.into_iter().map(line).collect()
 }
 
-fn json(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), CommandError> {
-    let findings: serde_json::Value = results
-        .iter()
-        .flat_map(|(source, loaded)| {
-            let all = loaded.diagnostics.iter().chain(&loaded.advice);
-            all.map(|diagnostic| render::json(diagnostic, &source.name))
-        })
-        .collect();
+fn json(results: &[(&Source, Loaded)], of_suites: &[Finding], output: &mut Output) -> Result<(), CommandError> {
+    let of_suites = of_suites.iter().map(|finding| render::json(&finding.diagnostic, &finding.name));
+    let of_specs = results.iter().flat_map(|(source, loaded)| {
+        let all = loaded.diagnostics.iter().chain(&loaded.advice);
+        all.map(|diagnostic| render::json(diagnostic, &source.name))
+    });
+    let findings: serde_json::Value = of_suites.chain(of_specs).collect();
     output.json(&findings)
 }
 

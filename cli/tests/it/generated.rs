@@ -9,6 +9,7 @@ fn generated_files_are_up_to_date() {
     for (file, arguments) in [
         ("docs/spec-reference.md", &["explain", "--markdown"][..]),
         ("docs/spec.schema.json", &["schema"]),
+        ("docs/suite.schema.json", &["schema", "suite"]),
         ("docs/configuration.md", &["config", "--markdown"]),
     ] {
         let (code, made, _) = run(arguments);

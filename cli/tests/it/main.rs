@@ -50,6 +50,7 @@ mod seeded;
 mod serving;
 mod slips;
 mod stored_secrets;
+mod suites;
 mod terminal;
 mod tool_contracts;
 mod tool_sessions;

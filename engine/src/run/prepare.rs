@@ -228,6 +228,10 @@ async fn furnish(
         step.is("the agent's files");
         world.agent = Some(uploaded::install(&world, attempt, snapshot).await?);
     }
+    if attempt.has_agent_files() {
+        step.is("the agent's files");
+        uploaded::install_files(&world, attempt).await?;
+    }
     step.is("setup");
     tools::configure(&world, attempt.spec).await?;
     setup::apply(&world, attempt).await?;

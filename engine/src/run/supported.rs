@@ -37,14 +37,14 @@ pub enum Uploads {
 #[must_use]
 pub fn unsupported(
     spec: &Spec,
-    agent: Option<AgentOverride>,
+    agent: Option<&AgentOverride>,
     permissions: &Permissions,
     uploads: Uploads,
 ) -> Option<String> {
     actor(spec, agent, uploads).or_else(|| checks(spec, permissions)).or_else(|| upstream(spec, permissions))
 }
 
-fn actor(spec: &Spec, agent: Option<AgentOverride>, uploads: Uploads) -> Option<String> {
+fn actor(spec: &Spec, agent: Option<&AgentOverride>, uploads: Uploads) -> Option<String> {
     match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
         Some(AgentKind::Snapshot(_)) if uploads == Uploads::None => {
@@ -123,10 +123,10 @@ mod tests {
         assert_eq!(ask(&spec(CLI, "", FILE), None), None);
         let nobody = spec("", "", FILE);
         assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
-        assert_eq!(ask(&nobody, Some(AgentOverride::Noop)), None);
+        assert_eq!(ask(&nobody, Some(&AgentOverride::Noop)), None);
         let hosted = spec("agent: {type: paragon}\n", "", FILE);
         assert!(ask(&hosted, None).is_some_and(|what| what.contains("`agent.type: paragon`")));
-        assert_eq!(ask(&hosted, Some(AgentOverride::Oracle)), None);
+        assert_eq!(ask(&hosted, Some(&AgentOverride::Oracle)), None);
     }
 
     #[test]

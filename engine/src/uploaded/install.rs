@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::archive::{Content, Packed, unpack};
 use super::{ConfigFile, FOLDER, SnapshotFiles};
 use crate::attempt::Attempt;
+use crate::bundle::{AGENT_FILES, BundleFile};
 use crate::environment::{self, Environment};
 use crate::error::EngineError;
 use crate::world::World;
@@ -49,6 +50,20 @@ pub(crate) async fn install(
         write(world, path, EntryKind::File, 0o600, content.into_bytes()).await?;
     }
     Ok(Installed { words: words(&snapshot.entrypoint, &files) })
+}
+
+/// Puts the files into the sandbox that came with a command which acts in place of the spec's agent.
+pub(crate) async fn install_files(world: &World, attempt: &Attempt<'_>) -> Result<(), EngineError> {
+    let read = attempt
+        .bundle
+        .files(AGENT_FILES)
+        .map_err(|error| EngineError::Setup { place: "the agent's files".to_owned(), reason: error.to_string() })?;
+    write(world, FOLDER.to_owned(), EntryKind::Directory, 0o755, Vec::new()).await?;
+    for BundleFile { path, executable, content } in read {
+        let mode = if executable { 0o755 } else { 0o644 };
+        write(world, format!("{FOLDER}/{path}"), EntryKind::File, mode, content).await?;
+    }
+    Ok(())
 }
 
 /// Adds what tells an uploaded agent where its files are.

@@ -10,7 +10,7 @@ mod install;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use install::{Installed, add_variables, install};
+pub(crate) use install::{Installed, add_variables, install, install_files};
 
 /// Folder of an uploaded agent's files inside the sandbox.
 pub const FOLDER: &str = "/opt/agent";

@@ -43,6 +43,7 @@ fn header() -> Header {
         parameters: Vec::new(),
         replicas: None,
         agent: None,
+        agent_files: None,
         backend: None,
         server: None,
     }

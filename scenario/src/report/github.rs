@@ -72,6 +72,9 @@ pub fn render_all(reports: &Reports) -> String {
     }
     comparison_annotations(&mut text, reports);
     quarantine(&mut text, reports);
+    for shortfall in reports.outcome.shortfalls().take(MOST_ANNOTATIONS) {
+        annotate(&mut text, "error", "", "below the suite's floor", &shortfall.message());
+    }
     if let Some(note) = &reports.note {
         annotate(&mut text, "warning", "", "Touchstone", note);
     }

@@ -43,6 +43,7 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(quarantine) = &reports.quarantine {
         all["quarantine"] = json!(quarantine);
     }
+    reports.outcome.write(&mut all);
     written(&all)
 }
 
@@ -103,9 +104,11 @@ pub fn summary(report: &Report) -> Json {
             "parameters": report.header.parameters,
             "replicas": report.header.replicas,
             "agent": report.header.agent,
+            "agent_files": report.header.agent_files,
             "backend": report.header.backend,
         },
         "provenance": report.provenance,
+        "capabilities": report.capabilities,
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,
@@ -118,6 +121,9 @@ pub fn summary(report: &Report) -> Json {
     });
     if score.not_needed > 0 {
         value["not_needed"] = score.not_needed.into();
+    }
+    if let Some(source) = report.tokens_from {
+        value["tokens_from"] = json!(source);
     }
     if let Some(contract) = &score.contract {
         value["contract"] = json!(contract);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Reports, Row, Skipped};
+use super::{Report, Reports, Row, Skipped, SuiteOutcome};
 use super::{contract_cases, mutation_cases, overall_number, quarantine_words, tool_findings};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
@@ -35,6 +35,7 @@ pub fn render_all(reports: &Reports) -> String {
     let mut suites: Vec<_> = of_reports.chain(reports.skipped.iter().map(skipped_suite)).collect();
     suites.extend(reports.comparison.iter().map(comparison_suite));
     suites.extend(reports.quarantine.iter().filter_map(quarantine_words::suite));
+    suites.extend((!reports.outcome.is_empty()).then(|| outcome_suite(&reports.outcome)));
     if let Some(note) = &reports.note {
         if suites.is_empty() {
             suites.push(TestSuite::new("touchstone"));
@@ -144,6 +145,22 @@ fn sum_case(name: &str, words: &str, regressed: bool, is_told: bool) -> TestCase
     let mut case = TestCase::new(name, status);
     case.set_classname("touchstone baseline");
     case
+}
+
+/// The suite that the experiments belong to: its numbers as properties, and a test case for each floor that is not reached.
+fn outcome_suite(outcome: &SuiteOutcome) -> TestSuite {
+    let mut suite = TestSuite::new("touchstone suite");
+    for (name, value) in outcome.numbers() {
+        suite.add_property(Property::new(name, untrusted::line(&value, MOST_MESSAGE)));
+    }
+    for shortfall in outcome.shortfalls() {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_message(shortfall.message());
+        let mut case = TestCase::new(untrusted::line(&shortfall.message(), MOST_MESSAGE), status);
+        case.set_classname("touchstone suite");
+        suite.add_test_case(case);
+    }
+    suite
 }
 
 /// What the baseline has and this run does not: a failure, unless that is allowed.

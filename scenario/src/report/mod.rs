@@ -16,12 +16,14 @@ mod mutation_cases;
 #[cfg(test)]
 mod mutation_tests;
 mod ndjson;
+mod outcome;
 mod overall_words;
 mod provenance;
 mod quarantine_words;
 mod quarantined;
 mod read;
 mod reports;
+mod suite_words;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -42,6 +44,7 @@ pub use json::{
 pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{comment, comparison as markdown_comparison, render as markdown, render_all as markdown_all};
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
+pub use outcome::{ForecastOutcome, SuiteOutcome};
 pub use overall_words::{overall_explained, overall_number};
 pub use provenance::{AgentIdentity, Provenance};
 pub use quarantined::exit_code as gate_exit_code;
@@ -50,9 +53,10 @@ pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
 pub use terminal::{comparison as terminal_comparison, render as terminal, render_all as terminal_all};
 
+use crate::forecast::TokenSource;
 use crate::plan::{CellId, Plan, Seed, parameter_text};
 use crate::result::ScenarioResult;
-use crate::score::{Cell, CellVerdict, ExperimentScore, ScoreOptions, Status, score};
+use crate::score::{Cell, CellVerdict, ContractVerdict, ExperimentScore, ScoreOptions, Status, score};
 use crate::spec::Spec;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 
@@ -67,6 +71,10 @@ pub struct Report {
     pub seed: Seed,
     /// The versions of the spec, the agent, the models and the scoring.
     pub provenance: Provenance,
+    /// The capabilities that the spec names.
+    pub capabilities: Vec<String>,
+    /// Where its numbers of tokens come from; `None` without a model.
+    pub tokens_from: Option<TokenSource>,
     /// The numbers.
     pub score: ExperimentScore,
     /// Every scenario that has ended, in the order of the plan.
@@ -90,6 +98,8 @@ pub struct Header {
     pub replicas: Option<usize>,
     /// Who acted instead of the spec's own agent.
     pub agent: Option<String>,
+    /// The folder with the files of who acted, on the machine of the caller.
+    pub agent_files: Option<String>,
     /// What had to make the sandboxes, when that was given.
     pub backend: Option<String>,
     /// The server that runs it again, when its spec is no file that the reader has.
@@ -128,7 +138,9 @@ impl Report {
             .iter()
             .filter_map(|(id, status)| last.remove(id).map(|result| row(status, result)))
             .collect();
-        Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, provenance, score, rows }
+        let capabilities = spec.capabilities.iter().map(ToString::to_string).collect();
+        let (spec_id, tokens_from) = (plan.spec_id.clone(), TokenSource::of(spec));
+        Self { header, spec_id, seed: plan.seed, provenance, capabilities, tokens_from, score, rows }
     }
 
     /// The command that runs one scenario again, with the same spec, seed, parameters and agent, where it was run.
@@ -150,7 +162,8 @@ impl Report {
         if let Some(replicas) = self.header.replicas {
             let _ = write!(command, " --replicas {replicas}");
         }
-        for (option, value) in [("agent", &self.header.agent), ("backend", &self.header.backend)] {
+        let Header { agent, agent_files, backend, .. } = &self.header;
+        for (option, value) in [("agent", agent), ("agent-files", agent_files), ("backend", backend)] {
             let _ = value.iter().try_for_each(|value| write!(command, " --{option} {}", quote(value)));
         }
         // A spec may not have the cell: profiles can be chosen in its place.
@@ -160,6 +173,13 @@ impl Report {
         }
         let _ = write!(command, " --filter {}", row.result.scenario.id);
         command
+    }
+
+    /// Whether it shows what its spec names under `capabilities`: a cell passed that decides by itself, or the contract was kept.
+    #[must_use]
+    pub fn shows_capabilities(&self) -> bool {
+        let kept = self.score.contract.as_ref().is_some_and(|contract| contract.verdict == ContractVerdict::Pass);
+        kept || self.score.cells.iter().any(|cell| cell.decides() && cell.verdict == CellVerdict::Pass)
     }
 
     /// How often agents called tools, in all scenarios together.

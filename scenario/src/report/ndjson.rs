@@ -36,6 +36,7 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(quarantine) = &reports.quarantine {
         end["quarantine"] = json!(quarantine);
     }
+    reports.outcome.write(&mut end);
     line(&mut text, "end", end);
     text
 }

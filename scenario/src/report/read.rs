@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Header, Provenance, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
+use super::{Header, Provenance, Report, Reports, Row, Skipped, SuiteOutcome, is_tolerated, passed_cells};
 use crate::evidence::{Fired, Played, Usage};
 use crate::forbidden::ForbiddenResult;
+use crate::forecast::TokenSource;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
 use crate::result::{Caveat, InvariantResult, RanIn, RowStatus, ScenarioError, ScenarioResult};
 use crate::score::{
@@ -58,6 +59,10 @@ struct Written {
     judges: Vec<JudgeScore>,
     #[serde(default)]
     scenarios: Vec<WrittenScenario>,
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    tokens_from: Option<TokenSource>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -66,6 +71,7 @@ struct WrittenSettings {
     parameters: Vec<(String, Json)>,
     replicas: Option<usize>,
     agent: Option<String>,
+    agent_files: Option<String>,
     backend: Option<String>,
 }
 
@@ -196,7 +202,8 @@ pub fn read_all(text: &str) -> Result<Reports, ReadReportError> {
         reason: one["reason"].as_str().unwrap_or_default().to_owned(),
     });
     let note = value["note"].as_str().map(ToOwned::to_owned);
-    Ok(Reports { reports, skipped: skipped.collect(), note, ..Reports::default() })
+    let outcome = SuiteOutcome::read(&value);
+    Ok(Reports { reports, skipped: skipped.collect(), note, outcome, ..Reports::default() })
 }
 
 impl Written {
@@ -245,6 +252,7 @@ impl From<Written> for Report {
             parameters: written.settings.parameters,
             replicas: written.settings.replicas,
             agent: written.settings.agent,
+            agent_files: written.settings.agent_files,
             backend: written.settings.backend,
             server: None,
         };
@@ -252,7 +260,8 @@ impl From<Written> for Report {
         let tolerated =
             |row: Row| Row { tolerated: is_tolerated(row.status, &row.result.scenario.cell, &passed), ..row };
         let rows = written.scenarios.into_iter().map(Row::from).map(tolerated).collect();
-        Self { header, spec_id: written.spec_id, seed: written.seed, provenance: written.provenance, score, rows }
+        let Written { spec_id, seed, provenance, capabilities, tokens_from, .. } = written;
+        Self { header, spec_id, seed, provenance, capabilities, tokens_from, score, rows }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several experiments, told in one document.
 
-use super::{Report, gate_exit_code};
+use super::{Report, SuiteOutcome, gate_exit_code};
 use crate::count_noun;
 use crate::quarantine::Quarantined;
 use crate::regression::RunComparison;
@@ -19,6 +19,8 @@ pub struct Reports {
     pub comparison: Option<RunComparison>,
     /// The quarantine, whose scenarios are marked in the reports.
     pub quarantine: Option<Quarantined>,
+    /// The suite that the experiments belong to, its coverage, and what running it would cost.
+    pub outcome: SuiteOutcome,
 }
 
 /// A spec that was not run.
@@ -35,7 +37,7 @@ impl Reports {
     /// an error, and no experiment at all is an error. What is in quarantine counts for nothing.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) {
+        if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) || self.outcome.fails() {
             1
         } else if self.reports.is_empty() || self.count(0) < self.reports.len() {
             4
@@ -75,7 +77,9 @@ impl Reports {
     /// The only experiment, when there is nothing to tell besides.
     pub(super) fn only(&self) -> Option<&Report> {
         match self.reports.as_slice() {
-            [report] if self.skipped.is_empty() && self.note.is_none() && self.has_no_gate() => Some(report),
+            [report] if self.skipped.is_empty() && self.note.is_none() && self.has_no_gate() => {
+                Some(report).filter(|_| self.outcome.is_empty())
+            }
             _ => None,
         }
     }
@@ -95,14 +99,14 @@ impl Reports {
     pub(super) fn counts(&self) -> String {
         let (all, passed, failed) = (self.reports.len(), self.count(0), self.count(1));
         let pending = if self.pending() > 0 { format!(", not ended {}", self.pending()) } else { String::new() };
-        let (errors, skipped) = (self.errors(), self.skipped.len());
+        let (errors, skipped, floors) = (self.errors(), self.skipped.len(), self.outcome.counts());
         let comparison = self.comparison.as_ref().map(comparison_counts).unwrap_or_default();
         let quarantined = match self.quarantined() {
             0 => String::new(),
             some => format!(", quarantined {}", count_noun(some, "scenario")),
         };
         format!(
-            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}{quarantined}"
+            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}{quarantined}{floors}"
         )
     }
 }
@@ -118,7 +122,7 @@ fn comparison_counts(comparison: &RunComparison) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Reports, Skipped};
+    use super::{Reports, Skipped, SuiteOutcome};
     use crate::evidence::Evidence;
     use crate::regression::{Change, RunComparison};
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};

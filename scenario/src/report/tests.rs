@@ -133,6 +133,7 @@ pub(super) fn header(spec_file: &str) -> Header {
         parameters: Vec::new(),
         replicas: None,
         agent: None,
+        agent_files: None,
         backend: None,
         server: None,
     }

@@ -9,6 +9,7 @@ mod bundle;
 pub mod code;
 mod contract_options;
 pub mod diagnostic;
+mod document;
 mod load;
 mod network_matcher;
 pub(crate) mod reader;
@@ -34,6 +35,8 @@ use serde::Serialize;
 
 use crate::checks::Check;
 pub use bundle::{Bundle, BundleError, MAX_BUNDLE_BYTES, MAX_BUNDLE_FILES, MAX_READ_BYTES};
+pub use document::Document;
+pub(crate) use document::{read_document, tree};
 pub use load::{Loaded, load};
 pub use network_matcher::NetworkMatcher;
 pub use section::Joined;

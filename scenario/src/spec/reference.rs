@@ -83,6 +83,15 @@ pub fn explain(name: &str) -> Result<Topic, Option<String>> {
     }
 }
 
+/// The topics of a document of another kind, and of everything below it.
+pub(crate) fn topics_of(name: &str, shape: &Shape) -> Vec<Topic> {
+    let mut list = List::default();
+    if let Shape::Section(section) = shape {
+        list.section(name, section);
+    }
+    list.topics
+}
+
 /// How the page begins.
 const PREFACE: &str = "# Spec reference
 

@@ -24,6 +24,19 @@ pub fn schema() -> Json {
     document
 }
 
+/// The schema of a document of another kind.
+pub(crate) fn schema_of(title: &str, shape: &Shape) -> Json {
+    let mut definitions = Map::new();
+    let mut document = json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": title });
+    let schema = match shape {
+        Shape::Section(section) => object(section, &mut definitions),
+        other => of(other, &mut definitions),
+    };
+    merge(&mut document, schema);
+    document["$defs"] = Json::Object(definitions);
+    document
+}
+
 fn merge(into: &mut Json, from: Json) {
     if let (Json::Object(into), Json::Object(from)) = (into, from) {
         into.extend(from);

@@ -10,7 +10,12 @@ use yaml_tree::{Problem, ProblemKind};
 /// Reads one document; every finding that can be made without knowing the language is in the list.
 #[must_use]
 pub fn parse(text: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
-    let (root, problems) = yaml_tree::parse(text, "spec", limits);
+    parse_noun(text, "spec", limits)
+}
+
+/// The same for a document that messages call by another noun.
+pub(super) fn parse_noun(text: &str, noun: &str, limits: Limits) -> (Option<Node>, Vec<Diagnostic>) {
+    let (root, problems) = yaml_tree::parse(text, noun, limits);
     (root, problems.into_iter().map(finding).collect())
 }
 

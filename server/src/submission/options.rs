@@ -56,8 +56,12 @@ impl PartialSchema for AgentSchema {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("Who acts instead of a spec's own agent."))
-            .enum_values(Some(AgentOverride::ALL.map(AgentOverride::word)))
+            .description(Some(
+                "Who acts instead of a spec's own agent: `noop`, `oracle`, or a line for `sh -c` with a blank or a slash in it; `cmd:` stands before one that has neither.",
+            ))
+            .examples(AgentOverride::ALL.iter().filter_map(AgentOverride::name))
+            .pattern(Some(r"^(noop|oracle|cmd:[\s\S]*\S[\s\S]*|[\s\S]*[\s/][\s\S]*)$"))
+            .max_length(Some(4096))
             .into()
     }
 }
@@ -87,7 +91,8 @@ impl Options {
             return Err(ApiError::invalid("`min_pass_rate` must be from 0 to 1"));
         }
         Ok(Settings {
-            agent: self.agent.map(StoredAgent::from),
+            agent: self.agent.clone().map(StoredAgent::from),
+            agent_files: None,
             backend: None,
             parameters: self.parameters.clone().unwrap_or_default().into_iter().collect(),
             replicas: self.replicas,

@@ -18,6 +18,7 @@ mod assets;
 mod badges;
 mod chart;
 mod compare;
+mod coverage;
 mod diff;
 mod error_page;
 mod experiment;
@@ -57,6 +58,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .merge(scenario_page::routes())
         .merge(compare::routes())
         .merge(spec::routes())
+        .merge(coverage::routes())
         .merge(submit::routes())
         .merge(approvals::routes())
         .merge(labels::routes())

@@ -224,6 +224,26 @@ async fn workers_and_what_waits_are_shown() {
 }
 
 #[tokio::test]
+async fn capabilities_are_a_grid_over_the_newest_runs() {
+    let app = TestApp::new().await;
+    let browser = Browser::signed_in(&app, ADA).await;
+    assert!(browser.get("/coverage").await.text().contains("No spec names a capability"));
+    let tagged = |id: &str, tags: &str| HELLO.replace("id: hello", &format!("id: {id}\ncapabilities: [{tags}]"));
+    app.finished(&tagged("paid", "refund.once, search")).await;
+    app.running(&tagged("waits", "refund.refused, search")).await;
+    let page = browser.get("/coverage").await.text();
+    require_harmless(&page);
+    for part in
+        ["2/3 capabilities (66.7 %)", "<h2>refund <span class=\"quiet\">1 of 2</span></h2>", "<h2>Others ", "failing: "]
+    {
+        assert!(page.contains(part), "{part} is not in {page}");
+    }
+    assert!(browser.get("/specs").await.text().contains("href=\"/coverage\""));
+    let foreign = Browser::signed_in(&app, BOB).await.get("/coverage").await.text();
+    assert!(foreign.contains("No spec names a capability"), "specs of others are nobody's business: {foreign}");
+}
+
+#[tokio::test]
 async fn evidence_that_is_gone_leaves_the_verdicts() {
     let app = TestApp::new().await;
     let id = app.running(HELLO).await;

@@ -87,6 +87,7 @@ pub fn header(experiment: &Experiment, run: &Run) -> Header {
         parameters: experiment.settings.parameters.clone(),
         replicas: experiment.settings.replicas,
         agent: experiment.settings.agent.as_ref().map(ToString::to_string),
+        agent_files: experiment.settings.agent_files.clone(),
         backend: experiment.settings.backend.clone(),
         server: None,
     }

@@ -17,6 +17,7 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
+use crate::suite_files::{self, SuiteFile};
 use plan::Planned;
 pub(crate) use plan::read as read_specs;
 pub(super) use replayed::Replayed;
@@ -30,7 +31,8 @@ const MOST_LEFT: usize = 3;
 /// of it is shown, and kept in the data directory: see `touchstone list` and `touchstone show`.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Spec files, folders (searched for specs), patterns such as 'specs/check-*', or - for standard input.
+    /// Spec files, folders (searched for specs), patterns such as 'specs/check-*', - for standard input, or one suite: its file,
+    /// or the folder with its `suite.yaml`.
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub(super) paths: Vec<PathBuf>,
     /// Finish an experiment that was left because its process was killed: its id, the beginning or end of it, or `latest`.
@@ -48,9 +50,15 @@ pub(crate) struct Run {
     /// Whether specs without a contract are left out, as `touchstone contract` does.
     #[arg(skip)]
     pub(super) only_contracts: bool,
+    /// Make it an error when a spec of the suite names a capability that the suite's list does not have.
+    #[arg(long)]
+    pub(super) strict_tags: bool,
     /// Sessions that are run in place of the specs' own scenarios.
     #[arg(skip)]
     replayed: Option<Replayed>,
+    /// The suite that the paths name.
+    #[arg(skip)]
+    suite: Option<SuiteFile>,
 }
 
 impl Run {
@@ -61,7 +69,19 @@ impl Run {
         (choices, ephemeral, documents, work): (Choices, bool, DocumentOptions, WorkOptions),
     ) -> Self {
         let replayed = Some(replayed);
-        Self { paths, resume: None, choices, ephemeral, documents, work, only_contracts: false, replayed }
+        let (only_contracts, strict_tags) = (false, false);
+        Self {
+            paths,
+            resume: None,
+            choices,
+            ephemeral,
+            documents,
+            work,
+            only_contracts,
+            strict_tags,
+            replayed,
+            suite: None,
+        }
     }
 
     /// The same for specs with a contract alone.
@@ -69,9 +89,49 @@ impl Run {
         Self { only_contracts: true, ..self }
     }
 
-    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+    /// Puts the specs of a suite, where the paths name one, in its place, with the bars that it adds; false when something is
+    /// wrong with it, after saying what.
+    pub(super) fn open_suite(&mut self, output: &mut Output) -> Result<bool, CommandError> {
+        let mut files = suite_files::read(&self.paths)?;
+        if self.strict_tags {
+            files.be_strict();
+        }
+        files.show(output)?;
+        if !files.are_valid() {
+            return Ok(false);
+        }
+        let Some(suite) = files.only()? else { return Ok(true) };
+        self.paths = suite.specs();
+        let floor = suite.suite.floors.pass_rate.map(|floor| floor.get());
+        self.choices.min_pass_rate = self.choices.min_pass_rate.into_iter().chain(floor).reduce(f64::max);
+        if self.choices.agent.is_none() {
+            self.choices.agent = suite.suite.agent.as_ref().map(|agent| agent.agent().clone());
+            self.choices.agent_files = suite.suite.agent_files.as_ref().map(|folder| suite.path(folder));
+        }
+        self.suite = Some(suite);
+        Ok(true)
+    }
+
+    /// Adds what the experiments come to as a suite, where they are one.
+    pub(super) fn as_suite(&self, reports: Reports) -> Reports {
+        match &self.suite {
+            Some(suite) => Reports { outcome: suite.outcome(&reports.reports), ..reports },
+            None => reports,
+        }
+    }
+
+    /// The suite that is run.
+    pub(super) fn suite(&self) -> Option<&SuiteFile> {
+        self.suite.as_ref()
+    }
+
+    pub(crate) fn run(mut self, output: &mut Output) -> Result<Exit, CommandError> {
         let documents = self.documents.check(output)?;
-        let worked = self.reports(output);
+        let worked = match self.open_suite(output) {
+            Ok(true) => self.reports(output),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
         if let Some(excuse) = excuse(&worked) {
             documents.excuse(&excuse, output);
         }
@@ -93,7 +153,8 @@ impl Run {
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
-        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, ..Reports::default() })))
+        let reports = Reports { reports, skipped: plans.skipped, note, ..Reports::default() };
+        Ok(Some((finish, self.as_suite(reports))))
     }
 
     async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
@@ -125,7 +186,8 @@ impl Run {
         let mut runs = Vec::new();
         for one in planned {
             let settings = Settings {
-                agent: self.choices.agent.map(StoredAgent::from),
+                agent: self.choices.agent.clone().map(StoredAgent::from),
+                agent_files: self.choices.agent_files.as_ref().map(|folder| folder.display().to_string()),
                 backend: self.work.backend.insisted().map(ToOwned::to_owned),
                 parameters: one.parameters.clone(),
                 replicas: self.choices.replicas,

@@ -12,7 +12,7 @@ use store::SpecContent;
 use super::Run;
 use crate::output::{CommandError, Output};
 use crate::secrets;
-use crate::source::{FoundBy, Source, content, has_error, same_id, sources};
+use crate::source::{FoundBy, Source, has_error, same_id, sources};
 
 /// What is to be run, and what is not.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ fn plan(
             Refused::Wrong(reason)
         });
     }
-    if let Some(reason) = engine::unsupported(&spec, run.choices.agent, permissions, engine::Uploads::None) {
+    if let Some(reason) = engine::unsupported(&spec, run.choices.agent.as_ref(), permissions, engine::Uploads::None) {
         return Err(Refused::Unsupported(reason));
     }
     if let Some(reason) = missing_judge(run, &spec).map_err(|error| wrong(&error))? {
@@ -140,7 +140,7 @@ fn plan(
     }
     let forwarded = run.work.secrets.read().map_err(|error| wrong(&error))?;
     secrets::resolve(&spec, &forwarded).map_err(Refused::Wrong)?;
-    let mut content = content(source).map_err(|error| wrong(&error))?;
+    let mut content = run.choices.content(source).map_err(|error| wrong(&error))?;
     if let Some(replayed) = &run.replayed {
         replayed.add_files(source, &mut content);
     }

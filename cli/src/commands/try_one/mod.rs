@@ -15,7 +15,7 @@ use scenario::verdict::ErrorKind;
 use store::{RunId, Settings, StoredAgent};
 use tokio::runtime::Runtime;
 
-use crate::agent_override::agent_parser;
+use crate::agent_override::agent;
 use crate::backend::BackendOptions;
 use crate::data_dir::{DataDirOption, StoreOption};
 use crate::exit_code::Exit;
@@ -40,7 +40,7 @@ pub(crate) struct Try {
     #[arg(long, value_parser = whole_number::<u64>)]
     seed: Option<u64>,
     /// Who acts instead of the spec's own agent.
-    #[arg(long, value_parser = agent_parser())]
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
     agent: Option<AgentOverride>,
     /// How to show the result.
     #[arg(long, value_enum, default_value_t = TryFormat::Text)]
@@ -146,7 +146,7 @@ impl Try {
 
     async fn submit(&self, session: &Session, source: &Source, spec: &Spec, plan: Plan) -> Result<RunId, CommandError> {
         let settings = Settings {
-            agent: self.agent.map(StoredAgent::from),
+            agent: self.agent.clone().map(StoredAgent::from),
             backend: self.backend.insisted().map(ToOwned::to_owned),
             ..Settings::default()
         };

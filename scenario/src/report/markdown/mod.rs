@@ -4,6 +4,7 @@
 
 mod contract;
 mod replays;
+mod suite;
 
 use std::fmt::Write as _;
 
@@ -53,6 +54,7 @@ pub fn render_all(reports: &Reports) -> String {
     text.extend(
         reports.quarantine.iter().map(|found| quarantine_words::markdown(found, |line| code(line, MOST_FOUND))),
     );
+    text.push_str(&suite::text(&reports.outcome));
     let mut sorted: Vec<_> = reports.reports.iter().collect();
     sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);
     // Every experiment is told before the scenarios of any, because there may be no room for all of them.
@@ -172,6 +174,9 @@ fn head(report: &Report) -> String {
         rate(report),
         cost(report)
     );
+    if let Some(agent) = &report.header.agent {
+        let _ = writeln!(text, "\nagent {}, in place of the spec's own", code(agent, MOST_NAME));
+    }
     if report.not_run() > 0 {
         let _ = writeln!(text, "\nnot run {}", report.not_run());
     }

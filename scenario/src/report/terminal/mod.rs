@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use indexmap::IndexMap;
 
-use super::{Header, Report, Reports, Row, Skipped, quarantine_words};
+use super::{Header, Report, Reports, Row, Skipped, quarantine_words, suite_words};
 use crate::count_noun;
 use crate::format_duration;
 use crate::plan::Purpose;
@@ -88,6 +88,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
     }
     text.extend(reports.comparison.iter().map(comparison));
     text.extend(reports.quarantine.iter().map(quarantine_words::terminal));
+    text.push_str(&suite_words::terminal(&reports.outcome));
     if let Some(note) = &reports.note {
         let _ = writeln!(text, "note: {}", untrusted::line(note, MOST_REASON));
     }
@@ -289,8 +290,11 @@ fn summary(report: &Report) -> String {
             .map_or_else(|| "no success".to_owned(), |tokens| format!("{tokens:.0} per success"));
         let _ = writeln!(text, "tokens {} ({success}), cost {}", metrics.total_tokens, metrics.cost());
     }
-    let Header { experiment_id, run, .. } = &report.header;
+    let Header { experiment_id, run, agent, .. } = &report.header;
     let run = if *run > 1 { format!("#{run}") } else { String::new() };
+    if let Some(agent) = agent {
+        let _ = writeln!(text, "agent {}, in place of the spec's own", untrusted::line(agent, MOST_REASON));
+    }
     let _ = writeln!(text, "experiment {experiment_id}{run}");
     text.push_str(&caveats(report, ""));
     text

@@ -234,6 +234,14 @@ section! {
     pub struct Oracle {}
 }
 
+impl Cli {
+    /// An agent that runs this line in the workspace, with the prompt on standard input.
+    #[must_use]
+    pub fn of_line(line: &str) -> Self {
+        Self { command: Command::Line(Text::literal(line)), workdir: SandboxPath::workspace(), stdin: Stdin::Prompt }
+    }
+}
+
 impl Readable for Agent {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let mut map = MapReader::new(node, reader)?;

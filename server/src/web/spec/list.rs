@@ -57,6 +57,7 @@ pub(super) async fn list(
     let rows = html! { @for stored in &listed.items { (row(stored, newest.get(&name(stored)).copied(), now)) } };
     let body = html! {
         h1 { "Specs" }
+        p.facts { a href="/coverage" { "Capability coverage" } }
         @if listed.items.is_empty() { div.empty { p { "No spec was submitted yet." } } } @else {
             (table("Specs", "", &SPECS, &rows))
             @if let Some(next) = &listed.next {
