@@ -122,7 +122,7 @@ fn comparison_counts(comparison: &RunComparison) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Reports, Skipped, SuiteOutcome};
+    use super::{Reports, Skipped};
     use crate::evidence::Evidence;
     use crate::regression::{Change, RunComparison};
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};

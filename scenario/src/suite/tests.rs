@@ -36,7 +36,7 @@ fn experiment(spec: &Spec, outcomes: &str, floor: Option<f64>) -> ExperimentScor
         result
     };
     let results: Vec<_> = plan.scenarios.iter().zip(outcomes.chars()).map(result).collect();
-    score(&plan, spec, &results, ScoreOptions { min_pass_rate: floor })
+    score(&plan, spec, &results, ScoreOptions { min_pass_rate: floor, ..ScoreOptions::default() })
 }
 
 fn suite(more: &str) -> Suite {
