@@ -66,7 +66,7 @@ fn a_suite_is_validated_with_its_list_and_its_specs() {
     assert!(code == 0 && stdout.contains("2 specs, 2 scenarios"), "{stdout}");
     let (code, stdout, _) = at(&place, &["run", "s", "--strict-tags"]);
     assert!(
-        code == 3 && stdout.contains("s/specs/two.yaml:7:5") && stdout.contains("did you mean `read`?"),
+        code == 3 && stdout.contains("s/specs/two.yaml:6:5") && stdout.contains("did you mean `read`?"),
         "{stdout}"
     );
     let (code, _, stderr) = at(&place, &["run", "s", "s/specs/one.yaml"]);
