@@ -22,6 +22,7 @@ databases![
 async fn what_was_submitted_is_read_back(world: World) {
     let settings = Settings {
         agent: Some(AgentOverride::Noop.into()),
+        agent_files: Some("agent".to_owned()),
         backend: Some("local".to_owned()),
         parameters: vec![("rate".to_owned(), json!(0.1)), ("deep".to_owned(), json!({"a": [1, null]}))],
         replicas: Some(3),
