@@ -6,7 +6,7 @@ use clap::Args;
 use scenario::plan::Plan;
 use scenario::regression::{SIGNIFICANT, level_of_cell};
 use scenario::statistics::{MOST_REPLICAS, POWER, power, replicas_for_drop};
-use scenario::{count_noun, format_duration};
+use scenario::format_duration;
 use serde_json::{Value as Json, json};
 use store::{HistoryFilter, Page, PastStatus, Store};
 
