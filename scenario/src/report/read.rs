@@ -69,6 +69,8 @@ struct WrittenScenario {
     scenario_id: ScenarioId,
     sandbox_id: String,
     status: Status,
+    #[serde(default)]
+    quarantined: bool,
     /// Earlier versions did not write it.
     cell_id: Option<CellId>,
     parameters: IndexMap<String, Json>,
@@ -189,7 +191,7 @@ pub fn read_all(text: &str) -> Result<Reports, ReadReportError> {
         reason: one["reason"].as_str().unwrap_or_default().to_owned(),
     });
     let note = value["note"].as_str().map(ToOwned::to_owned);
-    Ok(Reports { reports, skipped: skipped.collect(), note, comparison: None })
+    Ok(Reports { reports, skipped: skipped.collect(), note, ..Reports::default() })
 }
 
 impl Written {
@@ -295,7 +297,7 @@ impl From<WrittenScenario> for Row {
             caveats: written.caveats,
             ran_in: written.ran_in,
         };
-        Self { status: written.status, tolerated: false, result }
+        Self { status: written.status, tolerated: false, quarantined: written.quarantined, result }
     }
 }
 

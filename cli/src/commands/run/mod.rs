@@ -93,7 +93,7 @@ impl Run {
         // Whatever still runs in the background has no say any more.
         runtime.shutdown_timeout(LAST);
         let note = finish.note().map(ToOwned::to_owned);
-        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, comparison: None })))
+        Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, ..Reports::default() })))
     }
 
     async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {

@@ -7,7 +7,7 @@ mod replays;
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, tool_findings};
+use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, quarantine_words, tool_findings};
 use crate::regression::RunComparison;
 use crate::score::{Cell, ExperimentVerdict, MutationScore, Status};
 use crate::untrusted;
@@ -50,6 +50,9 @@ pub fn render_all(reports: &Reports) -> String {
     }
     text.push_str(&skipped(&reports.skipped));
     text.extend(reports.comparison.iter().map(|found| format!("\n{}", comparison(found))));
+    text.extend(
+        reports.quarantine.iter().map(|found| quarantine_words::markdown(found, |line| code(line, MOST_FOUND))),
+    );
     let mut sorted: Vec<_> = reports.reports.iter().collect();
     sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);
     // Every experiment is told before the scenarios of any, because there may be no room for all of them.
