@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use scenario::format_duration;
 use scenario::plan::Plan;
 use scenario::regression::{SIGNIFICANT, level_of_cell};
 use scenario::statistics::{MOST_REPLICAS, POWER, power, replicas_for_drop};
-use scenario::format_duration;
 use serde_json::{Value as Json, json};
 use store::{HistoryFilter, Page, PastStatus, Store};
 
