@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::auth::Reader;
 use crate::error::{ApiError, ErrorBody};
 
-/// The content type of OpenMetrics.
+/// The content type of `OpenMetrics`.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The routes.

@@ -1,4 +1,4 @@
-//! ETags of a run's results.
+//! `ETag`s of a run's results.
 
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderValue};
