@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use super::super::{Report, Row};
 use crate::quarantine::{EntryState, JudgedEntry, QuarantineEntry, QuarantineList, Quarantined};
 use crate::result::RowStatus;
-use crate::score::{CellVerdict, Status};
+use crate::score::{Cell, CellVerdict, Status};
 use crate::verdict::{ErrorKind, Outcome};
 
 /// The entries in force that are about a cell.
@@ -74,7 +74,9 @@ impl QuarantineList {
             row.result.invariants.retain(|one| !in_force.invariants.contains(one.name.as_str()));
         }
         let rows = &left.rows;
-        for cell in left.score.cells.iter_mut().filter(|cell| cell.verdict != CellVerdict::Pass) {
+        // An undecided cell lacks replicas, which no excuse adds.
+        let is_open = |cell: &&mut Cell| !matches!(cell.verdict, CellVerdict::Pass | CellVerdict::Undecided);
+        for cell in left.score.cells.iter_mut().filter(is_open) {
             let mut of_cell = rows.iter().filter(|row| row.result.scenario.cell == cell.id).peekable();
             if of_cell.peek().is_some() && of_cell.all(|row| row.status == Status::Pass) {
                 cell.verdict = CellVerdict::Pass;

@@ -57,7 +57,8 @@ impl<'a> Gate<'a> {
     /// True when something that is not excused is not known.
     fn is_open(&self) -> bool {
         let score = &self.report.score;
-        let unknown = |cell: &&Cell| cell.decides() && cell.verdict == CellVerdict::Error;
+        let is_unknown = |cell: &Cell| matches!(cell.verdict, CellVerdict::Error | CellVerdict::Undecided);
+        let unknown = |cell: &&Cell| cell.decides() && is_unknown(cell);
         score.verdict == ExperimentVerdict::Pending
             || self.report.not_run() > 0
             || self.report.rows.iter().any(|row| row.status == Status::Error && !row.quarantined)
