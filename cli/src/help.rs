@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write a spec", &["init", "import", "tools", "validate", "plan", "explain", "schema", "tool-contracts"]),
     ("Run it", &["try", "run", "ci", "contract", "replay", "rerun", "approvals", "cancel"]),
-    ("See what came of it", &["list", "show", "trace", "shell", "compare", "rescore"]),
+    ("See what came of it", &["list", "show", "trace", "shell", "compare", "baseline", "flaky", "rescore"]),
     ("Use a server", &["submit", "watch", "results", "logs", "artifacts"]),
     ("Be a server", &["serve", "worker", "key"]),
     ("Look after this machine", &["doctor", "images", "sweep", "gc"]),

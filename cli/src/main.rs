@@ -2,6 +2,7 @@
 
 mod agent_override;
 mod backend;
+mod baselines;
 mod bundle_files;
 mod choices;
 mod ci_commands;
@@ -26,6 +27,7 @@ mod live_view;
 mod machine;
 mod machine_id;
 mod output;
+mod quarantine;
 mod reference;
 mod remote_experiment;
 mod replicas;
@@ -53,9 +55,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    approvals, artifacts, cancel, ci, compare, completions, config, confine, contract, doctor, explain, gc, health,
-    images, import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema, serve, shell, show,
-    submit, sweep, tool_contracts, tools, trace, try_one, validate, watch, worker as worker_command,
+    approvals, artifacts, baseline, cancel, ci, compare, completions, config, confine, contract, doctor, explain,
+    flaky, gc, health, images, import, init, key, list, logs, man, plan, replay, rerun, rescore, results, run, schema,
+    serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
+    worker as worker_command,
 };
 use configuration::Unread;
 use exit_code::Exit;
@@ -96,6 +99,8 @@ enum Command {
     Trace(trace::Trace),
     Shell(shell::Shell),
     Compare(compare::Compare),
+    Baseline(baseline::Baseline),
+    Flaky(flaky::Flaky),
     Rescore(rescore::Rescore),
     Approvals(approvals::Approvals),
     Cancel(cancel::Cancel),
@@ -156,6 +161,8 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Trace(command) => command.run(output),
         Command::Shell(command) => command.run(output),
         Command::Compare(command) => command.run(output),
+        Command::Baseline(command) => command.run(output),
+        Command::Flaky(command) => command.run(output),
         Command::Rescore(command) => command.run(output),
         Command::Approvals(command) => command.run(output),
         Command::Cancel(command) => command.run(output),

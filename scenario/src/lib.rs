@@ -9,6 +9,7 @@
 
 pub mod address;
 pub mod alert;
+pub mod baseline;
 pub mod cassette;
 pub mod chaos;
 pub mod checks;
@@ -18,6 +19,7 @@ mod demand;
 pub mod dialect;
 pub mod event;
 pub mod evidence;
+pub mod flaky;
 pub mod forbidden;
 pub mod forecast;
 mod format_duration;
@@ -26,6 +28,7 @@ pub mod interactive;
 mod json_path;
 pub mod metric;
 pub mod plan;
+pub mod quarantine;
 pub mod regression;
 pub mod replay;
 pub mod report;

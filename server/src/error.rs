@@ -115,6 +115,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
 
+    /// Something speaks against it, and it can be insisted on.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "refused", message)
+    }
+
     /// The thing is not the one that the caller looked at.
     pub(crate) fn precondition_failed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", message)

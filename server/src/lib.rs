@@ -45,6 +45,7 @@ use tower::ServiceExt as _;
 
 pub use admission::Admission;
 pub use api::approvals::ApprovalBody;
+pub use api::baselines::BaselineBody;
 pub use app::Parts;
 pub use config::{Access, Config};
 pub use dependencies::Workers;

@@ -10,8 +10,8 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::api::{
-    agents, alerts, approvals, capacity, datasets, experiments, health, keys, runs, sandboxes, scenarios, scores,
-    secrets, specs, telemetry, traces, unsupported,
+    agents, alerts, approvals, baselines, capacity, datasets, experiments, flaky, health, keys, runs, sandboxes,
+    scenarios, scores, secrets, specs, telemetry, traces, unsupported,
 };
 use crate::app::App;
 use crate::auth::authenticate;
@@ -25,6 +25,7 @@ use crate::web;
 pub(crate) fn keyed() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(specs::routes())
+        .merge(flaky::routes())
         .merge(experiments::routes())
         .merge(runs::routes())
         .merge(scenarios::routes())
@@ -36,6 +37,7 @@ pub(crate) fn keyed() -> OpenApiRouter<App> {
         .merge(traces::routes())
         .merge(agents::routes())
         .merge(datasets::routes())
+        .merge(baselines::routes())
         .merge(alerts::routes())
         .merge(approvals::routes())
         .merge(scores::routes())

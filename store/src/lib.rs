@@ -9,7 +9,7 @@
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
 //! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
-//!                workers, counters, settings
+//!                workers, counters, settings, baselines
 //! ```
 //!
 //! Things that people make have an owner; '' is this machine's own. Lists are read in pages: see [`Page`].
@@ -25,6 +25,7 @@ mod approvals;
 mod artifact_owner;
 mod artifacts;
 mod attempts;
+mod baselines;
 mod clock;
 mod counters;
 mod datasets;
@@ -81,6 +82,7 @@ pub use approvals::{
 pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
+pub use baselines::{BaselineLine, NewBaseline, SaveTerms, Saved, baseline_candidate};
 pub use clock::Clock;
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
@@ -98,8 +100,8 @@ pub use queue::{
     Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, SpecDepth, Summarise, WorkerId,
 };
 pub use reading::{
-    Numbers, Printed, ReportParts, UnreadableSpec, header, read_spec, report, report_without_output, spec_of,
-    with_output,
+    Numbers, Printed, ReportParts, UnreadableSpec, header, past_runs, read_spec, report, report_without_output,
+    spec_of, with_output,
 };
 pub use rescored::Rescored;
 pub use rescoring::{Judged, Version};

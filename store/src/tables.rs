@@ -92,6 +92,11 @@ tables! {
     ScoreRequests { Number, Experiment, Run, Rules, State, Attempts, DueAt, LastError, CreatedAt }
     /// Requests that are answered once.
     Idempotency { Owner, Key, Fingerprint, Experiment, Run, BusyUntil, CreatedAt }
+    /// Runs that later ones are compared with, by name.
+    Baselines {
+        Owner, Name, Branch, SpecId, Digest, Experiment, Run, Cells, Replicas, Passed, Verdict, SavedAt, SavedBy, Reason,
+        Overridden, Report,
+    }
     /// Processes that do jobs.
     Workers {
         Id, Host, Control, Slots, CpuMilli, Memory, Running, FreeDisk, Reason, Version, StartedAt, SeenAt,

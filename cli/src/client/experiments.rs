@@ -182,7 +182,7 @@ pub(crate) fn segment(word: &str) -> String {
     url.path().trim_start_matches('/').to_owned()
 }
 
-fn encoded(pairs: &[(&str, String)]) -> String {
+pub(super) fn encoded(pairs: &[(&str, String)]) -> String {
     let Ok(mut url) = Url::parse("http://x") else { return String::new() };
     url.query_pairs_mut().extend_pairs(pairs);
     url.query().unwrap_or_default().to_owned()

@@ -1,5 +1,6 @@
 //! A server, as its client sees it: calls that survive short outages, and refusals in words for people.
 
+mod baselines;
 mod bundle;
 mod events;
 mod experiments;

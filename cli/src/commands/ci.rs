@@ -4,26 +4,29 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
+use scenario::quarantine::QuarantineList;
 use scenario::regression::RunComparison;
 use scenario::report::{Report, Reports, comment};
 use scenario::spec::render;
 use tokio::runtime::Runtime;
 
-use super::compare::from_file;
 use super::run::{Run, excuse, exit};
 use super::watch::gather;
+use crate::baselines::{BaselineOptions, PlaceOf};
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
+use crate::quarantine::{QuarantineOption, today, with_streaks};
 use crate::session::Finish;
 use crate::signals::Signals;
 use crate::source::{has_error, sources};
 use crate::submitting::{Sent, outgoing, submit};
+use crate::suite_files::SuiteFile;
 
 /// Validate specs, run them, compare with a baseline, and report: one command for a pipeline.
 ///
-/// They are run on this machine, or by a server when a URL is given. With --baseline, a regression makes the exit code 1, and
+/// They are run on this machine, or by a server when a URL is given. With --baseline, a file or a name, a regression makes the exit code 1, and
 /// so does something that the baseline has and this run does not, unless --allow-removed is given; what nobody can tell from so few
 /// scenarios is called insufficient evidence, and does not. Ctrl-C, or the end of the pipeline's job,
 /// cancels what runs.
@@ -31,12 +34,10 @@ use crate::submitting::{Sent, outgoing, submit};
 pub(crate) struct Ci {
     #[command(flatten)]
     run: Run,
-    /// A report of an earlier run, written with `-o FILE.json`, to compare with.
-    #[arg(long, env = "TOUCHSTONE_BASELINE", value_name = "FILE")]
-    baseline: Option<PathBuf>,
-    /// Go on without a baseline when its file is not there, as on the first run of a pipeline.
-    #[arg(long)]
-    allow_missing_baseline: bool,
+    #[command(flatten)]
+    baseline: BaselineOptions,
+    #[command(flatten)]
+    quarantine: QuarantineOption,
     /// Pass also when specs, cells or invariants of the baseline are missing in this run, as after removing them or with another
     /// --filter or --param.
     #[arg(long)]
@@ -67,24 +68,39 @@ impl Ci {
             }
         }
         let worked = match self.run.open_suite(output) {
-            Ok(true) => self.work(documents.are_annotations(), output),
+            Ok(true) => self.work_as_suite(documents.are_annotations(), output),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };
         if let Some(excuse) = excuse(&worked) {
             // Where a baseline is replaced by each run, it outlives one that could not begin.
-            documents.without(self.baseline.as_deref()).excuse(&excuse, output);
+            documents.without(self.baseline.file()).excuse(&excuse, output);
             // The comment of an earlier push would go on saying that all is well.
             self.write_comment(&excuse, Exit::Infrastructure, output)?;
         }
         let Some((finish, reports)) = worked? else { return Ok(Exit::InvalidSpec) };
+        let reports = with_streaks(reports, self.place()?, output);
         let exit = documents.publish(&reports, exit(finish, &reports), output)?;
-        self.write_comment(&reports, exit, output)
+        let exit = self.write_comment(&reports, exit, output)?;
+        self.baseline.keep(exit, &reports, self.place()?, output)
+    }
+
+    /// Compares with the suite's baseline where no other is named, and works.
+    fn work_as_suite(
+        &mut self,
+        as_annotations: bool,
+        output: &mut Output,
+    ) -> Result<Option<(Finish, Reports)>, CommandError> {
+        if let Some(baseline) = self.run.suite().and_then(SuiteFile::baseline) {
+            self.baseline.use_of_suite(&baseline).map_err(CommandError::usage)?;
+        }
+        self.work(as_annotations, output)
     }
 
     /// Validates, runs and compares; `None` when a spec is not valid, after saying why.
     fn work(&self, as_annotations: bool, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
-        let baseline = self.baseline(output)?;
+        let quarantine = self.quarantine.or(self.run.suite().and_then(SuiteFile::quarantine)).read(output)?;
+        let baseline = self.baseline.read(self.place()?, output)?;
         if !self.validate(as_annotations, output)? {
             return Ok(None);
         }
@@ -94,31 +110,36 @@ impl Ci {
             }
             None => self.run.reports(output)?,
         };
-        Ok(worked.map(|(finish, mut reports)| {
-            reports.comparison = baseline.map(|(name, baseline)| {
-                let comparison = RunComparison::of(&name, &baseline, &reports.reports);
-                if self.allow_removed { comparison } else { comparison.without_removal() }
-            });
-            (finish, reports)
-        }))
+        Ok(worked.map(|(finish, reports)| (finish, self.gated(reports, baseline, quarantine.as_ref()))))
     }
 
-    /// What is compared with, and what it is called.
-    fn baseline(&self, output: &mut Output) -> Result<Option<(String, Vec<Report>)>, CommandError> {
-        let of_suite = || self.run.suite().and_then(|suite| Some(suite.path(suite.suite.baseline.as_ref()?)));
-        let Some(path) = &self.baseline.clone().or_else(of_suite) else { return Ok(None) };
-        if self.allow_missing_baseline && !path.exists() {
-            output.note(format!("there is no baseline `{}` yet: nothing is compared", path.display()));
-            return Ok(None);
+    /// The reports with what became of the baseline and of the quarantine, of which nothing is compared.
+    fn gated(
+        &self,
+        mut reports: Reports,
+        baseline: Option<(String, Vec<Report>)>,
+        quarantine: Option<&QuarantineList>,
+    ) -> Reports {
+        let today = today();
+        let gated = |reports: &[Report]| match quarantine {
+            Some(list) => list.gated(reports, today),
+            None => reports.to_vec(),
+        };
+        reports.comparison = baseline.map(|(name, baseline)| {
+            let comparison = RunComparison::of(&name, &gated(&baseline), &gated(&reports.reports));
+            if self.allow_removed { comparison } else { comparison.without_removal() }
+        });
+        if let Some(list) = quarantine {
+            // What is in quarantine fails no floor.
+            reports.outcome = self.run.outcome(&list.gated(&reports.reports, today));
+            reports.quarantine = Some(list.judge(&mut reports.reports, today));
         }
-        if !path.exists() {
-            return Err(CommandError::Usage(format!(
-                "there is no baseline `{}`; `--allow-missing-baseline` goes on without one, and `-o FILE.json` writes one",
-                path.display()
-            )));
-        }
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        Ok(Some((name, from_file(path)?)))
+        reports
+    }
+
+    /// Where named baselines are: by whom everything is run.
+    fn place(&self) -> Result<PlaceOf<'_>, CommandError> {
+        Ok(PlaceOf { server: self.server.named()?, store: &self.run.work.store })
     }
 
     /// Whether all specs are valid; what is wrong with them is shown, as annotations where those are wanted.

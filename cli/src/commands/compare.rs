@@ -1,20 +1,24 @@
 //! `touchstone compare`: what became worse since a baseline.
 
-use std::fs;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
+use scenario::baseline::BaselineName;
 use scenario::regression::RunComparison;
-use scenario::report::{Report, markdown_comparison, read_all, terminal_comparison};
+use scenario::report::{Report, markdown_comparison, terminal_comparison};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::baselines::{BaselinePlace, from_file, missing};
 use crate::client::MaybeServer;
 use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::table::table;
+
+/// The beginning of a word that names a baseline.
+const BASELINE: &str = "baseline:";
 
 /// Compare two experiments, cell by cell and invariant by invariant.
 ///
@@ -23,7 +27,8 @@ use crate::table::table;
 /// is 1 when anything has regressed.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// What was before: EXPERIMENT or EXPERIMENT#RUN, such as `latest~1`, or a report that was written with `-o FILE.json`.
+    /// What was before: EXPERIMENT or EXPERIMENT#RUN, such as `latest~1`; a report that was written with `-o FILE.json`; or
+    /// `baseline:NAME` for a baseline that is kept. Of a baseline, the specs that the other side has are compared.
     baseline: String,
     /// What is now, likewise.
     #[arg(default_value = "latest")]
@@ -53,6 +58,7 @@ impl Compare {
             Ok::<_, CommandError>((self.reports(&self.baseline).await?, self.reports(&self.candidate).await?))
         })?;
         self.require_two(&baseline, &candidate)?;
+        let (baseline, candidate) = self.of_the_same_specs(baseline, candidate);
         let comparison = RunComparison::of(&self.baseline, &baseline, &candidate);
         match self.format {
             CompareFormat::Text => output.report(text(&comparison).trim_end())?,
@@ -71,7 +77,8 @@ impl Compare {
         let is_file = |word: &str| Path::new(word).is_file();
         let name = |report: &Report| (report.header.experiment_id.clone(), report.header.run);
         let is_same = baseline.iter().map(name).eq(candidate.iter().map(name));
-        if !is_same || is_file(&self.baseline) || is_file(&self.candidate) {
+        let is_kept = |word: &str| is_file(word) || is_baseline(word);
+        if !is_same || is_kept(&self.baseline) || is_kept(&self.candidate) {
             return Ok(());
         }
         Err(CommandError::Usage(format!(
@@ -80,8 +87,25 @@ impl Compare {
         )))
     }
 
-    /// The reports that a word means: those of a file, or of an experiment.
+    /// Leaves of a baseline what the other side is about: it has all specs, and an experiment has one.
+    fn of_the_same_specs(&self, mut baseline: Vec<Report>, mut candidate: Vec<Report>) -> (Vec<Report>, Vec<Report>) {
+        let specs = |reports: &[Report]| reports.iter().map(|report| report.spec_id.clone()).collect::<Vec<_>>();
+        let (before, now) = (specs(&baseline), specs(&candidate));
+        match (is_baseline(&self.baseline), is_baseline(&self.candidate)) {
+            (true, false) => baseline.retain(|report| now.contains(&report.spec_id)),
+            (false, true) => candidate.retain(|report| before.contains(&report.spec_id)),
+            _ => {}
+        }
+        (baseline, candidate)
+    }
+
+    /// The reports that a word means: those of a file, of a baseline, or of an experiment.
     async fn reports(&self, word: &str) -> Result<Vec<Report>, CommandError> {
+        if let Some(name) = word.strip_prefix(BASELINE) {
+            let name: BaselineName = name.parse().map_err(CommandError::usage)?;
+            let place = BaselinePlace::open(&self.server, &self.store).await?;
+            return place.reports(&name).await?.ok_or_else(|| missing(&name));
+        }
         if Path::new(word).is_file() {
             return from_file(Path::new(word));
         }
@@ -99,11 +123,8 @@ impl Compare {
     }
 }
 
-/// The reports of a file that was written earlier.
-pub(super) fn from_file(path: &Path) -> Result<Vec<Report>, CommandError> {
-    let named = |problem: String| CommandError::Usage(format!("`{}` is no baseline: {problem}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    Ok(read_all(&text).map_err(|error| named(error.to_string()))?.reports)
+fn is_baseline(word: &str) -> bool {
+    word.starts_with(BASELINE)
 }
 
 fn text(comparison: &RunComparison) -> String {

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod artifacts;
+pub(crate) mod baseline;
 pub(crate) mod cancel;
 pub(crate) mod ci;
 pub(crate) mod compare;
@@ -11,6 +12,7 @@ pub(crate) mod confine;
 pub(crate) mod contract;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod flaky;
 pub(crate) mod gc;
 pub(crate) mod health;
 pub(crate) mod images;

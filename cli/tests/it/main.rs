@@ -3,6 +3,7 @@
 mod approvals;
 mod attacks;
 mod backend_choice;
+mod baseline_command;
 mod boundaries;
 mod ci_command;
 mod ci_commands;
@@ -18,6 +19,7 @@ mod drop_root;
 mod fault_crash;
 mod faults;
 mod fields;
+mod gate_story;
 mod generated;
 mod guides;
 mod help;
@@ -63,7 +65,7 @@ use std::process::Output;
 use assert_cmd::Command;
 
 /// What somebody may have set for themselves, and no test should see.
-const FOREIGN: [&str; 14] = [
+const FOREIGN: [&str; 16] = [
     "CI",
     "GITHUB_ACTIONS",
     "TF_BUILD",
@@ -75,6 +77,8 @@ const FOREIGN: [&str; 14] = [
     "TOUCHSTONE_CONFIG",
     "TOUCHSTONE_BACKEND",
     "TOUCHSTONE_BASELINE",
+    "TOUCHSTONE_BRANCH",
+    "TOUCHSTONE_QUARANTINE",
     "KEYSTONE_BASE_URL",
     "KEYSTONE_API_KEY",
     "GITHUB_STEP_SUMMARY",

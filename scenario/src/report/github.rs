@@ -6,11 +6,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row};
+use super::{Report, Reports, Row, quarantine_words};
 use crate::count_noun;
 use crate::format_duration;
+use crate::quarantine::EntryState;
 use crate::regression::Change;
-use crate::score::{ContractCell, ExperimentVerdict};
+use crate::score::{ContractCell, ExperimentVerdict, Status};
 use crate::untrusted;
 
 /// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
@@ -47,14 +48,21 @@ pub fn render_all(reports: &Reports) -> String {
         let more = format!("{} did not pass", count_noun(bad.len() - room, "more scenario"));
         annotate(&mut text, "error", "", "Touchstone", &more);
     }
-    let tolerated: Vec<_> = rows().filter(|(_, row)| row.tolerated).collect();
+    let is_excused = |row: &Row| row.tolerated || (row.quarantined && row.status != Status::Pass);
+    let tolerated: Vec<_> = rows().filter(|(_, row)| is_excused(row)).collect();
     for (report, row) in tolerated.iter().take(MOST_ANNOTATIONS) {
         let title = format!("{}/{} {}", report.spec_id, row.result.scenario.id, row.standing());
         annotate(&mut text, "notice", &report.header.spec_file, &title, &message(report, row));
     }
     if tolerated.len() > MOST_ANNOTATIONS {
         let more = count_noun(tolerated.len() - MOST_ANNOTATIONS, "more scenario");
-        annotate(&mut text, "notice", "", "Touchstone", &format!("{more} failed within the bar of their cell"));
+        annotate(
+            &mut text,
+            "notice",
+            "",
+            "Touchstone",
+            &format!("{more} failed within the bar of their cell, or in quarantine"),
+        );
     }
     for report in &reports.reports {
         caveats(&mut text, report);
@@ -63,6 +71,7 @@ pub fn render_all(reports: &Reports) -> String {
         annotate(&mut text, "warning", &skipped.spec, "skipped", &skipped.reason);
     }
     comparison_annotations(&mut text, reports);
+    quarantine(&mut text, reports);
     for shortfall in reports.outcome.shortfalls().take(MOST_ANNOTATIONS) {
         annotate(&mut text, "error", "", "below the suite's floor", &shortfall.message());
     }
@@ -109,6 +118,16 @@ fn comparison_annotations(text: &mut String, reports: &Reports) {
         let level = if finding.change == Change::Regressed { "error" } else { "warning" };
         let message = format!("{}: {} → {}; {}", finding.place(), finding.before, finding.now, finding.why);
         annotate(text, level, "", finding.change.words(), &message);
+    }
+}
+
+/// Annotations about a quarantine: a notice of what it excuses, and a warning about what it does not excuse any more.
+fn quarantine(text: &mut String, reports: &Reports) {
+    let entries = reports.quarantine.iter().flat_map(|quarantine| &quarantine.entries);
+    for entry in entries.take(MOST_ANNOTATIONS) {
+        let level = if entry.state == EntryState::Active { "notice" } else { "warning" };
+        let title = format!("{} {}", quarantine_words::title(entry), entry.entry.place());
+        annotate(text, level, "", &title, &untrusted::line(&entry.message(), MOST_MESSAGE));
     }
 }
 

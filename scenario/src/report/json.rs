@@ -41,6 +41,9 @@ pub fn render_all(reports: &Reports) -> String {
         all["drift"]["details"] = json!(comparison);
     }
     reports.outcome.write(&mut all);
+    if let Some(quarantine) = &reports.quarantine {
+        all["quarantine"] = json!(quarantine);
+    }
     written(&all)
 }
 
@@ -172,6 +175,9 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
         "ran_in": result.ran_in,
         "trace_file": "",
     });
+    if row.quarantined {
+        scenario["quarantined"] = true.into();
+    }
     add_world(&mut scenario, result);
     if row.status != Status::Pass {
         scenario["reproducer"] = json!({

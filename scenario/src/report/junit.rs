@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Report, Reports, Row, Skipped, SuiteOutcome};
-use super::{contract_cases, mutation_cases, overall_number, tool_findings};
+use super::{contract_cases, mutation_cases, overall_number, quarantine_words, tool_findings};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
 use crate::untrusted;
@@ -34,6 +34,7 @@ pub fn render_all(reports: &Reports) -> String {
     let mut suites: Vec<_> = of_reports.chain(reports.skipped.iter().map(skipped_suite)).collect();
     suites.extend(reports.comparison.iter().map(comparison_suite));
     suites.extend((!reports.outcome.is_empty()).then(|| outcome_suite(&reports.outcome)));
+    suites.extend(reports.quarantine.iter().filter_map(quarantine_words::suite));
     if let Some(note) = &reports.note {
         if suites.is_empty() {
             suites.push(TestSuite::new("touchstone"));
@@ -170,7 +171,10 @@ fn case(report: &Report, row: &Row) -> TestCase {
     for caveat in &result.caveats {
         case.add_property(Property::new(format!("caveat.{}", caveat.kind()), caveat.message()));
     }
-    if row.tolerated {
+    if row.quarantined {
+        case.add_property(Property::new("quarantined", "true"));
+    }
+    if row.tolerated && !row.quarantined {
         case.add_property(Property::new("flakyFailure", untrusted::line(&first_reason(row), MOST_MESSAGE)));
     }
     let remarks = remarks(report, row);
@@ -209,10 +213,12 @@ fn all_reasons(report: &Report, row: &Row) -> String {
     format!("{}\n\nagain: {}\n", lines.join("\n"), untrusted::visible(&report.reproducer(row)))
 }
 
-/// The status of a test case. A scenario that failed within its cell's bar is no failure: it keeps nothing from passing.
+/// The status of a test case. A scenario that failed within its cell's bar is no failure, because it keeps nothing from
+/// passing; one that a quarantine excuses counts as skipped.
 fn status(report: &Report, row: &Row) -> TestCaseStatus {
     let kind = match row.status {
         Status::Pass => return TestCaseStatus::success(),
+        _ if row.quarantined => return quarantined(report, row),
         _ if row.tolerated => return TestCaseStatus::success(),
         Status::Fail | Status::Flaky => NonSuccessKind::Failure,
         Status::Error => NonSuccessKind::Error,
@@ -222,6 +228,13 @@ fn status(report: &Report, row: &Row) -> TestCaseStatus {
     status.set_type(
         row.result.error.as_ref().map_or_else(|| row.status.word().to_owned(), |error| error.kind.to_string()),
     );
+    status.set_description(all_reasons(report, row));
+    status
+}
+
+fn quarantined(report: &Report, row: &Row) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(untrusted::line(&format!("quarantined: {}: {}", row.word(), first_reason(row)), MOST_MESSAGE));
     status.set_description(all_reasons(report, row));
     status
 }

@@ -18,6 +18,8 @@ mod mutation_tests;
 mod ndjson;
 mod outcome;
 mod overall_words;
+mod quarantine_words;
+mod quarantined;
 mod read;
 mod reports;
 mod suite_words;
@@ -43,6 +45,7 @@ pub use markdown::{comment, comparison as markdown_comparison, render as markdow
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use outcome::{ForecastOutcome, SuiteOutcome};
 pub use overall_words::{overall_explained, overall_number};
+pub use quarantined::exit_code as gate_exit_code;
 pub use read::{ReadReportError, read, read_all};
 pub use reports::{Reports, Skipped};
 use serde_json::Value as Json;
@@ -106,6 +109,8 @@ pub struct Row {
     pub status: Status,
     /// Whether it failed in a cell that passed all the same, because its bar allows for that.
     pub tolerated: bool,
+    /// True when a quarantine excuses it, so that it keeps nothing from passing.
+    pub quarantined: bool,
     /// All about it.
     pub result: ScenarioResult,
 }
@@ -120,6 +125,7 @@ impl Report {
         let row = |status: &Status, result: ScenarioResult| Row {
             status: *status,
             tolerated: is_tolerated(*status, &result.scenario.cell, &passed),
+            quarantined: false,
             result,
         };
         let rows = score
@@ -207,10 +213,11 @@ fn is_tolerated(status: Status, cell: &CellId, passed: &HashSet<CellId>) -> bool
 }
 
 impl Row {
-    /// Whether it keeps its experiment from passing: it could not be judged, or it failed in a cell that did not pass.
+    /// Whether it keeps its experiment from passing: it could not be judged, or it failed in a cell that did not pass, and no
+    /// quarantine excuses it.
     #[must_use]
     pub fn is_bad(&self) -> bool {
-        self.status != Status::Pass && !self.tolerated
+        self.status != Status::Pass && !self.tolerated && !self.quarantined
     }
 
     /// The word of its status, for people.
@@ -222,7 +229,12 @@ impl Row {
     /// Its status in a few words.
     #[must_use]
     pub fn standing(&self) -> String {
-        let allowed = if self.tolerated { " (within its cell's bar)" } else { "" };
+        let allowed = match self.status {
+            Status::Pass => "",
+            _ if self.quarantined => " (quarantined)",
+            _ if self.tolerated => " (within its cell's bar)",
+            _ => "",
+        };
         format!("{}{allowed}", self.word())
     }
 

@@ -33,6 +33,9 @@ pub fn render_all(reports: &Reports) -> String {
     if let Some(comparison) = &reports.comparison {
         end["drift"] = super::json::comparison(comparison);
     }
+    if let Some(quarantine) = &reports.quarantine {
+        end["quarantine"] = json!(quarantine);
+    }
     reports.outcome.write(&mut end);
     line(&mut text, "end", end);
     text

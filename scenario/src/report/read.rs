@@ -73,6 +73,8 @@ struct WrittenScenario {
     scenario_id: ScenarioId,
     sandbox_id: String,
     status: Status,
+    #[serde(default)]
+    quarantined: bool,
     /// Earlier versions did not write it.
     cell_id: Option<CellId>,
     parameters: IndexMap<String, Json>,
@@ -194,7 +196,7 @@ pub fn read_all(text: &str) -> Result<Reports, ReadReportError> {
     });
     let note = value["note"].as_str().map(ToOwned::to_owned);
     let outcome = SuiteOutcome::read(&value);
-    Ok(Reports { reports, skipped: skipped.collect(), note, comparison: None, outcome })
+    Ok(Reports { reports, skipped: skipped.collect(), note, outcome, ..Reports::default() })
 }
 
 impl Written {
@@ -302,7 +304,7 @@ impl From<WrittenScenario> for Row {
             caveats: written.caveats,
             ran_in: written.ran_in,
         };
-        Self { status: written.status, tolerated: false, result }
+        Self { status: written.status, tolerated: false, quarantined: written.quarantined, result }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Several experiments, told in one document.
 
-use super::{Report, SuiteOutcome};
+use super::{Report, SuiteOutcome, gate_exit_code};
+use crate::count_noun;
+use crate::quarantine::Quarantined;
 use crate::regression::{Change, RunComparison};
-use crate::score::{ExperimentScore, ExperimentVerdict};
+use crate::score::{ExperimentVerdict, Status};
 
 /// What one invocation has to tell: experiments, specs that were passed over, and a remark.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,6 +17,8 @@ pub struct Reports {
     pub note: Option<String>,
     /// What changed since a baseline.
     pub comparison: Option<RunComparison>,
+    /// The quarantine, whose scenarios are marked in the reports.
+    pub quarantine: Option<Quarantined>,
     /// The suite that the experiments belong to, its coverage, and what running it would cost.
     pub outcome: SuiteOutcome,
 }
@@ -30,7 +34,7 @@ pub struct Skipped {
 
 impl Reports {
     /// The exit code of a command that reports all of it: a failure, a regression or something that was removed goes before
-    /// an error, and no experiment at all is an error.
+    /// an error, and no experiment at all is an error. What is in quarantine counts for nothing.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         if self.count(1) > 0 || self.comparison.as_ref().is_some_and(RunComparison::fails) || self.outcome.fails() {
@@ -55,13 +59,14 @@ impl Reports {
 
     /// How many experiments have this exit code.
     fn count(&self, exit_code: u8) -> usize {
-        self.reports.iter().filter(|report| report.score.exit_code() == exit_code).count()
+        self.reports.iter().filter(|report| gate_exit_code(report) == exit_code).count()
     }
 
     /// How many experiments have not ended, and did not fail so far.
     fn pending(&self) -> usize {
-        let is_open = |score: &ExperimentScore| score.verdict == ExperimentVerdict::Pending && score.exit_code() > 1;
-        self.reports.iter().filter(|report| is_open(&report.score)).count()
+        let is_open =
+            |report: &&Report| report.score.verdict == ExperimentVerdict::Pending && gate_exit_code(report) > 1;
+        self.reports.iter().filter(is_open).count()
     }
 
     /// How many experiments could not be judged.
@@ -72,11 +77,22 @@ impl Reports {
     /// The only experiment, when there is nothing to tell besides.
     pub(super) fn only(&self) -> Option<&Report> {
         match self.reports.as_slice() {
-            [report] if self.skipped.is_empty() && self.note.is_none() && self.comparison.is_none() => {
+            [report] if self.skipped.is_empty() && self.note.is_none() && self.has_no_gate() => {
                 Some(report).filter(|_| self.outcome.is_empty())
             }
             _ => None,
         }
+    }
+
+    /// True when nothing is told of a baseline or a quarantine.
+    fn has_no_gate(&self) -> bool {
+        self.comparison.is_none() && self.quarantine.as_ref().is_none_or(|quarantine| quarantine.entries.is_empty())
+    }
+
+    /// The number of scenarios that did not pass, and are in quarantine.
+    fn quarantined(&self) -> usize {
+        let rows = self.reports.iter().flat_map(|report| &report.rows);
+        rows.filter(|row| row.quarantined && row.status != Status::Pass).count()
     }
 
     /// `experiments 4, passed 2, failed 1, errors 1, skipped 3`.
@@ -85,8 +101,12 @@ impl Reports {
         let pending = if self.pending() > 0 { format!(", not ended {}", self.pending()) } else { String::new() };
         let (errors, skipped, floors) = (self.errors(), self.skipped.len(), self.outcome.counts());
         let comparison = self.comparison.as_ref().map(comparison_counts).unwrap_or_default();
+        let quarantined = match self.quarantined() {
+            0 => String::new(),
+            some => format!(", quarantined {}", count_noun(some, "scenario")),
+        };
         format!(
-            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}{floors}"
+            "experiments {all}, passed {passed}, failed {failed}, errors {errors}{pending}, skipped {skipped}{comparison}{quarantined}{floors}"
         )
     }
 }
@@ -102,7 +122,7 @@ fn comparison_counts(comparison: &RunComparison) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Reports, Skipped, SuiteOutcome};
+    use super::{Reports, Skipped};
     use crate::evidence::Evidence;
     use crate::regression::{Change, RunComparison};
     use crate::report::tests::{HOSTILE, assert_form, evidence, report, report_of};
@@ -128,8 +148,7 @@ mod tests {
             reports: vec![passed(), report(), errored(), report_of(&[evidence(0, "refunded", "")])],
             skipped: vec![skipped("specs/redis-cache", "needs redis"), skipped(HOSTILE, HOSTILE)],
             note: Some("interrupted".to_owned()),
-            comparison: None,
-            outcome: SuiteOutcome::default(),
+            ..Reports::default()
         }
     }
 

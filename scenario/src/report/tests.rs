@@ -38,7 +38,7 @@ parallelism: {replicas: 2, matrix: {model: [small, large]}}
 ";
 
 /// Text that would clear a screen, reverse a line, close a tag, end a code block and ping a team.
-pub(super) const HOSTILE: &str = "\u{1b}[2J\u{202e}]]></system-out></details> ``` @team\n```` <script>alert(1)</script> | [x](http://evil.example)\u{0}";
+pub(crate) const HOSTILE: &str = "\u{1b}[2J\u{202e}]]></system-out></details> ``` @team\n```` <script>alert(1)</script> | [x](http://evil.example)\u{0}";
 
 fn spec() -> (Spec, Plan) {
     let loaded = load(SPEC, None);
@@ -47,7 +47,7 @@ fn spec() -> (Spec, Plan) {
     (spec, plan)
 }
 
-pub(super) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
+pub(crate) fn evidence(exit: i32, note: &str, stderr: &str) -> Evidence {
     let command = CommandAnswer {
         exit: Some(Exit::Code(exit)),
         stdout: Captured::default(),
@@ -117,7 +117,7 @@ pub(crate) fn report() -> Report {
 }
 
 /// A report with the results of as many scenarios as there are pieces of evidence.
-pub(super) fn report_of(evidence: &[Evidence]) -> Report {
+pub(crate) fn report_of(evidence: &[Evidence]) -> Report {
     let (spec, plan) = spec();
     let results = plan.scenarios.iter().zip(evidence);
     let results = results.map(|(scenario, evidence)| ScenarioResult::judge(&spec, scenario, evidence)).collect();
@@ -263,7 +263,7 @@ fn reproducers_choose_profiles_that_the_spec_does_not_have() {
 }
 
 /// Checks the XML with xmllint; without the tool, only `scripts/test` insists.
-pub(super) fn assert_form(xml: &str) {
+pub(crate) fn assert_form(xml: &str) {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 

@@ -6,9 +6,11 @@
 pub(crate) mod agents;
 pub(crate) mod alerts;
 pub(crate) mod approvals;
+pub(crate) mod baselines;
 pub(crate) mod capacity;
 pub(crate) mod datasets;
 pub(crate) mod experiments;
+pub(crate) mod flaky;
 pub(crate) mod health;
 pub(crate) mod keys;
 mod owned;

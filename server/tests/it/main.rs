@@ -5,6 +5,7 @@ mod alerts;
 mod approvals;
 mod artifact_place;
 mod auth;
+mod baselines;
 mod bodies;
 mod bundles;
 mod capacity;

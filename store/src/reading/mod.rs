@@ -1,10 +1,12 @@
 //! Reads stored rows as domain types: specs, numbers and reports.
 
 mod numbers;
+mod past_runs;
 mod printed;
 mod report;
 
 pub use numbers::Numbers;
+pub use past_runs::past_runs;
 pub use printed::{Printed, with_output};
 pub use report::{ReportParts, header, report, report_without_output, spec_of};
 

@@ -8,6 +8,7 @@ mod approvals;
 mod artifact_owner;
 mod artifacts;
 mod at_once;
+mod baselines;
 mod cancel;
 mod claim;
 mod completion;

@@ -8,7 +8,7 @@ mod suite;
 
 use std::fmt::Write as _;
 
-use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, tool_findings};
+use super::{Report, Reports, Row, Skipped, overall_explained, overall_number, quarantine_words, tool_findings};
 use crate::regression::RunComparison;
 use crate::score::{Cell, ExperimentVerdict, MutationScore, Status};
 use crate::untrusted;
@@ -51,6 +51,9 @@ pub fn render_all(reports: &Reports) -> String {
     }
     text.push_str(&skipped(&reports.skipped));
     text.extend(reports.comparison.iter().map(|found| format!("\n{}", comparison(found))));
+    text.extend(
+        reports.quarantine.iter().map(|found| quarantine_words::markdown(found, |line| code(line, MOST_FOUND))),
+    );
     text.push_str(&suite::text(&reports.outcome));
     let mut sorted: Vec<_> = reports.reports.iter().collect();
     sorted.sort_by_key(|report| report.score.verdict == ExperimentVerdict::Pass);

@@ -52,6 +52,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
 fn tolerance(report: &Report, row: &Row) -> Option<String> {
     let mutations = report.score.mutations.as_ref().filter(|_| row.result.scenario.purpose.mutation().is_some());
     match mutations {
+        _ if row.quarantined => Some("it is in quarantine, so it fails nothing".to_owned()),
         _ if !row.tolerated => None,
         Some(mutations) => Some(format!("it lowers the robustness, and that is enough: {}", mutations.why())),
         None => Some(format!("its cell passed all the same: {}", cell(report, row))),

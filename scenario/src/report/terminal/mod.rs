@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use indexmap::IndexMap;
 
-use super::{Header, Report, Reports, Row, Skipped, suite_words};
+use super::{Header, Report, Reports, Row, Skipped, quarantine_words, suite_words};
 use crate::count_noun;
 use crate::format_duration;
 use crate::plan::Purpose;
@@ -87,6 +87,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
             writeln!(text, "skipped {}: {}", untrusted::line(spec, MOST_REASON), untrusted::line(reason, MOST_REASON));
     }
     text.extend(reports.comparison.iter().map(comparison));
+    text.extend(reports.quarantine.iter().map(quarantine_words::terminal));
     text.push_str(&suite_words::terminal(&reports.outcome));
     if let Some(note) = &reports.note {
         let _ = writeln!(text, "note: {}", untrusted::line(note, MOST_REASON));
@@ -179,7 +180,7 @@ fn alike(reports: &[Report]) -> Vec<(&Report, Vec<&Row>)> {
     let mut groups: IndexMap<_, (&Report, Vec<&Row>)> = IndexMap::new();
     for (index, report) in reports.iter().enumerate() {
         for row in report.rows.iter().filter(|row| row.status != Status::Pass) {
-            let same = (index, row.reasons(), row.result.exit_code);
+            let same = (index, row.quarantined, row.reasons(), row.result.exit_code);
             groups.entry(same).or_insert_with(|| (report, Vec::new())).1.push(row);
         }
     }
@@ -214,7 +215,7 @@ fn scenario(name: String, row: &Row) -> [String; 6] {
     let met = result.invariants.iter().filter(|invariant| invariant.verdict.is_passed()).count();
     [
         name,
-        row.word().to_owned(),
+        if row.quarantined { row.standing() } else { row.word().to_owned() },
         format!("{:.3}", result.composite),
         format!("{met}/{}", result.invariants.len()),
         format_duration(result.wall_ms),

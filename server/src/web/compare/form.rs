@@ -2,7 +2,7 @@
 //! experiment.
 
 use maud::{Markup, html};
-use store::{HistoryFilter, Page, Past};
+use store::{BaselineLine, ExperimentId, HistoryFilter, Page, Past, StoreError};
 
 use super::CompareQuery;
 use crate::app::App;
@@ -14,6 +14,8 @@ use crate::web::untrusted_html;
 
 /// The most experiments that are offered.
 const OFFERED: u64 = 30;
+/// The number of lines of baselines that are offered.
+const BASELINES: usize = 30;
 
 /// The form, as it was filled in.
 pub(super) struct Form {
@@ -24,6 +26,8 @@ pub(super) struct Form {
     /// The problem of the second field.
     pub(super) now: Option<Problem>,
     newest: Vec<Past>,
+    /// Baselines whose experiments are still there.
+    baselines: Vec<BaselineLine>,
 }
 
 /// The problem of a field.
@@ -41,7 +45,8 @@ impl Form {
     pub(super) async fn new(app: &App, visitor: &Visitor, query: CompareQuery) -> Result<Self, ApiError> {
         let filter = HistoryFilter { owner: visitor.caller.sees(), ..HistoryFilter::default() };
         let newest = app.store.history(filter, Page { after: None, most: OFFERED }).await?.items;
-        Ok(Self { query, before: None, now: None, newest })
+        let baselines = baselines(app, visitor).await?;
+        Ok(Self { query, before: None, now: None, newest, baselines })
     }
 
     /// The form.
@@ -57,12 +62,29 @@ impl Form {
                 }
             }
             datalist #newest {
+                @for line in &self.baselines {
+                    option value=(line.experiment) { "baseline " (line.name) ", " (scenario::untrusted::line(&line.spec_id, 40)) }
+                }
                 @for past in self.newest.iter().filter(|past| past.run.is_some()) {
                     option value=(past.experiment.id) { (words(past)) }
                 }
             }
         }
     }
+}
+
+/// The baselines that the visitor sees and whose experiments are still there: others outlived them.
+async fn baselines(app: &App, visitor: &Visitor) -> Result<Vec<BaselineLine>, ApiError> {
+    let mut there = Vec::new();
+    for line in app.store.baselines(visitor.caller.sees(), None).await?.into_iter().take(BASELINES) {
+        let Ok(id) = line.experiment.parse::<ExperimentId>() else { continue };
+        match app.store.experiment(id).await {
+            Ok(_) => there.push(line),
+            Err(StoreError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(there)
 }
 
 fn field(name: &str, words: &str, value: &str, problem: Option<&Problem>) -> Markup {

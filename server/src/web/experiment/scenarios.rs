@@ -81,7 +81,7 @@ fn numbers(result: &ScenarioResult, link: &str) -> Markup {
 
 /// The first thing that kept a scenario from passing.
 fn reason(result: ScenarioResult, link: &str) -> Markup {
-    let reasons = Row { status: Status::Fail, tolerated: false, result }.reasons();
+    let reasons = Row { status: Status::Fail, tolerated: false, quarantined: false, result }.reasons();
     html! {
         @if let Some((what, found)) = reasons.first() {
             a href={ (link) "#why" } { (untrusted_html::short_prose(what, 60)) } " " (untrusted_html::short_prose(found, 140))

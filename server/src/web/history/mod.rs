@@ -104,6 +104,7 @@ fn strip(trends: &[(String, Vec<f64>)]) -> Markup {
                         a href={ "/specs/" (escaped(spec_id)) } { (untrusted_html::line(spec_id, 40)) }
                         (sparkline(spec_id, rates))
                         span.number { (percent(rates.last().copied().unwrap_or_default())) }
+                        a.quiet href={ "/specs/" (escaped(spec_id)) "/flaky" } { "flaky?" }
                     }
                 }
             }

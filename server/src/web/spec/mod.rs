@@ -1,6 +1,7 @@
 //! Specs: the newest of each, and one with its text, its versions and how it went.
 
 mod changes;
+mod flaky;
 mod list;
 mod outcomes;
 mod trends;
@@ -44,7 +45,10 @@ struct SpecQuery {
 
 /// The routes.
 pub(super) fn routes() -> Router<App> {
-    Router::new().route("/specs", get(list::list)).route("/specs/{id}", get(one))
+    Router::new()
+        .route("/specs", get(list::list))
+        .route("/specs/{id}", get(one))
+        .route("/specs/{id}/flaky", get(flaky::board))
 }
 
 async fn one(
@@ -69,7 +73,7 @@ async fn one(
     let loaded = load(&content.text, bundle_of(&content).as_ref());
     let findings: Vec<Finding> = loaded.diagnostics.iter().map(finding).collect();
     let runs = comparable_runs(&app, &visitor, &id).await?;
-    let flaky = trends::flakiest(&app, &runs).await?;
+    let unsure = trends::flakiest(&app, &runs).await?;
     let description = loaded.spec.as_ref().map(|spec| spec.description.clone()).unwrap_or_default();
     let body = html! {
         nav.crumbs aria-label="Where this is" { a href="/specs" { "Specs" } " / " span { (untrusted_html::line(&id, 100)) } }
@@ -77,12 +81,13 @@ async fn one(
         @if !description.is_empty() { p.lead { (untrusted_html::line(&description, 500)) } }
         p.facts {
             a href={ "/experiments?spec=" (escaped(&id)) } { "All experiments of it" }
+            a href={ "/specs/" (escaped(&id)) "/flaky" } { "What is flaky" }
             a href={ "/v1/specs/" (escaped(&id)) "?owner=" (escaped(&owner)) } { "As JSON" }
             span.quiet.digest { (shown.version.digest) }
         }
         (changes)
         (trends::section(&runs))
-        (flaky)
+        (unsure)
         (source(&content, &findings))
         (versions::section(app.clock.now(), &versions, shown, query.against))
     };
