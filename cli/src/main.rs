@@ -17,6 +17,7 @@ mod drop_root;
 mod evidence_of;
 mod exit_code;
 mod forecast_args;
+mod gate_options;
 mod held_calls;
 mod help;
 mod http_client;

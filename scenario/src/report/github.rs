@@ -109,6 +109,9 @@ fn comparison_annotations(text: &mut String, reports: &Reports) {
     if comparison.fails_by_removal() {
         annotate(text, "error", "", "removed since the baseline", &comparison.removal_message());
     }
+    for line in comparison.regressed_sums() {
+        annotate(text, "error", "", Change::Regressed.words(), &line);
+    }
     for difference in &comparison.worlds {
         annotate(text, "warning", "", "compared with another world", difference);
     }

@@ -55,6 +55,8 @@ pub(super) fn comparison(comparison: &RunComparison) -> Json {
         "removed": comparison.removed,
         "removed_fails": comparison.fails_by_removal(),
         "different_world": comparison.worlds,
+        "suite": comparison.suite,
+        "measures": comparison.measures,
     })
 }
 
@@ -105,6 +107,7 @@ pub fn summary(report: &Report) -> Json {
             "agent_files": report.header.agent_files,
             "backend": report.header.backend,
         },
+        "provenance": report.provenance,
         "capabilities": report.capabilities,
         "verdict": score.verdict,
         "total_scenarios": score.total,

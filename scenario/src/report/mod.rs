@@ -18,6 +18,7 @@ mod mutation_tests;
 mod ndjson;
 mod outcome;
 mod overall_words;
+mod provenance;
 mod quarantine_words;
 mod quarantined;
 mod read;
@@ -45,6 +46,7 @@ pub use markdown::{comment, comparison as markdown_comparison, render as markdow
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use outcome::{ForecastOutcome, SuiteOutcome};
 pub use overall_words::{overall_explained, overall_number};
+pub use provenance::{AgentIdentity, Provenance};
 pub use quarantined::exit_code as gate_exit_code;
 pub use read::{ReadReportError, read, read_all};
 pub use reports::{Reports, Skipped};
@@ -67,6 +69,8 @@ pub struct Report {
     pub spec_id: String,
     /// The seed from which every scenario's seed derives.
     pub seed: Seed,
+    /// The versions of the spec, the agent, the models and the scoring.
+    pub provenance: Provenance,
     /// The capabilities that the spec names.
     pub capabilities: Vec<String>,
     /// Where its numbers of tokens come from; `None` without a model.
@@ -120,6 +124,7 @@ impl Report {
     #[must_use]
     pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
         let score = score(plan, spec, &results, options);
+        let provenance = Provenance::of(&header, spec, &results);
         let mut last: HashMap<_, _> = results.into_iter().map(|result| (result.scenario.id.clone(), result)).collect();
         let passed = passed_cells(&score);
         let row = |status: &Status, result: ScenarioResult| Row {
@@ -135,7 +140,7 @@ impl Report {
             .collect();
         let capabilities = spec.capabilities.iter().map(ToString::to_string).collect();
         let (spec_id, tokens_from) = (plan.spec_id.clone(), TokenSource::of(spec));
-        Self { header, spec_id, seed: plan.seed, capabilities, tokens_from, score, rows }
+        Self { header, spec_id, seed: plan.seed, provenance, capabilities, tokens_from, score, rows }
     }
 
     /// The command that runs one scenario again, with the same spec, seed, parameters and agent, where it was run.

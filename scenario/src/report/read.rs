@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Header, Report, Reports, Row, Skipped, SuiteOutcome, is_tolerated, passed_cells};
+use super::{Header, Provenance, Report, Reports, Row, Skipped, SuiteOutcome, is_tolerated, passed_cells};
 use crate::evidence::{Fired, Played, Usage};
 use crate::forbidden::ForbiddenResult;
 use crate::forecast::TokenSource;
@@ -31,6 +31,8 @@ struct Written {
     spec_file: String,
     #[serde(default)]
     settings: WrittenSettings,
+    #[serde(default)]
+    provenance: Provenance,
     verdict: ExperimentVerdict,
     total_scenarios: usize,
     passed: usize,
@@ -251,8 +253,8 @@ impl From<Written> for Report {
         let tolerated =
             |row: Row| Row { tolerated: is_tolerated(row.status, &row.result.scenario.cell, &passed), ..row };
         let rows = written.scenarios.into_iter().map(Row::from).map(tolerated).collect();
-        let Written { spec_id, seed, capabilities, tokens_from, .. } = written;
-        Self { header, spec_id, seed, capabilities, tokens_from, score, rows }
+        let Written { spec_id, seed, provenance, capabilities, tokens_from, .. } = written;
+        Self { header, spec_id, seed, provenance, capabilities, tokens_from, score, rows }
     }
 }
 
