@@ -34,9 +34,9 @@ pub(crate) struct QuarantineOption {
 }
 
 impl QuarantineOption {
-    /// Sets the list where the command line names none.
-    pub(crate) fn default_to(&mut self, path: PathBuf) {
-        self.quarantine.get_or_insert(path);
+    /// The same option, or this file where it is not given.
+    pub(crate) fn or(&self, file: Option<PathBuf>) -> Self {
+        Self { quarantine: self.quarantine.clone().or(file) }
     }
 
     /// The list, if there is one. What is wrong with it is shown.

@@ -184,6 +184,19 @@ impl SuiteFile {
         self.folder.join(path.as_str())
     }
 
+    /// The file of its quarantine.
+    pub(crate) fn quarantine(&self) -> Option<PathBuf> {
+        self.suite.quarantine.as_ref().map(|path| self.path(path))
+    }
+
+    /// What it is compared with: a file beside it, or else a name as it was written.
+    pub(crate) fn baseline(&self) -> Option<String> {
+        let written = self.suite.baseline.as_ref()?;
+        let file = self.path(written);
+        let is_file = file.is_file() || file.extension().is_some_and(|extension| extension == "json");
+        Some(if is_file { file.display().to_string() } else { written.as_str().to_owned() })
+    }
+
     /// Its specs.
     pub(crate) fn specs(&self) -> Vec<PathBuf> {
         self.suite.specs.iter().map(|path| self.path(path)).collect()

@@ -46,16 +46,11 @@ impl BaselineOptions {
         self.baseline.as_ref().and_then(BaselineChoice::file)
     }
 
-    /// Sets the baseline where the command line names none: a file, or a name where there is no such file.
-    pub(crate) fn default_to(&mut self, file: &std::path::Path, name: &str) -> Result<(), CommandError> {
-        if self.baseline.is_some() {
-            return Ok(());
+    /// Compares with the baseline that a suite names, unless another is given.
+    pub(crate) fn use_of_suite(&mut self, named: &str) -> Result<(), BaselineNameError> {
+        if self.baseline.is_none() {
+            self.baseline = Some(named.parse()?);
         }
-        let is_file = file.is_file() || file.extension().is_some_and(|extension| extension == "json");
-        self.baseline = Some(match is_file {
-            true => BaselineChoice::File(file.to_owned()),
-            false => name.parse().map_err(CommandError::usage)?,
-        });
         Ok(())
     }
 

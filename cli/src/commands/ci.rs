@@ -23,6 +23,7 @@ use crate::session::Finish;
 use crate::signals::Signals;
 use crate::source::{has_error, sources};
 use crate::submitting::{Sent, outgoing, submit};
+use crate::suite_files::SuiteFile;
 
 /// Validate specs, run them, compare with a baseline, and report: one command for a pipeline.
 ///
@@ -69,10 +70,8 @@ impl Ci {
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
             }
         }
-        let opened = self.run.open_suite(output);
-        self.take_options_of_suite()?;
-        let worked = match opened {
-            Ok(true) => self.work(documents.are_annotations(), output),
+        let worked = match self.run.open_suite(output) {
+            Ok(true) => self.work_as_suite(documents.are_annotations(), output),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };
@@ -89,9 +88,21 @@ impl Ci {
         self.baseline.keep(exit, &reports, self.place()?, output)
     }
 
+    /// Compares with the suite's baseline where no other is named, and works.
+    fn work_as_suite(
+        &mut self,
+        as_annotations: bool,
+        output: &mut Output,
+    ) -> Result<Option<(Finish, Reports)>, CommandError> {
+        if let Some(baseline) = self.run.suite().and_then(SuiteFile::baseline) {
+            self.baseline.use_of_suite(&baseline).map_err(CommandError::usage)?;
+        }
+        self.work(as_annotations, output)
+    }
+
     /// Validates, runs and compares; `None` when a spec is not valid, after saying why.
     fn work(&self, as_annotations: bool, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
-        let quarantine = self.quarantine.read(output)?;
+        let quarantine = self.quarantine.or(self.run.suite().and_then(SuiteFile::quarantine)).read(output)?;
         let baseline = self.baseline.read(self.place()?, output)?;
         let gate = self.gate.gate()?;
         if !self.validate(as_annotations, output)? {
@@ -123,20 +134,12 @@ impl Ci {
             let comparison = RunComparison::gated(&name, &gated(&baseline), &gated(&reports.reports), gate);
             if self.allow_removed { comparison } else { comparison.without_removal() }
         });
-        reports.quarantine = quarantine.map(|list| list.judge(&mut reports.reports, today));
+        if let Some(list) = quarantine {
+            // What is in quarantine fails no floor.
+            reports.outcome = self.run.outcome(&list.gated(&reports.reports, today));
+            reports.quarantine = Some(list.judge(&mut reports.reports, today));
+        }
         reports
-    }
-
-    /// Uses the baseline and the quarantine of the suite where the command line names none.
-    fn take_options_of_suite(&mut self) -> Result<(), CommandError> {
-        let Some(suite) = self.run.suite() else { return Ok(()) };
-        if let Some(baseline) = &suite.suite.baseline {
-            self.baseline.default_to(&suite.path(baseline), baseline.as_str())?;
-        }
-        if let Some(quarantine) = &suite.suite.quarantine {
-            self.quarantine.default_to(suite.path(quarantine));
-        }
-        Ok(())
     }
 
     /// The place of named baselines: the server that runs everything, or this machine.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use scenario::count_noun;
-use scenario::report::{Report, Reports};
+use scenario::report::{Report, Reports, SuiteOutcome};
 use store::{RunId, Settings, StoredAgent, spec_of};
 
 use crate::choices::Choices;
@@ -114,10 +114,12 @@ impl Run {
 
     /// Adds what the experiments come to as a suite, where they are one.
     pub(super) fn as_suite(&self, reports: Reports) -> Reports {
-        match &self.suite {
-            Some(suite) => Reports { outcome: suite.outcome(&reports.reports), ..reports },
-            None => reports,
-        }
+        Reports { outcome: self.outcome(&reports.reports), ..reports }
+    }
+
+    /// What experiments come to as the suite that is run.
+    pub(super) fn outcome(&self, reports: &[Report]) -> SuiteOutcome {
+        self.suite.as_ref().map(|suite| suite.outcome(reports)).unwrap_or_default()
     }
 
     /// The suite that is run.
