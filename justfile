@@ -100,6 +100,10 @@ load *arguments:
 soak count="2000":
     scripts/soak {{count}}
 
+# Show by simulation how often a comparison is wrong and how often it is right; with --scipy, compare the exact tests with scipy.
+simulate *arguments:
+    scripts/simulate "$@"
+
 # What takes too long for each change: all examples on Docker, all crash points, stock clients, a soak, fuzzing, many random cases.
 nightly:
     TOUCHSTONE_EVERY_EXAMPLE=1 scripts/test run_examples

@@ -16,6 +16,7 @@ mod documents;
 mod drop_root;
 mod evidence_of;
 mod exit_code;
+mod gate_options;
 mod held_calls;
 mod help;
 mod http_client;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use scenario::quarantine::QuarantineList;
-use scenario::regression::RunComparison;
+use scenario::regression::{Gate, RunComparison};
 use scenario::report::{Report, Reports, comment};
 use scenario::spec::render;
 use tokio::runtime::Runtime;
@@ -16,6 +16,7 @@ use crate::baselines::{BaselineOptions, PlaceOf};
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
 use crate::exit_code::Exit;
+use crate::gate_options::GateOptions;
 use crate::output::{CommandError, Output};
 use crate::quarantine::{QuarantineOption, today, with_streaks};
 use crate::session::Finish;
@@ -41,6 +42,8 @@ pub(crate) struct Ci {
     /// --filter or --param.
     #[arg(long)]
     allow_removed: bool,
+    #[command(flatten)]
+    gate: GateOptions,
     /// Treat warnings about specs as errors.
     #[arg(long)]
     deny_warnings: bool,
@@ -84,6 +87,7 @@ impl Ci {
     fn work(&self, as_annotations: bool, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         let quarantine = self.quarantine.read(output)?;
         let baseline = self.baseline.read(self.place()?, output)?;
+        let gate = self.gate.gate()?;
         if !self.validate(as_annotations, output)? {
             return Ok(None);
         }
@@ -91,7 +95,7 @@ impl Ci {
             Some(server) => self.remotely(&server, output)?,
             None => self.run.reports(output)?,
         };
-        Ok(worked.map(|(finish, reports)| (finish, self.gated(reports, baseline, quarantine.as_ref()))))
+        Ok(worked.map(|(finish, reports)| (finish, self.gated(reports, baseline, &gate, quarantine.as_ref()))))
     }
 
     /// The reports with what became of the baseline and of the quarantine, of which nothing is compared.
@@ -99,6 +103,7 @@ impl Ci {
         &self,
         mut reports: Reports,
         baseline: Option<(String, Vec<Report>)>,
+        gate: &Gate,
         quarantine: Option<&QuarantineList>,
     ) -> Reports {
         let today = today();
@@ -107,7 +112,7 @@ impl Ci {
             None => reports.to_vec(),
         };
         reports.comparison = baseline.map(|(name, baseline)| {
-            let comparison = RunComparison::of(&name, &gated(&baseline), &gated(&reports.reports));
+            let comparison = RunComparison::gated(&name, &gated(&baseline), &gated(&reports.reports), gate);
             if self.allow_removed { comparison } else { comparison.without_removal() }
         });
         reports.quarantine = quarantine.map(|list| list.judge(&mut reports.reports, today));

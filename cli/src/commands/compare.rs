@@ -13,6 +13,7 @@ use crate::baselines::{BaselinePlace, from_file, missing};
 use crate::client::MaybeServer;
 use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
+use crate::gate_options::GateOptions;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::table::table;
@@ -22,9 +23,10 @@ const BASELINE: &str = "baseline:";
 
 /// Compare two experiments, cell by cell and invariant by invariant.
 ///
-/// A drop of a pass rate is a regression when chance is an unlikely reason for it (Fisher's exact test, at 5 %, corrected for the
-/// number of comparisons); otherwise it is called insufficient evidence, with the number of replicas that would tell. The exit code
-/// is 1 when anything has regressed.
+/// A drop of a pass rate is a regression when chance is an unlikely reason for it (Boschloo's exact test, at 5 %, corrected for the
+/// number of comparisons); otherwise it is called insufficient evidence, with the number of replicas that would tell. All specs
+/// together are worse, better, equivalent or inconclusive against a margin. The exit code is 1 when anything has regressed, or is
+/// missing although the baseline has it.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// What was before: EXPERIMENT or EXPERIMENT#RUN, such as `latest~1`; a report that was written with `-o FILE.json`; or
@@ -36,6 +38,11 @@ pub(crate) struct Compare {
     /// How to show it.
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     format: CompareFormat,
+    #[command(flatten)]
+    gate: GateOptions,
+    /// Pass also when specs, cells or invariants of the baseline are missing.
+    #[arg(long)]
+    allow_removed: bool,
     #[command(flatten)]
     server: MaybeServer,
     #[command(flatten)]
@@ -54,12 +61,14 @@ enum CompareFormat {
 
 impl Compare {
     pub(crate) fn run(self, output: &mut Output) -> Result<Exit, CommandError> {
+        let gate = self.gate.gate()?;
         let (baseline, candidate) = Runtime::new()?.block_on(async {
             Ok::<_, CommandError>((self.reports(&self.baseline).await?, self.reports(&self.candidate).await?))
         })?;
         self.require_two(&baseline, &candidate)?;
         let (baseline, candidate) = self.of_the_same_specs(baseline, candidate);
-        let comparison = RunComparison::of(&self.baseline, &baseline, &candidate);
+        let comparison = RunComparison::gated(&self.baseline, &baseline, &candidate, &gate);
+        let comparison = if self.allow_removed { comparison } else { comparison.without_removal() };
         match self.format {
             CompareFormat::Text => output.report(text(&comparison).trim_end())?,
             CompareFormat::Json => {
@@ -69,7 +78,7 @@ impl Compare {
             }
             CompareFormat::Markdown => output.line(markdown_comparison(&comparison).trim_end())?,
         }
-        Ok(if comparison.regressed() { Exit::Failed } else { Exit::Passed })
+        Ok(if comparison.fails() { Exit::Failed } else { Exit::Passed })
     }
 
     /// Refuses to compare an experiment with itself, which would always say that nothing has changed.

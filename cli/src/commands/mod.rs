@@ -23,6 +23,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod plan;
+mod plan_power;
 pub(crate) mod replay;
 pub(crate) mod rerun;
 pub(crate) mod rescore;

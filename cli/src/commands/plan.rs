@@ -7,14 +7,17 @@ use scenario::count_noun;
 use scenario::plan::{self, PlanError, PlanOptions, expand, parameter};
 use scenario::spec::{Spec, render};
 use scenario::untrusted;
+use tokio::runtime::Runtime;
 
+use super::plan_power::{self, PowerOptions};
+use crate::data_dir::StoreOption;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, sources};
 use crate::table::table;
 use crate::whole_number::whole_number;
 
-/// Show the scenarios that specs expand to, with their ids and seeds.
+/// Show the scenarios that specs expand to, with their ids and seeds; with --power, how many replicas tell a drop from chance.
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
     /// Spec files, folders to search for specs, patterns such as `specs/check-*`, or `-` for standard input.
@@ -35,6 +38,10 @@ pub(crate) struct Plan {
     /// How to show the plan.
     #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
     format: PlanFormat,
+    #[command(flatten)]
+    power: PowerOptions,
+    #[command(flatten)]
+    store: StoreOption,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,6 +64,10 @@ impl Plan {
                 None => exit = Exit::InvalidSpec,
             }
         }
+        if self.power.power && exit == Exit::Passed {
+            self.show_power(&plans, output)?;
+            return Ok(exit);
+        }
         match self.format {
             PlanFormat::Text => tables(&plans, output)?,
             PlanFormat::Json if exit == Exit::Passed => {
@@ -66,6 +77,15 @@ impl Plan {
             PlanFormat::Json => {}
         }
         Ok(exit)
+    }
+
+    /// Shows how many replicas tell a drop from chance.
+    fn show_power(&self, plans: &[(&Source, plan::Plan)], output: &mut Output) -> Result<(), CommandError> {
+        let plans: Vec<_> = plans.iter().map(|(_, plan)| plan).collect();
+        Runtime::new()?.block_on(async {
+            let home = self.store.open().await?;
+            plan_power::show(&self.power, &plans, &home.store, self.format == PlanFormat::Json, output).await
+        })
     }
 
     /// The plan of one spec; shows what is wrong when there is none.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value as Json;
 
-use crate::seeded::{Seeded, minute};
+use crate::seeded::{SPEC, Seeded, minute};
 
 /// Writes the report of an experiment to a file, as if each of its cells had been run so often with the same result.
 fn repeated(seeded: &Seeded, experiment: &str, replicas: usize) -> String {
@@ -56,7 +56,7 @@ fn a_missed_bar_that_chance_explains_is_no_regression() {
         "{stdout}"
     );
     let json = seeded.json(&["compare", &good, &bad, "--format", "json"]);
-    assert_eq!((&json["regressed"], &json["details"]["findings"][0]["replicas_to_tell"]), (&false.into(), &4.into()));
+    assert_eq!((&json["regressed"], &json["details"]["findings"][0]["replicas_to_tell"]), (&false.into(), &3.into()));
 }
 
 #[test]
@@ -93,4 +93,55 @@ fn a_report_in_a_file_is_as_good_as_an_experiment() {
     fs::write(&file, "no report").expect("a file");
     let (code, _, stderr) = seeded.run(&["compare", &file.display().to_string()]);
     assert!(code == 2 && stderr.contains("is no baseline: this is no JSON"), "{stderr}");
+}
+
+#[test]
+fn a_gate_and_a_margin_can_be_asked_for_and_what_is_missing_fails() {
+    let seeded = Seeded::new();
+    let good = seeded.experiment(1, ["hello", "hello"], minute(1)).to_string();
+    let (fast, slow) = (repeated(&seeded, &good, 8), seeded.path().join("slow.json").display().to_string());
+    let mut report: Json = serde_json::from_str(&fs::read_to_string(&fast).expect("a file")).expect("JSON");
+    for (scenario, at) in report["scenarios"].as_array_mut().expect("scenarios").iter_mut().zip(0_u64..) {
+        scenario["wall_ms"] = (100_000 + at).into();
+    }
+    fs::write(&slow, report.to_string()).expect("a file");
+    let (code, stdout, _) = seeded.run(&["compare", &fast, &slow]);
+    assert!(code == 0 && stdout.contains("\n  worse: time "), "told: {stdout}");
+    let (code, stdout, _) = seeded.run(&["compare", &fast, &slow, "--gate", "cost,time"]);
+    assert!(code == 1 && stdout.contains("0 regressed, 0 insufficient evidence, 0 improved; worse: time "), "{stdout}");
+    let json = seeded.json(&["compare", &fast, &fast, "--format", "json", "--margin", "0.1"]);
+    assert_eq!((&json["details"]["suite"]["margin"], &json["regressed"]), (&0.1.into(), &false.into()));
+    for (arguments, told) in
+        [(["--gate", "luck"], "possible values: composite, cost, time"), (["--margin", "2"], "no share from 0 to 1")]
+    {
+        let (code, _, stderr) = seeded.run(&[&["compare", &fast, &slow][..], &arguments].concat());
+        assert!(code == 2 && stderr.contains(told), "{stderr}");
+    }
+    report["scenarios"].as_array_mut().expect("scenarios").truncate(8);
+    report["cells"].as_array_mut().expect("cells").truncate(1);
+    fs::write(&slow, report.to_string()).expect("a file");
+    let (code, stdout, _) = seeded.run(&["compare", &fast, &slow]);
+    assert!(code == 1 && stdout.contains("REMOVED greeting/german"), "{stdout}");
+    assert_eq!(seeded.run(&["compare", &fast, &slow, "--allow-removed"]).0, 0);
+}
+
+#[test]
+fn a_plan_says_how_many_replicas_tell_a_drop_and_what_they_cost() {
+    let seeded = Seeded::new();
+    let spec = seeded.path().join("spec.yaml").display().to_string();
+    fs::write(&spec, SPEC).expect("a spec");
+    let power = ["plan", &spec, "--power", "--from", "0.9", "--to", "0.5"];
+    let (code, stdout, stderr) = seeded.run(&power);
+    assert!(code == 0 && stdout.contains("no history yet") && stdout.contains(" enough"), "{stdout}{stderr}");
+    seeded.experiment(1, ["hello", "goodbye"], minute(1));
+    let json = seeded.json(&[&power[..], &["--format", "json"]].concat());
+    let (one, both) = (&json["rows"][0], &json["rows"][1]);
+    let needed = |row: &Json| row["replicas"].as_u64().expect("a number");
+    assert_eq!((&one["for"], &both["for"], &both["cells"]), (&"one cell alone".into(), &"greeting".into(), &2.into()));
+    assert!(needed(one) < 19, "fewer than Fisher's test needs: {json:#}");
+    assert!(needed(both) > needed(one) && both["scenarios"] == needed(both) * 2, "{json:#}");
+    assert!(both["cost"]["wall_ms"].is_u64() && one["cost"].is_null(), "{json:#}");
+    assert!(both["curve"].as_array().is_some_and(|curve| curve.len() == 10), "{json:#}");
+    let (code, _, stderr) = seeded.run(&["plan", &spec, "--power", "--from", "0.5", "--to", "0.9"]);
+    assert!(code == 2 && stderr.contains("no drop between two rates"), "{stderr}");
 }

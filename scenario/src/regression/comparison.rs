@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Finding, SIGNIFICANT, Share};
+use super::gate::Budget;
+use super::worlds::Worlds;
+use super::{Change, Finding, Share};
 use crate::score::CellVerdict;
-use crate::statistics::fisher::{chance_of_drop, is_below, least_chance};
-use crate::statistics::holm::{Member, holm};
-use crate::statistics::{MOST_REPLICAS, count, replicas_to_tell};
+use crate::statistics::boschloo::is_below;
+use crate::statistics::holm::holm;
+use crate::statistics::{MOST_REPLICAS, boschloo_given_variation, count, replicas_to_tell};
 
 /// Something that was looked at on both sides.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub(super) struct Compared {
     now: Share,
     bar: Bar,
     /// How the worlds of the two sides differ, when they differ so much that a drop need not be the agent's.
-    pub(super) worlds: Option<String>,
+    worlds: Option<String>,
 }
 
 /// What became of the bar that decides whether it passes.
@@ -58,9 +60,17 @@ impl Compared {
         Self { spec: spec.to_owned(), cell: None, invariant: None, before, now, bar: Bar::Same, worlds: None }
     }
 
-    fn member(&self) -> Option<Member> {
-        let chance = chance_of_drop(self.before, self.now)?;
-        Some(Member { chance, least_chance: least_chance(self.before, self.now)? })
+    /// The same, between runs in these worlds.
+    pub(super) fn between(self, worlds: &Worlds) -> Self {
+        Self { worlds: worlds.apart.clone(), ..self }
+    }
+
+    fn kind(&self) -> Kind {
+        match (&self.cell, &self.invariant) {
+            (None, _) => Kind::AllCells,
+            (Some(_), None) => Kind::Cell,
+            (Some(_), Some(_)) => Kind::Invariant,
+        }
     }
 
     /// Whether there is anything to find: neither all passed nor none did, on both sides together.
@@ -105,16 +115,38 @@ impl Compared {
 
     /// Why a drop is no regression.
     fn doubt(&self, evidence: Evidence) -> String {
+        if self.kind() == Kind::Invariant && evidence.is_one_of_many() {
+            return format!(
+                "{}, but invariants are judged in cells that regressed, with their part of the level",
+                evidence.chance_words()
+            );
+        }
         let what = if self.cell.is_some() { "replicas" } else { "scenarios" };
+        let drop = format!("a drop from {} to {}", percent(self.before), percent(self.now));
         let needed = match evidence.replicas_to_tell {
-            Some(needed) => format!("{needed} {what} on either side would tell such a drop in 80 of 100 comparisons"),
-            None => format!("more than {MOST_REPLICAS} {what} on either side would be needed to tell such a drop"),
+            Some(needed) => format!("{needed} {what} on either side would tell {drop} in 80 of 100 comparisons"),
+            None => format!("more than {MOST_REPLICAS} {what} on either side would be needed to tell {drop}"),
         };
         format!("{}; {needed}", evidence.words())
     }
 }
 
 const MISSED: &str = "it reached its bar, and does not any more, which fails the run";
+
+fn percent(share: Share) -> String {
+    format!("{:.0} %", share.rate() * 100.0)
+}
+
+/// Something that is compared; each kind has a family of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All scenarios of a cell.
+    Cell,
+    /// An invariant of a cell.
+    Invariant,
+    /// All cells of a spec together.
+    AllCells,
+}
 
 /// What the test says of one comparison.
 #[derive(Debug, Clone, Copy)]
@@ -123,52 +155,128 @@ struct Evidence {
     chance: Option<f64>,
     /// Whether that is unlikely, among so many comparisons.
     is_unlikely: bool,
-    /// How many comparisons could have found something.
+    /// How many comparisons of its kind could have found something.
     comparisons: usize,
+    /// The level of all of them together.
+    level: f64,
     /// How many replicas on either side would be enough, where these are not.
     replicas_to_tell: Option<usize>,
 }
 
 impl Evidence {
     fn words(self) -> String {
-        let chance = self.chance.unwrap_or(1.0);
-        let times = if chance < 0.01 { "less than 1".to_owned() } else { format!("{:.0}", chance * 100.0) };
-        // One alone would have been enough.
-        let is_one_of_many = !self.is_unlikely && is_below(chance, SIGNIFICANT);
-        let many = if is_one_of_many { format!(", and {} were made", self.comparisons) } else { String::new() };
-        format!("chance alone would do this in {times} of 100 comparisons{many}")
+        let many = match self.comparisons {
+            made if made > 1 && self.is_one_of_many() => format!(", and {made} were made"),
+            _ => String::new(),
+        };
+        format!("{}{many}", self.chance_words())
+    }
+
+    /// Whether one alone would have been enough.
+    fn is_one_of_many(self) -> bool {
+        !self.is_unlikely && self.chance.is_some_and(|chance| is_below(chance, self.level))
+    }
+
+    fn chance_words(self) -> String {
+        let times = match self.chance.unwrap_or(1.0) * 100.0 {
+            times if times < 1.0 => "less than 1".to_owned(),
+            times => format!("{times:.0}"),
+        };
+        format!("chance alone would do this in {times} of 100 comparisons")
     }
 }
 
-/// Makes findings of everything that was compared, with one test for all of it.
-pub(super) fn decide(compared: Vec<Compared>) -> Vec<Finding> {
-    let unlikely = unlikely(&compared);
-    let comparisons = compared.iter().filter(|one| one.varies()).count();
-    let mut needed = NeededReplicas { level: SIGNIFICANT / count(comparisons.max(1)), known: HashMap::new() };
+/// Makes findings of everything that was compared. An invariant follows the cell that it is of.
+pub(super) fn decide(compared: Vec<Compared>, budget: &Budget) -> Vec<Finding> {
+    let mut chances = Chances::default();
+    let unlikely = unlikely(&compared, budget, &mut chances);
+    let families = Families::of(&compared, budget);
     let mut findings = Vec::new();
     for (one, is_unlikely) in compared.into_iter().zip(unlikely) {
-        let replicas_to_tell = (!is_unlikely && one.is_drop()).then(|| needed.of(one.before, one.now)).flatten();
-        let chance = chance_of_drop(one.before, one.now);
-        findings.extend(one.finding(Evidence { chance, is_unlikely, comparisons, replicas_to_tell }));
+        let family = families.of_kind(one.kind());
+        let is_open = !is_unlikely && one.is_drop();
+        let replicas_to_tell = is_open
+            .then(|| chances.replicas_to_tell(one.before, one.now, family.level / count(family.size.max(1))))
+            .flatten();
+        let chance = chances.of(one.before, one.now);
+        let (comparisons, level) = (family.size, family.level);
+        findings.extend(one.finding(Evidence { chance, is_unlikely, comparisons, level, replicas_to_tell }));
     }
     findings
 }
 
 /// Says of each comparison whether chance is an unlikely reason for what was found, among all of them.
-pub(super) fn unlikely(compared: &[Compared]) -> Vec<bool> {
-    let members: Vec<_> = compared.iter().map(Compared::member).collect();
-    let mut unlikely = holm(&members.iter().copied().flatten().collect::<Vec<_>>(), SIGNIFICANT).into_iter();
-    members.iter().map(|member| member.is_some() && unlikely.next().unwrap_or(false)).collect()
+///
+/// All cells in which anything varied are one family, sums of cells another. Invariants are judged within cells that have regressed,
+/// each with the part of the level that its cell had.
+pub(super) fn unlikely(compared: &[Compared], budget: &Budget, chances: &mut Chances) -> Vec<bool> {
+    let mut unlikely = vec![false; compared.len()];
+    let of_kind =
+        |kind: Kind| (0..compared.len()).filter(move |place| compared[*place].kind() == kind).collect::<Vec<_>>();
+    let cells = of_kind(Kind::Cell);
+    let varied = test(&cells, compared, budget.cells, chances, &mut unlikely);
+    test(&of_kind(Kind::AllCells), compared, budget.sums, chances, &mut unlikely);
+    for cell in cells.into_iter().filter(|cell| unlikely[*cell]).collect::<Vec<_>>() {
+        let is_of_cell = |place: &usize| compared[*place].kind() == Kind::Invariant;
+        let invariants: Vec<_> = (cell + 1..compared.len()).take_while(is_of_cell).collect();
+        test(&invariants, compared, budget.cells / count(varied), chances, &mut unlikely);
+    }
+    unlikely
 }
 
-/// How many replicas are needed to tell drops: many cells have the same shares, and counting takes a while.
-struct NeededReplicas {
+/// Tests a family, of which those without anything to find are no members; says how many members it has.
+fn test(places: &[usize], compared: &[Compared], level: f64, chances: &mut Chances, unlikely: &mut [bool]) -> usize {
+    let members: Vec<_> = places.iter().copied().filter(|place| compared[*place].varies()).collect();
+    let found: Vec<_> =
+        members.iter().map(|place| chances.of(compared[*place].before, compared[*place].now).unwrap_or(1.0)).collect();
+    for (place, is_unlikely) in members.iter().zip(holm(&found, level)) {
+        unlikely[*place] = is_unlikely;
+    }
+    members.len()
+}
+
+/// How many members each family has, and its level.
+struct Families {
+    cells: Family,
+    sums: Family,
+}
+
+#[derive(Clone, Copy)]
+struct Family {
+    size: usize,
     level: f64,
-    known: HashMap<(Share, Share), Option<usize>>,
 }
 
-impl NeededReplicas {
-    fn of(&mut self, before: Share, now: Share) -> Option<usize> {
-        *self.known.entry((before, now)).or_insert_with(|| replicas_to_tell(before, now, self.level))
+impl Families {
+    fn of(compared: &[Compared], budget: &Budget) -> Self {
+        let size = |kind| compared.iter().filter(|one| one.kind() == kind && one.varies()).count();
+        Self {
+            cells: Family { size: size(Kind::Cell), level: budget.cells },
+            sums: Family { size: size(Kind::AllCells), level: budget.sums },
+        }
+    }
+
+    fn of_kind(&self, kind: Kind) -> Family {
+        match kind {
+            Kind::Cell | Kind::Invariant => self.cells,
+            Kind::AllCells => self.sums,
+        }
+    }
+}
+
+/// What is known of pairs of shares: many cells have the same ones, and counting takes a while.
+#[derive(Default)]
+pub(super) struct Chances {
+    chances: HashMap<(Share, Share), Option<f64>>,
+    needed: HashMap<(Share, Share, u64), Option<usize>>,
+}
+
+impl Chances {
+    fn of(&mut self, before: Share, now: Share) -> Option<f64> {
+        *self.chances.entry((before, now)).or_insert_with(|| boschloo_given_variation(before, now))
+    }
+
+    fn replicas_to_tell(&mut self, before: Share, now: Share, level: f64) -> Option<usize> {
+        *self.needed.entry((before, now, level.to_bits())).or_insert_with(|| replicas_to_tell(before, now, level))
     }
 }

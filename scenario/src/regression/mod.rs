@@ -1,17 +1,22 @@
 //! What became worse since a baseline, and what only looks so.
 //!
 //! Reports of two moments are laid side by side, spec by spec and cell by cell. A drop of a pass rate is a regression only when
-//! chance is an unlikely reason ([`chance_of_drop`](crate::statistics::chance_of_drop), corrected for the number of comparisons); otherwise the evidence is
-//! insufficient, and is called so, with the number of replicas that would be enough ([`replicas_to_tell`](crate::statistics::replicas_to_tell)). A cell that misses its
-//! bar fails its run, and is no regression by that alone. Times and costs are told, and decide nothing: they depend on the machine.
+//! chance is an unlikely reason ([Boschloo's test](crate::statistics::boschloo_given_variation), corrected for the number of
+//! comparisons); otherwise the evidence is insufficient, and is called so, with the number of replicas that would be enough
+//! ([`replicas_to_tell`](crate::statistics::replicas_to_tell)). A cell that misses its bar fails its run, and is no regression by that
+//! alone. All specs together are one more comparison, of which each spec is one difference. Scores, times and costs are told, and
+//! decide where that is asked for.
 
 #[cfg(test)]
 mod cell_keys;
 mod comparison;
 mod findings;
+mod gate;
+mod measures;
 mod metrics;
 #[cfg(test)]
 mod simulation;
+mod suite;
 #[cfg(test)]
 mod tests;
 mod worlds;
@@ -20,12 +25,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use gate::{Gate, level_of_cell};
+pub use measures::{Measure, MeasureChange, Method};
 pub use metrics::{ComparedMetric, Direction, compare_metrics};
+
+pub use suite::SuiteChange;
 
 pub use crate::statistics::Share;
 
 use crate::count_noun;
 use crate::report::Report;
+use crate::statistics::MarginVerdict;
 
 /// How unlikely chance must be as the reason of a drop: how often one of all comparisons may be a false alarm.
 pub const SIGNIFICANT: f64 = 0.05;
@@ -40,6 +50,12 @@ pub struct RunComparison {
     pub baseline: String,
     /// Everything that changed: regressions first, then what is unclear, then what became better.
     pub findings: Vec<Finding>,
+    /// All specs together; `None` when none was judged on both sides.
+    pub suite: Option<SuiteChange>,
+    /// Scores, times, tokens and cost of all cells.
+    pub measures: Vec<MeasureChange>,
+    /// What counted as a regression.
+    pub gate: Gate,
     /// How many cells are in both.
     pub cells: usize,
     /// Specs, cells and invariants that only the baseline has.
@@ -119,13 +135,39 @@ impl RunComparison {
     /// Lays reports side by side. Those of the same spec belong together; of several, those at the same place.
     #[must_use]
     pub fn of(name: &str, baseline: &[Report], candidate: &[Report]) -> Self {
-        findings::compare_reports(name, baseline, candidate)
+        Self::gated(name, baseline, candidate, &Gate::default())
+    }
+
+    /// The same, with a margin and measures that were asked for.
+    #[must_use]
+    pub fn gated(name: &str, baseline: &[Report], candidate: &[Report], gate: &Gate) -> Self {
+        findings::compare_reports(name, baseline, candidate, gate)
     }
 
     /// Whether anything became worse.
     #[must_use]
     pub fn regressed(&self) -> bool {
-        self.count(Change::Regressed) > 0
+        self.regressed_count() > 0
+    }
+
+    /// How many findings, sums and measures became worse.
+    #[must_use]
+    pub fn regressed_count(&self) -> usize {
+        self.count(Change::Regressed) + self.regressed_sums().count()
+    }
+
+    /// The suite and the gated measures that became worse, a line each.
+    pub fn regressed_sums(&self) -> impl Iterator<Item = String> {
+        let suite = self.suite.iter().filter(|suite| suite.regressed()).map(SuiteChange::words);
+        suite.chain(self.measures.iter().filter(|measure| measure.regressed()).map(MeasureChange::words))
+    }
+
+    /// The suite, where it is more than one spec, and each measure that changed or gates, a line each.
+    #[must_use]
+    pub fn told_sums(&self) -> Vec<String> {
+        let suite = self.suite.iter().filter(|suite| suite.specs > 1).map(SuiteChange::words);
+        let has_changed = |measure: &&MeasureChange| measure.gates || measure.verdict != MarginVerdict::Inconclusive;
+        suite.chain(self.measures.iter().filter(has_changed).map(MeasureChange::words)).collect()
     }
 
     /// Whether it fails a run: something became worse, or was removed although that is not allowed.
@@ -165,7 +207,9 @@ impl RunComparison {
     #[must_use]
     pub fn regressions(&self) -> Vec<String> {
         let regressed = self.findings.iter().filter(|finding| finding.change == Change::Regressed);
-        regressed.map(|found| format!("{}: {} → {}; {}", found.place(), found.before, found.now, found.why)).collect()
+        let lines =
+            regressed.map(|found| format!("{}: {} → {}; {}", found.place(), found.before, found.now, found.why));
+        lines.chain(self.regressed_sums()).collect()
     }
 
     /// How many findings are of this kind.
@@ -185,12 +229,14 @@ impl RunComparison {
             0 => String::new(),
             _ => format!(", {}", count(Change::DifferentWorld)),
         };
+        let worse: Vec<_> = self.regressed_sums().map(|words| format!("; {words}")).collect();
         format!(
-            "{} compared: {}, {}, {}{worlds}",
+            "{} compared: {}, {}, {}{worlds}{}",
             count_noun(self.cells, "cell"),
             count(Change::Regressed),
             count(Change::InsufficientEvidence),
-            count(Change::Improved)
+            count(Change::Improved),
+            worse.concat()
         )
     }
 }

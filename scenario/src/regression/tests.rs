@@ -1,9 +1,9 @@
 //! Comparisons of real reports: the agent becomes worse, better, or only unlucky.
 
-use super::{Change, RunComparison};
+use super::{Change, Gate, Measure, RunComparison};
 use crate::evidence::{AgentRecord, Answer, Captured, CommandAnswer, Evidence, Exit, ImageRecord};
 use crate::plan::{PlanOptions, expand};
-use crate::report::{Header, Report};
+use crate::report::{AgentIdentity, Header, Provenance, Report, json_value, read};
 use crate::result::{RanIn, ScenarioResult};
 use crate::score::ScoreOptions;
 use crate::spec::load;
@@ -134,7 +134,7 @@ fn nothing_in_common_is_said_so() {
 #[test]
 fn two_runs_of_one_agent_are_not_called_a_regression() {
     // 100 scenarios of which five fail, each time others: a cell that misses its bar is no evidence.
-    let runs: Vec<_> = (0..12_u64).map(|run| report_of_cells(20, 5, |at| (at * 31 + run * 17) % 100 >= 95)).collect();
+    let runs: Vec<_> = (0..5_u64).map(|run| report_of_cells(20, 5, |at| (at * 31 + run * 17) % 100 >= 95)).collect();
     for pair in runs.windows(2) {
         let comparison = RunComparison::of("b", &pair[..1], &pair[1..]);
         assert!(!comparison.regressed(), "{:#?}", comparison.regressions());
@@ -178,7 +178,8 @@ fn report_in(outcomes: &str, backend: &str, name: &str, digest: &str) -> Report 
     let mut report = report(outcomes, outcomes);
     let image = ImageRecord { reference: "debian".to_owned(), name: name.to_owned(), digest: digest.to_owned() };
     for row in &mut report.rows {
-        row.result.ran_in = Some(RanIn { backend: backend.to_owned(), images: vec![image.clone()] });
+        row.result.ran_in =
+            Some(RanIn { backend: backend.to_owned(), images: vec![image.clone()], scoring_version: None });
     }
     report
 }
@@ -216,4 +217,74 @@ fn many_comparisons_ask_more_of_each() {
     // Alone, 4 of 4 to 0 of 4 would be a drop that chance does not explain; here the bar `any` still holds elsewhere.
     let lines = told(["++++++", "++++++"], ["+-----", "+++++-"]);
     assert!(lines.iter().any(|line| line.starts_with("insufficient evidence")), "{lines:#?}");
+}
+
+#[test]
+fn what_made_the_runs_is_compared_by_digest_and_told() {
+    let before = report("++++++", "++++++");
+    let changed = |change: fn(&mut Provenance)| {
+        let mut now = report("------", "------");
+        change(&mut now.provenance);
+        let mut before = before.clone();
+        before.provenance.scoring_version = Some(1);
+        before.provenance.models = ["small".to_owned()].into();
+        RunComparison::of("b", &[before], &[now])
+    };
+    let told = |change| {
+        let comparison = changed(change);
+        assert!(comparison.regressed(), "it is told, and no excuse: {:?}", comparison.worlds);
+        comparison.worlds
+    };
+    assert_eq!(told(|_| ()), [""; 0], "what was not recorded differs from nothing");
+    let spec = told(|now| now.spec_digest = Some("0123456789abcdef".to_owned()));
+    assert!(spec[0].starts_with("spec: version ") && spec[0].ends_with(" → 0123456789ab"), "{spec:?}");
+    let agent = told(|now| now.agent = Some(AgentIdentity { kind: "cli".to_owned(), digest: "feed".to_owned() }));
+    assert!(agent[0].starts_with("agent: noop ") && agent[0].ends_with(" → cli feed"), "{agent:?}");
+    assert_eq!(told(|now| now.models = ["large".to_owned()].into()), ["model: small → large"]);
+    let rescored = changed(|now| now.scoring_version = Some(2));
+    assert_eq!(rescored.worlds, ["scoring: version 1 → 2"]);
+    assert!(!rescored.regressed() && rescored.count(Change::DifferentWorld) > 0, "numbers that cannot be compared");
+}
+
+#[test]
+fn a_report_says_what_made_it_and_reads_it_back() {
+    let value = json_value(&report("+", "+"));
+    let provenance = &value["provenance"];
+    assert_eq!(provenance["agent"]["kind"], "noop");
+    assert!(provenance["spec_digest"].as_str().is_some_and(|digest| digest.len() == 64), "{provenance}");
+    assert_eq!(read(value.clone()).expect("a report").provenance, report("+", "+").provenance);
+    let mut old = value;
+    old.as_object_mut().expect("fields").remove("provenance");
+    assert_eq!(read(old).expect("an old report").provenance, Provenance::default());
+}
+
+#[test]
+fn many_specs_that_each_drop_a_little_have_regressed_together() {
+    let named = |name: usize, mut report: Report| {
+        report.spec_id = format!("spec-{name}");
+        report
+    };
+    let suite = |outcomes: &str| (0..8).map(|name| named(name, report(outcomes, outcomes))).collect::<Vec<_>>();
+    let comparison = RunComparison::of("b", &suite("+++++"), &suite("+++--"));
+    assert_eq!(comparison.count(Change::Regressed), 0, "no cell can tell: {:#?}", comparison.findings);
+    assert!(comparison.regressed() && comparison.fails());
+    assert_eq!(comparison.regressions().len(), 1, "{:?}", comparison.regressions());
+    assert!(comparison.summary().contains("; worse: mean pass rate of 8 specs"), "{}", comparison.summary());
+    let lost = RunComparison::of("b", &suite("+++++"), &suite("+++++"));
+    assert!(!lost.regressed() && lost.suite.is_some_and(|suite| !suite.regressed()));
+}
+
+#[test]
+fn a_measure_fails_a_run_only_where_that_is_asked_for() {
+    let slow = |wall_ms: u64| {
+        let mut report = report("++++++++", "++++++++");
+        report.rows.iter_mut().zip(0_u64..).for_each(|(row, at)| row.result.wall_ms = wall_ms + at);
+        report
+    };
+    let gate = Gate { measures: vec![Measure::Time], ..Gate::default() };
+    let told = RunComparison::of("b", &[slow(1000)], &[slow(2000)]);
+    let gated = RunComparison::gated("b", &[slow(1000)], &[slow(2000)], &gate);
+    assert!(!told.regressed() && told.told_sums().iter().any(|line| line.starts_with("worse: time")), "{told:#?}");
+    assert!(gated.regressed() && gated.regressions()[0].starts_with("worse: time"));
+    assert!(!RunComparison::gated("b", &[slow(2000)], &[slow(1000)], &gate).regressed(), "faster is no regression");
 }

@@ -3,6 +3,7 @@
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
 
 use super::Report;
+use super::quarantined::is_excused;
 use crate::score::{CellStatus, ContractCell, ContractScore};
 use crate::untrusted;
 
@@ -22,7 +23,7 @@ pub(super) fn suite(report: &Report) -> Option<TestSuite> {
 
 fn case(report: &Report, contract: &ContractScore, cell: &ContractCell) -> TestCase {
     let name = format!("{} in {}", cell.invariant, untrusted::line(&cell.world(), MOST_MESSAGE));
-    let mut case = TestCase::new(name, status(contract, cell));
+    let mut case = TestCase::new(name, status(report, contract, cell));
     case.set_classname(format!("{} contract {}", report.spec_id, untrusted::line(&contract.name, MOST_MESSAGE)));
     case.add_property(Property::new("severity", cell.severity.word()));
     case.add_property(Property::new("status", cell.status.word()));
@@ -32,11 +33,15 @@ fn case(report: &Report, contract: &ContractScore, cell: &ContractCell) -> TestC
     case
 }
 
-/// A failure of a contract that passed fails no test case, as the exit code does not: its property `status` tells of it.
-fn status(contract: &ContractScore, cell: &ContractCell) -> TestCaseStatus {
+/// A failure of a contract that passed fails no test case, as the exit code does not: its property `status` tells of it. One
+/// that a quarantine excuses counts as skipped.
+fn status(report: &Report, contract: &ContractScore, cell: &ContractCell) -> TestCaseStatus {
     let mut status = match cell.status {
         CellStatus::Pass | CellStatus::Vacuous => return TestCaseStatus::success(),
         CellStatus::Fail if contract.passed => return TestCaseStatus::success(),
+        CellStatus::Fail | CellStatus::Inconclusive | CellStatus::Error if is_excused(report) => {
+            TestCaseStatus::skipped()
+        }
         CellStatus::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
         CellStatus::Skipped => TestCaseStatus::skipped(),
         CellStatus::Inconclusive | CellStatus::Error | CellStatus::Pending => {

@@ -30,7 +30,7 @@ replays:
 ";
 
 /// The agent is polite while the shop answers, and once of two times while it does not. It makes a call that the session does not have.
-fn report() -> Report {
+pub(super) fn report() -> Report {
     let sessions = ["lost.yaml", "found.yaml"].map(|path| (path.to_owned(), 1));
     let loaded = load(SPEC, Some(&Bundle::new(sessions).expect("a bundle")));
     let spec = loaded.spec.unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics));

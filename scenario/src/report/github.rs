@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use super::quarantined::is_excused;
 use super::{Report, Reports, Row, quarantine_words};
 use crate::count_noun;
 use crate::format_duration;
@@ -97,7 +98,8 @@ fn contract(text: &mut String, report: &Report) {
         let _ = write!(message, "\nand {}", count_noun(cells.len() - MOST_CELLS, "more cell"));
     }
     let title = format!("{} contract {}", report.spec_id, contract.name);
-    annotate(text, "error", &report.header.spec_file, &title, &untrusted::cut(&message, MOST_MESSAGE));
+    let level = if is_excused(report) { "notice" } else { "error" };
+    annotate(text, level, &report.header.spec_file, &title, &untrusted::cut(&message, MOST_MESSAGE));
 }
 
 /// What became worse since the baseline, and what nobody can tell.
@@ -105,6 +107,9 @@ fn comparison_annotations(text: &mut String, reports: &Reports) {
     let Some(comparison) = &reports.comparison else { return };
     if comparison.fails_by_removal() {
         annotate(text, "error", "", "removed since the baseline", &comparison.removal_message());
+    }
+    for line in comparison.regressed_sums() {
+        annotate(text, "error", "", Change::Regressed.words(), &line);
     }
     for difference in &comparison.worlds {
         annotate(text, "warning", "", "compared with another world", difference);

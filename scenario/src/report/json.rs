@@ -54,6 +54,8 @@ pub(super) fn comparison(comparison: &RunComparison) -> Json {
         "removed": comparison.removed,
         "removed_fails": comparison.fails_by_removal(),
         "different_world": comparison.worlds,
+        "suite": comparison.suite,
+        "measures": comparison.measures,
     })
 }
 
@@ -103,6 +105,7 @@ pub fn summary(report: &Report) -> Json {
             "agent": report.header.agent,
             "backend": report.header.backend,
         },
+        "provenance": report.provenance,
         "verdict": score.verdict,
         "total_scenarios": score.total,
         "passed": score.passed,

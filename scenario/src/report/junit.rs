@@ -8,6 +8,7 @@ use super::{Report, Reports, Row, Skipped};
 use super::{contract_cases, mutation_cases, overall_number, quarantine_words, tool_findings};
 use crate::regression::{Change, RunComparison};
 use crate::score::Status;
+use crate::statistics::MarginVerdict;
 use crate::untrusted;
 
 /// How much of the agent's output a test case holds.
@@ -99,6 +100,14 @@ fn comparison_suite(comparison: &RunComparison) -> TestSuite {
         suite.add_property(Property::new("different_world", untrusted::line(difference, MOST_MESSAGE)));
     }
     suite.add_test_cases(comparison.removed.iter().map(|name| removed_case(comparison, name)));
+    suite.add_test_cases(comparison.suite.iter().filter(|suite| suite.specs > 1).map(|suite| {
+        let is_told = suite.verdict == MarginVerdict::Inconclusive;
+        sum_case("all specs", &suite.words(), suite.regressed(), is_told)
+    }));
+    suite.add_test_cases(comparison.measures.iter().filter(|measure| measure.gates).map(|measure| {
+        let is_told = measure.verdict == MarginVerdict::Inconclusive;
+        sum_case(measure.measure.word(), &measure.words(), measure.regressed(), is_told)
+    }));
     for finding in &comparison.findings {
         let message = format!("{} → {}; {}", finding.before, finding.now, finding.why);
         let mut status = match finding.change {
@@ -114,6 +123,21 @@ fn comparison_suite(comparison: &RunComparison) -> TestSuite {
         suite.add_test_case(case);
     }
     suite
+}
+
+/// The suite or a measure that gates: a failure when it became worse, and skipped when nobody can tell.
+fn sum_case(name: &str, words: &str, regressed: bool, is_told: bool) -> TestCase {
+    let mut status = match (regressed, is_told) {
+        (true, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        (false, true) => TestCaseStatus::skipped(),
+        (false, false) => TestCaseStatus::success(),
+    };
+    if regressed || is_told {
+        status.set_message(words);
+    }
+    let mut case = TestCase::new(name, status);
+    case.set_classname("touchstone baseline");
+    case
 }
 
 /// What the baseline has and this run does not: a failure, unless that is allowed.

@@ -17,6 +17,7 @@ mod mutation_cases;
 mod mutation_tests;
 mod ndjson;
 mod overall_words;
+mod provenance;
 mod quarantine_words;
 mod quarantined;
 mod read;
@@ -42,6 +43,7 @@ pub use junit::{render as junit, render_all as junit_all};
 pub use markdown::{comment, comparison as markdown_comparison, render as markdown, render_all as markdown_all};
 pub use ndjson::{happened as ndjson_happened, render as ndjson, render_all as ndjson_all};
 pub use overall_words::{overall_explained, overall_number};
+pub use provenance::{AgentIdentity, Provenance};
 pub use quarantined::exit_code as gate_exit_code;
 pub use read::{ReadReportError, read, read_all};
 pub use reports::{Reports, Skipped};
@@ -63,6 +65,8 @@ pub struct Report {
     pub spec_id: String,
     /// The seed from which every scenario's seed derives.
     pub seed: Seed,
+    /// The versions of the spec, the agent, the models and the scoring.
+    pub provenance: Provenance,
     /// The numbers.
     pub score: ExperimentScore,
     /// Every scenario that has ended, in the order of the plan.
@@ -110,6 +114,7 @@ impl Report {
     #[must_use]
     pub fn new(header: Header, spec: &Spec, plan: &Plan, results: Vec<ScenarioResult>, options: ScoreOptions) -> Self {
         let score = score(plan, spec, &results, options);
+        let provenance = Provenance::of(&header, spec, &results);
         let mut last: HashMap<_, _> = results.into_iter().map(|result| (result.scenario.id.clone(), result)).collect();
         let passed = passed_cells(&score);
         let row = |status: &Status, result: ScenarioResult| Row {
@@ -123,7 +128,7 @@ impl Report {
             .iter()
             .filter_map(|(id, status)| last.remove(id).map(|result| row(status, result)))
             .collect();
-        Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, score, rows }
+        Self { header, spec_id: plan.spec_id.clone(), seed: plan.seed, provenance, score, rows }
     }
 
     /// The command that runs one scenario again, with the same spec, seed, parameters and agent, where it was run.

@@ -3,6 +3,7 @@
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
 
 use super::Report;
+use super::quarantined::is_excused;
 use crate::score::{CellVerdict, MutationKindScore, MutationScore};
 use crate::untrusted;
 
@@ -19,7 +20,7 @@ pub(super) fn suite(report: &Report) -> Option<TestSuite> {
         suite.add_property(Property::new("min_robustness", bar.to_string()));
     }
     suite.add_test_cases(mutations.kinds.iter().map(|kind| {
-        let mut case = TestCase::new(kind.kind.word(), status(mutations, kind));
+        let mut case = TestCase::new(kind.kind.word(), status(is_excused(report), mutations, kind));
         case.set_classname(name.as_str());
         case.add_property(Property::new("weight", kind.weight.to_string()));
         case.add_property(Property::new("passed", kind.passed.to_string()));
@@ -30,9 +31,15 @@ pub(super) fn suite(report: &Report) -> Option<TestSuite> {
     Some(suite)
 }
 
-/// A kind fails only with the robustness that is required, as the exit code does: its properties tell of the rest.
-fn status(mutations: &MutationScore, kind: &MutationKindScore) -> TestCaseStatus {
+/// A kind fails only with the robustness that is required, as the exit code does: its properties tell of the rest. What a
+/// quarantine excuses counts as skipped.
+fn status(is_excused: bool, mutations: &MutationScore, kind: &MutationKindScore) -> TestCaseStatus {
     let judged = kind.passed + kind.failed;
+    if is_excused && kind.passed < kind.planned {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(format!("quarantined: {} of {} passed", kind.passed, kind.planned));
+        return status;
+    }
     if judged < kind.planned {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status.set_message(format!("{} of {} could not be judged", kind.planned - judged, kind.planned));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Header, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
+use super::{Header, Provenance, Report, Reports, Row, Skipped, is_tolerated, passed_cells};
 use crate::evidence::{Fired, Played, Usage};
 use crate::forbidden::ForbiddenResult;
 use crate::plan::{CellId, CellKey, Purpose, Scenario, ScenarioId, Seed};
@@ -30,6 +30,8 @@ struct Written {
     spec_file: String,
     #[serde(default)]
     settings: WrittenSettings,
+    #[serde(default)]
+    provenance: Provenance,
     verdict: ExperimentVerdict,
     total_scenarios: usize,
     passed: usize,
@@ -243,7 +245,7 @@ impl From<Written> for Report {
         let tolerated =
             |row: Row| Row { tolerated: is_tolerated(row.status, &row.result.scenario.cell, &passed), ..row };
         let rows = written.scenarios.into_iter().map(Row::from).map(tolerated).collect();
-        Self { header, spec_id: written.spec_id, seed: written.seed, score, rows }
+        Self { header, spec_id: written.spec_id, seed: written.seed, provenance: written.provenance, score, rows }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Report, gate_exit_code};
 use crate::count_noun;
 use crate::quarantine::Quarantined;
-use crate::regression::{Change, RunComparison};
+use crate::regression::RunComparison;
 use crate::score::{ExperimentVerdict, Status};
 
 /// What one invocation has to tell: experiments, specs that were passed over, and a remark.
@@ -110,7 +110,7 @@ impl Reports {
 /// What a comparison adds to the reasons of a failure: `, regressed 2, removed 1`.
 fn comparison_counts(comparison: &RunComparison) -> String {
     let removed = if comparison.fails_by_removal() { comparison.removed.len() } else { 0 };
-    let counts = [("regressed", comparison.count(Change::Regressed)), ("removed", removed)];
+    let counts = [("regressed", comparison.regressed_count()), ("removed", removed)];
     counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!(", {word} {count}")).collect()
 }
 

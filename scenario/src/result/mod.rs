@@ -81,6 +81,9 @@ pub struct RanIn {
     pub backend: String,
     /// The images, with the sandbox's own first.
     pub images: Vec<ImageRecord>,
+    /// The version of the rules by which it was judged and scored; `None` where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoring_version: Option<u32>,
 }
 
 /// Whether a scenario passed by its own run.
@@ -250,7 +253,11 @@ impl ScenarioResult {
         self.offences.clone_from(&evidence.offences);
         self.notes.clone_from(&evidence.notes);
         let world = &evidence.world;
-        let ran_in = || RanIn { backend: world.backend.clone(), images: world.images.clone() };
+        let ran_in = || RanIn {
+            backend: world.backend.clone(),
+            images: world.images.clone(),
+            scoring_version: Some(score::SCORING_VERSION),
+        };
         self.ran_in = (!world.backend.is_empty()).then(ran_in);
         self.wall_ms = evidence.agent.wall_ms;
         self.exit_code = evidence.agent.exit.map(crate::evidence::Exit::shell_code);

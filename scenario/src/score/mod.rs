@@ -2,6 +2,10 @@
 //!
 //! Scenarios that could not be judged enter no rate, no mean and no cost.
 
+/// The version of the rules that make scores of verdicts. It is raised when the same evidence would be scored in another way, so that
+/// numbers of two versions are not taken for a change of the agent.
+pub const SCORING_VERSION: u32 = 1;
+
 mod cells;
 mod composite;
 mod contract;

@@ -8,3 +8,4 @@ mod judging;
 mod loader;
 mod observations;
 mod schema;
+mod scipy;

@@ -23,7 +23,7 @@ async fn cheated(app: &TestApp, backend: &str) -> String {
         Caveat::StandIn { image: "debian".to_owned(), used: "host <b>".to_owned(), backend: backend.to_owned() },
     ];
     let image = ImageRecord { reference: "debian".to_owned(), name: format!("on {backend}"), ..ImageRecord::default() };
-    result.ran_in = Some(RanIn { backend: backend.to_owned(), images: vec![image] });
+    result.ran_in = Some(RanIn { backend: backend.to_owned(), images: vec![image], scoring_version: None });
     app.complete_with(&held, result).await;
     id
 }

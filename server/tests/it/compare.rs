@@ -51,6 +51,29 @@ async fn a_missed_bar_and_a_slower_agent_are_no_regression() {
 }
 
 #[tokio::test]
+async fn a_comparison_has_the_suite_and_the_measures_and_can_gate_on_them() {
+    let app = TestApp::new().await;
+    let good = app.finished(&replicas(6)).await;
+    let bad = app.running(&replicas(6)).await;
+    app.finish(RowStatus::Fail).await;
+    let compare = async |more: Value| {
+        let mut body = json!({"baseline_id": good, "candidate_id": bad});
+        body.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
+        app.post(ADA, "/v1/experiments/compare", body).await
+    };
+    let told = compare(json!({"margin": 0.1})).await.expect(200);
+    let suite = &told["suite"];
+    assert_eq!((&suite["verdict"], &suite["enough_specs"]), (&json!("inconclusive"), &json!(false)));
+    assert_eq!((&suite["difference"], &suite["margin"]), (&json!(-1.0), &json!(0.1)));
+    let gated = compare(json!({"gate": ["composite"]})).await.expect(200);
+    let composite = gated["measures"].as_array().expect("measures").iter().find(|one| one["measure"] == "composite");
+    assert!(composite.is_some_and(|one| one["gates"] == true && one["words"].is_string()), "{gated}");
+    let refused = compare(json!({"gate": ["luck"]})).await.refused(400);
+    assert!(refused.contains("`composite`, `cost`, `time`"), "{refused}");
+    compare(json!({"margin": 2})).await.refused(400);
+}
+
+#[tokio::test]
 async fn only_what_has_ended_and_is_ones_own_can_be_compared() {
     let app = TestApp::new().await;
     let ended = app.finished(HELLO).await;

@@ -187,7 +187,11 @@ fn caveat() -> impl Strategy<Value = Caveat> {
 
 fn ran_in() -> impl Strategy<Value = RanIn> {
     let image = (text(), text(), text()).prop_map(|(reference, name, digest)| ImageRecord { reference, name, digest });
-    (text(), prop::collection::vec(image, 0..3)).prop_map(|(backend, images)| RanIn { backend, images })
+    (text(), prop::collection::vec(image, 0..3)).prop_map(|(backend, images)| RanIn {
+        backend,
+        images,
+        scoring_version: Some(1),
+    })
 }
 
 async fn comes_back(world: &World, result: ScenarioResult) -> Result<(), TestCaseError> {

@@ -115,6 +115,9 @@ pub fn comparison(comparison: &RunComparison) -> String {
     if comparison.findings.len() > MOST_CELLS {
         let _ = writeln!(text, "\n{}.", count_noun(comparison.findings.len() - MOST_CELLS, "more change"));
     }
+    for line in comparison.told_sums() {
+        let _ = writeln!(text, "\n{line}");
+    }
     for difference in &comparison.worlds {
         let _ = writeln!(text, "\nanother world: {}", code(difference, MOST_FOUND));
     }

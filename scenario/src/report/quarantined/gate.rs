@@ -25,6 +25,12 @@ pub fn exit_code(report: &Report) -> u8 {
     }
 }
 
+/// True when a report passes only because of what is in quarantine.
+#[must_use]
+pub fn is_excused(report: &Report) -> bool {
+    report.score.exit_code() != 0 && exit_code(report) == 0
+}
+
 struct Gate<'a> {
     report: &'a Report,
     rows: HashMap<&'a ScenarioId, &'a Row>,

@@ -9,4 +9,4 @@ mod gate;
 #[cfg(test)]
 mod tests;
 
-pub use gate::exit_code;
+pub use gate::{exit_code, is_excused};

@@ -116,6 +116,22 @@ fn an_invariant_in_quarantine_excuses_what_fails_by_nothing_else() {
 }
 
 #[test]
+fn a_contract_is_excused_when_each_part_that_does_not_hold_is() {
+    let contract = super::super::contract_tests::report();
+    assert_eq!(contract.score.exit_code(), 1);
+    let replays = judged(&list(&[("greeting/replay-*", "", "2026-12-31")]), vec![contract.clone()]);
+    assert_eq!(replays.exit_code(), 1, "the contract is not kept");
+    assert!(junit_all(&replays).contains("<failure") && github_all(&replays).contains("::error"));
+    let all = judged(&list(&[("greeting", "", "2026-12-31")]), vec![contract]);
+    assert_eq!(all.exit_code(), 0);
+    let (xml, annotations) = (junit_all(&all), github_all(&all));
+    assert!(
+        !xml.contains("<failure") && !xml.contains("<error") && !annotations.contains("::error"),
+        "{xml}{annotations}"
+    );
+}
+
+#[test]
 fn what_is_in_quarantine_is_neither_compared_nor_missed() {
     let (before, now) = (of([0; 4]), of([1, 1, 0, 0]));
     let named = list(&[("refund-agent/small-*", "", "2026-12-31")]);

@@ -114,6 +114,9 @@ pub fn comparison(comparison: &RunComparison) -> String {
     if comparison.findings.len() > MOST_FINDINGS {
         let _ = writeln!(text, "  and {} more", comparison.findings.len() - MOST_FINDINGS);
     }
+    for line in comparison.told_sums() {
+        let _ = writeln!(text, "  {line}");
+    }
     for difference in &comparison.worlds {
         let _ = writeln!(text, "  another world: {}", untrusted::line(difference, MOST_REASON));
     }

@@ -46,6 +46,9 @@ pub(super) fn section(comparison: &RunComparison, before: Told<'_>, now: Told<'_
         @if before.0.run.digest != now.0.run.digest {
             p.notice { "They ran different versions of the spec: a change may be the spec's." }
         }
+        @if !comparison.told_sums().is_empty() {
+            ul.sums { @for line in comparison.told_sums() { li { (line) } } }
+        }
         @for difference in comparison.worlds.iter().take(NAMED) {
             p.notice { "They ran in different worlds: " (untrusted_html::short_prose(difference, 300)) "." }
         }
