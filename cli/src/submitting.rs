@@ -69,7 +69,7 @@ pub(crate) fn outgoing(
             replicas: choices.replicas,
             seed: choices.seed,
             parameters,
-            agent: choices.agent,
+            agent: choices.agent.clone(),
             min_pass_rate: choices.min_pass_rate,
             filter: choices.filter.clone(),
             chaos: choices.chaos_cells(),

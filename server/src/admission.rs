@@ -13,5 +13,5 @@ pub trait Admission: Debug + Send + Sync {
     fn demand(&self, spec: &Spec) -> Demand;
 
     /// Why a spec cannot be run by workers of this version, whatever its scenarios are; `agent` acts instead of its own.
-    fn refuses(&self, spec: &Spec, agent: Option<AgentOverride>) -> Option<String>;
+    fn refuses(&self, spec: &Spec, agent: Option<&AgentOverride>) -> Option<String>;
 }

@@ -117,7 +117,7 @@ impl Execution {
                 attempt: self.held.lease.epoch,
             },
             permissions: self.shared.config.permissions.clone(),
-            agent: opened.agent,
+            agent: opened.agent.as_ref(),
             machine: &self.shared.config.machine,
             baselines: &opened.baselines,
             started_at: self.shared.clock.now(),

@@ -24,9 +24,9 @@ impl Admission for OfThisVersion {
         engine::needs(spec)
     }
 
-    fn refuses(&self, spec: &Spec, agent: Option<AgentOverride>) -> Option<String> {
+    fn refuses(&self, spec: &Spec, agent: Option<&AgentOverride>) -> Option<String> {
         // Whether there is such a snapshot is known to the server.
-        let agent = agent.or_else(|| is_snapshot(spec).then_some(AgentOverride::Noop));
+        let agent = agent.or_else(|| is_snapshot(spec).then_some(&AgentOverride::Noop));
         engine::unsupported(spec, agent, &self.permissions, engine::Uploads::Held)
             .or_else(|| engine::judges::missing(spec, self.providers.as_deref()?))
     }

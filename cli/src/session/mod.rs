@@ -142,7 +142,8 @@ impl Session {
     pub(crate) fn check(&self, experiment: &Experiment, spec: &Spec) -> Result<(), CommandError> {
         let agent = experiment.settings.agent_override();
         let agent = agent.map_err(|unknown| CommandError::Infrastructure(unknown.to_string()))?;
-        if let Some(reason) = engine::unsupported(spec, agent, &self.config.permissions, engine::Uploads::None) {
+        if let Some(reason) = engine::unsupported(spec, agent.as_ref(), &self.config.permissions, engine::Uploads::None)
+        {
             return Err(CommandError::Infrastructure(format!("{}: {reason}", experiment.spec.spec_id)));
         }
         if let Some(reason) = self.misfit(spec) {

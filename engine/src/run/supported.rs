@@ -1,5 +1,6 @@
 //! Refuses specs that this version does not support, before anything is made.
 
+use scenario::certificate::cheats::require_cheat;
 use scenario::checks::{Check, RunsIn};
 use scenario::plan::AgentOverride;
 use scenario::spec::Spec;
@@ -37,14 +38,19 @@ pub enum Uploads {
 #[must_use]
 pub fn unsupported(
     spec: &Spec,
-    agent: Option<AgentOverride>,
+    agent: Option<&AgentOverride>,
     permissions: &Permissions,
     uploads: Uploads,
 ) -> Option<String> {
     actor(spec, agent, uploads).or_else(|| checks(spec, permissions)).or_else(|| upstream(spec, permissions))
 }
 
-fn actor(spec: &Spec, agent: Option<AgentOverride>, uploads: Uploads) -> Option<String> {
+fn actor(spec: &Spec, agent: Option<&AgentOverride>, uploads: Uploads) -> Option<String> {
+    if let Some(AgentOverride::Cheat(name)) = agent
+        && let Err(unknown) = require_cheat(name, spec)
+    {
+        return Some(unknown.to_string());
+    }
     match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
         Some(AgentKind::Snapshot(_)) if uploads == Uploads::None => {
@@ -123,10 +129,10 @@ mod tests {
         assert_eq!(ask(&spec(CLI, "", FILE), None), None);
         let nobody = spec("", "", FILE);
         assert!(ask(&nobody, None).is_some_and(|what| what.contains("no `agent`")));
-        assert_eq!(ask(&nobody, Some(AgentOverride::Noop)), None);
+        assert_eq!(ask(&nobody, Some(&AgentOverride::Noop)), None);
         let hosted = spec("agent: {type: paragon}\n", "", FILE);
         assert!(ask(&hosted, None).is_some_and(|what| what.contains("`agent.type: paragon`")));
-        assert_eq!(ask(&hosted, Some(AgentOverride::Oracle)), None);
+        assert_eq!(ask(&hosted, Some(&AgentOverride::Oracle)), None);
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Harness {
             secrets: &self.secrets,
             identity: identity(scenario),
             permissions: self.permissions.clone(),
-            agent: self.agent,
+            agent: self.agent.as_ref(),
             machine: &self.machine,
             baselines,
             started_at: now(),

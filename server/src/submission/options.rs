@@ -56,8 +56,8 @@ impl PartialSchema for AgentSchema {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("Who acts instead of a spec's own agent."))
-            .enum_values(Some(AgentOverride::ALL.map(AgentOverride::word)))
+            .description(Some("Who acts instead of a spec's own agent: `noop`, `oracle`, or `cheat:NAME`."))
+            .pattern(Some(AgentOverride::FORM))
             .into()
     }
 }
@@ -87,7 +87,7 @@ impl Options {
             return Err(ApiError::invalid("`min_pass_rate` must be from 0 to 1"));
         }
         Ok(Settings {
-            agent: self.agent.map(StoredAgent::from),
+            agent: self.agent.clone().map(StoredAgent::from),
             backend: None,
             parameters: self.parameters.clone().unwrap_or_default().into_iter().collect(),
             replicas: self.replicas,

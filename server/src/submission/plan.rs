@@ -64,7 +64,7 @@ pub(crate) async fn new_run(
 ) -> Result<NewRun, ApiError> {
     let refused = |reason: String| ApiError::invalid(format!("this spec cannot be run here: {reason}"));
     let agent = settings.agent_override().map_err(|unknown| refused(unknown.to_string()))?;
-    if let Some(reason) = app.admission.refuses(spec, agent) {
+    if let Some(reason) = app.admission.refuses(spec, agent.as_ref()) {
         return Err(refused(reason));
     }
     if agent.is_none() {

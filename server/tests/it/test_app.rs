@@ -114,7 +114,7 @@ impl Admission for FakeAdmission {
         Demand { cpu_milli: 1000, memory: 1 << 20 }
     }
 
-    fn refuses(&self, spec: &Spec, agent: Option<AgentOverride>) -> Option<String> {
+    fn refuses(&self, spec: &Spec, agent: Option<&AgentOverride>) -> Option<String> {
         let is_refused = spec.tags.iter().any(|tag| tag.as_str() == "refused");
         let has_agent = spec.agent.is_some() || agent.is_some();
         (is_refused || !has_agent).then(|| "no worker can run it".to_owned())

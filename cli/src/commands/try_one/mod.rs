@@ -146,7 +146,7 @@ impl Try {
 
     async fn submit(&self, session: &Session, source: &Source, spec: &Spec, plan: Plan) -> Result<RunId, CommandError> {
         let settings = Settings {
-            agent: self.agent.map(StoredAgent::from),
+            agent: self.agent.clone().map(StoredAgent::from),
             backend: self.backend.insisted().map(ToOwned::to_owned),
             ..Settings::default()
         };

@@ -92,7 +92,7 @@ async fn read(app: &App, owner: &str, request: SandboxRequest) -> Result<NewSand
     let content = app.store.spec(&version.digest).await?;
     let ReadSpec { spec, .. } = read_spec(&content.text, bundle_of(&content).as_ref())?;
     // Nobody acts in it but its owner.
-    if let Some(reason) = app.admission.refuses(&spec, Some(AgentOverride::Noop)) {
+    if let Some(reason) = app.admission.refuses(&spec, Some(&AgentOverride::Noop)) {
         return Err(ApiError::invalid(format!("no sandbox can be made of this spec here: {reason}")));
     }
     let given = request.secrets.unwrap_or_default();
