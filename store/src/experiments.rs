@@ -114,7 +114,7 @@ impl Settings {
     pub fn agent_override(&self) -> Result<Option<AgentOverride>, UnknownAgent> {
         match &self.agent {
             None => Ok(None),
-            Some(StoredAgent::Known(agent)) => Ok(Some(*agent)),
+            Some(StoredAgent::Known(agent)) => Ok(Some(agent.clone())),
             Some(StoredAgent::Unknown(word)) => Err(UnknownAgent(word.clone())),
         }
     }

@@ -8,7 +8,7 @@
 //!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
-//! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
+//! by themselves: api_keys, secrets, certificates, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
 //!                workers, counters, settings, baselines
 //! ```
 //!
@@ -26,6 +26,7 @@ mod artifact_owner;
 mod artifacts;
 mod attempts;
 mod baselines;
+mod certificates;
 mod clock;
 mod counters;
 mod datasets;
@@ -83,6 +84,7 @@ pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
 pub use baselines::{BaselineLine, NewBaseline, SaveTerms, Saved, baseline_candidate};
+pub use certificates::StoredCertificate;
 pub use clock::Clock;
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};
 pub use error::StoreError;
