@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use super::run::{Run, excuse, exit};
 use super::watch::gather;
 use crate::baselines::{BaselineOptions, PlaceOf};
+use crate::certified::CertifiedOptions;
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
 use crate::exit_code::Exit;
@@ -41,6 +42,8 @@ pub(crate) struct Ci {
     /// --filter or --param.
     #[arg(long)]
     allow_removed: bool,
+    #[command(flatten)]
+    certified: CertifiedOptions,
     /// Treat warnings about specs as errors.
     #[arg(long)]
     deny_warnings: bool,
@@ -65,6 +68,12 @@ impl Ci {
                 let path = path.display();
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
             }
+        }
+        if let Some(problem) = self.certified.problem(&self.run.paths, &self.run.work.store)? {
+            output.problem(&CommandError::Usage(problem.clone()));
+            let excuse = Reports { note: Some(problem), ..Reports::default() };
+            documents.without(self.baseline.file()).excuse(&excuse, output);
+            return self.write_comment(&excuse, Exit::Failed, output);
         }
         let worked = self.work(documents.are_annotations(), output);
         if let Some(excuse) = excuse(&worked) {

@@ -17,8 +17,8 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
-use plan::Planned;
 pub(crate) use plan::read as read_specs;
+pub(super) use plan::{Planned, Plans, plans};
 pub(super) use replayed::Replayed;
 
 /// How many experiments that were left unfinished are told of.
@@ -48,6 +48,9 @@ pub(crate) struct Run {
     /// Whether specs without a contract are left out, as `touchstone contract` does.
     #[arg(skip)]
     pub(super) only_contracts: bool,
+    /// Whether the specs are certified: their mutations, their replays and the cells of their chaos matrix are left out.
+    #[arg(skip)]
+    for_certificate: bool,
     /// Sessions that are run in place of the specs' own scenarios.
     #[arg(skip)]
     replayed: Option<Replayed>,
@@ -61,7 +64,32 @@ impl Run {
         (choices, ephemeral, documents, work): (Choices, bool, DocumentOptions, WorkOptions),
     ) -> Self {
         let replayed = Some(replayed);
-        Self { paths, resume: None, choices, ephemeral, documents, work, only_contracts: false, replayed }
+        Self {
+            paths,
+            resume: None,
+            choices,
+            ephemeral,
+            documents,
+            work,
+            only_contracts: false,
+            for_certificate: false,
+            replayed,
+        }
+    }
+
+    /// A run in the plain world of each spec, in which an agent acts instead of its own.
+    pub(super) fn for_certificate(paths: Vec<PathBuf>, choices: Choices, work: WorkOptions) -> Self {
+        Self {
+            paths,
+            resume: None,
+            choices,
+            ephemeral: true,
+            documents: DocumentOptions::default(),
+            work,
+            only_contracts: false,
+            for_certificate: true,
+            replayed: None,
+        }
     }
 
     /// The same for specs with a contract alone.
@@ -82,8 +110,8 @@ impl Run {
     /// Runs everything; `None` when a spec is not valid, after saying why.
     pub(super) fn reports(&self, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         let mut plans = match &self.resume {
-            Some(_) => plan::Plans::default(),
-            None => match plan::plans(self, output)? {
+            Some(_) => Plans::default(),
+            None => match plans(self, output)? {
                 Some(plans) => plans,
                 None => return Ok(None),
             },
@@ -96,7 +124,7 @@ impl Run {
         Ok(Some((finish, Reports { reports, skipped: plans.skipped, note, ..Reports::default() })))
     }
 
-    async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
+    async fn work(&self, plans: &mut Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
         let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
         let (options, permissions) = (self.work.clone(), self.work.permissions()?);
         let specs: Vec<_> = plans.planned.iter().map(|planned| &planned.spec).collect();
@@ -125,7 +153,7 @@ impl Run {
         let mut runs = Vec::new();
         for one in planned {
             let settings = Settings {
-                agent: self.choices.agent.map(StoredAgent::from),
+                agent: self.choices.agent.clone().map(StoredAgent::from),
                 backend: self.work.backend.insisted().map(ToOwned::to_owned),
                 parameters: one.parameters.clone(),
                 replicas: self.choices.replicas,
