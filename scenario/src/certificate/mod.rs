@@ -14,9 +14,9 @@ mod strength;
 mod tests;
 
 pub use agent_runs::AgentRuns;
-pub use breakage::{
-    Breakage, BrokenFile, BrokenRequest, BrokenRow, FileBreakage, RequestBreakage, RowBreakage, breakages, chosen,
-};
+pub use breakage::{breakages, chosen};
 pub use certificate::{Certificate, CertificateHeader, CertificateVerdict, CheatCount, RunCount};
 pub use reason::{Reason, ReasonKind};
 pub use strength::{Strength, Tried, UnnoticedChange};
+
+pub use crate::plan::{Breakage, BrokenFile, BrokenRequest, BrokenRow, FileBreakage, RequestBreakage, RowBreakage};

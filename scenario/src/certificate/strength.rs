@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::breakage::Breakage;
 use crate::evidence::Evidence;
+use crate::plan::Breakage;
 use crate::result::{RowStatus, ScenarioResult};
 use crate::verdict::Outcome;
 

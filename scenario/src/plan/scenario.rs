@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+use super::breakage::Breakage;
 use super::cell_key::CellKey;
 use super::purpose::Purpose;
 use super::seed::Seed;
-use crate::certificate::Breakage;
 
 use crate::hex;
 
@@ -183,6 +183,7 @@ impl Scenario {
             prompt,
             variants: Vec::new(),
             snapshot: None,
+            breakage: None,
         }
     }
 }

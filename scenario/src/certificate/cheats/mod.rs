@@ -3,7 +3,7 @@
 //! Those that every spec has are made from what an agent can see or guess: the task, the mocks, and the paths that invariants look
 //! at. A spec adds its own as `task.cheats`.
 //!
-//! To add one: write its file, add its variant to [`BuiltInCheat`], and the compiler asks for the rest.
+//! To add one: write its file, add its variant to `plan/built_in_cheat.rs`, and the compiler asks for the rest.
 
 mod call_every_mock;
 mod confident;
@@ -13,24 +13,10 @@ mod shell;
 mod touch_paths;
 mod verdict_files;
 
+pub use crate::plan::BuiltInCheat;
 use crate::plan::Values;
 use crate::spec::Spec;
 use crate::spec::types::CheatName;
-
-/// A cheat that every spec has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BuiltInCheat {
-    /// Writes the files that verifiers commonly read, with passing content.
-    VerdictFiles,
-    /// Prints the texts of the task and the mocks, and writes them where invariants look.
-    EchoExpected,
-    /// Makes every path that invariants look at, empty.
-    TouchPaths,
-    /// Sends one request to each route of each mock.
-    CallEveryMock,
-    /// Says that everything is done.
-    Confident,
-}
 
 /// The steps of a cheat: first its shell lines, then its requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,40 +66,6 @@ pub struct UnknownCheat {
 }
 
 impl BuiltInCheat {
-    /// Every one.
-    pub const ALL: [Self; 5] =
-        [Self::VerdictFiles, Self::EchoExpected, Self::TouchPaths, Self::CallEveryMock, Self::Confident];
-
-    /// Its name.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::VerdictFiles => "verdict-files",
-            Self::EchoExpected => "echo-expected",
-            Self::TouchPaths => "touch-paths",
-            Self::CallEveryMock => "call-every-mock",
-            Self::Confident => "confident",
-        }
-    }
-
-    /// The one with this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|cheat| cheat.word() == name)
-    }
-
-    /// A line about it for people.
-    #[must_use]
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::VerdictFiles => "Writes the files that verifiers commonly read, with passing content",
-            Self::EchoExpected => "Prints the texts of the task and the mocks, and writes them where invariants look",
-            Self::TouchPaths => "Makes every path that invariants look at, empty",
-            Self::CallEveryMock => "Sends one request to each route of each mock",
-            Self::Confident => "Says that everything is done",
-        }
-    }
-
     /// Why it makes no sense for a spec; `None` when it does.
     #[must_use]
     pub fn not_applicable(self, spec: &Spec) -> Option<&'static str> {

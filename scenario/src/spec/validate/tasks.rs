@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rules::Rules;
-use crate::certificate::cheats::BuiltInCheat;
+use crate::plan::BuiltInCheat;
 use crate::spec::code::Code;
 
 pub(super) fn check(rules: &mut Rules<'_>) {
