@@ -5,24 +5,28 @@ use std::path::Path;
 
 use engine::attempt::{HostChecks, Permissions};
 use engine::bundle::AGENT_FILES;
+use scenario::certificate::cheats::BuiltInCheat;
 use scenario::plan::AgentOverride;
+use scenario::spec::diagnostic::closest;
 use store::{SpecContent, SpecFile};
 
 use crate::bundle_files;
 use crate::output::CommandError;
 
-/// Reads the name of an agent, or a command.
+/// Reads the name of an agent, or a command. A spec may have cheats of its own, so that not all names are known here.
 pub(crate) fn agent(text: &str) -> Result<AgentOverride, String> {
     text.parse().map_err(|_| {
-        let near = suggest(text).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-        let names: Vec<_> = AgentOverride::ALL.iter().filter_map(AgentOverride::name).collect();
-        format!("{near}known agents are {}; write `cmd:{text}` for a command of that name", names.join(", "))
+        let known = known();
+        let near = closest(text, known.iter().map(String::as_str));
+        let near = near.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+        format!("{near}known agents are {}; write `cmd:{text}` for a command of that name", known.join(", "))
     })
 }
 
-/// The name that was most likely meant.
-fn suggest(text: &str) -> Option<&'static str> {
-    scenario::spec::diagnostic::closest(text, AgentOverride::ALL.iter().filter_map(AgentOverride::name))
+/// The names of agents that every spec has.
+fn known() -> Vec<String> {
+    let plain = AgentOverride::PLAIN.iter().map(ToString::to_string);
+    plain.chain(BuiltInCheat::ALL.map(|cheat| format!("cheat:{}", cheat.word()))).collect()
 }
 
 /// Adds the files of a command that acts as the agent to what is kept of a spec, so that every run of it has them.

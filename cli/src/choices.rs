@@ -16,7 +16,7 @@ use crate::source::{Source, content};
 use crate::whole_number::whole_number;
 
 /// What people change about a spec when they run it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Choices {
     /// Run each cell so often, instead of what the spec says.
     #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]

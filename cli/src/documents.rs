@@ -74,7 +74,7 @@ pub(crate) enum Unwritable {
 }
 
 /// Which documents are wanted.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct DocumentOptions {
     /// How to show the result.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]

@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 /// What somebody wants to do, and with which commands.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write a spec", &["init", "import", "tools", "validate", "plan", "explain", "schema", "tool-contracts"]),
-    ("Run it", &["try", "run", "ci", "contract", "replay", "rerun", "approvals", "cancel"]),
+    ("Run it", &["try", "run", "ci", "certify", "contract", "replay", "rerun", "approvals", "cancel"]),
     ("See what came of it", &["list", "show", "trace", "shell", "compare", "baseline", "flaky", "rescore", "judge"]),
     ("Use a server", &["submit", "watch", "results", "logs", "artifacts"]),
     ("Be a server", &["serve", "worker", "key"]),

@@ -4,6 +4,7 @@ mod agent_override;
 mod backend;
 mod baselines;
 mod bundle_files;
+mod certified;
 mod choices;
 mod ci_commands;
 mod client;
@@ -56,9 +57,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use commands::{
-    approvals, artifacts, baseline, cancel, ci, compare, completions, config, confine, contract, doctor, explain,
-    flaky, gc, health, images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore, results, run,
-    schema, serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
+    approvals, artifacts, baseline, cancel, certify, ci, compare, completions, config, confine, contract, doctor,
+    explain, flaky, gc, health, images, import, init, judge, key, list, logs, man, plan, replay, rerun, rescore,
+    results, run, schema, serve, shell, show, submit, sweep, tool_contracts, tools, trace, try_one, validate, watch,
     worker as worker_command,
 };
 use configuration::Unread;
@@ -91,6 +92,7 @@ enum Command {
     Try(try_one::Try),
     Run(Box<run::Run>),
     Ci(Box<ci::Ci>),
+    Certify(Box<certify::Certify>),
     Contract(contract::Contract),
     ToolContracts(tool_contracts::ToolContracts),
     Replay(replay::Replay),
@@ -154,6 +156,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, CommandError> {
         Command::Try(command) => command.run(output),
         Command::Run(command) => command.run(output),
         Command::Ci(command) => command.run(output),
+        Command::Certify(command) => command.run(output),
         Command::Contract(command) => command.run(output),
         Command::ToolContracts(command) => command.run(output),
         Command::Replay(command) => command.run(output),

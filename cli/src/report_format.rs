@@ -9,9 +9,10 @@ use crate::ci_commands::Form;
 const WIDTH: u16 = 120;
 
 /// How a report is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// For people: a table, and what went wrong.
+    #[default]
     Text,
     /// For programs: one JSON object.
     Json,

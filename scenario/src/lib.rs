@@ -11,6 +11,7 @@ pub mod address;
 pub mod alert;
 pub mod baseline;
 pub mod cassette;
+pub mod certificate;
 pub mod chaos;
 pub mod checks;
 mod count_noun;

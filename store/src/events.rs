@@ -206,6 +206,7 @@ mod tests {
             prompt: None,
             variants: Vec::new(),
             snapshot: None,
+            breakage: None,
         };
         let job = NewJob { id: JobId(Uuid::nil()), scenario, demand: Default::default(), at_once: None };
         let run = NewRun { lane: Lane::Shared, priority: 0, jobs: vec![job] };

@@ -8,7 +8,7 @@
 //!   │                                      │        └── events, traces, run_ends, score_requests
 //!   └── sandboxes                          │                  └── alert_firings ──► alerts
 //!                                          └── experiment_secrets
-//! by themselves: api_keys, secrets, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
+//! by themselves: api_keys, secrets, certificates, snapshots, datasets ◄── dataset_records ◄── record_tags, deliveries, idempotency,
 //!                workers, counters, settings, baselines, contract_sessions ◄── contract_session_requests
 //! ```
 //!
@@ -26,6 +26,7 @@ mod artifact_owner;
 mod artifacts;
 mod attempts;
 mod baselines;
+mod certificates;
 mod clock;
 mod contract_interventions;
 mod contract_sessions;
@@ -86,6 +87,7 @@ pub use artifact_owner::{ArtifactClaim, ArtifactOwner, PROBING};
 pub use artifacts::{Artifact, Artifacts};
 pub use attempts::{AttemptOutcome, StoredAttempt};
 pub use baselines::{BaselineLine, NewBaseline, SaveTerms, Saved, baseline_candidate};
+pub use certificates::StoredCertificate;
 pub use clock::Clock;
 pub use contract_sessions::{ContractSession, ContractSessionProgress, NewContractSession, SessionLimits};
 pub use datasets::{Dataset, NewDataset, NewRecord, Record};

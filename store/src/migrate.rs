@@ -20,9 +20,9 @@ macro_rules! steps {
 }
 
 /// The migrations of `migrations/sqlite`.
-const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql", 8 "approvals" "0008_approvals.sql", 9 "baselines" "0009_baselines.sql", 11 "labels" "0011_labels.sql", 12 "contract_sessions" "0012_contract_sessions.sql" };
+const SQLITE: &[Step] = steps! { "sqlite": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql", 8 "approvals" "0008_approvals.sql", 9 "baselines" "0009_baselines.sql", 10 "certificates" "0010_certificates.sql", 11 "labels" "0011_labels.sql", 12 "contract_sessions" "0012_contract_sessions.sql" };
 /// The migrations of `migrations/postgres`: the same numbers and names.
-pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql", 8 "approvals" "0008_approvals.sql", 9 "baselines" "0009_baselines.sql", 11 "labels" "0011_labels.sql", 12 "contract_sessions" "0012_contract_sessions.sql" };
+pub(crate) const POSTGRES: &[Step] = steps! { "postgres": 1 "first" "0001_first.sql", 2 "server" "0002_server.sql", 3 "history" "0003_history.sql", 4 "caveats" "0004_caveats.sql", 5 "contracts" "0005_contracts.sql", 6 "resilience" "0006_resilience.sql", 7 "outcomes" "0007_outcomes.sql", 8 "approvals" "0008_approvals.sql", 9 "baselines" "0009_baselines.sql", 10 "certificates" "0010_certificates.sql", 11 "labels" "0011_labels.sql", 12 "contract_sessions" "0012_contract_sessions.sql" };
 
 /// The reason why a database was not brought up to date.
 #[derive(Debug, thiserror::Error)]

@@ -22,6 +22,8 @@ tables! {
     SpecFiles { Spec, Path, Executable, Blob }
     /// Contents.
     Blobs { Digest, Content }
+    /// What shows that specs tell right answers from others.
+    Certificates { Owner, SpecId, Digest, Verdict, MadeAt, Body }
     /// The tags of specs.
     SpecTags { Tag, Spec }
     /// The versions of a spec.

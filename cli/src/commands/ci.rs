@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use super::run::{Run, excuse, exit};
 use super::watch::gather;
 use crate::baselines::{BaselineOptions, PlaceOf};
+use crate::certified::CertifiedOptions;
 use crate::client::{RemoteRun, Server, ServerOptions};
 use crate::documents::require_writable;
 use crate::exit_code::Exit;
@@ -45,6 +46,8 @@ pub(crate) struct Ci {
     allow_removed: bool,
     #[command(flatten)]
     gate: GateOptions,
+    #[command(flatten)]
+    certified: CertifiedOptions,
     /// Treat warnings about specs as errors.
     #[arg(long)]
     deny_warnings: bool,
@@ -70,7 +73,16 @@ impl Ci {
                 return Err(CommandError::Usage(format!("`{path}` cannot be a report and a comment")));
             }
         }
-        let worked = match self.run.open_suite(output) {
+        let opened = self.run.open_suite(output);
+        if matches!(opened, Ok(true))
+            && let Some(problem) = self.certified.problem(&self.run.paths, &self.run.work.store)?
+        {
+            output.problem(&CommandError::Usage(problem.clone()));
+            let excuse = Reports { note: Some(problem), ..Reports::default() };
+            documents.without(self.baseline.file()).excuse(&excuse, output);
+            return self.write_comment(&excuse, Exit::Failed, output);
+        }
+        let worked = match opened {
             Ok(true) => self.work_as_suite(documents.are_annotations(), output),
             Ok(false) => Ok(None),
             Err(error) => Err(error),

@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 pub(crate) mod artifacts;
 pub(crate) mod baseline;
 pub(crate) mod cancel;
+pub(crate) mod certify;
 pub(crate) mod ci;
 pub(crate) mod compare;
 pub(crate) mod completions;

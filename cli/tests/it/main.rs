@@ -5,6 +5,7 @@ mod attacks;
 mod backend_choice;
 mod baseline_command;
 mod boundaries;
+mod certify;
 mod ci_command;
 mod ci_commands;
 mod commands;

@@ -39,9 +39,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The name of the sandbox itself.
 const SANDBOX: &str = "localhost";
 
-/// Address of the agent, and the request to it.
+/// Address of a server, and the request to it.
 pub(super) struct Target {
     door: Door,
+    address: Ipv4Addr,
     host: String,
     port: u16,
     pub(super) path: String,
@@ -158,13 +159,40 @@ async fn within(watch: &Watch<'_>, conversation: impl Future<Output = Result<Str
     acted
 }
 
+impl Target {
+    /// A server that listens at an address of the sandbox.
+    pub(super) fn at(world: &World, address: Ipv4Addr, host: &str, port: u16) -> Self {
+        let door = world.sandbox.door().clone();
+        Self { door, address, host: host.to_owned(), port, path: String::new() }
+    }
+
+    /// Sends one request, whose answer nobody wants.
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &str,
+    ) -> Result<(), HttpError> {
+        let method: Method = method.parse().map_err(|_| HttpError::Request("the method is none".to_owned()))?;
+        let mut asked = request(self, &method, path, body.as_bytes().to_vec())?;
+        for (name, value) in headers {
+            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+                asked.headers_mut().insert(name, value);
+            }
+        }
+        exchange(self, asked).await.map(drop)
+    }
+}
+
 /// Finds the address of the agent.
 pub(super) fn target(world: &World, attempt: &Attempt<'_>, http: &Http) -> Result<Target, EngineError> {
     let values = attempt.agents_values();
     if let Some(port) = &http.port {
         let port = u16::try_from(port.get()).map_err(|error| EngineError::Unsupported { what: error.to_string() })?;
         let door = world.sandbox.door().clone();
-        return Ok(Target { door, host: SANDBOX.to_owned(), port, path: http.path.render(&values) });
+        let path = http.path.render(&values);
+        return Ok(Target { door, address: Ipv4Addr::LOCALHOST, host: SANDBOX.to_owned(), port, path });
     }
     let url = http.url.as_ref().map(|url| url.render(&values)).unwrap_or_default();
     target_of(world, attempt, &url)
@@ -183,7 +211,7 @@ pub(super) fn target_of(world: &World, attempt: &Attempt<'_>, url: &str) -> Resu
     let path = parsed.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let declared = attempt.spec.service(name).and_then(|service| service.ports().first().copied());
     let port = parsed.port_u16().or_else(|| declared.and_then(|port| u16::try_from(port).ok())).unwrap_or(80);
-    Ok(Target { door, host, port, path })
+    Ok(Target { door, address: Ipv4Addr::LOCALHOST, host, port, path })
 }
 
 /// Clears what the agent remembers, asks it, and takes the output out of its answer.
@@ -246,7 +274,7 @@ fn request(target: &Target, method: &Method, path: &str, body: Vec<u8>) -> Resul
 
 /// Sends one request on a connection of its own. An agent that was just started may not listen yet.
 async fn exchange(target: &Target, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), HttpError> {
-    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), target.port);
+    let address = SocketAddr::new(IpAddr::V4(target.address), target.port);
     let stream = loop {
         match target.door.connect(address).await {
             Ok(stream) => break stream,

@@ -1,5 +1,6 @@
 //! Runs the agent, and reports its end.
 
+mod cheat;
 mod http;
 mod http_error;
 mod invocations;
@@ -115,6 +116,7 @@ async fn act_as(
                 }
             }
             printed.finish(&mut acted);
+            cheat::send_requests(watch, attempt, &mut acted).await?;
             Ok(acted)
         }
     }
@@ -147,9 +149,15 @@ fn processes(
             Ok(vec![process(words, image.directory.clone(), stdin(own.stdin))])
         }
         AgentKind::Oracle(_) => {
-            let lines = attempt.spec.task.solution.iter().flat_map(|lines| &lines.0);
+            let lines = match cheat::program(attempt)? {
+                Some(cheat) => cheat.lines,
+                None => {
+                    let solution = attempt.spec.task.solution.iter().flat_map(|lines| &lines.0);
+                    solution.map(|line| line.render(&values)).collect()
+                }
+            };
             let words = |line: String| vec!["sh".to_owned(), "-c".to_owned(), line];
-            Ok(lines.map(|line| process(words(line.render(&values)), WORKSPACE.to_owned(), Vec::new())).collect())
+            Ok(lines.into_iter().map(|line| process(words(line), WORKSPACE.to_owned(), Vec::new())).collect())
         }
         AgentKind::Snapshot(_) => {
             let uploaded = world.agent.iter().map(|agent| agent.words.clone());

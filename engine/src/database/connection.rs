@@ -31,7 +31,7 @@ enum Session {
 
 impl Connection {
     /// Opens a connection, logs in, and gives the session the settings that it must have, where some are known.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         database: Database,
         credentials: &Credentials,
         settings: Option<&SessionSettings>,

@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::world::World;
 
 use super::activity::{KnownOfServices, unready};
+use super::broken;
 
 /// The tables of each recorded service.
 pub(crate) type TablesOfServices = BTreeMap<String, Tables>;
@@ -33,6 +34,14 @@ pub(super) async fn look(
     }
     for recorded in world.recorder.followed() {
         greet(world, attempt, recorded).await;
+    }
+    if broken::looks_at_tables(attempt) {
+        for (service, _) in world.services.iter().filter(|(_, live)| live.database.is_some()) {
+            if !found.contains_key(service) {
+                let tables = take_tables(world, service, known).await.map_err(|error| unready(service, error))?;
+                found.insert(service.clone(), tables);
+            }
+        }
     }
     Ok(found)
 }
@@ -105,11 +114,20 @@ fn hidden(service: &str, before: &Tables, after: &Tables, is_all: bool) -> Vec<S
 }
 
 async fn take(world: &World, recorded: &Recorded, known: &KnownOfServices) -> Result<Tables, DatabaseError> {
-    let live = world.services.get(&recorded.service);
+    take_tables(world, &recorded.service, known).await
+}
+
+/// Looks at the tables of a service.
+pub(super) async fn take_tables(
+    world: &World,
+    service: &str,
+    known: &KnownOfServices,
+) -> Result<Tables, DatabaseError> {
+    let live = world.services.get(service);
     let way = live.and_then(|live| live.database.as_ref().map(|(database, how)| (live, *database, how)));
     let (live, database, credentials) =
         way.ok_or_else(|| DatabaseError::Unreachable { reason: "it has no known user".to_owned() })?;
-    let settings = known.get(&recorded.service).map(|known| &known.settings);
+    let settings = known.get(service).map(|known| &known.settings);
     Tables::take(database, credentials, settings, live.dial()).await
 }
 

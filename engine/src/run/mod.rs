@@ -4,6 +4,7 @@ pub(crate) mod activity;
 mod attacks;
 pub(crate) mod audit;
 mod baseline;
+mod broken;
 pub(crate) mod contracts;
 pub(crate) mod databases;
 pub(crate) mod diffs;
@@ -164,8 +165,14 @@ async fn live(
     require_services_back(&world, evidence)?;
     require_approvals(&world)?;
     collect_records(evidence, &world, attempt);
+    if !lost {
+        Box::pin(broken::apply(&world, attempt, evidence)).await?;
+    }
     let still = Box::pin(calm(&world, evidence, lost)).await?;
     Box::pin(databases::collect(&world, evidence)).await?;
+    if !lost && broken::looks_at_tables(attempt) {
+        Box::pin(broken::look(&world, evidence)).await?;
+    }
     if lost {
         probe::unavailable(attempt, evidence, "the sandbox ended while the agent acted", None);
     } else if let Err(error) = Box::pin(look(&world, attempt, evidence, still, overall, events)).await {

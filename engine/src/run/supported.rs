@@ -1,5 +1,6 @@
 //! Refuses specs that this version does not support, before anything is made.
 
+use scenario::certificate::cheats::require_cheat;
 use scenario::checks::{Check, RunsIn};
 use scenario::plan::AgentOverride;
 use scenario::spec::Spec;
@@ -45,6 +46,11 @@ pub fn unsupported(
 }
 
 fn actor(spec: &Spec, agent: Option<&AgentOverride>, uploads: Uploads) -> Option<String> {
+    if let Some(AgentOverride::Cheat(name)) = agent
+        && let Err(unknown) = require_cheat(name, spec)
+    {
+        return Some(unknown.to_string());
+    }
     match attempt::agent_of(spec, agent) {
         None => Some("the spec has no `agent`, so there is nobody to put to the test".to_owned()),
         Some(AgentKind::Snapshot(_)) if uploads == Uploads::None => {

@@ -28,6 +28,12 @@ pub struct TableChange {
     pub removed: Vec<String>,
     /// Set when the table is too large to compare row by row, or there are more rows than are kept.
     pub incomplete: bool,
+    /// The names of its columns, in order, where that was looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// The columns of its key, where that was looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<String>,
 }
 
 /// How the text of a file of the workspace changed.

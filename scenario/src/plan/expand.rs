@@ -152,6 +152,7 @@ pub fn expand(spec: &Spec, options: PlanOptions) -> Result<Plan, PlanError> {
                 prompt: key.prompt,
                 variants: variants.next().unwrap_or_default(),
                 snapshot: None,
+                breakage: None,
             });
         }
     }

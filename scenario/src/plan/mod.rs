@@ -3,6 +3,8 @@
 //! The same spec and options give the same plan, byte for byte.
 
 mod agent_override;
+mod breakage;
+mod built_in_cheat;
 mod cell_key;
 mod chance;
 mod clean_run;
@@ -21,6 +23,8 @@ mod values;
 mod variants;
 
 pub use agent_override::{AgentOverride, UnknownAgent};
+pub use breakage::{Breakage, BrokenFile, BrokenRequest, BrokenRow, FileBreakage, RequestBreakage, RowBreakage};
+pub use built_in_cheat::BuiltInCheat;
 pub use cell_key::CellKey;
 pub use chance::Chance;
 pub use clean_run::{CleanRun, CleanRunKey};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+use super::breakage::Breakage;
 use super::cell_key::CellKey;
 use super::purpose::Purpose;
 use super::seed::Seed;
@@ -54,6 +55,9 @@ pub struct Scenario {
     /// The id of the uploaded agent that acts, as it was found when the run was submitted: a newer version changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// What is broken after the agent has ended, to see if anybody notices. No plan has it: `touchstone certify` adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakage: Option<Box<Breakage>>,
 }
 
 impl Scenario {
@@ -179,6 +183,7 @@ impl Scenario {
             prompt,
             variants: Vec::new(),
             snapshot: None,
+            breakage: None,
         }
     }
 }

@@ -285,6 +285,7 @@ impl From<WrittenScenario> for Row {
             prompt: key.prompt,
             variants: written.variants,
             snapshot: None,
+            breakage: None,
         };
         let result = ScenarioResult {
             scenario,

@@ -92,6 +92,7 @@ fn scenario(cell: &str, replica: u32) -> Scenario {
         prompt: None,
         variants: Vec::new(),
         snapshot: None,
+        breakage: None,
     }
 }
 

@@ -94,7 +94,7 @@ impl Readable for SuiteAgent {
             Ok(agent) => Some(Self(agent)),
             Err(unknown) => {
                 let unknown: UnknownAgent = unknown;
-                let near = closest(&text, AgentOverride::ALL.iter().filter_map(AgentOverride::name));
+                let near = closest(&text, AgentOverride::PLAIN.iter().filter_map(AgentOverride::name));
                 reader.invalid(node, unknown.to_string(), near.map(|near| format!("did you mean `{near}`?")))
             }
         }

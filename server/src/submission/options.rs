@@ -57,11 +57,11 @@ impl PartialSchema for AgentSchema {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .description(Some(
-                "Who acts instead of a spec's own agent: `noop`, `oracle`, or a line for `sh -c` with a blank or a slash in it; `cmd:` stands before one that has neither.",
+                "The agent that replaces the spec's: `noop`, `oracle`, `cheat:NAME`, or a line for `sh -c` with a blank or a slash in it; `cmd:` stands before one that has neither.",
             ))
-            .examples(AgentOverride::ALL.iter().filter_map(AgentOverride::name))
-            .pattern(Some(r"^(noop|oracle|cmd:[\s\S]*\S[\s\S]*|[\s\S]*[\s/][\s\S]*)$"))
-            .max_length(Some(4096))
+            .examples(AgentOverride::PLAIN.iter().filter_map(AgentOverride::name))
+            .pattern(Some(AgentOverride::FORM))
+            .max_length(Some(AgentOverride::MOST_BYTES))
             .into()
     }
 }

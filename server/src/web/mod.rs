@@ -16,6 +16,7 @@ mod ansi;
 mod approvals;
 mod assets;
 mod badges;
+mod certificate;
 mod chart;
 mod compare;
 mod coverage;

@@ -1,6 +1,8 @@
 //! Specs in a browser: how each went last, and what changed between versions.
 
+use scenario::certificate::Certificate;
 use scenario::result::RowStatus::{Fail, Pass};
+use serde_json::json;
 use store::{Clock as _, SpecContent, SpecFile};
 
 use crate::test_app::{ADA, ADMIN, HELLO, TestApp, replicas};
@@ -76,4 +78,28 @@ async fn what_changed_between_two_versions_is_shown_line_by_line() {
     assert!(browser.get("/specs/hello?version=1&against=1").await.text().contains("The text is the same."));
     assert!(!browser.get("/specs/hello").await.text().contains("id=\"changes\""), "nobody asked");
     assert_eq!(browser.get("/specs/hello?against=9").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_page_says_what_the_certificate_of_the_spec_says() {
+    let app = TestApp::new().await;
+    app.upload(ADA, HELLO).await.expect(201);
+    let version = app.store.spec_version("ada", "hello").await.expect("read").expect("a spec").version;
+    let browser = Browser::signed_in(&app, ADA).await;
+    let keep = async |digest: &str| {
+        let whole = json!({"as_expected": 3, "runs": 3});
+        let certificate: Certificate = serde_json::from_value(json!({
+            "spec_id": "hello", "spec_digest": digest, "touchstone": "0.1.0", "made_at": "2026-11-19T10:00:00Z",
+            "verdict": "certified", "replicas": 3, "noop": whole, "oracle": whole, "cheats": [],
+            "strength": {"tried": 4, "noticed": 3},
+        }))
+        .expect("a certificate");
+        app.store.keep_certificate("ada", &certificate).await.expect("kept");
+    };
+    assert!(!browser.get("/specs/hello").await.text().contains("certified"));
+    keep("another").await;
+    assert!(browser.get("/specs/hello").await.text().contains("certified for an earlier version of the spec"));
+    keep(&version.digest).await;
+    let page = browser.get("/specs/hello").await.text();
+    assert!(page.contains("certified 2026-11-19, 3/3 oracle, 3/3 noop, 0 cheats, strength 0.75"), "{page}");
 }

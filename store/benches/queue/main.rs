@@ -225,6 +225,7 @@ fn planned(number: u32) -> Scenario {
         prompt: None,
         variants: Vec::new(),
         snapshot: None,
+        breakage: None,
     }
 }
 

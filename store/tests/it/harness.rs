@@ -214,6 +214,7 @@ pub(crate) fn scenario(number: u32) -> Scenario {
         prompt: None,
         variants: Vec::new(),
         snapshot: None,
+        breakage: None,
     }
 }
 

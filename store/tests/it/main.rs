@@ -10,6 +10,7 @@ mod artifacts;
 mod at_once;
 mod baselines;
 mod cancel;
+mod certificates;
 mod claim;
 mod completion;
 mod contract_sessions;

@@ -66,6 +66,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 prompt: None,
                 variants: Vec::new(),
                 snapshot: (seed % 2 == 0).then(|| "snap_1".to_owned()),
+                breakage: None,
             }
         },
     )

@@ -18,8 +18,8 @@ use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 use crate::session::{Finish, Keeping, LAST, Session, Submission, WorkOptions};
 use crate::suite_files::{self, SuiteFile};
-use plan::Planned;
 pub(crate) use plan::read as read_specs;
+pub(super) use plan::{Planned, Plans, plans};
 pub(super) use replayed::Replayed;
 
 /// How many experiments that were left unfinished are told of.
@@ -53,6 +53,9 @@ pub(crate) struct Run {
     /// Make it an error when a spec of the suite names a capability that the suite's list does not have.
     #[arg(long)]
     pub(super) strict_tags: bool,
+    /// Whether the specs are certified: their mutations, their replays and the cells of their chaos matrix are left out.
+    #[arg(skip)]
+    for_certificate: bool,
     /// Sessions that are run in place of the specs' own scenarios.
     #[arg(skip)]
     replayed: Option<Replayed>,
@@ -79,7 +82,25 @@ impl Run {
             work,
             only_contracts,
             strict_tags,
+            for_certificate: false,
             replayed,
+            suite: None,
+        }
+    }
+
+    /// A run in the plain world of each spec, in which an agent acts instead of its own.
+    pub(super) fn for_certificate(paths: Vec<PathBuf>, choices: Choices, work: WorkOptions) -> Self {
+        Self {
+            paths,
+            resume: None,
+            choices,
+            ephemeral: true,
+            documents: DocumentOptions::default(),
+            work,
+            only_contracts: false,
+            strict_tags: false,
+            for_certificate: true,
+            replayed: None,
             suite: None,
         }
     }
@@ -144,8 +165,8 @@ impl Run {
     /// Runs everything; `None` when a spec is not valid, after saying why.
     pub(super) fn reports(&self, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         let mut plans = match &self.resume {
-            Some(_) => plan::Plans::default(),
-            None => match plan::plans(self, output)? {
+            Some(_) => Plans::default(),
+            None => match plans(self, output)? {
                 Some(plans) => plans,
                 None => return Ok(None),
             },
@@ -159,7 +180,7 @@ impl Run {
         Ok(Some((finish, self.as_suite(reports))))
     }
 
-    async fn work(&self, plans: &mut plan::Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
+    async fn work(&self, plans: &mut Plans, output: &mut Output) -> Result<(Finish, Vec<Report>), CommandError> {
         let keeping = if self.ephemeral { Keeping::Nothing } else { Keeping::History };
         let (options, permissions) = (self.work.clone(), self.work.permissions()?);
         let specs: Vec<_> = plans.planned.iter().map(|planned| &planned.spec).collect();

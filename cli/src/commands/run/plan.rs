@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use engine::attempt::Permissions;
 use scenario::plan::{AgentOverride, Filter, Plan, PlanScope, expand};
 use scenario::report::Skipped;
+use scenario::spec::sections::chaos::NO_CHAOS;
 use scenario::spec::{Spec, render};
 use serde_json::Value as Json;
 use store::SpecContent;
@@ -16,16 +17,16 @@ use crate::source::{FoundBy, Source, has_error, same_id, sources};
 
 /// What is to be run, and what is not.
 #[derive(Debug, Default)]
-pub(super) struct Plans {
+pub(in crate::commands) struct Plans {
     /// What is to be run.
-    pub(super) planned: Vec<Planned>,
+    pub(in crate::commands) planned: Vec<Planned>,
     /// What is not.
-    pub(super) skipped: Vec<Skipped>,
+    pub(in crate::commands) skipped: Vec<Skipped>,
 }
 
 impl Plans {
     /// Skips what cannot be run by what makes sandboxes; what was named is a problem instead.
-    pub(super) fn refuse(&mut self, misfit: impl Fn(&Spec) -> Option<String>) -> Result<(), CommandError> {
+    pub(in crate::commands) fn refuse(&mut self, misfit: impl Fn(&Spec) -> Option<String>) -> Result<(), CommandError> {
         for planned in std::mem::take(&mut self.planned) {
             match misfit(&planned.spec) {
                 None => self.planned.push(planned),
@@ -43,25 +44,25 @@ impl Plans {
 
 /// A spec that is to be run.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(in crate::commands) struct Planned {
     /// What messages call it.
-    pub(super) source: String,
+    pub(in crate::commands) source: String,
     /// How it was found.
     found: FoundBy,
     /// The folder that it is in.
-    pub(super) folder: Option<PathBuf>,
+    pub(in crate::commands) folder: Option<PathBuf>,
     /// The spec.
-    pub(super) spec: Spec,
+    pub(in crate::commands) spec: Spec,
     /// What it says, to be kept.
-    pub(super) content: SpecContent,
+    pub(in crate::commands) content: SpecContent,
     /// Parameters that were given.
-    pub(super) parameters: Vec<(String, Json)>,
+    pub(in crate::commands) parameters: Vec<(String, Json)>,
     /// Its scenarios.
-    pub(super) plan: Plan,
+    pub(in crate::commands) plan: Plan,
 }
 
 /// Reads and plans all specs before anything is run; `None` when one is not valid, after saying why.
-pub(super) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, CommandError> {
+pub(in crate::commands) fn plans(run: &Run, output: &mut Output) -> Result<Option<Plans>, CommandError> {
     let (sources, readable) = sources(&run.paths);
     readable?;
     let filters = run.choices.filters()?;
@@ -116,9 +117,13 @@ fn plan(
     let mut options = run.choices.plan_options(&parameters);
     options.scope = match &run.replayed {
         Some(replayed) => replayed.scope(source),
-        None if run.only_contracts => PlanScope::Worlds,
+        None if run.only_contracts || run.for_certificate => PlanScope::Worlds,
         None => PlanScope::Everything,
     };
+    if run.for_certificate && spec.chaos_cells().next().is_some() {
+        // Faults without a matrix are a part of the only world that there is.
+        options.chaos = Some(vec![NO_CHAOS.to_owned()]);
+    }
     let mut whole = expand(&spec, options).map_err(|error| wrong(&error))?;
     if let Some(replayed) = &run.replayed {
         whole = replayed.narrow(source, whole).map_err(|error| wrong(&error))?;

@@ -3,6 +3,7 @@
 //! Small tables are kept row by row. Of larger ones a digest is made by the server, over every row. Of the largest, only
 //! what the server counts by itself is known.
 
+mod broken_row;
 mod compare;
 mod mysql;
 mod objects;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub(crate) use broken_row::{break_row, describe};
 pub(crate) use compare::{compare, differing_rows};
 use objects::Object;
 pub(crate) use objects::{ObjectChange, object_changes, replaced};

@@ -57,7 +57,7 @@ pub use scoring::{GateRule, MinPassRate, OverallWeights, ReplicaAggregation, Sco
 pub use secret::{EnvScope, FileScope, Secret, SecretEntry, SecretFrom, SecretScope, SecretSource};
 pub use service::{Container, Database, Service, ServiceCommon, ServiceKind};
 pub use setup::{Setup, SetupFile};
-pub use task::Task;
+pub use task::{SpecCheat, Task};
 pub use tool_contracts::{
     ApprovalClock, ApprovalDecision, ApprovalRule, ApprovalSettings, Approver, ArgumentKind, BlockResponse,
     BodyArguments, CallWay, CompiledContracts, ContractsMode, GateMode, GovernedTool, NarrowingFeedback, PauseScope,

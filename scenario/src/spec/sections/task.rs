@@ -2,7 +2,7 @@
 
 use crate::spec::section::section;
 use crate::spec::template::Text;
-use crate::spec::types::{Filled, Many, OneOrMany};
+use crate::spec::types::{CheatName, Filled, Many, OneOrMany};
 
 section! {
     /// What the agent is asked to do.
@@ -17,6 +17,27 @@ section! {
         /// Shell lines that solve the task, run one after the other. The `oracle` agent runs them, to show that the task can be solved and that the
         /// invariants accept a right answer. Any other agent never sees them.
         solution: Option<OneOrMany<Text>>,
+        /// Agents that try to pass without doing what is asked. `touchstone certify` runs them beside those that it knows itself, and
+        /// the invariants must fail each of them. Any other agent never sees them.
+        cheats: Vec<SpecCheat> = Vec::new(),
+    }
+}
+
+section! {
+    /// An agent that tries to pass without doing what is asked.
+    ///
+    /// ```yaml
+    /// task:
+    ///   cheats:
+    ///     - { name: empty-report, script: touch report.md }
+    /// ```
+    pub struct SpecCheat {
+        /// Its name: it is run with `--agent cheat:NAME`.
+        name: CheatName,
+        /// Its trick, for people.
+        description: Option<String>,
+        /// Shell lines, run one after the other in the workspace.
+        script: OneOrMany<Text>,
     }
 }
 

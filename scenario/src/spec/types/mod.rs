@@ -29,7 +29,8 @@ pub use table::{Many, Table};
 pub use time_shift::TimeShift;
 pub use value::Value;
 pub use word::{
-    ArgumentName, CalledTool, ChaosName, EnvName, FileMode, FindingCode, HeaderName, HostGlob, HostName, InvariantName,
-    JsonPath, Label, Method, Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName, RequestPath, SecretName,
-    ServiceGlob, ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob, UserName, Word,
+    ArgumentName, CalledTool, ChaosName, CheatName, EnvName, FileMode, FindingCode, HeaderName, HostGlob, HostName,
+    InvariantName, JsonPath, Label, Method, Moment, NameGlob, PackageName, ParamName, PathPrefix, ReplayName,
+    RequestPath, SecretName, ServiceGlob, ServiceName, SpecId, SqlState, TableName, ToolGlob, ToolName, UrlGlob,
+    UserName, Word,
 };

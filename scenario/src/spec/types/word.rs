@@ -117,6 +117,12 @@ word! {
 }
 
 word! {
+    /// The name of a cheat: an agent that is to fail. It stands in the word of an agent as it is.
+    CheatName, "cheat name", "^[a-z0-9]{1,40}(-[a-z0-9]{1,40}){0,7}$", "write-the-verdict",
+    "use lower-case letters, digits and single dashes"
+}
+
+word! {
     /// The name of an invariant.
     InvariantName, "invariant name", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$", "email_sent",
     "use letters, digits, `_`, `-` and `.`"

@@ -1,6 +1,9 @@
-//! `task`: the agent is asked something, in one way.
+//! `task`: the agent is asked something, in one way; and each cheat has a name of its own.
+
+use std::collections::BTreeSet;
 
 use super::rules::Rules;
+use crate::plan::BuiltInCheat;
 use crate::spec::code::Code;
 
 pub(super) fn check(rules: &mut Rules<'_>) {
@@ -16,5 +19,21 @@ pub(super) fn check(rules: &mut Rules<'_>) {
             rules.at("prompts").report_key(Code::ConflictingKeys, message, Some("keep one of them"));
         }
         (Some(_), None) | (None, Some(_)) => {}
+    }
+    check_cheats(&mut rules);
+}
+
+fn check_cheats(rules: &mut Rules<'_>) {
+    let mut names: BTreeSet<&str> = BuiltInCheat::ALL.map(BuiltInCheat::word).into();
+    for (index, cheat) in rules.spec.task.cheats.iter().enumerate() {
+        if names.insert(&cheat.name) {
+            continue;
+        }
+        let message = match BuiltInCheat::named(&cheat.name) {
+            Some(_) => format!("every spec has a cheat `{}`", cheat.name),
+            None => format!("there are two cheats `{}`", cheat.name),
+        };
+        let mut rules = rules.at("cheats");
+        rules.index(index).at("name").report(Code::DuplicateName, message, Some("give each a name of its own"));
     }
 }

@@ -28,6 +28,7 @@ use store::{
 };
 
 use super::approvals::waiting_hint;
+use super::certificate;
 use super::layout::{Frame, Tab};
 use super::live::follow;
 use super::session::Visitor;
@@ -97,7 +98,8 @@ async fn page(
     let experiment = find(&app, &visitor.caller, &id).await?;
     let run = find_run(&app, &experiment, query.run).await?;
     let tags = app.store.tags_of(&experiment.spec.digest).await?;
-    let facts = head::facts(&app, &experiment, &tags);
+    let certificate = certificate::line(&app, &experiment.owner, &experiment.spec).await?;
+    let facts = html! { (head::facts(&app, &experiment, &tags)) (certificate) };
     let body = match run {
         None => html! {
             (head::standing(&visitor, &experiment, None))

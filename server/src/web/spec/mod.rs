@@ -16,6 +16,7 @@ use scenario::untrusted;
 use serde::Deserialize;
 use store::{ComparableFilter, ComparableRun, HistoryFilter, Page, SpecContent};
 
+use super::certificate;
 use super::error_page::escaped;
 use super::layout::{Frame, Tab};
 use super::session::Visitor;
@@ -74,6 +75,7 @@ async fn one(
     let findings: Vec<Finding> = loaded.diagnostics.iter().map(finding).collect();
     let runs = comparable_runs(&app, &visitor, &id).await?;
     let unsure = trends::flakiest(&app, &runs).await?;
+    let certificate = certificate::line(&app, &owner, &shown.version).await?;
     let description = loaded.spec.as_ref().map(|spec| spec.description.clone()).unwrap_or_default();
     let body = html! {
         nav.crumbs aria-label="Where this is" { a href="/specs" { "Specs" } " / " span { (untrusted_html::line(&id, 100)) } }
@@ -85,6 +87,7 @@ async fn one(
             a href={ "/v1/specs/" (escaped(&id)) "?owner=" (escaped(&owner)) } { "As JSON" }
             span.quiet.digest { (shown.version.digest) }
         }
+        (certificate)
         (changes)
         (trends::section(&runs))
         (unsure)
