@@ -9,7 +9,7 @@ use crate::whole_number::whole_number;
 const MOST_PRICE: f64 = 1_000_000.0;
 
 /// How often an agent will run, and what its model costs.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ForecastArgs {
     /// Project tokens and cost to a day and a month, for an agent that is to succeed so often in a day.
     #[arg(long, value_name = "N", value_parser = whole_number::<u64>)]

@@ -219,7 +219,10 @@ impl fmt::Display for RunCount {
 fn judge(spec: &Spec, runs: &AgentRuns, reasons: &mut Vec<Reason>) -> RunCount {
     let (expected, wanted) = match runs.agent {
         AgentOverride::Oracle => (Expected::Pass, ExperimentVerdict::Pass),
-        AgentOverride::Noop | AgentOverride::Cheat(_) => (Expected::Fail, ExperimentVerdict::Fail),
+        // A command that acts in place of the agent is tried like a cheat: it has to fail.
+        AgentOverride::Noop | AgentOverride::Cheat(_) | AgentOverride::Command(_) => {
+            (Expected::Fail, ExperimentVerdict::Fail)
+        }
     };
     let cells = runs.cells(spec);
     reasons.extend(cells.iter().filter_map(|cell| Reason::of(&runs.agent.to_string(), cell, expected)));

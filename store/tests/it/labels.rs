@@ -35,7 +35,7 @@ async fn said(world: &World, filter: LabelFilter<'_>) -> Vec<(String, String)> {
 async fn a_label_of_the_same_person_about_the_same_output_is_replaced(world: World) {
     let run = world.submitted(1).await;
     let first = label(&world, run, "ada", "pass");
-    world.store.keep_labels(&[first.clone()], at(1)).await.expect("kept");
+    world.store.keep_labels(std::slice::from_ref(&first), at(1)).await.expect("kept");
     let second = label(&world, run, "ada", "fail");
     world.store.keep_labels(&[second.clone(), label(&world, run, "bob", "0.25")], at(2)).await.expect("kept");
     let kept = world.store.label_of(&first).await.expect("read").expect("a label");

@@ -81,6 +81,7 @@ impl Teller for CertifyProgress {
             }
             Notice::Problem(message) => output.note(format!("problem: {}", untrusted::line(message, MOST_LINE))),
             Notice::Happened { .. }
+            | Notice::NotNeeded { .. }
             | Notice::RunEnded { .. }
             | Notice::SandboxReady { .. }
             | Notice::SandboxEnded { .. } => {}

@@ -27,7 +27,7 @@ pub fn exit_code(report: &Report) -> u8 {
 
 /// True when a report passes only because of what is in quarantine.
 #[must_use]
-pub fn is_excused(report: &Report) -> bool {
+pub(crate) fn is_excused(report: &Report) -> bool {
     report.score.exit_code() != 0 && exit_code(report) == 0
 }
 

@@ -9,4 +9,5 @@ mod gate;
 #[cfg(test)]
 mod tests;
 
-pub use gate::{exit_code, is_excused};
+pub use gate::exit_code;
+pub(super) use gate::is_excused;
