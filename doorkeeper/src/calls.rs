@@ -1,8 +1,8 @@
 //! The system calls that programs in a sandbox may make: one description for both backends.
 //!
-//! The doorkeeper filters by it where it makes the box itself, and the engine gives it to Docker as a profile. It is a list of
-//! what is allowed, so that a call that a later kernel brings is not there until somebody looked at it. What reaches beyond a
-//! sandbox, or what few programs need and many attacks use, is not in it.
+//! The doorkeeper filters by it where it makes the box itself, and the engine gives it to Docker as a profile. It is a
+//! list of allowed calls, so that a call that a later kernel brings stays forbidden until a person has looked at it.
+//! Calls that reach beyond a sandbox, or that few programs need and many attacks use, are not in it.
 
 /// A system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,9 +123,10 @@ pub const ABSENT: &[Call] = calls![
 
 /// Calls whose first argument is a family of sockets.
 pub const OF_FAMILIES: &[Call] = calls![SYS_socket, SYS_socketpair];
-/// The families that are there: local sockets, IP, and netlink, by which programs ask for addresses and interfaces.
+/// The supported families: local sockets, IP, and netlink, by which programs ask for addresses and interfaces.
 ///
-/// All others are not supported (`EAFNOSUPPORT`): some lead out of the sandbox (`AF_VSOCK`), and most are there to be attacked.
+/// All others are not supported (`EAFNOSUPPORT`): some lead out of the sandbox (`AF_VSOCK`), and most are of use to
+/// attacks only.
 pub const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// The call whose first argument are flags, and the flags that it must not have: it must not make namespaces.

@@ -1,6 +1,6 @@
-//! The doorkeeper: `doorkeeper SOCKET [WATCHED]` connects to the worker's socket and does what it asks for.
-//! `doorkeeper --box` reads a plan from standard input, and does so in a box that it makes itself; with `--spare`, it makes a
-//! part of it before there is a plan. Under the name `touchstone-tool` it is a program for agents: it calls their tools.
+//! The doorkeeper: `doorkeeper SOCKET [WATCHED]` connects to the worker's socket and serves its requests. `doorkeeper
+//! --box` reads a plan from standard input, and does so in a box that it makes itself; with `--spare`, it makes a part
+//! of it before there is a plan. Under the name `touchstone-tool` it is a program for agents: it calls their tools.
 
 mod keeper;
 mod sys;

@@ -1,7 +1,7 @@
 //! Plan of a box that the doorkeeper makes around itself, where there is no container engine.
 //!
-//! The worker writes a plan to the doorkeeper's standard input: fields that end with a zero byte, first a word, then what
-//! belongs to it. Paths of the host come from the worker, and paths in the box begin at its root.
+//! The worker writes a plan to the doorkeeper's standard input: fields that end with a zero byte, first a word, then
+//! its arguments. Paths of the host come from the worker, and paths in the box begin at its root.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ pub struct Beside {
     pub network: String,
 }
 
-/// The namespaces of a box, in the order in which they are told after the folders.
+/// The namespaces of a box, in the order in which they are reported after the folders.
 pub const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "net", "ipc", "uts"];
 
 /// The descriptor of the first of [`Plan::open`].
@@ -110,7 +110,7 @@ pub enum Step {
         /// Permissions.
         mode: u32,
     },
-    /// The processes of the box, without what concerns the host.
+    /// The processes of the box, without the entries that concern the host.
     Processes,
     /// The devices that every program expects.
     Devices,

@@ -1,6 +1,6 @@
-//! Messages and descriptors over a Unix socket, for who may wait: the first greeting, and tests.
+//! Messages and descriptors over a Unix socket, for callers that may block: the first greeting, and tests.
 //!
-//! A descriptor travels with the first byte of its frame, and the kernel keeps the order. So whoever receives puts
+//! A descriptor travels with the first byte of its frame, and the kernel keeps the order. So the receiver puts
 //! descriptors into a queue, and each [`Event::Descriptor`] takes the next.
 
 use std::collections::VecDeque;
@@ -103,7 +103,7 @@ pub fn send_some(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<
     rustix::io::retry_on_intr(|| sendmsg(socket.as_fd(), &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))
 }
 
-/// Receives what is there, and puts the descriptors that came along into a queue. No bytes mean the end.
+/// Receives the bytes that have arrived, and puts the descriptors that came along into a queue. No bytes mean the end.
 ///
 /// # Errors
 ///

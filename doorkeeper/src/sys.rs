@@ -55,7 +55,7 @@ pub(crate) fn fork() -> Result<Fork, Errno> {
     }
 }
 
-/// Ends a forked child at once, without running what the parent registered for its own end.
+/// Ends a forked child at once, without running the exit handlers of its parent.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit only ends the process.
     unsafe { libc::_exit(code) }

@@ -1,4 +1,4 @@
-//! Approvals by people: a held call is shown to somebody, and waits for the decision.
+//! Approvals by people: a held call is shown to a person, and waits for the decision.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use scenario::intervention::Intervention;
 use serde_json::Value as Json;
 
-/// A call that is held until somebody decides.
+/// A call that is held until a person decides.
 ///
 /// An approval is for one call with exactly these arguments under exactly these contracts, and is used up by it.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub struct ApprovalRequest {
     pub checkpoints: Vec<String>,
     /// The reason as a sentence, with the rule.
     pub reason: String,
-    /// The time that somebody has to decide.
+    /// Time limit of the decision.
     pub timeout: Duration,
     /// True when the call passes when nobody decides.
     pub allows_on_timeout: bool,
@@ -76,9 +76,9 @@ pub struct ApprovalsUnavailable {
 
 /// The place where people see held calls and decide on them.
 ///
-/// The deadline is the place's to keep: it is counted from the first time that a request is seen, so that it goes on when a
-/// worker dies and another one runs the scenario again. Asking for the same request again (same scenario, session, tool, hashes
-/// and repetition) finds the one that is there, with its decision if there is one.
+/// The implementation keeps the deadline: it is counted from the first time that a request is seen, so that it goes on
+/// when a worker dies and another one runs the scenario again. A second request for the same call (same scenario,
+/// session, tool, hashes and repetition) finds the existing one, with its decision if there is one.
 #[async_trait]
 pub trait Approvals: Debug + Send + Sync {
     /// Makes a request known.

@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Sightings {
-    /// Keeps so many events, with their times by this clock.
+    /// Makes a log of at most this many events, with their times by this clock.
     #[must_use]
     pub fn new(most: usize, clock: Arc<Clock>) -> Self {
         Self { most, clock, state: Mutex::default() }
@@ -41,12 +41,12 @@ impl Sightings {
         }
     }
 
-    /// Forgets everything: what was seen before the agent started is not its doing.
+    /// Forgets everything: events before the agent started are not its doing.
     pub fn clear(&self) {
         *self.state() = State::default();
     }
 
-    /// Ends the record: what is seen afterwards is ignored.
+    /// Ends the record: later events are ignored.
     pub fn close(&self) {
         self.state().closed = true;
     }

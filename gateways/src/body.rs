@@ -1,4 +1,4 @@
-//! Bodies of requests as they come in: as much of them as is kept, and what all of it was.
+//! Bodies of requests as they come in: the part that is kept, and the size and hash of the whole.
 
 use scenario::evidence::{Blob, Body};
 use scenario::hex;
@@ -16,7 +16,7 @@ pub struct IncomingBody {
     kept: Vec<u8>,
     most: usize,
     size: u64,
-    /// The hash of all of it; it exists once there is more than what is kept.
+    /// Hash of the whole body; it exists once the body is larger than the part that is kept.
     hash: Option<Sha256>,
     share: Share,
     /// True when there was no room for a part of it.

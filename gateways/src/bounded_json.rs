@@ -14,8 +14,8 @@ pub enum Unreadable {
     TooMany,
 }
 
-/// Reads JSON with at most so many values. An empty body is `null`, as Keystone's clients send none when they have nothing
-/// to say.
+/// Reads JSON with at most this many values. An empty body is `null`, as Keystone's clients send none when they have
+/// nothing to say.
 pub fn parse(bytes: &[u8], most: usize) -> Result<Json, Unreadable> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Json::Null);

@@ -1,5 +1,5 @@
-//! Chance that must not be guessed: ids of owners, keys of markers, generated secrets. Nothing that a verdict depends on
-//! comes from here; what a scenario leaves to chance derives from its seed.
+//! Randomness that must not be guessed: ids of owners, keys of markers, generated secrets. No verdict depends on it;
+//! random choices of a scenario derive from its seed.
 
 use uuid::Uuid;
 

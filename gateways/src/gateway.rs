@@ -11,11 +11,12 @@ use scenario::evidence::Evidence;
 /// code that runs a scenario then knows it by this trait alone.
 #[async_trait]
 pub trait Gateway: Debug + Send + Sync {
-    /// The agent is about to start. Forgets what was before it, and takes away what only the setup may use.
+    /// Prepares for the agent, which is about to start. Forgets everything before it, and removes rights that only the
+    /// setup has.
     async fn begin(&self) {}
 
-    /// The agent has ended. Waits for what it had sent before, as long as that does not take long, and records nothing after
-    /// this returns.
+    /// Handles the end of the agent. Waits for requests that it had sent before, as long as that does not take long,
+    /// and records nothing after this returns.
     async fn seal(&self);
 
     /// Adds what crossed the gateway to the evidence, once it is sealed.

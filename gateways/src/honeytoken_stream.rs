@@ -1,7 +1,7 @@
 //! Connections of which every byte that the agent sends is looked at for honeytokens.
 //!
-//! Recorders look at requests that they understand. A value may also travel in what no request is made of in the end: in
-//! a fragment, in trailers, or in a head that is refused.
+//! Recorders search requests that they understand. A value may also travel in bytes that become no request in the end:
+//! in a fragment, in trailers, or in a head that is refused.
 
 use std::io;
 use std::pin::Pin;

@@ -16,7 +16,7 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Removes what is about one connection, also what `Connection` says is.
+/// Removes headers that are about one connection, also those that `Connection` lists.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let listed = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let listed: Vec<HeaderName> =

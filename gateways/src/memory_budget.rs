@@ -1,4 +1,4 @@
-//! Memory for what is under way, shared by all connections of a sandbox.
+//! Memory budget for requests and answers under way, shared by all connections of a sandbox.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ impl Room {
 }
 
 impl Share {
-    /// Takes so many bytes more; `false` when there is no room for them, and then nothing is taken.
+    /// Takes this many bytes more; returns false if there is no room for them, and then takes nothing.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
         let taken =

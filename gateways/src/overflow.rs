@@ -8,12 +8,13 @@ use scenario::evidence::{Overflow, OverflowCount};
 pub const COUNTED_PAIRS: usize = 1_000;
 /// Number of different methods that are counted apart among the requests whose paths are not.
 pub const COUNTED_METHODS: usize = 100;
-/// The longest path that is told apart. A longer one is counted without its path.
+/// The longest path that is counted apart. A longer one is counted without its path.
 const LONGEST_PATH: usize = 8 * 1024;
 /// The method of requests whose methods are not told apart. It is no method that a request can have.
 const OTHER_METHODS: &str = "(other)";
 
-/// Counts by method and path, as far as they are told apart. No request is lost: each is in exactly one count.
+/// Counts requests by method and path, as far as they are counted apart. No request is lost: each is in exactly one
+/// count.
 #[derive(Debug, Default)]
 pub struct OverflowCounter {
     /// Index of a pair in `counts`.

@@ -14,7 +14,7 @@ use scenario::address::refusal;
 
 use crate::egress::Outside;
 
-/// The reason why a URL does not lead to the public network. It reads after the name of what has the URL.
+/// The reason why a URL does not lead to the public network. It reads after the name of the thing that has the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPublic {
     /// The text is no URL.

@@ -1,4 +1,4 @@
-//! Follows what happens on a connection, so that it is known how long it may go on like that.
+//! Follows the activity of a connection, which limits how long it may go on like that.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ pub(crate) struct Activity {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Time since which the client has not read what is sent to it.
+    /// Time since which the client has not read the bytes that are sent to it.
     stalled: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl Activity {
         self.state().phase == Phase::Request
     }
 
-    /// Waits until what happens takes too long.
+    /// Waits until the current phase takes too long.
     pub(crate) async fn expired(&self, limits: &Limits) {
         loop {
             let deadline = self.state().deadline(limits);
@@ -108,7 +108,7 @@ impl Activity {
         }
     }
 
-    /// Marks that a request is being answered, until what comes back is dropped.
+    /// Marks that a request is being answered, until the returned value is dropped.
     pub(crate) fn answer(self: &Arc<Self>) -> Answering {
         self.state().phase = Phase::Request;
         Answering(Arc::clone(self))
@@ -187,7 +187,7 @@ impl Noticed {
     }
 }
 
-/// The body of an answer, which holds what lasts as long as the answer.
+/// The body of an answer, which holds a value that lasts as long as the answer.
 #[derive(Debug)]
 pub(crate) struct Holding<B, T> {
     pub(crate) body: B,

@@ -190,7 +190,7 @@ mod tests {
     }
 
     impl Registry {
-        /// Takes a connection in; its number, and what is cancelled when it is closed.
+        /// Takes a connection in; returns its number, and the token that is cancelled when it is closed.
         fn connect(&self, peer: IpAddr) -> (Id, CancellationToken) {
             let close = CancellationToken::new();
             (self.enter(peer, close.clone()), close)

@@ -68,7 +68,8 @@ impl Connections {
         self.registry.closed()
     }
 
-    /// Serves until the future ends. What is being answered then is answered first; whoever has not asked by then is hung up on.
+    /// Serves until the future ends. Requests that are being answered then are answered first; connections without a
+    /// request are closed.
     pub async fn serve<F, R, B>(&self, listener: TcpListener, answer: F, ended: impl Future<Output = ()>)
     where
         F: Fn(Request<Incoming>) -> R + Clone + Send + Sync + 'static,

@@ -24,7 +24,7 @@ struct Taken {
     by_key: HashMap<String, usize>,
 }
 
-/// A place that somebody has, until it is dropped.
+/// A place of a key, until it is dropped.
 #[derive(Debug)]
 pub struct Share {
     shares: Shares,
@@ -43,7 +43,7 @@ pub enum Full {
 }
 
 impl Shares {
-    /// Places for everybody, of which one key may have so many. An eighth is reserved for keys that have none.
+    /// Makes places for everybody, of which one key may have `per_key`. An eighth is reserved for keys that have none.
     #[must_use]
     pub fn new(total: usize, per_key: usize) -> Self {
         Self::with_reserve(total, per_key, total / 8)

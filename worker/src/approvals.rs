@@ -140,7 +140,7 @@ impl StoredApprovals {
         }
     }
 
-    /// Reads an approval. One whose deadline has passed expires, unless somebody decides at this moment. One that was
+    /// Reads an approval. One whose deadline has passed expires, unless a person decides at this moment. One that was
     /// approved is used up by this attempt before the call goes on.
     async fn look(&self, id: &str) -> Result<Looked, StoreError> {
         let now = self.clock.now();
@@ -276,7 +276,7 @@ mod tests {
     const OUTAGE: Duration = Duration::from_millis(300);
     const PAUSE: Duration = Duration::from_millis(10);
 
-    /// Fails so often with an error; how often it was tried, and whether it went well.
+    /// Fails this many times with an error; returns the number of tries, and whether the last one succeeded.
     async fn check(failures: u32, error: fn() -> StoreError) -> (u32, bool) {
         let tried = AtomicU32::new(0);
         let ask = || {

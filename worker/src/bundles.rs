@@ -10,7 +10,7 @@ use store::SpecContent;
 
 /// Unpacks the files of a spec into a folder that is named after their digest; where that is.
 ///
-/// The folder is there whole or not at all, also when several processes do this at once.
+/// The folder exists whole or not at all, also when several processes do this at once.
 pub(crate) fn unpack(bundles: &Path, scratch: &Path, digest: &str, content: &SpecContent) -> io::Result<PathBuf> {
     let folder = bundles.join(digest);
     if folder.is_dir() {

@@ -1,5 +1,5 @@
-//! The end of a job: what came of it is kept, or somebody does it again. What happened is written down before that, so that
-//! a run that has ended has all its events.
+//! The end of a job: its result is kept, or another attempt is made. Its events are written before that, so that a run
+//! that has ended has all its events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Execution {
-    /// Keeps what came of the job.
+    /// Keeps the result of the job.
     pub(crate) async fn complete(&self, evidence: Option<&Evidence>, result: ScenarioResult) {
         let (status, composite, wall_ms) = (result.status, result.composite, Some(result.wall_ms));
         let error = result.error.as_ref().map(|error| error.kind);
@@ -44,7 +44,7 @@ impl Execution {
         self.tell_end(kept, Notice::Ended { job: self.about.clone(), result: Box::new(result) }).await;
     }
 
-    /// Keeps what judging says, unless the provider of the agent's model failed: then the job is tried again.
+    /// Keeps the result of judging, unless the provider of the agent's model failed: then the job is tried again.
     pub(crate) async fn judged(&self, evidence: &Evidence, result: ScenarioResult) {
         let provider = result.error.as_ref().filter(|error| error.kind == ErrorKind::Provider);
         let is_last = self.held.failures + 1 >= self.shared.config.attempts;
@@ -72,7 +72,7 @@ impl Execution {
         }
     }
 
-    /// The job was stopped: it is given back, given up, or somebody else's already.
+    /// Handles the stop of the job: it is given back, given up, or another worker's already.
     pub(crate) async fn stopped(&self) {
         match self.stop.why() {
             Some(Why::LeaseLost) => self.tell_end(Ok(Kept::Stale), self.given_up("the lease was lost")).await,
@@ -171,7 +171,7 @@ impl Execution {
         }
     }
 
-    /// Writes down how the job ends, unless it is somebody else's by now.
+    /// Writes an event of the job's end, unless the job is another worker's by now.
     async fn note(&self, event: Event) {
         if self.stop.why() != Some(Why::LeaseLost) {
             self.shared.journal.note(&self.about, event);

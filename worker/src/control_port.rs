@@ -1,7 +1,7 @@
 //! A worker's control port: how a server in another process asks about the sandboxes that people work in.
 //!
-//! `POST /v1/ask` takes an [`Ask`] and answers with an [`Answer`]; `GET /healthz` says that somebody is there. Who asks has to
-//! know the worker's own token, and is asked for it before anything else is read.
+//! `POST /v1/ask` takes an [`Ask`] and answers with an [`Answer`]; `GET /healthz` answers that the worker lives. A
+//! caller has to send the worker's own token, which is checked before anything else is read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Serves a worker's control port until it is cancelled.
 ///
-/// `token` is what who asks has to send as `Authorization: Bearer`.
+/// `token` is the token that callers have to send as `Authorization: Bearer`.
 pub async fn serve_control(listener: TcpListener, token: String, interactive: Interactive, cancel: CancellationToken) {
     let port = Arc::new(Port { token, interactive });
     let answer = move |request: Request<Incoming>| {

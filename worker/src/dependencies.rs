@@ -26,7 +26,7 @@ pub trait Secrets: Debug + Send + Sync {
     /// The values of a spec's secrets by name, for an experiment of it.
     async fn resolve(&self, experiment: &Experiment, spec: &Spec) -> Result<BTreeMap<String, String>, Unavailable>;
 
-    /// The values of a spec's secrets by name, for a sandbox that somebody works in. The sandbox has its sealed ones.
+    /// Returns the values of a spec's secrets by name, for an interactive sandbox. The sandbox has its sealed ones.
     async fn resolve_for_sandbox(
         &self,
         sandbox: &Sandbox,

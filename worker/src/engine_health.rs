@@ -46,7 +46,7 @@ impl Absence {
 }
 
 impl Shared {
-    /// Checks the engine, and remembers the answer. Watchers are told of a change.
+    /// Checks the engine, and remembers the answer. Notifies watchers of a change.
     async fn is_engine_away(&self) -> bool {
         let problem = self.sandboxes.answers().await.err();
         let is_away = problem.is_some();
@@ -57,8 +57,8 @@ impl Shared {
 }
 
 impl Execution {
-    /// Returns true if the job failed only because the engine is unavailable. A worker that empties a queue for
-    /// somebody does not wait for the engine.
+    /// Returns true if the job failed only because the engine is unavailable. A worker that empties a queue does not
+    /// wait for the engine.
     pub(crate) async fn has_no_engine(&self) -> bool {
         let may_wait = self.shared.config.service.is_some() && self.held.lease.epoch < MOST;
         may_wait && self.shared.is_engine_away().await

@@ -152,7 +152,7 @@ impl Execution {
         })
     }
 
-    /// Events go to the journal, and to whoever watches.
+    /// Returns the channel of events, which go to the journal and to the observer.
     fn events(&self) -> Events {
         let (shared, about) = (Arc::clone(&self.shared), self.about.clone());
         Events::to(move |event: Event| {

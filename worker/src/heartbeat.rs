@@ -1,4 +1,4 @@
-//! Keeps the lease of a job or a sandbox alive while somebody works on it, from a task of its own.
+//! Keeps the lease of a job or a sandbox alive while it is worked on, from a task of its own.
 
 use std::sync::Arc;
 

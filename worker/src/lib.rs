@@ -6,9 +6,10 @@
 //!                  └ heartbeat, from a task of its own: a lease that is lost stops its sandbox
 //! ```
 //!
-//! A [`Worker`] is given everything that it cannot know ([`Parts`]): the store, what runs scenarios, the time, ids, who else
-//! lives, and secrets. `touchstone run` is a worker that ends when its queue is empty; a service ([`Worker::run`]) goes on, tells
-//! that it is there, and has sandboxes that people work in ([`Interactive`]).
+//! A [`Worker`] is given everything that it cannot know ([`Parts`]): the store, the engine that runs scenarios, the
+//! time, ids, the liveness of other processes, and secrets. `touchstone run` is a worker that ends when its queue is
+//! empty; a service ([`Worker::run`]) goes on, registers itself, and has sandboxes that people work in
+//! ([`Interactive`]).
 
 mod approvals;
 mod artifact_place;
@@ -94,7 +95,7 @@ struct Shared {
     observer: Observer,
     library: Library,
     journal: Journal,
-    /// Told when leases are to be renewed at once: somebody may have cancelled a run.
+    /// Notified when leases are to be renewed at once: a run may have been cancelled.
     renew: Notify,
     absence: Absence,
     /// Operations that fail and are retried.

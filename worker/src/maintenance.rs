@@ -60,7 +60,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Removes what dead processes left, beside everything else and one sweep at a time.
+    /// Removes leftovers of dead processes in the background, one sweep at a time.
     pub(crate) fn sweep(&mut self) {
         while self.sweeping.try_join_next().is_some() {}
         if !self.sweeping.is_empty() || !self.is_due(self.looked.for_strays, self.shared.config.sweep) {

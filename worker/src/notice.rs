@@ -58,12 +58,12 @@ pub enum Notice {
         /// The run.
         run: RunId,
     },
-    /// A sandbox that somebody wants to work in is there.
+    /// An interactive sandbox is ready.
     SandboxReady {
         /// Its id.
         sandbox: String,
     },
-    /// A sandbox that somebody worked in is gone.
+    /// An interactive sandbox is gone.
     SandboxEnded {
         /// Its id.
         sandbox: String,

@@ -40,7 +40,7 @@ pub(crate) async fn reap(shared: &Arc<Shared>, is_ours: impl Fn(&Held) -> bool) 
     Ok(())
 }
 
-/// Ends the sandboxes of workers that are gone: what was in them is lost.
+/// Ends the sandboxes of dead workers: their contents are lost.
 pub(crate) async fn lose_sandboxes(shared: &Shared) -> Result<(), StoreError> {
     let now = shared.clock.now();
     let mut lost = shared.store.lose_sandboxes(now).await?;

@@ -52,7 +52,7 @@ impl Standing {
     }
 }
 
-/// A task that tells that a worker is there; without a farewell it is thought to be lost.
+/// A task that announces that a worker is alive; without a farewell the worker is taken for lost.
 #[derive(Debug)]
 pub(crate) struct Presence {
     shared: Arc<Shared>,

@@ -39,7 +39,7 @@ pub(crate) struct Opened {
     pub(crate) numbers: Arc<Numbers>,
 }
 
-/// A sandbox that can be made for somebody to work in.
+/// The parts of an interactive sandbox that can be made.
 #[derive(Debug)]
 pub(crate) struct OpenedSandbox {
     /// The spec.
@@ -159,7 +159,7 @@ impl Library {
         }
     }
 
-    /// Opens what a sandbox is made from.
+    /// Opens the parts that a sandbox is made from.
     pub(crate) async fn open_sandbox(&self, sandbox: &Sandbox) -> Result<OpenedSandbox, Unopened> {
         let content = self.store.spec(&sandbox.new.digest).await?;
         let spec = read_spec(&content)?;

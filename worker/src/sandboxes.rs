@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// Runs scenarios.
 #[async_trait]
 pub trait Sandboxes: Debug + Send + Sync {
-    /// Runs one attempt and returns what was observed. Its sandbox is gone when this returns.
+    /// Runs one attempt and returns its evidence. Its sandbox is gone when this returns.
     async fn run(
         &self,
         attempt: &Attempt<'_>,
@@ -25,7 +25,7 @@ pub trait Sandboxes: Debug + Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Evidence, EngineError>;
 
-    /// Prepares the world of an attempt for somebody to work in. Nothing is left when this fails.
+    /// Prepares the world of an attempt as an interactive sandbox. Nothing is left when this fails.
     async fn open(
         &self,
         attempt: &Attempt<'_>,
@@ -33,17 +33,17 @@ pub trait Sandboxes: Debug + Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn LiveSandbox>, EngineError>;
 
-    /// Removes what dead processes left.
+    /// Removes leftovers of dead processes.
     async fn sweep(&self) -> Result<Swept, EngineError>;
 
-    /// Makes room on the disk when less than this is free; what is free then.
+    /// Makes room on the disk when less than this is free; returns the space that is free then.
     async fn make_room(&self, watermark: u64) -> Result<Space, EngineError>;
 
     /// Fails when the engine is unavailable.
     async fn answers(&self) -> Result<(), EngineError>;
 }
 
-/// A sandbox that somebody works in.
+/// An interactive sandbox.
 #[async_trait]
 pub trait LiveSandbox: Debug + Send + Sync {
     /// Answers a request.

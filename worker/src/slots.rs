@@ -9,7 +9,7 @@ use tokio::task;
 use crate::config::Config;
 use crate::stop::{Stop, Why};
 
-/// The jobs that are being done, by the tasks that do them, and what they take from the machine.
+/// The jobs that are being done, by the tasks that do them, and their shares of the machine.
 ///
 /// A job can be here twice: when its lease was lost, and it was claimed again before its first task has ended.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct Taken {
 pub(crate) enum What {
     /// A job under this lease.
     Job(Lease),
-    /// A sandbox that somebody works in.
+    /// An interactive sandbox.
     Sandbox,
 }
 

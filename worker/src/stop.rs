@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 /// Reason why a job is ended before its time. Later ones go further than earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// The worker has to end; somebody else may do the job.
+    /// The worker has to end; another worker may do the job.
     Released,
     /// The job is not wanted any more.
     Cancelled,

@@ -6,7 +6,7 @@ use scenario::trace;
 use serde_json::Value as Json;
 use store::NewTrace;
 
-/// Returns the trace of an agent: its acts and what it said of itself, in its order. The store adds the scenario and
+/// Returns the trace of an agent: its acts and its reports about itself, in its order. The store adds the scenario and
 /// the run.
 pub(crate) fn traces(evidence: &Evidence) -> Vec<NewTrace> {
     let agent = evidence.world.snapshot.as_ref().map(|snapshot| snapshot.name.clone()).unwrap_or_default();

@@ -17,7 +17,7 @@ const LISTENING: &str = "listening for what is new in the store";
 pub(crate) struct Listening(JoinHandle<()>);
 
 impl Listening {
-    /// Wakes a worker when it is told to.
+    /// Wakes a worker when a notification arrives.
     pub(crate) fn start(shared: Arc<Shared>, control: Control) -> Self {
         Self(tokio::spawn(async move {
             let mut observer = shared.retries.observe(LISTENING);
@@ -45,7 +45,7 @@ impl Drop for Listening {
     }
 }
 
-/// Heeds what is told for as long as anything can be; why it ended.
+/// Handles notifications for as long as they arrive; returns the error that ended them.
 async fn heed_all(shared: &Shared, control: &Control, mut wakeups: Wakeups) -> StoreError {
     let mut told = Wakeup::All;
     loop {

@@ -1,4 +1,4 @@
-//! A worker's life: look, start what fits, wait, look again.
+//! A worker's life: look, start the jobs that fit, wait, look again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +33,8 @@ const PATIENCE: u64 = 10;
 
 /// Takes jobs and does them.
 ///
-/// A worker that is dropped leaves its jobs to whoever finds that their leases expired; ask its [`Control`] to end it
-/// in good order.
+/// A worker that is dropped leaves its jobs to other workers, which find that their leases expired; ask its [`Control`]
+/// to end it in good order.
 #[derive(Debug)]
 pub struct Worker {
     pub(crate) shared: Arc<Shared>,
@@ -131,7 +131,7 @@ impl Worker {
         Ok(held.map(|held| self.start(held, asked)).is_some())
     }
 
-    /// Takes a sandbox that somebody wants to work in and that there is room for, if there is one.
+    /// Claims an interactive sandbox that there is room for, if one is wanted.
     async fn take_sandbox(&mut self, room: Option<Demand>) -> Result<bool, StoreError> {
         let Some(service) = &self.shared.config.service else { return Ok(false) };
         // Sandboxes stay for long: jobs always have a slot, where there are several.
@@ -233,7 +233,7 @@ impl Worker {
         }
     }
 
-    /// Waits for what is being done, and for everything to be written down. It can be asked for more meanwhile.
+    /// Waits for jobs that are being done, and for everything to be written down. It takes further orders meanwhile.
     pub async fn finish(mut self) {
         loop {
             self.obey();

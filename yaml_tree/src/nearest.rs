@@ -1,12 +1,12 @@
 //! The known word that is nearest to a misspelt one, and lists of known words for messages.
 
-/// The closest of `known` to what was written, as a sentence: did you mean …?
+/// Returns a sentence with the closest of `known` to the written word: did you mean …?
 #[must_use]
 pub fn did_you_mean<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     closest(written, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// The closest of `known` to what was written, when it is close enough to be a slip.
+/// Returns the closest of `known` to the written word, when it is close enough to be a slip.
 #[must_use]
 pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const CLOSE_ENOUGH: f64 = 0.8;

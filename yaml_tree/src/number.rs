@@ -1,4 +1,4 @@
-//! Exact decimal numbers: what a spec writes and what a database answers, compared without rounding.
+//! Exact decimal numbers of specs and databases, compared without rounding.
 
 use std::cmp::Ordering;
 use std::fmt;

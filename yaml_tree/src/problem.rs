@@ -1,4 +1,4 @@
-//! A problem of a YAML text that can be seen without knowing what the text is about.
+//! A problem of a YAML text that can be seen without knowing the meaning of the text.
 
 use crate::node::Span;
 use crate::path::Path;

@@ -1,4 +1,4 @@
-//! Text that somebody else wrote, made safe to show.
+//! Makes untrusted text safe to show.
 //!
 //! An agent's output ends up in terminals, pull requests and XML. It must not move the cursor, hide itself, or reverse
 //! the line that it stands in.
@@ -56,7 +56,7 @@ pub fn is_unsafe(character: char) -> bool {
     character.is_control() || never_a_character || invisible
 }
 
-/// A visible stand-in: `␛` for escape, `<U+202E>` for what has no picture.
+/// Returns a visible stand-in: `␛` for escape, `<U+202E>` for a character that has no picture.
 fn picture(character: char) -> String {
     match u32::from(character) {
         code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{fffd}').to_string(),

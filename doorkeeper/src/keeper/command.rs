@@ -1,4 +1,4 @@
-//! A command that runs, what it prints, and how it ends.
+//! A running command, its output, and its exit.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const DRAINING: Duration = Duration::from_millis(500);
 /// A part of a command that is polled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
-    /// Its report of what went wrong before exec.
+    /// Its report of a failure before exec.
     Report,
     /// Its standard input.
     Stdin,
@@ -135,7 +135,7 @@ impl Command {
         failed
     }
 
-    /// Writes to standard input what it takes now.
+    /// Writes as much to standard input as the pipe takes now.
     fn feed(&mut self, outbox: &mut Outbox) {
         if self.stdin.as_mut().is_some_and(|input| !input.feed(outbox)) {
             self.stdin = None;
@@ -160,7 +160,7 @@ impl Command {
         output.credit = output.credit.saturating_add(u64::from(bytes));
     }
 
-    /// Throws its output away from now on.
+    /// Drops its output from now on.
     pub(crate) fn cancel(&mut self) {
         self.cancelled = true;
     }
@@ -277,7 +277,7 @@ impl Output {
         usize::try_from(most).unwrap_or(CHUNK).min(CHUNK)
     }
 
-    /// Reads a piece and sends it, or throws it away.
+    /// Reads a piece and sends it, or drops it.
     fn pump(&mut self, id: u32, stream: Stream, cancelled: bool, outbox: &mut Outbox) {
         let wanted = self.wanted(cancelled);
         let Some(pipe) = self.pipe.as_ref().filter(|_| wanted > 0) else { return };
@@ -304,8 +304,8 @@ impl Output {
         self.close_when_empty();
     }
 
-    /// The command ended: no more is sent than what is there now, so that a process which it left behind cannot hold
-    /// the end back.
+    /// Handles the end of the command: only bytes that are in the pipe now are still sent, so that a process which the
+    /// command left behind cannot hold the end back.
     fn end(&mut self) {
         if let OutputKind::Terminal(until) = &mut self.kind {
             *until = Some(now() + DRAINING);

@@ -1,4 +1,4 @@
-//! The place where the worker listens, and where somebody else may listen once it has gone.
+//! The place where the worker listens, and where a visitor may listen once the worker has gone.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,8 +19,8 @@ use crate::sys;
 /// Timeout for the greeting of a visitor.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// The folder of the worker's socket, found before anybody else was in the sandbox: whoever moves folders around later puts
-/// nothing in its place.
+/// The folder of the worker's socket, opened before any other process was in the sandbox: nobody who moves folders
+/// around later can replace it.
 pub(crate) struct Door {
     /// The folder.
     folder: OwnedFd,
@@ -38,13 +38,13 @@ impl Door {
         Ok(Self { folder: open(folder, flags, Mode::empty())?, name: name.to_owned() })
     }
 
-    /// Returns true if somebody seems to listen: the path is a socket.
+    /// Returns true if a visitor seems to listen: the path is a socket.
     pub(crate) fn has_listener(&self) -> bool {
         let found = statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         found.is_ok_and(|found| file_type(&found) == FileType::Socket)
     }
 
-    /// Connects to whoever listens now, unless that is a process of the sandbox itself.
+    /// Connects to the visitor that listens now, unless that is a process of the sandbox itself.
     pub(crate) fn connect(&self, is_init: bool) -> io::Result<UnixStream> {
         fchdir(&self.folder)?;
         let connected = UnixStream::connect(&self.name);

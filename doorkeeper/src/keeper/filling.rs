@@ -1,4 +1,4 @@
-//! Taking the room of a file system away, and giving it back.
+//! Fills a file system, and frees the space again.
 
 use std::os::fd::OwnedFd;
 
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::failure::{failed, show};
 
-/// The most times that the room is taken anew, because somebody wrote in between.
+/// Number of times that the space is filled again, because another process wrote or removed something in between.
 const ROUNDS: usize = 20;
 
 /// A file without a name that takes up room, until it is dropped.
@@ -17,7 +17,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Takes all room of the file system of a folder but for so many bytes.
+    /// Fills the file system of a folder, and leaves this many bytes.
     pub(crate) fn take(folder: &[u8], leave: u64) -> Result<Self, Failure> {
         fill(folder, leave).map_err(|errno| failed(errno, format!("fill the file system of {}", show(folder))))
     }

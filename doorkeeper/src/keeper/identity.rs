@@ -84,7 +84,7 @@ impl Identity {
         self.restore().and(result)
     }
 
-    /// Is itself again. The kernel takes file capabilities away when the file owner stops being root.
+    /// Restores its own user and capabilities. The kernel drops file capabilities when the file owner stops being root.
     fn restore(&self) -> Result<(), Errno> {
         sys::set_file_owner(self.uid, self.gid)?;
         keep_proc_ours()?;
@@ -92,8 +92,8 @@ impl Identity {
     }
 }
 
-/// Lowers a limit on what the kernel counts for all processes of a user together to a quarter: agents are the user that others
-/// on this machine are too, and must not take all of it.
+/// Lowers a limit that the kernel counts for all processes of a user together to a quarter: other sandboxes on this
+/// machine use the same user as the agent, and one must not take all of it.
 fn share(resource: Resource, least: u64) -> Result<(), Errno> {
     let Rlimit { current, .. } = getrlimit(resource);
     let part = current.map_or(least, |current| (current / 4).max(least).min(current));

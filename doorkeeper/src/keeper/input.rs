@@ -42,7 +42,7 @@ impl Input {
         Ok(())
     }
 
-    /// Writes what is taken now. `false` means that it is closed: it ended, or nobody reads it.
+    /// Writes as much as the pipe takes now. Returns false if it is closed: it ended, or nobody reads it.
     pub(crate) fn feed(&mut self, outbox: &mut Outbox) -> bool {
         let piece = &self.waiting[..self.waiting.len().min(CHUNK)];
         if !piece.is_empty() {

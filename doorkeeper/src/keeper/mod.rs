@@ -100,7 +100,7 @@ struct Keeper {
     sweep: Option<Sweep>,
     /// Watches the free space of the workspace.
     space: SpaceWatch,
-    /// The room that is taken away.
+    /// The space that is filled.
     filling: Option<Filling>,
     /// Resources of processes that ended since the last question.
     used: Used,
@@ -137,7 +137,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Works for whoever is connected, until it is asked to stay without or to end.
+    /// Serves the worker or visitor that is connected, until it is asked to stay without or to end.
     fn serve(&mut self) -> Result<Next, Ending> {
         // Requests can have arrived together with the greeting.
         let mut next = self.take_requests()?;
@@ -213,7 +213,7 @@ impl Keeper {
         Some(Timespec { tv_sec: 0, tv_nsec: shortest.subsec_nanos().into() })
     }
 
-    /// Receives from the worker, and does what it asks for.
+    /// Receives bytes from the worker, and handles its requests.
     fn receive(&mut self) -> Result<Next, Ending> {
         let mut bytes = vec![0; CHUNK];
         match retry_on_intr(|| rustix::io::read(&self.stream, &mut bytes)) {

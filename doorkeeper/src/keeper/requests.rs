@@ -77,7 +77,7 @@ impl Keeper {
         Next::GoOn
     }
 
-    /// Takes room away; how full the file system is says nothing from now on.
+    /// Fills the space; measurements of free space mean nothing from now on.
     fn fill(&mut self, path: &[u8], leave: u64) -> Result<(), Failure> {
         self.unfill();
         self.space.sample();

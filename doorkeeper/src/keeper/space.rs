@@ -23,7 +23,7 @@ pub(crate) struct SpaceWatch {
     least_free: u64,
     /// When it was looked at.
     looked: Option<Instant>,
-    /// True while somebody has taken room away.
+    /// True while the space is filled on purpose.
     paused: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Starting a command.
 //!
-//! The child reports over a pipe what it could not do; exec closes the pipe. Nobody waits for that: an agent with the
-//! same user could stop the child in between, and then the doorkeeper would stand still with it.
+//! The child reports a failed step over a pipe; exec closes the pipe. The doorkeeper does not block on that: an agent
+//! with the same user could stop the child in between, and then the doorkeeper would stand still with it.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -77,7 +77,7 @@ pub(crate) fn start(spawn: &Spawn, identity: &Identity) -> Result<Child, Failure
     fork(spawn, identity).map_err(|errno| failed(errno, format!("start {program}")))
 }
 
-/// Refuses what cannot or may not be started.
+/// Refuses commands that cannot or may not be started.
 fn check(spawn: &Spawn, identity: &Identity) -> Result<(), Failure> {
     if spawn.arguments.first().is_none_or(Vec::is_empty) {
         return Err(refused("start a command: no program was given"));
@@ -211,7 +211,7 @@ fn tell(report: &OwnedFd, step: Step, errno: Errno) {
     let _ = rustix::io::write(report, &message);
 }
 
-/// Reads what a child reported: `None` when it may report yet, else whether it became the command.
+/// Reads a child's report: `None` while it may still report, else whether it became the command.
 pub(crate) fn read_report(report: &OwnedFd, spawn: &Origin) -> Option<Result<(), Failure>> {
     let mut message = [0; 5];
     match rustix::io::retry_on_intr(|| rustix::io::read(report, &mut message)) {

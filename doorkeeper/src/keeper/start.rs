@@ -17,7 +17,7 @@ use crate::sys;
 /// Reason why the doorkeeper ends, other than a request of the worker.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// The command line is not what it should be.
+    /// The command line is wrong.
     Usage,
     /// It could not set up its user and capabilities.
     Identity(Errno),
@@ -40,13 +40,14 @@ pub(crate) enum Ending {
     NoRequest,
     /// The connection failed.
     Connection(Errno),
-    /// The worker went away.
+    /// The worker disconnected.
     WorkerGone,
-    /// Somebody outside terminated it.
+    /// A process outside terminated it.
     Terminated,
 }
 
-/// The exit code of a doorkeeper that somebody outside asked to end: what a shell says of a program that SIGTERM ended.
+/// The exit code of a doorkeeper that a process outside terminated: the same that a shell reports for a program that
+/// SIGTERM ended.
 const TERMINATED: u8 = 143;
 
 impl Ending {

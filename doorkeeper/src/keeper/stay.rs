@@ -1,7 +1,7 @@
 //! Staying after the worker has gone, so that a person can look around.
 //!
-//! A person listens where the worker did, and the doorkeeper connects to it: nobody inside can reach that place, and nobody
-//! else is there when it does. With the end of a visit everything ends that was started in it.
+//! A visitor listens where the worker did, and the doorkeeper connects to it: nobody inside can reach that place, and
+//! no other process is left when it does. The end of a visit ends everything that was started in it.
 
 use std::net::Shutdown;
 use std::time::Duration;
@@ -54,8 +54,8 @@ impl Keeper {
         }
     }
 
-    /// Connects to a visitor that listens. Before that, everybody else in the sandbox is ended: whoever is left could do the
-    /// same.
+    /// Connects to a visitor that listens. Kills all other processes of the sandbox before that: one that is left could
+    /// pose as the visitor.
     fn let_in(&mut self) -> bool {
         if !self.door.has_listener() || !kill_others(&self.identity) {
             return false;
@@ -91,7 +91,7 @@ impl Keeper {
         self.end_everybody();
     }
 
-    /// Waits until a signal arrived, the worker takes more of what is left to say, or it is time to look for a visitor.
+    /// Waits until a signal arrived, the worker takes more of the last answers, or it is time to look for a visitor.
     fn wait_for_signals(&self) -> Result<(), Errno> {
         let mut polled = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if !self.outbox.is_empty() {

@@ -30,7 +30,7 @@ impl Sweep {
         Self { ids: Vec::new(), deadline: now() + BOUND }
     }
 
-    /// Ends who is there. The answer is there once nobody is and all commands were answered, or time is up.
+    /// Kills all processes; answers when none remain and all commands were answered, or on timeout.
     pub(crate) fn step(&self, identity: &Identity, all_answered: bool) -> Option<Result<(), Failure>> {
         let late = now() >= self.deadline;
         if kill_others(identity) {
@@ -64,7 +64,7 @@ pub(crate) fn signal_others(identity: &Identity, signal: i32) {
     }
 }
 
-/// The failure that names who is still there.
+/// Makes the failure that names the leftover processes.
 fn survived(identity: &Identity) -> Failure {
     let others = others(identity);
     let named: Vec<String> = others.iter().take(NAMED).map(|other| format!("{} ({})", other.pid, other.name)).collect();

@@ -1,4 +1,4 @@
-//! A terminal for a command. It is made in the sandbox, so that no terminal of whoever uses it gets in.
+//! A terminal for a command. It is made in the sandbox, so that no terminal of its user gets in.
 
 use std::os::fd::OwnedFd;
 
@@ -43,7 +43,7 @@ impl Terminal {
     }
 }
 
-/// Changes the size of a terminal; programs in it are told by the kernel.
+/// Changes the size of a terminal; the kernel notifies programs in it.
 pub(crate) fn resize(terminal: &OwnedFd, size: WindowSize) -> Result<(), Errno> {
     let WindowSize { rows, columns } = size;
     tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })

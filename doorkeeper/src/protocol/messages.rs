@@ -92,8 +92,8 @@ pub enum Request {
         /// The most bytes to read.
         limit: u64,
     },
-    /// Read where a link leads, as it is written: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. The numbers of
-    /// failures are those of [`Request::Read`], and `EINVAL` for what is no link.
+    /// Read the target of a link, as it is written: [`Event::Data`] on [`Stream::Out`], then [`Event::Done`]. The
+    /// numbers of failures are those of [`Request::Read`], and `EINVAL` for a path that is no link.
     ReadLink {
         /// The number of the request.
         id: u32,
@@ -109,9 +109,9 @@ pub enum Request {
         /// The file to write.
         file: WriteFile,
     },
-    /// Write (a part of) a file below a folder, for a sandbox that somebody acts in. A file that is there keeps its
-    /// permissions. Answered by [`Event::Done`]; the numbers of failures are those of [`Request::Read`], and `EINVAL` for
-    /// what is no file or has no name.
+    /// Write (a part of) a file below a folder, for a sandbox in which an agent acts. An existing file keeps its
+    /// permissions. Answered by [`Event::Done`]; the numbers of failures are those of [`Request::Read`], and `EINVAL`
+    /// for a path that is no file or has no name.
     Put {
         /// The number of the request.
         id: u32,
@@ -120,8 +120,8 @@ pub enum Request {
         /// The file to write. Its path is below the root.
         file: WriteFile,
     },
-    /// Remove a file, or a folder with all that is in it. A link is removed itself. Answered by [`Event::Done`]; the numbers
-    /// of failures are those of [`Request::Read`], and `EINVAL` for what has no name.
+    /// Remove a file, or a folder with all that is in it. A link is removed itself. Answered by [`Event::Done`]; the
+    /// numbers of failures are those of [`Request::Read`], and `EINVAL` for a path without a name.
     Remove {
         /// The number of the request.
         id: u32,
@@ -146,8 +146,8 @@ pub enum Request {
         /// The permissions.
         mode: u32,
     },
-    /// Take all room of a file system but for so many bytes, until [`Request::Unfill`] or the end of the connection. How full
-    /// it is in the meantime says nothing to who asks with [`Request::Space`]. Answered by [`Event::Done`].
+    /// Fill a file system but for this many bytes, until [`Request::Unfill`] or the end of the connection. Answers to
+    /// [`Request::Space`] mean nothing in the meantime. Answered by [`Event::Done`].
     Fill {
         /// The number of the request.
         id: u32,
@@ -161,8 +161,8 @@ pub enum Request {
         /// The number of the request.
         id: u32,
     },
-    /// List what is below a path: [`Event::Entries`], then [`Event::Listed`]. Within a folder the entries are sorted, and
-    /// what is below an entry follows it. The entry of the path itself comes first, unless it is the root.
+    /// List the entries below a path: [`Event::Entries`], then [`Event::Listed`]. Within a folder the entries are
+    /// sorted, and those below an entry follow it. The entry of the path itself comes first, unless it is the root.
     Walk {
         /// The number of the request.
         id: u32,
@@ -176,8 +176,8 @@ pub enum Request {
         /// True when folders below are listed too.
         recursive: bool,
     },
-    /// Read files and say what they are like, so that two moments can be compared. Answered by [`Event::Fingerprints`].
-    /// Bounded by its own frame: the worker asks for so many paths that the answer fits into one as well.
+    /// Take fingerprints of files, so that two moments can be compared. Answered by [`Event::Fingerprints`]. Bounded by
+    /// its own frame: the worker asks for so few paths that the answer fits into one as well.
     Fingerprint {
         /// The number of the request.
         id: u32,
@@ -188,8 +188,8 @@ pub enum Request {
         /// The most bytes to read, of all files together.
         most_bytes: u64,
     },
-    /// Copy everything below one folder into another, with owners, permissions and times. What is there is replaced;
-    /// folders are filled. Answered by [`Event::Copied`].
+    /// Copy everything below one folder into another, with owners, permissions and times. Existing entries are
+    /// replaced; folders are filled. Answered by [`Event::Copied`].
     Copy {
         /// The number of the request.
         id: u32,
@@ -206,7 +206,7 @@ pub enum Request {
         /// A path on the file system.
         path: Vec<u8>,
     },
-    /// Ask what processes used that ended since the last time this was asked. Answered by [`Event::Used`].
+    /// Ask for the resources of processes that ended since the last such request. Answered by [`Event::Used`].
     Used {
         /// The number of the request.
         id: u32,
@@ -221,15 +221,15 @@ pub enum Request {
         bytes: u32,
     },
     /// Forget a request that streams: no more data is sent for it, and reading, listing or copying ends without an
-    /// answer. A command is not ended by this: its output is thrown away, and [`Event::Exited`] still comes.
+    /// answer. A command is not ended by this: its output is dropped, and [`Event::Exited`] still comes.
     Cancel {
         /// The request.
         id: u32,
     },
-    /// Stay when the connection ends: from now on nothing more is taken on it, ended processes are reaped, and a signal ends
-    /// it. Answered by [`Event::Done`], after which the doorkeeper hangs up; or by [`Event::Failed`] while anything else is
-    /// under way. A doorkeeper that stays connects again when somebody outside listens where the worker did; with the end
-    /// of such a visit, whatever it started ends too.
+    /// Stay when the connection ends: after this no more requests are taken on it, ended processes are reaped, and a
+    /// signal ends it. Answered by [`Event::Done`], after which the doorkeeper hangs up; or by [`Event::Failed`] while
+    /// anything else is under way. A doorkeeper that stays connects again when a visitor outside listens where the
+    /// worker did; the end of such a visit ends everything that it started.
     Stay {
         /// The number of the request.
         id: u32,
@@ -352,8 +352,8 @@ pub enum Event {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A command ended. Everything that was in its streams by then was sent before; what processes that it left behind
-    /// print later is not.
+    /// A command ended. Everything that was in its streams by then was sent before; later output of processes that it
+    /// left behind is not.
     Exited {
         /// The number of the request.
         id: u32,
@@ -393,7 +393,7 @@ pub enum Event {
     Copied {
         /// The number of the request.
         id: u32,
-        /// Counts of what was copied.
+        /// Counts of the copied entries and bytes.
         copied: Copied,
     },
     /// Total and free space of a file system.
@@ -466,8 +466,8 @@ pub struct Exited {
 
 /// Resources that ended processes used.
 ///
-/// A process is counted with the children that it waited for; what nobody waited for comes to the doorkeeper, but not the
-/// children of a process that told the kernel that it does not care for their end.
+/// A process is counted with the children that it waited for. Other children come to the doorkeeper, except those of a
+/// process that told the kernel that it does not care for their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Used {
     /// Processor time.
@@ -497,7 +497,7 @@ pub struct Entry {
     /// Kind of the target of a link, inside the root and through further links; `None` when there is no target, or it
     /// is outside. The same as `kind` for everything that is no link.
     pub leads_to: Option<EntryKind>,
-    /// The size in bytes; that of what a link leads to, and 0 for one that leads nowhere.
+    /// The size in bytes; that of a link's target, and 0 for a link that leads nowhere.
     pub size: u64,
     /// Permissions.
     pub mode: u32,
@@ -530,7 +530,7 @@ pub struct Listed {
     pub incomplete: bool,
 }
 
-/// Counts of what was copied.
+/// Counts of copied entries and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// Files, folders and links.
@@ -549,7 +549,7 @@ pub struct Space {
     /// Free bytes.
     pub free: u64,
     /// The least that was free while commands ran, as far as it was seen. Only the file system of the watched path is
-    /// watched; for any other this is what is free now.
+    /// watched; for any other this is the space that is free now.
     pub least_free: u64,
     /// Inodes that are free.
     pub free_inodes: u64,

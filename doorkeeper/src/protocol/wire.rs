@@ -15,18 +15,18 @@ use super::{DecodeError, MAX_FRAME};
 pub(super) trait Wire: Sized {
     /// Appends the value.
     fn put(&self, frame: &mut Vec<u8>);
-    /// Takes the value from the front of what is left of a frame.
+    /// Takes the value from the front of the rest of a frame.
     fn take(frame: &mut &[u8]) -> Result<Self, DecodeError>;
 }
 
-/// Takes so many bytes from the front.
+/// Takes this many bytes from the front.
 fn split<'a>(frame: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
     let (head, tail) = frame.split_at_checked(length).ok_or(DecodeError::Truncated)?;
     *frame = tail;
     Ok(head)
 }
 
-/// Takes a length, which cannot be more than what is left.
+/// Takes a length, which cannot be more than the rest of the frame.
 fn take_length(frame: &mut &[u8]) -> Result<usize, DecodeError> {
     let length = u32::take(frame)? as usize;
     if length > frame.len() { Err(DecodeError::Truncated) } else { Ok(length) }
@@ -174,7 +174,7 @@ pub(super) trait Item: Wire {
         }
     }
 
-    /// Takes so many items.
+    /// Takes this many items.
     fn take_all(count: usize, frame: &mut &[u8]) -> Result<Vec<Self>, DecodeError> {
         if count.saturating_mul(size_of::<Self>()) > MAX_FRAME {
             return Err(DecodeError::TooMany { count });

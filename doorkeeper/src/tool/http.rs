@@ -138,7 +138,7 @@ fn is_over(answer: &Answer, is_enough: &dyn Fn(&Answer) -> bool) -> bool {
     (answer.body.ends_with(b"\n\n") || answer.body.ends_with(b"\r\n\r\n")) && is_enough(answer)
 }
 
-/// Reads so many bytes.
+/// Reads this many bytes.
 fn read_exactly(from: &mut impl Read, length: u64, answer: &mut Answer) -> io::Result<()> {
     if (answer.body.len() as u64).saturating_add(length) > MOST_BODY {
         return Err(too_large());

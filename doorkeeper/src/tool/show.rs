@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// A line for each tool: its name, and the first line of what it does.
+/// Formats a line for each tool: its name, and the first line of its description.
 pub(super) fn list(tools: &[Json]) -> String {
     let name = |tool: &Json| text(tool, "name").to_owned();
     let widest = tools.iter().map(|tool| name(tool).chars().count()).max().unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn list(tools: &[Json]) -> String {
     tools.iter().map(line).collect()
 }
 
-/// A tool: what it does, its arguments, and how it is called.
+/// Formats a tool: its description, its arguments, and an example of a call.
 pub(super) fn one(tool: &Json) -> String {
     let name = text(tool, "name");
     let mut shown = format!("{name}\n");

@@ -1,4 +1,4 @@
-//! Limits of a box that is in no control group: what the kernel keeps for every process by itself.
+//! Limits of a box that is in no control group: those that the kernel keeps for every process by itself.
 
 use doorkeeper::plan::Ceilings;
 use rustix::io::Errno;

@@ -62,7 +62,7 @@ fn refusing(answer: Errno) -> SeccompAction {
     SeccompAction::Errno(answer.raw_os_error().unsigned_abs())
 }
 
-/// Installs a filter: what is done with calls that match no rule, and with those that do.
+/// Installs a filter: the action for calls that match no rule, and for those that do.
 fn apply(rules: Rules, otherwise: SeccompAction, matched: SeccompAction) -> Result<(), Errno> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|_| Errno::NOSYS)?;
     let filter = SeccompFilter::new(rules, otherwise, matched, arch).map_err(|_| Errno::INVAL)?;

@@ -1,5 +1,5 @@
-//! A second wall around the files of a box: even through a mount or a descriptor that leads out of it, only what is below its
-//! root can be opened. Landlock of the kernel does that, where it is there.
+//! A second wall around the files of a box: even through a mount or a descriptor that leads out of it, only files below
+//! its root can be opened. The kernel's Landlock does that, where it exists.
 
 use doorkeeper::plan::{FIRST_OPEN, Plan};
 use landlock::{
@@ -13,8 +13,8 @@ use super::{NoBox, open_folder};
 /// Newest version of Landlock that is used; an older kernel does what it can.
 const KNOWN: ABI = ABI::V6;
 
-/// Keeps this process and all that it makes to what is below its root, and to the folders that it was given. What is outside
-/// of that cannot be signalled, nor reached by sockets without a path.
+/// Confines this process and its children to the files below its root, and to the folders that it was given. Processes
+/// outside cannot be signalled, nor reached by sockets without a path.
 pub(super) fn enclose(plan: &Plan) -> Result<(), NoBox> {
     let root = open_folder("/")?;
     let given = (FIRST_OPEN..).zip(&plan.open).map(|(number, _)| open_folder(&format!("/proc/self/fd/{number}")));

@@ -1,10 +1,10 @@
 //! Making the box that the doorkeeper is in, where there is no container engine to do it.
 //!
-//! Three processes: the **watcher**, which the worker started, stays outside with the worker's rights. It tells the kernel
-//! who is who in the box, holds the layers that the box writes to, and ends as the box ends. The **founder** leaves the
-//! host's namespaces and makes the **doorkeeper**, the first process of the box, which puts its root together, gives up
-//! everything that it does not need, and then does what a doorkeeper does. All of them are this program, which has a
-//! single thread: namespaces and threads do not mix.
+//! Three processes make a box. The **watcher**, which the worker started, stays outside with the worker's rights. It
+//! maps the users of the box for the kernel, holds the layers that the box writes to, and ends as the box ends. The
+//! **founder** leaves the host's namespaces and makes the **doorkeeper**, the first process of the box, which puts its
+//! root together, gives up every right that it does not need, and then works as a doorkeeper. All of them are this
+//! program, which has a single thread: namespaces and threads do not mix.
 
 mod ceilings;
 mod filter;
@@ -97,7 +97,7 @@ fn read() -> Result<Plan, NoBox> {
     Plan::decode(&bytes).map_err(NoBox::Unreadable)
 }
 
-/// Reads the first plan of a spare box, and nothing of what follows it.
+/// Reads the first plan of a spare box, and none of the bytes after it.
 fn read_first() -> Result<Plan, NoBox> {
     let mut bytes = Vec::new();
     let mut input = io::stdin().lock();
@@ -184,7 +184,7 @@ fn join(beside: &Beside, plan: &Plan) -> Result<(), NoBox> {
     watcher::write_ids("self", plan)
 }
 
-/// The first process of a spare box: does what needs no plan, and waits for it.
+/// Runs the first process of a spare box: does the work that needs no plan, and waits for the plan.
 fn settle_later(line: &Line) -> Result<End, NoBox> {
     open_network()?;
     quotas::share_out();
@@ -216,7 +216,7 @@ fn open_network() -> Result<(), NoBox> {
     })
 }
 
-/// Puts the root together, gives up what is not needed, and becomes the doorkeeper.
+/// Puts the root together, gives up the rights that are not needed, and becomes the doorkeeper.
 fn move_in(plan: &Plan, line: &Line) -> Result<End, NoBox> {
     rustix::system::sethostname(plan.host_name.as_bytes()).map_err(refused("set the name of the box"))?;
     mounts::assemble(plan, line)?;

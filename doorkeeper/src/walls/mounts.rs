@@ -15,7 +15,7 @@ use super::watcher::Line;
 use super::{NoBox, refused};
 use crate::sys;
 
-/// Below the stage: what the box writes over its layers.
+/// Folder below the stage with the box's changes to its layers.
 const LAYERS: &str = "layers";
 /// Below the stage: the root of the box.
 const ROOT: &str = "root";
@@ -37,7 +37,7 @@ const HIDDEN: [&str; 9] =
 /// Capacity of the shared memory in `/dev`, in bytes.
 const SHARED_MEMORY: u64 = 64 << 20;
 
-/// The layers of a plan: where they are in the box, and what they are written over.
+/// Returns the layers of a plan: their paths in the box, and the folders that they are written over.
 pub(super) fn layers(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     plan.steps.iter().filter_map(|step| match step {
         Step::Layer { target, lower } => Some((target.as_str(), lower.as_str())),

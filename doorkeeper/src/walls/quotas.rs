@@ -24,7 +24,8 @@ pub(super) fn share_out() {
     }
 }
 
-/// The part of a box: an eighth; at least what is enough for it, as long as that is not more than half.
+/// Returns the part of a box: an eighth; at least an amount that is enough for it, as long as that is not more than
+/// half.
 fn part(there: u64, enough: u64) -> u64 {
     (there / PART).max(enough.min(there / 2))
 }

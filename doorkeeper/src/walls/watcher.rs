@@ -142,7 +142,7 @@ pub(super) fn watch(plan: &Plan, founder: i32, line: &Line, is_spare: bool) -> R
     Ok(wait_for(first))
 }
 
-/// Writes who is who in the box of a process.
+/// Writes the maps of users and groups of a process's box.
 pub(super) fn write_ids(founder: &str, plan: &Plan) -> Result<(), NoBox> {
     let is_single = |ids: &[Ids]| ids.len() == 1 && ids[0].count == 1;
     if is_single(&plan.groups) {
@@ -158,8 +158,8 @@ pub(super) fn write_ids(founder: &str, plan: &Plan) -> Result<(), NoBox> {
     Ok(())
 }
 
-/// Opens what the box writes over its layers, what is watched, and its namespaces, while its first process still has them
-/// before its eyes and may be looked at.
+/// Opens the changes to the box's layers, the watched path, and its namespaces, while its first process still sees them
+/// and may be inspected.
 fn hold(plan: &Plan, first: i32) -> Result<Vec<OwnedFd>, NoBox> {
     let layers = (0..mounts::layers(plan).count()).map(|number| mounts::upper(plan, number));
     let watched = (!plan.watched.is_empty()).then(|| mounts::inside(plan, &plan.watched));

@@ -2,7 +2,7 @@ use doorkeeper::protocol::{DOORKEEPER_UID, Spawn};
 
 use super::sandbox::{Sandbox, command, script};
 
-/// The lines of a status file that say who somebody is and what it may do.
+/// The lines of a status file with the user, groups and capabilities of a process.
 const WHO: &str = "grep -E '^(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)|NoNewPrivs):' /proc/self/status | tr -s ' \\t' ' '";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that are written and removed while somebody acts in the sandbox.
+//! Tests of files that are written and removed while an agent acts in the sandbox.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

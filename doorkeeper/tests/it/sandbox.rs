@@ -22,7 +22,7 @@ pub(crate) struct Sandbox {
     folder: TempDir,
     /// `unshare`, or the doorkeeper itself when there is no box around it.
     process: Child,
-    /// The worker's end; `None` when the worker went away.
+    /// The worker's end; `None` when the worker disconnected.
     connection: Option<Connection>,
     /// Events that nobody asked for yet.
     waiting: Vec<(Event, Option<OwnedFd>)>,
@@ -88,7 +88,7 @@ pub(crate) fn script(text: &str) -> Spawn {
     command(&["sh", "-c", text])
 }
 
-/// Starts a doorkeeper, with what stands before it on the command line, and gives the listening worker.
+/// Starts a doorkeeper with a command prefix, and returns the listening worker.
 pub(crate) fn launch(before: &[&str]) -> (TempDir, UnixListener, Child) {
     let folder = tempfile::tempdir().unwrap();
     let open = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -265,7 +265,7 @@ impl Sandbox {
         self.finish(id)
     }
 
-    /// Runs a script to its end, and gives what it printed.
+    /// Runs a script to its end, and returns its output.
     pub(crate) fn shell(&mut self, text: &str) -> String {
         let finished = self.run(script(text));
         let err = String::from_utf8_lossy(&finished.err).into_owned();
@@ -296,7 +296,7 @@ impl Sandbox {
         self.process.try_wait().unwrap().is_none()
     }
 
-    /// Listens where the worker did, as somebody does who visits a sandbox that is kept, and waits for the doorkeeper.
+    /// Listens where the worker did, like a visitor of a sandbox that is kept, and waits for the doorkeeper.
     pub(crate) fn visit(&mut self) {
         let socket = self.folder.path().join("socket");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -306,12 +306,12 @@ impl Sandbox {
         std::fs::remove_file(&socket).unwrap();
     }
 
-    /// The worker goes away.
+    /// Disconnects the worker.
     pub(crate) fn leave(&mut self) {
         self.connection = None;
     }
 
-    /// Waits for the doorkeeper's end, and gives what it said.
+    /// Waits for the doorkeeper's end, and returns its exit status and its output.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let mut status = None;
         wait_until("the doorkeeper's end", || {

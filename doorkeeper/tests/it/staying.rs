@@ -106,7 +106,7 @@ fn a_visitor_is_let_in_again_and_again_and_what_it_started_ends_with_it() {
     assert!(sandbox.end().1.contains("ended by a signal"));
 }
 
-/// A process that came in, listens where a visitor would, and ignores what it can.
+/// Program that poses as a visitor: it listens where one would, and ignores the signals that it can.
 const IMPOSTOR: &str = "import socket, os, sys, time
 server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])

@@ -1,4 +1,4 @@
-//! Commands that somebody uses: with a terminal, or with input that comes piece by piece.
+//! Tests of interactive commands: with a terminal, or with input that comes piece by piece.
 
 use doorkeeper::protocol::{CHUNK, Event, Request, Spawn, Status, WindowSize};
 
@@ -16,7 +16,7 @@ fn type_in(sandbox: &mut Sandbox, command: u32, text: &str) {
     sandbox.done(id);
 }
 
-/// Reads what is shown until it ends with a text.
+/// Reads output until it ends with a text.
 fn read_until(sandbox: &mut Sandbox, command: u32, end: &str) -> String {
     let mut shown = String::new();
     while !shown.contains(end) {

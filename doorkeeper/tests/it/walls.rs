@@ -1,4 +1,4 @@
-//! A box that the doorkeeper makes around itself, as root and as somebody without any rights.
+//! Tests of a box that the doorkeeper makes around itself, as root and as an unprivileged user.
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -38,7 +38,7 @@ impl Maker {
     }
 }
 
-/// A folder that a box is made from: what programs expect besides `/usr`.
+/// Makes a folder that a box is made from: the files that programs expect besides `/usr`.
 fn skeleton(folder: &Path) {
     std::fs::create_dir_all(folder.join("etc")).unwrap();
     std::fs::write(folder.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n").unwrap();
@@ -85,7 +85,7 @@ fn raise(maker: Maker, change: impl FnOnce(&mut Plan)) -> Option<Sandbox> {
     raise_with(maker, change, |_| Vec::new())
 }
 
-/// The same, with what stands before it on the command line.
+/// Does the same with a command prefix.
 fn raise_with(
     maker: Maker,
     change: impl FnOnce(&mut Plan),
@@ -117,7 +117,7 @@ fn raise_with(
     Some(start_with(folder, &listener, maker, &plan, &before))
 }
 
-/// Starts it with what stands before it on the command line.
+/// Starts it with a command prefix.
 fn start_with(folder: TempDir, listener: &UnixListener, maker: Maker, plan: &Plan, before: &[&str]) -> Sandbox {
     let program = folder.path().join("doorkeeper");
     std::fs::copy(env!("CARGO_BIN_EXE_doorkeeper"), &program).unwrap();

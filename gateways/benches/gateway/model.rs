@@ -108,7 +108,7 @@ async fn governed() -> Target {
     with_settings(ModelSettings { contracts: Some(session), ..ModelSettings::new(scripted(), TOKEN) }, ask(false), ())
 }
 
-/// A gateway that listens; what else it needs lives as long.
+/// Starts a gateway; `beside` lives as long.
 fn served(source: Source, ask: Ask, beside: impl Any + Send + Sync) -> Target {
     with_settings(ModelSettings::new(source, TOKEN), ask, beside)
 }

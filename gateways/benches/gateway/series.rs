@@ -14,7 +14,7 @@ impl Series {
         self.times.push(time);
     }
 
-    /// The time that so many of a hundred do not exceed.
+    /// Returns the time that this many of a hundred do not exceed.
     pub(crate) fn quantile(&self, percent: usize) -> Duration {
         let mut sorted = self.times.clone();
         sorted.sort_unstable();

@@ -32,7 +32,7 @@ impl Answer {
         Self { status: StatusCode::NO_CONTENT, body: Bytes::new(), closing: false }
     }
 
-    /// A refusal. Keystone's clients show either `error` or `message`, so both say what is wrong and what to do.
+    /// Makes a refusal. Keystone's clients show either `error` or `message`, so both have the problem and its solution.
     pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Self {
         Self { status, ..Self::json(&json!({"error": message, "message": message, "code": code})) }
     }
@@ -42,7 +42,7 @@ impl Answer {
         Self { closing: true, ..self }
     }
 
-    /// The answer on the wire. `HEAD` is told the length of the body without getting it.
+    /// Makes the answer on the wire. `HEAD` gets the length of the body without the body.
     pub(super) fn send(self, to: &Method) -> Response<Full<Bytes>> {
         let length = HeaderValue::from(self.body.len());
         let body = if *to == Method::HEAD { Bytes::new() } else { self.body };

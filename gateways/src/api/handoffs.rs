@@ -1,6 +1,6 @@
 //! Handoffs and sessions of a workflow under tool contracts.
 //!
-//! The caller's session is told by its token: the sandbox's own is the root's, and a claim returns that of a child.
+//! The caller's session is found by its token: the sandbox's own is the root's, and a claim returns that of a child.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

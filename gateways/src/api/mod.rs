@@ -1,12 +1,13 @@
-//! `http://touchstone.services.internal`: what a Keystone SDK inside the sandbox talks to.
+//! `http://touchstone.services.internal`: the API for a Keystone SDK inside the sandbox.
 //!
-//! An agent sees its own sandbox, and reports what it does: spans of its tools and calls of its models. All of that is
+//! An agent sees its own sandbox, and reports its work: spans of its tools and calls of its models. All of that is
 //! self-reported. It is kept as evidence, without secrets, and no verdict, count or cost depends on it.
 //!
 //! - A sandbox has one token, which is good for its own sandbox only: no other is seen or changed.
 //! - Reporting never hurts who reports: an odd event is kept as it is, and one too many is counted. Only what is no JSON is
 //!   refused.
-//! - What needs a server (commands, files, experiments) is answered with a status, a reason and what to do instead.
+//! - Requests that need a server (commands, files, experiments) are answered with a status, a reason and an
+//! alternative.
 //!
 //! Memory limits: 16 MiB of events, 32 MiB of bodies and answers under way, the buffers of 128 connections, and while
 //! one body is read the values in it, of which there are at most 50,000.
@@ -59,7 +60,7 @@ pub struct ApiSettings {
     pub services: Vec<ApiService>,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
-    /// Takes secrets out of what is kept.
+    /// Takes secrets out of the evidence.
     pub redactor: Redactor,
     /// Start of the attempt.
     pub started_at: jiff::Timestamp,

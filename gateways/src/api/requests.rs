@@ -59,7 +59,7 @@ impl Requests {
         }
     }
 
-    /// Answers who may ask.
+    /// Answers a caller with the sandbox's token.
     fn answer_own(&self, about: Target<'_>, method: &Method, body: &[u8]) -> Answer {
         let reads = matches!(*method, Method::GET | Method::HEAD);
         match about {

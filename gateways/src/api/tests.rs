@@ -1,4 +1,4 @@
-//! Tests of what a client sees.
+//! Tests of the API as a client sees it.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

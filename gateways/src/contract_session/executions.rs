@@ -60,7 +60,7 @@ impl ContractSession {
         Arc::clone(&self.inner).permit(request).await
     }
 
-    /// Takes what came of a call. It is called before the agent gets the answer.
+    /// Records the outcome of a call. It must be called before the agent gets the answer.
     pub fn complete(&self, call: &str, outcome: &Outcome, latency_ms: u64) {
         self.inner.with(|live, now| live.complete(now, call, outcome, latency_ms));
         self.inner.leave_workflow(call);
@@ -96,7 +96,7 @@ impl Inner {
         }
     }
 
-    /// Finishes an execution that was judged: at once, or when somebody has decided.
+    /// Finishes an execution that was judged: at once, or when a person has decided.
     async fn judged(
         self: &Arc<Self>,
         call: String,

@@ -19,7 +19,7 @@ use super::approver::Decided;
 use super::executions::Permit;
 use crate::approvals::ApprovalRequest;
 
-/// A decision that comes later. Whoever asks for the same call again waits for the same one.
+/// A decision that comes later. Callers with the same call wait for the same one.
 pub(super) type Later = Shared<Pin<Box<dyn Future<Output = Permit> + Send>>>;
 
 /// The turn of whoever is decided on; `None` while it is given to others.
@@ -42,7 +42,7 @@ pub(super) struct Waiting {
 }
 
 impl Holds {
-    /// Begins to wait for an execution that is held, whoever waits along.
+    /// Starts waiting for an execution that is held, for all callers of it.
     pub(super) fn begin(&self, key: &str, work: impl Future<Output = Permit> + Send + 'static) -> Later {
         let task = self.tasks.spawn(work);
         let later: Later = async move { task.await.unwrap_or_else(|_| Permit::broken()) }.boxed().shared();
@@ -64,7 +64,7 @@ impl Holds {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// The decision was taken by somebody: the next call is another one.
+    /// Forgets a decision that a caller took: the next call is another one.
     pub(super) fn forget(&self, key: &str) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }

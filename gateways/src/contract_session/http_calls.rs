@@ -72,7 +72,7 @@ pub(crate) enum Governed {
 pub(crate) struct ServiceRefusal {
     pub(crate) status: StatusCode,
     pub(crate) body: RefusalBody,
-    /// The header that names the decision, where the agent is told.
+    /// The header that names the decision, where the agent gets it.
     pub(crate) decision: Option<HeaderValue>,
 }
 

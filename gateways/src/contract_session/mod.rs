@@ -1,8 +1,8 @@
 //! A session under tool contracts: the one place that every gateway asks before a call goes on.
 //!
-//! The model gateway asks about requests and responses, the tool gateway and governed services about executions. The decisions
-//! are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call is held, all others
-//! wait in the order in which they came. What is decided is in the log before anybody is told.
+//! The model gateway asks about requests and responses, the tool gateway and governed services about executions. The
+//! decisions are those of `tool_contracts`; this adds the time, the waiting for approvals, and the order: while a call
+//! is held, all others wait in the order in which they came. A decision is in the log before it takes effect.
 //!
 //! The session takes at most 64 MiB of records, and its state, which grows with the calls.
 
@@ -63,7 +63,7 @@ pub struct ContractSettings {
     pub mode: ContractMode,
     /// True when the model's proposals are seen.
     pub sees_model: bool,
-    /// The way in which the agent is told about hidden tools.
+    /// The way in which the agent learns of hidden tools.
     pub feedback: NarrowingFeedback,
     /// The number of times that the model is asked again after a block.
     pub max_retries: u64,
@@ -79,7 +79,7 @@ pub struct ContractSettings {
     pub clock: Arc<Clock>,
     /// The time of day when the attempt began.
     pub started_at: Timestamp,
-    /// Takes secrets out of what is kept.
+    /// Takes secrets out of the records.
     pub redactor: Redactor,
 }
 
@@ -100,12 +100,12 @@ struct Inner {
     hold_wait: Duration,
     world: Option<Arc<dyn WorldReader>>,
     live: Mutex<LiveSession>,
-    /// Taken by whoever is decided on: a held call keeps it, so that others wait in their order, unless only that call pauses.
+    /// Lock of the call that is decided on: a held call keeps it, so that others wait in their order.
     turn: Arc<tokio::sync::Mutex<()>>,
     holds: holds::Holds,
     /// The version of the state when tools may have been hidden or shown.
     visible: Arc<watch::Sender<u64>>,
-    /// True once the agent started: what happens before is not its doing.
+    /// True once the agent started: earlier calls are not its doing.
     has_begun: AtomicBool,
     /// Cancelled when the session is killed or closed.
     over: CancellationToken,
@@ -180,7 +180,7 @@ impl ContractSession {
         self.inner.mode == ContractMode::Govern
     }
 
-    /// The way in which the agent is told about hidden tools.
+    /// Returns the way in which the agent learns of hidden tools.
     #[must_use]
     pub fn feedback(&self) -> NarrowingFeedback {
         self.inner.feedback
@@ -264,7 +264,7 @@ pub(crate) fn line_of(reason: &Reason) -> String {
 
 #[async_trait]
 impl Gateway for ContractSession {
-    /// Begins to decide: what the setup called is not the agent's doing.
+    /// Begins to decide: calls of the setup are not the agent's doing.
     async fn begin(&self) {
         self.inner.has_begun.store(true, Ordering::Release);
     }

@@ -13,7 +13,7 @@ use super::testing::{Desk, Opening, record, records};
 use super::{ContractSession, ExecutionRequest, Gated, OperatedSessions, Permit, Sessions};
 use crate::Gateway as _;
 
-/// The time that a test waits for what must happen.
+/// Time limit for whatever a test waits for.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn request(tool: &str, arguments: Json) -> ExecutionRequest {
@@ -29,7 +29,7 @@ async fn look(session: &ContractSession) {
     session.complete(&call, &Outcome::Ok(json!({"ok": true})), 1);
 }
 
-/// Waits until somebody is asked.
+/// Waits until a person is asked.
 async fn until_asked(desk: &Desk, count: usize) {
     let asked = async {
         while desk.asked().len() < count {

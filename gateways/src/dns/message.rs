@@ -1,4 +1,4 @@
-//! Messages of DNS: questions as they come, and what is answered.
+//! Messages of DNS: reads questions, and writes answers.
 
 use std::net::Ipv4Addr;
 

@@ -171,7 +171,7 @@ async fn connect(
 }
 
 impl Tunnel {
-    /// Carries what the client sends, once it is seen that it is for the host that the tunnel is for.
+    /// Carries the client's bytes, once it is seen that they are for the host of the tunnel.
     async fn run(self, client: Client) {
         let Ok(upgraded) = self.upgrade.await else { return };
         let mut stream = TokioIo::new(upgraded);

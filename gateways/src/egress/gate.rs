@@ -1,4 +1,4 @@
-//! Decides what may go out, finds where it leads, and writes both down.
+//! Decides which connections may go out, resolves their names, and records both.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -38,7 +38,7 @@ const KEPT_TEXT: usize = 300;
 /// The addresses of a name, once they were looked up.
 type Pin = Arc<OnceCell<Vec<IpAddr>>>;
 
-/// Decides what may go out of one sandbox.
+/// Decides which connections may go out of one sandbox.
 #[derive(Debug)]
 pub struct Gate {
     policy: RwLock<Policy>,
@@ -97,7 +97,7 @@ impl Gate {
         })
     }
 
-    /// Changes what may go out from now on.
+    /// Changes the policy from now on.
     pub(super) fn set_policy(&self, policy: Policy) {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
@@ -217,7 +217,7 @@ impl Gate {
         self.seen.record(AuditEvent::EgressDenied { host, port, reason });
     }
 
-    /// Writes down what went out.
+    /// Records a connection that went out.
     pub(super) fn note(&self, host: &str, address: SocketAddr, (bytes_out, bytes_in): (u64, u64)) {
         let host = self.redactor.host_name(host);
         let (port, address) = (address.port(), address.ip().to_string());

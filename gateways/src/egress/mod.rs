@@ -84,7 +84,7 @@ impl Egress {
         Self { gate, listener: Listener::new("the egress gateway", LIMITS), acting }
     }
 
-    /// Serves what comes to a listener. It must be called within a Tokio runtime.
+    /// Serves the connections of a listener. It must be called within a Tokio runtime.
     pub fn serve(&self, listener: TcpListener, entrance: Entrance) -> io::Result<()> {
         let gate = Arc::clone(&self.gate);
         self.listener.serve(listener, None, move |connection| entrance::serve(entrance, connection, Arc::clone(&gate)))
@@ -114,7 +114,7 @@ impl Gateway for Egress {
         }
     }
 
-    /// Writes nothing more down, after what is open has ended.
+    /// Ends the record, after open connections have ended.
     async fn seal(&self) {
         self.listener.seal().await;
         self.gate.seen.close();

@@ -77,7 +77,7 @@ impl Requests {
         Self { client, only, open: Mutex::default(), called: Mutex::default() }
     }
 
-    /// Answers a request: with what the host answers, why it was not called, or as a fault has it.
+    /// Answers a request: with the host's answer, the reason why it was not called, or a fault.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Broken> {
         match self.forward(request).await {
             Ok(response) => Ok(response),
@@ -200,7 +200,7 @@ fn bad(host: &str, reason: &str) -> Refusal {
     Refusal { host: host.to_owned(), status: StatusCode::BAD_REQUEST, reason: reason.to_owned() }
 }
 
-/// The answer to what does not go out.
+/// Makes the answer to a request that does not go out.
 pub(super) fn refuse(refusal: &Refusal) -> Response<Body> {
     let host = if refusal.host.is_empty() { "the request" } else { refusal.host.as_str() };
     let text = format!("touchstone: {host}: {}\n", refusal.reason);

@@ -20,7 +20,7 @@ pub enum Policy {
     Listed {
         /// True when names that are not listed may be reached too.
         others: bool,
-        /// The names, and `*.` with what names end in.
+        /// The names, and `*.` with the end of names.
         names: Vec<String>,
     },
 }

@@ -20,7 +20,7 @@ use crate::redact::Redactor;
 /// Time limit for whatever a test waits for.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// An outside in which every address is one server of this process, that says what it got.
+/// An outside in which every address is one server of this process, which answers with the bytes that it got.
 #[derive(Debug, Default)]
 struct Fake {
     /// The addresses of names; each question takes the first set and leaves the last.

@@ -113,7 +113,7 @@ impl Upstream {
         Self { stream, record }
     }
 
-    /// The connection alone, and what writes it down once it is dropped.
+    /// Splits it into the connection, and the record that is written once it is dropped.
     pub(super) fn into_parts(self) -> (Metered<TcpStream>, Record) {
         (self.stream, self.record)
     }

@@ -10,7 +10,7 @@ use scenario::spec::types::ToolGlob;
 use super::ledger::Ledger;
 use super::rule::{Rule, RuleSet};
 
-/// The attacks of a scenario. What is there from the start counts as done.
+/// Makes the rules for the attacks of a scenario. Attacks that are there from the start count as done.
 pub(super) fn rules(chaos: &Chaos, seed: Seed, ledger: &mut Ledger) -> RuleSet<Option<ToolMatcher>, ContextAttack> {
     let rules = chaos.context_attacks.enabled().map(|(id, attack)| {
         let (target, matcher) = target(attack);

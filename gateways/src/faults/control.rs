@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub struct ControlError(Box<dyn Error + Send + Sync>);
 
 impl ControlError {
-    /// An error of whoever was to do it.
+    /// Wraps the error of a control.
     pub fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }
@@ -148,7 +148,7 @@ impl Controls {
         is_done.await.is_ok()
     }
 
-    /// The agent has ended: everything goes on, and what was started again is ready.
+    /// Resumes everything, because the agent has ended, and waits until services that were started again are ready.
     pub(super) async fn release(&self) {
         self.shared.released.cancel();
         let mut tasks = std::mem::take(&mut *self.tasks());
@@ -231,7 +231,7 @@ mod tests {
 
     use super::{ControlError, Controls, LostService, ServiceControl};
 
-    /// Writes down what it is told, and fails at one of it.
+    /// Control that records its calls, and fails at one of them.
     #[derive(Debug, Default)]
     struct Told {
         all: Mutex<Vec<&'static str>>,

@@ -169,12 +169,12 @@ impl FaultEngine {
         self.controls.lost()
     }
 
-    /// Begins what a call of a service begins; it is answered after that.
+    /// Begins the faults that this call of a service triggers; it is answered after that.
     pub async fn before_tool(&self, request: ToolRequest<'_>) {
         self.world.before_tool(&self.ledger, self.clock.elapsed_ms(), request).await;
     }
 
-    /// Begins what a call of the model begins; it is answered after that.
+    /// Begins the faults that this call of the model triggers; it is answered after that.
     pub async fn before_model(&self) {
         self.world.before_model(&self.ledger, self.clock.elapsed_ms()).await;
     }
@@ -198,7 +198,7 @@ impl FaultEngine {
         })
     }
 
-    /// Begins what a call of a tool begins; it is answered after that.
+    /// Begins the faults that this call of a tool triggers; it is answered after that.
     pub async fn before_tool_call(&self, tool: &str) {
         let request = ToolRequest { service: tool, method: "CALL", path: "", url: "" };
         self.world.before_tool(&self.ledger, self.clock.elapsed_ms(), request).await;

@@ -64,7 +64,7 @@ pub struct Fault<Mode> {
     pub mode: Mode,
     /// The mark for the record of the call.
     pub mark: FaultMark,
-    /// The seed of the scenario, for what is left to chance.
+    /// Seed of the scenario, for random choices.
     pub seed: Seed,
     /// The index of its rule in the ledger.
     pub(super) rule: usize,

@@ -77,7 +77,7 @@ impl BeginsAt {
     }
 }
 
-/// The rules of `file_faults` and `clock_faults`, and what holds of them.
+/// The rules of `file_faults` and `clock_faults`, and their state.
 #[derive(Debug)]
 pub(super) struct WorldFaults {
     rules: Arc<RuleSet<BeginsAt, WorldMode>>,
@@ -146,7 +146,7 @@ impl WorldFaults {
         self.rules.any(|begins| matches!(begins, BeginsAt::ToolCalls(_)))
     }
 
-    /// The agent is about to start: begins what begins with it, and sets timers for the rest.
+    /// Begins the faults that begin with the agent, which is about to start, and sets timers for the rest.
     pub(super) async fn start(&self, ledger: &Arc<Mutex<Ledger>>, clock: &Arc<Clock>) {
         let times = self.rules.rules.iter().enumerate().filter_map(|(index, rule)| match rule.matcher {
             BeginsAt::Time(at) => Some((index, at)),
@@ -162,7 +162,7 @@ impl WorldFaults {
         }
     }
 
-    /// Begins what the call of a service begins, before it is answered.
+    /// Begins the faults that this call of a service triggers, before it is answered.
     pub(super) async fn before_tool(&self, ledger: &Arc<Mutex<Ledger>>, at_ms: u64, request: ToolRequest<'_>) {
         if !self.counts_tools() {
             return;
@@ -175,7 +175,7 @@ impl WorldFaults {
         self.begin(ledger, fired).await;
     }
 
-    /// Begins what a call of the model begins, before it is answered.
+    /// Begins the faults that this call of the model triggers, before it is answered.
     pub(super) async fn before_model(&self, ledger: &Arc<Mutex<Ledger>>, at_ms: u64) {
         if !self.rules.any(|begins| matches!(begins, BeginsAt::ModelCalls)) {
             return;
@@ -328,8 +328,8 @@ impl State {
 }
 
 impl WorldMode {
-    /// Returns true if it can begin again before it has ended: a clock jumps as often as it is told to, and a file is
-    /// replaced again.
+    /// Returns true if it can begin again before it has ended: each jump moves a clock again, and a file is replaced
+    /// again.
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Clock(ClockFaultMode::Jump(_)) | Self::File(FileFaultMode::ChangedUnderneath(_)))
     }

@@ -1,4 +1,4 @@
-//! Faults of the sandbox itself: when they begin and end, and what is written down of them.
+//! Tests of faults of the sandbox itself: their beginnings and ends, and their records.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use super::{ChangeError, FaultEngine, ToolRequest, WorldChanger, WorldMode};
 use crate::Gateway as _;
 use crate::clock::Clock;
 
-/// Writes down what it is told to do, and refuses to replace files.
+/// Changer that records its calls, and refuses to replace files.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<String>>);
 

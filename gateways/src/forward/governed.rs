@@ -100,7 +100,7 @@ impl GovernedRequest {
 }
 
 impl Drop for GovernedRequest {
-    /// An agent that hangs up leaves a call of which nobody knows what came.
+    /// Ends a call of an agent that hung up: its outcome is unknown.
     fn drop(&mut self) {
         self.end(&Outcome::Lost);
     }

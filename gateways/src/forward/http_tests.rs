@@ -35,7 +35,7 @@ fn forward(faults: &str, port: u16) -> (Forward, SocketAddr, Arc<FaultEngine>) {
     (Forward::serve(front, target, 10, None, faults).expect("a forward"), address, engine)
 }
 
-/// A service whose answers say what it was asked, behind these faults.
+/// Starts a service whose answers repeat the request, behind these faults.
 async fn shop(faults: &str) -> (MockServer, Forward, SocketAddr, Arc<FaultEngine>) {
     let server = MockServer::start().await;
     let answer = |request: &Request| {

@@ -58,8 +58,8 @@ pub struct ForwardFaults {
 }
 
 impl Forward {
-    /// Passes what comes to a socket on to a port behind a dial, so many connections at once; without TLS, where that may come,
-    /// and with these faults. It must be called within a Tokio runtime.
+    /// Passes connections of a socket on to a port behind a dial, this many at once; takes TLS off where there may be
+    /// some, and applies these faults. It must be called within a Tokio runtime.
     ///
     /// # Errors
     ///
@@ -133,8 +133,8 @@ async fn pass_on_faulted(connection: Connection, way: Way, faults: &ServiceFault
     }
 }
 
-/// Resets a connection at the first bytes of the client, or answers nothing from then on. Until then the service may greet.
-/// `false` when one of them ended before.
+/// Resets a connection at the first bytes of the client, or answers nothing after them. Before that, the service may
+/// greet. Returns false if one of them ended before.
 async fn break_off(mut connection: Connection, target: Target, fault: &Fault<ServiceMode>) -> bool {
     let Ok(to) = target.dial.dial(target.port).await else { return false };
     let mut first = [0; 1024];

@@ -1,4 +1,4 @@
-//! Answers: what they are made of, and how they are sent.
+//! Answers: their parts, and how they are sent.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ impl Answer {
     /// The answer that a spec describes. With a `rendering`, the names in its texts are replaced.
     ///
     /// - `response` is sent as it is when it is a text, and as JSON otherwise.
-    /// - `Content-Type` is guessed from what is sent, unless it is given.
+    /// - `Content-Type` is guessed from the body, unless it is given.
     /// - A header whose value is a list stands once for each item, `null` leaves a header out, and other values become
     ///   their JSON. Characters that a header cannot have become blanks, so that no value adds a header of its own.
     /// - `Content-Length` and `Transfer-Encoding` are the server's, and left out.
@@ -216,7 +216,7 @@ impl Answer {
         Self { delay: other.delay, ..self }
     }
 
-    /// The same answer, later by so much.
+    /// Returns the same answer with an additional delay.
     pub(crate) fn delayed(self, delay: Duration) -> Self {
         let delay = self.delay.unwrap_or_default() + delay;
         Self { delay: Some(delay).filter(|delay| !delay.is_zero()), ..self }
@@ -243,8 +243,8 @@ impl Answer {
         Ok(self.send(to, version, share, reset))
     }
 
-    /// The answer on the wire. `HEAD` is told the length of the body without getting it. An answer without a body cannot break
-    /// off.
+    /// Makes the answer on the wire. `HEAD` gets the length of the body without the body. An answer without a body
+    /// cannot break off.
     fn send(self, to: &Method, version: Version, share: Share, reset: Reset) -> Response<MockBody> {
         let Self { status, mut headers, mut body, wire, .. } = self;
         let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);

@@ -19,8 +19,8 @@ use crate::body::IncomingBody;
 use crate::memory_budget::{Room, Share};
 use crate::redact::{Redactor, StreamRedactor};
 
-/// A request whose head has come. It is written down whatever happens next: when the client goes away in the middle of
-/// the body, the server drops this, and what came until then is recorded.
+/// A request whose head has come. It is recorded whatever happens next: when the client disconnects in the middle of
+/// the body, the server drops this, and the part that came until then is recorded.
 pub(super) struct Arrival {
     mock: Arc<Mock>,
     limits: MockLimits,
@@ -32,11 +32,11 @@ pub(super) struct Arrival {
 
 /// Reason why a body did not come whole.
 enum Broken {
-    /// The client went away, or what it sent is not what it announced.
+    /// The client disconnected, or its body is not the announced one.
     Incomplete,
     /// The client paused for too long.
     Stalled(Duration),
-    /// The body is larger than what is read.
+    /// The body is larger than the limit.
     TooLarge(u64),
     /// The memory budget is used up.
     NoRoom,

@@ -76,7 +76,7 @@ impl MockBody {
         Self { content: Content::Whole(Full::new(body)), _share: share }
     }
 
-    /// A body of which so many bytes come in a second.
+    /// Makes a body of which this many bytes are sent in a second.
     pub(crate) fn slow(body: Bytes, share: Share, bytes_per_second: u64) -> Self {
         Self { content: Content::Slow(Dribble::new(body, bytes_per_second)), _share: share }
     }

@@ -82,7 +82,7 @@ impl Mock {
         Self { name, settings, answers, context: Arc::clone(context), constants, limits, state, nothing, calls }
     }
 
-    /// Answers a request that came whole, and writes both down. `share` grows by what a rendered answer takes.
+    /// Answers a request that came whole, and records both. `share` grows by the size of a rendered answer.
     pub(super) fn take(&self, head: Exchange, body: IncomingBody, share: &mut Share) -> Answer {
         let mut state = self.state();
         let url = self.url_for_faults(&head);

@@ -5,7 +5,7 @@
 //! first.
 //!
 //! The journal records every request whose head could be read. When its body does not come whole, the part that came is
-//! recorded with the status of our refusal: 400 when the client went away or broke the rules, 408 when it paused for
+//! recorded with the status of our refusal: 400 when the client disconnected or broke the rules, 408 when it paused for
 //! too long, 413 when the body is larger than 64 MiB, 503 when too many large bodies are under way. Bytes that are no
 //! HTTP at all, or have a head larger than 64 KiB, are turned away by the HTTP library and are no request. Requests
 //! stand in the order in which they had come whole, which is also the order in which sequences answer.
@@ -246,8 +246,8 @@ impl HttpMocks {
 
 #[async_trait]
 impl Gateway for HttpMocks {
-    /// Ends the records, and goes on answering: what checks call afterwards is not the agent's doing. A connection that stays
-    /// is cut, and a request that is coming in on it is recorded as far as it came.
+    /// Ends the records, and goes on answering: later calls of checks are not the agent's doing. A connection that
+    /// stays is cut, and a request that is coming in on it is recorded as far as it came.
     async fn seal(&self) {
         if !self.mocks.is_empty() {
             self.listener.seal().await;

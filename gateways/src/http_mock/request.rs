@@ -12,7 +12,7 @@ use crate::body::IncomingBody;
 /// The longest method that is recorded; the rest of a longer one is cut off. Methods of specs have at most 20 letters.
 pub const LONGEST_METHOD: usize = 64;
 
-/// A request that came, with what is kept of its body.
+/// A request that came, with the part of its body that is kept.
 pub(super) struct Received<'a> {
     /// Its head.
     pub(super) head: &'a Exchange,
@@ -43,9 +43,9 @@ impl<'a> Received<'a> {
 
 /// The head of a request as it is recorded, without body, status and time.
 ///
-/// The path is what stands on the wire, with its `%` escapes. `CONNECT` has no path, and the name and port that it asks
-/// for stand in its place; so does the `*` of `OPTIONS *`. HTTP/2 says the host in `:authority`, which is recorded as
-/// the header `host`.
+/// The path is the one on the wire, with its `%` escapes. `CONNECT` has no path, and the name and port that it asks for
+/// stand in its place; so does the `*` of `OPTIONS *`. HTTP/2 has the host in `:authority`, which is recorded as the
+/// header `host`.
 pub(super) fn head(parts: &Parts) -> Exchange {
     let uri = &parts.uri;
     let path = match (&parts.method, uri.authority()) {

@@ -114,7 +114,7 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// The name before `}}`, and what follows.
+/// Returns the name before `}}`, and the text after it.
 fn named(after: &str) -> Option<(&str, &str)> {
     let near = &after[..after.floor_char_boundary(LONGEST_NAME)];
     let end = near.find("}}")?;

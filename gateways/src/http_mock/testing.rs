@@ -93,7 +93,7 @@ impl Running {
         self.mocks.journals().remove("mock").expect("a journal")
     }
 
-    /// Waits until so many exchanges are in the journal.
+    /// Waits until this many exchanges are in the journal.
     pub(super) async fn recorded(&self, exchanges: usize) -> Journal {
         let until = Instant::now() + DEADLINE;
         while self.journal().exchanges.len() < exchanges {
@@ -114,7 +114,7 @@ pub(super) async fn read_all(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Reads until what came ends with this.
+/// Reads until the bytes end with this.
 pub(super) async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut answer = Vec::new();
     while !answer.ends_with(end.as_bytes()) {

@@ -1,4 +1,4 @@
-//! Tests of what clients do on the wire: versions, framing, leaving, stopping.
+//! Tests of clients on the wire: versions, framing, disconnecting, stopping.
 
 use std::io;
 use std::time::Duration;

@@ -37,7 +37,7 @@ impl Connection {
         }
     }
 
-    /// Passes bytes on both ways. When one side closes, the other still says what it has to say.
+    /// Passes bytes on both ways. When one side closes, the other can still send the rest.
     ///
     /// # Errors
     ///

@@ -43,7 +43,7 @@ pub(super) enum Beginning {
     Over,
 }
 
-/// Waits until a partition that holds a new connection is over. Without an end, what the client sends goes nowhere.
+/// Waits until a partition that holds a new connection is over. Without an end, the client's bytes go nowhere.
 pub(super) async fn begin(stream: &mut TcpStream, faults: &ConnectionFaults, activity: &Arc<Activity>) -> Beginning {
     let _under_way = activity.begin();
     if faults.is_refused {
@@ -77,7 +77,7 @@ async fn until(moment: Instant, faults: &ConnectionFaults) {
     }
 }
 
-/// The two ends of a connection, and what lies between them.
+/// The two ends of a connection, and the faults between them.
 pub(super) struct Faulted {
     /// The client's socket.
     pub(super) stream: TcpStream,

@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_millis(250);
 const LIMITS: ListenerLimits =
     ListenerLimits { connections: 2, idle: IdleTimeout::Requests(IDLE), drain: Duration::from_millis(50) };
 
-/// A service `shop` that sends back what comes, behind these faults.
+/// A service `shop` that echoes bytes, behind these faults.
 struct World {
     listener: Listener,
     faults: Arc<FaultEngine>,
@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-/// Sends back what comes.
+/// Echoes bytes.
 async fn echo(connection: Connection) {
     let (mut from, mut to) = tokio::io::split(connection.stream);
     let _ = tokio::io::copy(&mut from, &mut to).await;

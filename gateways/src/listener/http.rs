@@ -64,7 +64,7 @@ impl HttpSettings {
         builder
     }
 
-    /// A builder of connections whose version is told by how the client begins.
+    /// Makes a builder of connections, which finds the version by the client's first bytes.
     fn builder(&self, tasks: Tasks) -> Builder<Tasks> {
         let mut builder = Builder::new(tasks);
         builder.http1().half_close(self.half_close == HalfClose::Answer).max_buf_size(self.head_bytes);

@@ -224,8 +224,8 @@ impl Shared {
     }
 }
 
-/// The socket that a gateway serves, and what carries its bytes where faults lie between it and the client; `None` when there is
-/// nothing to be served.
+/// Returns the socket that a gateway serves, and the carrier of its bytes where faults lie between it and the client;
+/// `None` when there is nothing to be served.
 async fn faulted_socket(
     mut stream: TcpStream,
     faults: Option<ConnectionFaults>,

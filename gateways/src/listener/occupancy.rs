@@ -19,7 +19,7 @@ pub(super) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Room for so many connections.
+    /// Makes an occupancy with room for this many connections.
     pub(super) fn new(limit: usize) -> Self {
         Self { permits: Arc::new(Semaphore::new(limit)), limit }
     }

@@ -12,7 +12,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Runs a task until it ends or all are told to.
+    /// Runs a task until it ends or all are ended.
     pub(super) fn spawn<Task>(&self, task: Task)
     where
         Task: Future + Send + 'static,

@@ -26,13 +26,13 @@ const WHILE: Duration = Duration::from_millis(100);
 const LIMITS: ListenerLimits =
     ListenerLimits { connections: 8, idle: IdleTimeout::Bytes(DEADLINE), drain: Duration::from_millis(50) };
 
-/// Sends back what comes.
+/// Echoes bytes.
 async fn echo(connection: Connection) {
     let (mut from, mut to) = tokio::io::split(connection.stream);
     let _ = tokio::io::copy(&mut from, &mut to).await;
 }
 
-/// A port that the listener serves by sending back what comes.
+/// Makes a port on which the listener echoes bytes.
 fn echoing(listener: &Listener) -> SocketAddr {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("its address");

@@ -1,4 +1,4 @@
-//! Answers that are there as a whole: those of scripts and recordings.
+//! Whole answers: those of scripts and recordings.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -18,7 +18,7 @@ use super::ticket::{Outcome, Ticket};
 use super::wire::{Embedding, embeddings, models};
 use crate::faults::Fault;
 
-/// An answer that is there as a whole.
+/// A whole answer.
 pub(super) struct Whole {
     pub(super) body: Bytes,
     pub(super) outcome: Outcome,
@@ -106,7 +106,7 @@ pub(super) fn repeat(
     Ok(changed(rewritten, recorded.dialect, outcome))
 }
 
-/// An answer that a fault changed, with what the agent gets of it and what it costs.
+/// Makes an answer that a fault changed, with the bytes that the agent gets and the cost.
 pub(super) fn changed(rewritten: Rewritten, dialect: Dialect, outcome: Outcome) -> Whole {
     let Rewritten { body, cut, original } = rewritten;
     let answer = read(dialect, outcome.stream, &body, READ);
@@ -114,7 +114,7 @@ pub(super) fn changed(rewritten: Rewritten, dialect: Dialect, outcome: Outcome) 
     Whole { cut, ..Whole::new(body, outcome) }
 }
 
-/// Reads an answer that is there as a whole; `None` when it is none.
+/// Reads a whole answer; `None` when the body is none.
 pub(super) fn read(dialect: Dialect, stream: bool, body: &[u8], limits: ReadLimits) -> Option<Answer> {
     match stream {
         true => Some(Answer::read_stream(dialect, body, limits)),

@@ -62,7 +62,7 @@ pub(super) fn instead(mode: &LlmMode) -> Option<Instead> {
     }
 }
 
-/// Changes what a script answers. `false` when there is nothing to change.
+/// Changes the answer of a script. Returns false if there is nothing to change.
 pub(super) fn change(fault: &Fault<LlmMode>, reply: &mut Reply) -> bool {
     let before = reply.clone();
     match &fault.mode {
@@ -98,7 +98,7 @@ fn silence(reply: &mut Reply) {
     reply.tools.clear();
 }
 
-/// Leaves so many words, as a limit of tokens would.
+/// Keeps this many words, as a limit of tokens would.
 fn truncate(reply: &mut Reply, words: usize) {
     let Some(text) = &reply.content else { return };
     let all: Vec<_> = text.split_whitespace().collect();
@@ -110,7 +110,7 @@ fn truncate(reply: &mut Reply, words: usize) {
     }
 }
 
-/// Finds the place at which an answer breaks off: after so many events of a stream, or in the middle of a body.
+/// Finds the place at which an answer breaks off: after a number of events of a stream, or in the middle of a body.
 pub(super) fn cut_of(mode: &LlmMode, body: &[u8], stream: bool) -> Option<Cut> {
     let (chunks, wait) = match mode {
         LlmMode::CutStream(cut) => (cut.after_chunks.count(), Duration::ZERO),

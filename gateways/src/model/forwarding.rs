@@ -26,7 +26,7 @@ use crate::memory_budget::Share;
 /// Number of failed tries of a call that are kept.
 const MOST_TRIES: usize = 50;
 
-/// The way to a provider, and what is known of it.
+/// The way to a provider, and the knowledge of its health.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     pub(super) proxy: Proxy,

@@ -110,7 +110,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes down how a call ended, and returns what it cost.
+    /// Records the outcome of a call, and returns its cost.
     pub(super) fn finish(
         &self,
         index: usize,
@@ -178,7 +178,7 @@ impl Ledger {
         cost
     }
 
-    /// Fires the limit that what was used goes beyond.
+    /// Fires the limit that the usage exceeds.
     fn check(&self, usage: &Usage) {
         let tokens = self.limits.max_tokens.map(|most| most.count() as u64).filter(|most| usage.tokens() > *most);
         if let Some(most) = tokens {

@@ -44,7 +44,7 @@ pub(super) const KEPT_MISSES: usize = 100;
 pub(super) const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Largest event of a stream that is read: 4 MiB.
 const EVENT_BYTES: usize = 4 * 1024 * 1024;
-/// The bounds of what is read of an answer. Its texts are in the body that is kept, so that only calls of tools are read.
+/// Limits for reading an answer. Its texts are in the body that is kept, so that only calls of tools are read.
 pub(super) const READ: ReadLimits = ReadLimits {
     name_bytes: NAME_BYTES,
     arguments_bytes: TOOL_TEXT_BYTES,

@@ -40,7 +40,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Takes what the head of an answer says.
+    /// Reads the head of an answer.
     pub(super) fn take(&mut self, arrived: &Arrived) {
         let text = |name| arrived.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         self.status = arrived.response.status();

@@ -1,6 +1,6 @@
 //! Distinguishes failures of the provider from those that the agent causes.
 //!
-//! An agent that could make its provider fail could turn its own failure into an error. So what the provider says to the
+//! An agent that could make its provider fail could turn its own failure into an error. So the provider's answer to the
 //! agent's request decides nothing: once the tries of a call are used up, the gateway asks a question of its own, with
 //! nothing of the agent's in it. Only when that fails too, the provider is to blame.
 
@@ -33,7 +33,7 @@ const MOST_ANSWERED: usize = 16;
 /// Identifies a request: the digest of its path and body.
 pub(super) type Fingerprint = [u8; 32];
 
-/// A call by which failures of the provider are told apart.
+/// A call, with the properties by which failures of the provider are distinguished.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) fingerprint: Fingerprint,
@@ -46,7 +46,7 @@ pub(super) struct Call {
 pub(super) struct ProviderHealth {
     question_wait: Duration,
     state: Mutex<State>,
-    /// The last question of the gateway's own: when it was asked, and what came of it.
+    /// The last question of the gateway's own: the time, and the verdict.
     asked: tokio::sync::Mutex<Option<(Instant, Verdict)>>,
 }
 

@@ -198,7 +198,7 @@ impl Proxy {
     }
 }
 
-/// A client that follows no redirect, and reaches what the upstream may reach.
+/// Makes a client that follows no redirect, and reaches only the networks that the upstream may reach.
 fn client(upstream: &Upstream) -> Result<reqwest::Client, String> {
     let mut builder = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())

@@ -41,7 +41,7 @@ impl Refusal {
         Self { refused_call: Some(tool), ..Self::new(StatusCode::FORBIDDEN, code, message) }
     }
 
-    /// The request is not what the dialect asks for.
+    /// Makes the refusal of a request that breaks the rules of the dialect.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
     }

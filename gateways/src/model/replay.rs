@@ -76,14 +76,14 @@ impl Replay {
         }
     }
 
-    /// A fault changed the answer to a request: when it is sent again right away, it gets the same one.
+    /// Offers the same answer again when a request whose answer a fault changed is repeated right away.
     pub(super) fn offer_again(&self, found: Found<'_>) {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.faulted = Some((found.asked, found.index));
     }
 }
 
-/// A miss that says what comes nearest.
+/// Makes a miss that shows the nearest recorded request.
 fn nearest(recorded: &[Recorded], used: &[bool], dialect: Dialect, asked: &Json) -> Refusal {
     let left = recorded.iter().enumerate().filter(|(index, exchange)| !used[*index] && exchange.dialect == dialect);
     let differences =

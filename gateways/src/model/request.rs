@@ -58,7 +58,7 @@ impl ModelRequest {
         Ok(Self { route, body, model, stream, size })
     }
 
-    /// Refuses a request that lacks what every provider asks for.
+    /// Refuses a request that lacks a field that every provider requires.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.route.dialect == Dialect::Models {
             return Ok(());

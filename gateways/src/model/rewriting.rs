@@ -17,7 +17,7 @@ pub(super) struct Rewritten {
     pub(super) body: Bytes,
     /// Place where it breaks off.
     pub(super) cut: Option<Cut>,
-    /// The answer before the fault, which is what was billed.
+    /// The answer before the fault, which was billed.
     pub(super) original: Answer,
 }
 

@@ -40,7 +40,7 @@ struct ScriptedTurn {
 }
 
 impl Script {
-    /// The turn after so many results of tools: a turn that calls several waits for all of them.
+    /// Returns the turn after this many results of tools: a turn that calls several waits for all of them.
     fn after(&self, results: usize) -> usize {
         let mut left = results;
         let is_over = |turn: &&ScriptedTurn| {
@@ -192,7 +192,7 @@ impl Player {
         Ok(Played { reply: Reply { tokens, ..reply }, turn, delay: scripted.delay })
     }
 
-    /// A fault changed the answer to a request: when it is sent again right away, it gets the same turn.
+    /// Offers the same turn again when a request whose answer a fault changed is repeated right away.
     pub(super) fn offer_again(&self, asked: &ModelRequest, turn: Option<usize>) {
         self.progress().faulted = turn.map(|turn| (fingerprint(asked), turn));
     }

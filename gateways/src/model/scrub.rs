@@ -1,11 +1,11 @@
-//! Takes the upstream's key out of what passes, also where it comes in pieces.
+//! Takes the upstream's key out of passing bytes, also where it comes in pieces.
 
 use memchr::memmem;
 
 /// Mark in the place of the key.
 const MARK: &[u8] = b"[redacted]";
 
-/// Takes one value out of a stream. It holds nothing back but what may be the beginning of the value.
+/// Takes one value out of a stream. It holds back only bytes that may be the beginning of the value.
 #[derive(Debug)]
 pub(super) struct Scrubber {
     value: Vec<u8>,
@@ -18,7 +18,7 @@ impl Scrubber {
         Self { value: value.unwrap_or_default().as_bytes().to_vec(), held: Vec::new() }
     }
 
-    /// Takes a part, and returns what may pass.
+    /// Takes a part, and returns the bytes that may pass.
     pub(super) fn push(&mut self, part: &[u8]) -> Vec<u8> {
         if self.value.is_empty() {
             return part.to_vec();

@@ -26,7 +26,7 @@ const EVENTS: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 
 impl Gateway {
-    /// Sends an answer that is there as a whole.
+    /// Sends a whole answer.
     pub(super) fn send(&self, answer: Whole, shape: Shape, mut ticket: Ticket) -> Response<AnswerBody> {
         let Whole { body, mut outcome, cut, headers } = answer;
         let mut share = self.room.share();

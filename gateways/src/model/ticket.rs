@@ -11,11 +11,11 @@ use super::ledger::Ledger;
 use super::pace::UnderWay;
 use super::refusal::Refusal;
 
-/// The status of a call whose client went away before it was answered.
+/// Status of a call whose client disconnected before it was answered.
 const HUNG_UP: u16 = 499;
 
-/// A call that was written down. Its end is written down once: by [`finish`](Self::finish), or when it is dropped because the
-/// client went away.
+/// A call that was recorded. Its end is recorded once: by [`finish`](Self::finish), or when it is dropped because the
+/// client disconnected.
 pub(super) struct Ticket {
     ledger: Arc<Ledger>,
     index: usize,
@@ -26,7 +26,7 @@ pub(super) struct Ticket {
     reserved: bool,
     /// The turn that was used up for it.
     pub(super) turn: Option<usize>,
-    /// The model of an upstream that was asked: it costs something from then on, whether or not its answer is waited for.
+    /// The model of an upstream that was asked: it costs something after that, whether or not its answer is waited for.
     pub(super) forwarded: Option<String>,
     /// The call counts as under way until the ticket is dropped.
     pub(super) under_way: Option<UnderWay>,

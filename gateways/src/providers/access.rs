@@ -10,7 +10,7 @@ use crate::public_network::{NotPublic, PublicUrl};
 /// The providers that a spec may name by their address. Aliases are the operator's own and lead anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProviderAccess {
-    /// Any: the spec is of whoever owns the machine.
+    /// Any provider: the spec belongs to the machine's owner.
     #[default]
     Any,
     /// Providers of the public network, and private ones that the operator named.

@@ -1,4 +1,4 @@
-//! The file in which the machine's owner says where models are and what they cost.
+//! The file in which the machine's owner lists models and their prices.
 
 use std::collections::BTreeMap;
 

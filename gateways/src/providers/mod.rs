@@ -1,4 +1,4 @@
-//! Providers of models: where they are, what they are called, and what they cost.
+//! Providers of models: their addresses, names and prices.
 
 mod access;
 mod file;
@@ -78,7 +78,7 @@ pub enum ProviderKind {
 /// Reason why the providers cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvidersError {
-    /// The file is there and cannot be read, or was named and is not there.
+    /// The file exists and cannot be read, or was named and does not exist.
     #[error("cannot read the models in `{}`: {source}", path.display())]
     Read {
         /// The file.
@@ -86,7 +86,7 @@ pub enum ProvidersError {
         /// The error.
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file has an error.
     #[error("`{}` does not say where models are: {reason}; it looks like `aliases: {{paragon-fast: {{provider: openai, model: gpt-4o-mini, api_key_env: OPENAI_API_KEY}}}}`", path.display())]
     Broken {
         /// The file.

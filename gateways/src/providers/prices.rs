@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// The prices that ship with this version.
 const SHIPPED: &str = include_str!("prices.yaml");
-/// A year, or a month and day: what the date in a model's name begins with.
+/// A year, or a month and day: the first digits of the date in a model's name.
 const DATE_DIGITS: usize = 4;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| serde_yaml::from_str(SHIPPED).unwrap_or_default());

@@ -51,7 +51,7 @@ pub(super) fn usual(provider: ProviderKind, environment: Environment<'_>) -> Rea
     }
 }
 
-/// The provider of an alias; otherwise what is wrong with it.
+/// Returns the provider of an alias, or the mistake in it.
 pub(super) fn reach(name: &str, alias: Alias, path: &Path, environment: Environment<'_>) -> Result<Reached, String> {
     let provider = match alias.provider {
         ProviderName::OpenAi => ProviderKind::OpenAi,

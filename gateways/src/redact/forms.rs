@@ -52,7 +52,8 @@ fn escaped_again(form: &str) -> Vec<String> {
     [url, in_form, twice, in_json(form)].concat()
 }
 
-/// With all letters in one case, or each in the other; not for what is easily a word of its own.
+/// Returns the value with all letters in one case, or each in the other; not for a value that is easily a word of its
+/// own.
 fn in_other_cases(value: &str) -> Vec<String> {
     let is_word = value.chars().all(char::is_alphabetic);
     if value.len() < SHORTEST_LINE || (is_word && value.len() < SHORTEST_WORD) {

@@ -66,12 +66,12 @@ impl Redactor {
         Self::default()
     }
 
-    /// The same, for what is seen at a place: what it finds is counted there.
+    /// Returns the same for a place: its findings are counted there.
     pub fn at(&self, place: impl Into<String>) -> Self {
         Self { place: Some(place.into().into()), ..self.clone() }
     }
 
-    /// The same for bytes that others look at too: what is found is told, and not counted twice.
+    /// Returns the same for bytes that others search too: its findings are reported, and not counted twice.
     pub fn glimpses(&self) -> Self {
         Self { counting: Counting::Glimpse, ..self.clone() }
     }
@@ -131,7 +131,8 @@ impl Redactor {
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    /// The beginning of a name whose letters have no case: what a cut left of a secret at the end goes too.
+    /// Returns the beginning of a name whose letters have no case: a part of a secret that a cut left at the end is
+    /// removed too.
     pub fn beginning_of_name(&self, name: &str) -> String {
         let folded = Self { hidden: self.in_lower_case(), ..self.clone() };
         let end = name.len() - folded.cut_at_end(name.to_ascii_lowercase().as_bytes());
@@ -156,7 +157,7 @@ impl Redactor {
         if redacted == joined { name.to_owned() } else { redacted }
     }
 
-    /// The same in lower case; what is found so is no value as it is.
+    /// Returns the same in lower case; a finding of it is no value as it is.
     fn in_lower_case(&self) -> Arc<Hidden> {
         let lower = |form: &Form| {
             let value = form.value.to_ascii_lowercase();
@@ -179,7 +180,7 @@ impl Redactor {
         StreamRedactor::new(self.clone())
     }
 
-    /// The beginning of something, without secrets: what a cut left of one at the end goes too.
+    /// Returns the beginning of something, without secrets: a part of one that a cut left at the end is removed too.
     pub fn beginning(&self, bytes: &[u8]) -> Vec<u8> {
         self.bytes(&bytes[..bytes.len() - self.cut_at_end(bytes)])
     }

@@ -24,7 +24,7 @@ pub(super) struct Hidden {
     pub(super) longest: usize,
 }
 
-/// A form of a value, and what is written in its place.
+/// A form of a value, and the marker that replaces it.
 #[derive(Clone)]
 pub(super) struct Form {
     pub(super) name: String,
@@ -124,7 +124,7 @@ impl<'a> Text<'a> {
         Self { hidden, bytes, unwrapped, exact: None, across: None }
     }
 
-    /// The first byte at which a value may begin that ends in what follows the text.
+    /// Returns the first byte at which a value may begin that ends after the text.
     pub(super) fn settled(&self) -> usize {
         let longest = self.hidden.longest.saturating_sub(1);
         let exact = self.bytes.len().saturating_sub(longest);

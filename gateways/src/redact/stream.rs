@@ -24,13 +24,13 @@ impl StreamRedactor {
         &self.redactor
     }
 
-    /// Takes a piece, and returns what is safe by now.
+    /// Takes a piece, and returns the bytes that are safe by now.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(bytes);
         self.settle(false)
     }
 
-    /// Takes a piece, of which nothing is kept, and finds what ends in it.
+    /// Takes a piece, of which nothing is kept, and finds the values that end in it.
     pub fn look(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
         let hidden = Arc::clone(&self.redactor.hidden);
@@ -53,7 +53,7 @@ impl StreamRedactor {
         self.found.iter().map(|(name, count)| (name.clone(), *count)).collect()
     }
 
-    /// Takes out the values that cannot go on in the next piece, and returns what comes before the first that may.
+    /// Takes out the values that cannot go on in the next piece, and returns the bytes before the first that may.
     fn settle(&mut self, is_last: bool) -> Vec<u8> {
         let mut kept = Vec::new();
         let mut done = 0;

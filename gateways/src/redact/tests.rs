@@ -1,4 +1,4 @@
-//! Tests of what is taken out, and in which forms.
+//! Tests of the redacted values, and of their forms.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

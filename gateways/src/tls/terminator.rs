@@ -84,7 +84,7 @@ mod tests {
     use super::super::Authority;
     use super::{Inside, Terminator};
 
-    /// A server that sends back what comes, and a client configuration that trusts its authority.
+    /// Starts a server that echoes bytes, and makes a client configuration that trusts its authority.
     async fn echo(inside: Inside) -> (std::net::SocketAddr, Arc<ClientConfig>) {
         let authority = Authority::new(vec!["fallback.example".to_owned()]).expect("an authority");
         let terminator = Terminator::new(&authority, inside).expect("a terminator");

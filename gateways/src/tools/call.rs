@@ -129,7 +129,7 @@ impl Ended {
 }
 
 impl Inner {
-    /// Carries a call out, and writes it down before anybody knows what came of it.
+    /// Carries a call out, and records it before its result is used.
     pub(super) async fn call(self: Arc<Self>, call: ToolCall) -> Called {
         let (at_ms, began) = (self.clock.elapsed_ms(), Instant::now());
         let ended = match self.limits.count() {
@@ -238,7 +238,7 @@ impl Inner {
         self.attacked(ended, &call.tool)
     }
 
-    /// Carries a fault out on what came of a call.
+    /// Applies a fault to the result of a call.
     fn faulted(&self, mut ended: Ended, tool: &str, fault: Option<&Fault<ToolMode>>) -> Ended {
         let Some(fault) = fault else { return ended };
         let applied = match &ended.outcome {

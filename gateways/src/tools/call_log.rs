@@ -70,7 +70,7 @@ impl CallLog {
         Self { redactor, keeps_answers, state: Mutex::default() }
     }
 
-    /// Forgets the calls so far: what was called before the agent started is not its doing.
+    /// Forgets the calls so far: calls before the agent started are not its doing.
     pub(super) fn forget(&self) {
         *self.state() = State::default();
     }

@@ -1,4 +1,4 @@
-//! The tools that are offered, and what became of their definitions.
+//! The tools that are offered, and the changes of their definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -86,7 +86,7 @@ struct Listed {
     hidden: BTreeSet<String>,
 }
 
-/// The definitions at first sight, and what changed later.
+/// The definitions at first sight, and later changes.
 #[derive(Debug, Default)]
 struct History {
     first: BTreeMap<String, ToolDefinition>,
@@ -302,7 +302,7 @@ fn definition(tool: &OfferedTool) -> ToolDefinition {
     ToolDefinition { name: tool.name.clone(), server, sha256: tool.sha256.clone(), definition }
 }
 
-/// The hash of what an agent relies on: name, description and schema, in canonical JSON.
+/// Returns the hash of the parts that an agent relies on: name, description and schema, in canonical JSON.
 pub(super) fn hash_of(definition: &Json) -> String {
     let part = |key: &str| (key.to_owned(), definition[key].clone());
     let pinned: Map<String, Json> = ["name", "description", "inputSchema"].map(part).into_iter().collect();

@@ -142,7 +142,7 @@ impl Inner {
         }
     }
 
-    /// Finds out what a request belongs to. The body decides; a header that says otherwise is refused.
+    /// Finds the era and session of a request. The body decides; a header that contradicts it is refused.
     fn admit(&self, parts: &Parts, request: RpcRequest) -> Result<Asked, Box<Answer>> {
         let refused = |problem: RpcError| refusal(problem.status(), &request.id, &problem);
         let unknown = |unknown: UnknownToken| {
@@ -208,7 +208,7 @@ impl Inner {
         }
     }
 
-    /// Calls a tool. The call goes on when the client hangs up: what it did is written down all the same.
+    /// Calls a tool. The call goes on when the client hangs up, and its result is recorded all the same.
     ///
     /// An answer that comes before any progress is a whole one, with a status of its own; else it ends a stream.
     async fn called(self: Arc<Self>, headers: &HeaderMap, asked: Asked) -> Reply {

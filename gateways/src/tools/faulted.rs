@@ -56,12 +56,12 @@ struct ChangedTools {
 }
 
 impl Faulted {
-    /// Takes a tool away.
+    /// Makes a tool vanish.
     pub(super) fn vanish(&self, tool: &str) {
         self.changed().vanished.insert(tool.to_owned());
     }
 
-    /// Returns true if a tool was taken away.
+    /// Returns true if a tool has vanished.
     pub(super) fn has_vanished(&self, tool: &str) -> bool {
         self.changed().vanished.contains(tool)
     }
@@ -171,7 +171,7 @@ pub(super) fn attacked(attack: &Fault<ContextAttack>, result: &ToolResult) -> Op
     Some(result.with_value(&serde_json::from_str(&changed).unwrap_or(Json::String(changed))))
 }
 
-/// A result whose text has so many bytes.
+/// Makes a result whose text has this many bytes.
 fn padded(result: &ToolResult, bytes: usize) -> Option<ToolResult> {
     let text = result.joined_text();
     let large = resized(text.as_bytes(), bytes);

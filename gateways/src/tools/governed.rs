@@ -15,7 +15,7 @@ use super::protocol::notification;
 use super::result::ToolResult;
 use crate::contract_session::{ContractSession, ExecutionRequest, Permit, SESSION_TOKEN, UnknownToken, line_of};
 
-/// The interval at which a client that wants progress is told that its call waits.
+/// Interval at which a client that wants progress is notified that its call waits.
 const STILL_WAITING: Duration = Duration::from_secs(5);
 
 /// A call that tool contracts let through.

@@ -78,7 +78,7 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 
 /// Parts that a tool gateway is made of.
 pub struct ToolGatewaySettings {
-    /// The tools that the spec declares, each with what it needs.
+    /// The tools that the spec declares, each with its service and headers.
     pub declared: Vec<DeclaredWith>,
     /// The servers that answered, with the tools that they listed.
     pub servers: Vec<(McpServer, Vec<Json>)>,
@@ -88,7 +88,7 @@ pub struct ToolGatewaySettings {
     pub tools: Tools,
     /// The time since the agent started.
     pub clock: Arc<Clock>,
-    /// Takes secrets out of what is kept.
+    /// Takes secrets out of the records.
     pub redactor: Redactor,
     /// The faults of the scenario.
     pub faults: Option<Arc<FaultEngine>>,
@@ -96,7 +96,7 @@ pub struct ToolGatewaySettings {
     pub contracts: Option<Arc<ContractSession>>,
 }
 
-/// A tool that the spec declares, with what it needs of the sandbox.
+/// A tool that the spec declares, with the service that it calls and the headers that it sends.
 #[derive(Debug)]
 pub struct DeclaredWith {
     /// The tool.
@@ -271,7 +271,7 @@ impl Inner {
     }
 }
 
-/// Takes secrets out of what servers and agents said about themselves.
+/// Takes secrets out of descriptions that servers and agents gave of themselves.
 fn redact(record: &mut ToolRecord, redactor: &Redactor) {
     if redactor.is_empty() {
         return;
@@ -290,7 +290,7 @@ fn redact(record: &mut ToolRecord, redactor: &Redactor) {
 
 #[async_trait]
 impl Gateway for ToolGateway {
-    /// Forgets what the setup called.
+    /// Forgets the calls of the setup.
     async fn begin(&self) {
         self.inner.log.forget();
         self.inner.limits.forget();

@@ -148,7 +148,7 @@ fn result_of(answer: &ServiceAnswer) -> ToolResult {
     result
 }
 
-/// A failed answer: its status stands before what the service said.
+/// Makes a failed result: the status stands before the service's text.
 fn with_status(status: StatusCode, said: &ToolResult) -> ToolResult {
     let text = said.joined_text();
     let separator = if text.is_empty() { "" } else { ": " };

@@ -33,7 +33,7 @@ pub struct Interactive(Arc<Mutex<HashMap<String, Known>>>);
 struct Known {
     /// Number of the claim.
     epoch: u32,
-    /// The live sandbox that requests go to, once it is there.
+    /// The live sandbox that requests go to, once it is ready.
     live: Option<Arc<dyn LiveSandbox>>,
     /// Stops the sandbox.
     stop: Arc<Stop>,
@@ -73,7 +73,7 @@ impl Interactive {
         ids
     }
 
-    /// Notes a sandbox that is being made; what is returned says that it has ended when it is dropped.
+    /// Notes a sandbox that is being made; dropping the returned sender announces that it has ended.
     fn begin(&self, sandbox: &str, epoch: u32, stop: Arc<Stop>) -> watch::Sender<()> {
         let (ending, ended) = watch::channel(());
         self.known().insert(sandbox.to_owned(), Known { epoch, live: None, stop, ended });

@@ -1,4 +1,4 @@
-//! Scores that somebody asked for after a run: rules are applied to the evidence that was kept.
+//! Scores that are requested after a run: rules are applied to the stored evidence.
 
 mod rule;
 
@@ -82,7 +82,7 @@ async fn work(shared: Arc<Shared>, cancel: CancellationToken) {
     }
 }
 
-/// Computes the scores of a request, and says what came of it.
+/// Computes the scores of a request, and stores the outcome.
 async fn answer(shared: &Shared, request: &ScoreRequest, cancel: &CancellationToken) {
     let scored = cancel.run_until_cancelled(score(shared, request)).await;
     let now = shared.clock.now();

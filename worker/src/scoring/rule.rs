@@ -131,7 +131,7 @@ fn check(kind: &str, config: &Json) -> Result<Check, String> {
     Ok(invariant.check.clone())
 }
 
-/// The services that a check names: whether they are there, the evidence says.
+/// Declares the services that a check names: the evidence decides if they exist.
 fn services(kind: &str, check: &Map<String, Json>) -> Json {
     let named = check.get("service").and_then(Json::as_str);
     let input = check.get("input_from").and_then(Json::as_str).and_then(|input| input.split_once('.'));

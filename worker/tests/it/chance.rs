@@ -105,7 +105,7 @@ fn worker(world: &World, number: u128) -> worker::Worker {
     })
 }
 
-/// Runs one worker that does what is left, while time passes.
+/// Runs one worker that does the remaining jobs, while time passes.
 async fn finish(world: &Arc<World>) {
     let passing = Arc::clone(world);
     let time = tokio::spawn(async move {

@@ -29,7 +29,7 @@ impl Port {
         Self { address, cancel, task }
     }
 
-    /// Sends a request as it is; the status, and what follows the headers.
+    /// Sends a request as it is; returns the status, and the bytes after the headers.
     async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!("{head}\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());

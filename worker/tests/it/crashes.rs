@@ -1,4 +1,4 @@
-//! Workers that are gone in the middle: somebody else does their jobs, once.
+//! Tests of workers that die in the middle: another one does their jobs, once.
 
 use std::time::Duration;
 

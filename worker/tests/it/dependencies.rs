@@ -1,4 +1,4 @@
-//! A clock that is moved by hand, ids that count, and others whose life is told.
+//! A clock that is moved by hand, ids that count, and peers whose liveness is set.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -71,7 +71,7 @@ impl Peers for KnownPeers {
     }
 }
 
-/// Secrets that are there, but for a spec whose secrets are missing.
+/// Secrets that are available, but for a spec whose secrets are missing.
 #[derive(Debug, Default)]
 pub(crate) struct FixedSecrets {
     /// The id of the spec whose secrets are missing.

@@ -1,4 +1,4 @@
-//! Sandboxes that do what they are told, and remember what they saw.
+//! Scripted sandboxes, which remember their attempts.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -55,7 +55,7 @@ pub(crate) enum Act {
     StopSlowly,
     /// Waits to be stopped, and then fails.
     BreakWhenStopped,
-    /// The agent succeeds once somebody decided on a call of it.
+    /// The agent succeeds once a person decided on a call of it.
     Hold,
     /// The same, and then the same call is made with the same approval.
     HoldTwice,
@@ -83,7 +83,7 @@ pub(crate) enum Kept {
     When { passed: bool, failed: bool },
 }
 
-/// Sandboxes that do what they are told.
+/// Scripted sandboxes.
 #[derive(Debug)]
 pub(crate) struct Fake {
     acts: Mutex<HashMap<String, VecDeque<Act>>>,
@@ -99,7 +99,7 @@ pub(crate) struct Fake {
     pub(crate) sweeps: AtomicUsize,
     /// Number of sandboxes that have begun to stop slowly.
     pub(crate) stopping: AtomicUsize,
-    /// The sandboxes that somebody works in, by id.
+    /// The interactive sandboxes, by id.
     live: Mutex<HashMap<String, Arc<FakeSandbox>>>,
     /// The answers to held calls, or why there was none.
     answers: Mutex<Vec<Result<ApprovalAnswer, String>>>,
@@ -107,7 +107,7 @@ pub(crate) struct Fake {
     pub(crate) stuck: Arc<AtomicUsize>,
 }
 
-/// A sandbox that somebody works in, and that repeats what it is told.
+/// A fake interactive sandbox, which echoes requests.
 #[derive(Debug)]
 pub(crate) struct FakeSandbox {
     /// The values of its secrets.
@@ -162,7 +162,7 @@ impl LiveSandbox for FakeSandbox {
     }
 }
 
-/// Counts a sandbox as long as it is there.
+/// Counts a sandbox as long as it exists.
 struct Counted<'a>(&'a Fake);
 
 impl<'a> Counted<'a> {
@@ -199,7 +199,7 @@ impl Fake {
         }
     }
 
-    /// A sandbox that somebody works in.
+    /// Returns an interactive sandbox.
     pub(crate) fn sandbox(&self, id: &str) -> Arc<FakeSandbox> {
         Arc::clone(self.live.lock().unwrap().get(id).expect("the sandbox was made"))
     }
@@ -404,7 +404,7 @@ fn with_provider(kind: ProviderFailureKind, code: i32) -> Evidence {
     Evidence { model: Some(record), ..evidence(code, 0) }
 }
 
-/// Makes evidence of a check's command that ended with this code, and of an agent that printed so many bytes.
+/// Makes evidence of a check's command that ended with this code, and of an agent that printed this many bytes.
 fn evidence(code: i32, printed: usize) -> Evidence {
     let command = CommandAnswer {
         exit: Some(Exit::Code(code)),

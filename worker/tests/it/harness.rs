@@ -135,7 +135,7 @@ impl World {
         place
     }
 
-    /// Submits one cell with so many replicas, for all workers.
+    /// Submits one cell with this many replicas, for all workers.
     pub(crate) async fn submit(&self, replicas: usize) -> RunId {
         self.submit_with(Submission { replicas, ..Submission::default() }).await
     }
@@ -258,7 +258,7 @@ impl World {
         self.store.run(run).await.unwrap()
     }
 
-    /// The results that are there, in the order of the plan.
+    /// Returns the results so far, in the order of the plan.
     pub(crate) async fn results(&self, run: RunId) -> Vec<ScenarioResult> {
         self.store.scenarios(run).await.unwrap().into_iter().filter_map(|stored| stored.result).collect()
     }

@@ -1,4 +1,4 @@
-//! Leases: renewed while a job is being done, and what happens when they are lost.
+//! Tests of leases: renewed while a job is being done, and lost.
 
 use std::time::Duration;
 

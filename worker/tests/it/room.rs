@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::fake::Act;
 use crate::harness::{Submission, World, start, until};
 
-/// Starts what fits, and says how many run.
+/// Starts the jobs that fit, and returns the number of those that run.
 async fn started(world: &World, worker: &mut worker::Worker) -> usize {
     let running = worker.tick().await.unwrap().running;
     until("all of them run", async || world.fake.running() == running).await;

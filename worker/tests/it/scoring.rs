@@ -1,4 +1,4 @@
-//! Scores that somebody asks for after a run.
+//! Tests of scores that are requested after a run.
 
 use serde_json::{Value as Json, json};
 use store::{Clock as _, NewScoreRule, Page, RunId, RunState, ScoreFilter};

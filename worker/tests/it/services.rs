@@ -1,4 +1,5 @@
-//! Workers as services: they tell that they are there, work until they are asked to end, and outlive their store's silence.
+//! Tests of workers as services: they register themselves, work until they are asked to end, and outlive their store's
+//! silence.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

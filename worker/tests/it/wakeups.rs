@@ -1,4 +1,4 @@
-//! Being told of what is new, instead of looking again. Only Postgres tells; a file is looked at now and then.
+//! Tests of notifications about new jobs, instead of polling. Only Postgres notifies; a file is polled.
 
 use std::time::Duration;
 

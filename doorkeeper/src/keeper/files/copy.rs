@@ -143,7 +143,7 @@ impl Copy {
         self.copy_as(file_type(&stat), name, &path, &stat, identity).map_err(|errno| (errno, path))
     }
 
-    /// Copies an entry by what it is.
+    /// Copies an entry by its type.
     fn copy_as(
         &mut self,
         file_type: FileType,
@@ -286,7 +286,7 @@ fn make_folder(parent: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
     }
 }
 
-/// Removes what stands in the way of a copy.
+/// Removes an entry that stands in the way of a copy.
 fn remove(parent: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
     match unlinkat(parent, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),

@@ -116,7 +116,7 @@ impl Fingerprinting {
         }
     }
 
-    /// Notes what a file is like.
+    /// Keeps the fingerprint of a file.
     fn finish(&mut self, digest: Sha256, whole: bool) {
         self.done.push(Some(Fingerprint { digest: digest.finalize().into(), whole }));
     }

@@ -24,7 +24,7 @@ pub(crate) use write::write;
 use doorkeeper::protocol::EntryKind;
 use rustix::fs::{FileType, Stat};
 
-/// The longest path that is walked into or copied. It is also what the kernel takes in one call.
+/// The longest path that is walked into or copied, which is also the longest that the kernel takes in one call.
 const LONGEST_PATH: usize = 4096;
 
 /// Returns the kind of an entry.

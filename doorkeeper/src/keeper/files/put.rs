@@ -1,7 +1,7 @@
 //! Writing a file below a folder, without following a link out of it.
 //!
-//! Unlike [`super::write`], this is for a sandbox that somebody acts in: between two looks anything can become a link. So the
-//! folder above is found once, and everything is done relative to it.
+//! Unlike [`super::write`], this is for a sandbox in which an agent acts: between two looks anything can become a link.
+//! So the folder above is found once, and everything is done relative to it.
 
 use std::os::fd::OwnedFd;
 
@@ -17,7 +17,7 @@ use super::write::{finish, write_all};
 /// The permissions of folders that are made on the way.
 const PARENT_MODE: u32 = 0o755;
 
-/// Writes a file, or adds to it. A file that is there keeps its permissions; a link that is there is replaced.
+/// Writes a file, or adds to it. An existing file keeps its permissions; an existing link is replaced.
 pub(crate) fn put(root: &[u8], file: &WriteFile, identity: &Identity) -> Result<(), Failure> {
     let root = open_root(root)?;
     let written = match split(&file.path) {
@@ -57,7 +57,7 @@ fn make(folder: &OwnedFd, name: &[u8], file: &WriteFile, mode: u32) -> Result<()
     finish(&made, file.gid, mode)
 }
 
-/// Opens a folder, and makes what is missing of it.
+/// Opens a folder, and makes the missing part of its path.
 fn make_folders(root: &Root, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut missing = Vec::new();
     let mut there = path;

@@ -42,7 +42,7 @@ struct Folder {
 }
 
 impl Remove {
-    /// Finds what is to be removed. A link is removed itself, and not what it leads to.
+    /// Finds the entry to remove. A link is removed itself, and not its target.
     pub(crate) fn begin(root: &[u8], path: Vec<u8>, owner: (u32, u32)) -> Result<Self, Failure> {
         let root = open_root(root)?;
         let found = split(&path).ok_or(Errno::INVAL).and_then(|(above, name)| {

@@ -70,8 +70,8 @@ impl FolderId {
     }
 }
 
-/// Opens the folder above one, which must be the one that is known. Somebody can have moved the folder elsewhere meanwhile, and
-/// then what is above it may be outside of the root.
+/// Opens the folder above one, which must be the one that is known. A process of the sandbox can have moved the folder
+/// meanwhile, and then the folder above it may be outside of the root.
 pub(super) fn open_above(folder: &OwnedFd, known: FolderId, access: OFlags) -> Result<OwnedFd, Errno> {
     let above = openat(folder, "..", access | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     if FolderId::of(&above)? == known { Ok(above) } else { Err(Errno::NOENT) }
@@ -85,12 +85,13 @@ impl Root {
         Ok(Self { directory, path: path.to_vec(), names: names(path) })
     }
 
-    /// Finds what a path below the folder names. What leads out is [`Errno::XDEV`].
+    /// Finds the file of a path below the folder. A path that leads out is [`Errno::XDEV`].
     pub(super) fn find(&self, path: &[u8], last: Last) -> Result<FoundFile, Errno> {
         self.find_within(path, last, &mut { MOST_STEPS })
     }
 
-    /// Finds what a path names with no more than so many steps, and takes those that it needed. Too many are [`Errno::LOOP`].
+    /// Finds the file of a path with at most this many steps, and subtracts those that it needed. Too many are
+    /// [`Errno::LOOP`].
     pub(super) fn find_within(&self, path: &[u8], last: Last, steps: &mut usize) -> Result<FoundFile, Errno> {
         let mut position = Position { current: self.reopen()?, above: Vec::new(), pending: Vec::new(), links: 0 };
         self.turn_to(path, &mut position)?;
@@ -106,7 +107,8 @@ impl Root {
         Ok(FoundFile { descriptor: position.current, stat })
     }
 
-    /// Puts a path before what is still to be walked. An absolute one starts at the root again, if it begins with it.
+    /// Puts a path before the names that are still to be walked. An absolute one starts at the root again, if it begins
+    /// with it.
     fn turn_to(&self, path: &[u8], position: &mut Position) -> Result<(), Errno> {
         let mut names = names(path);
         if path.starts_with(b"/") {

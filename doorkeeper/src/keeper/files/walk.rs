@@ -20,7 +20,7 @@ use super::{LONGEST_PATH, kind};
 const KEPT_OPEN: usize = 64;
 /// Largest size of an entry in a frame, besides its path.
 const ENTRY_SIZE: usize = 64;
-/// Number of steps that the links of one listing may lead together. It takes about a second to go so many.
+/// Number of steps that the links of one listing may lead together. That many steps take about a second.
 const MOST_LINK_STEPS: usize = 500_000;
 
 /// A folder that is being listed.
@@ -78,7 +78,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Lists what the path names, and starts with what is below it.
+    /// Lists the entry of the path, and starts with the entries below it.
     fn enter(&mut self, path: &[u8]) -> Result<(), Errno> {
         let found = self.root.find(path, Last::Keep)?;
         let mut prefix = self.root.tidy(path);
@@ -163,7 +163,7 @@ impl Walk {
         }
     }
 
-    /// Forgets names that come after so many others that they cannot be listed any more.
+    /// Forgets names that come after so many other names that they cannot be listed any more.
     fn forget_unreachable(&mut self, most: usize) {
         let mut room = most;
         for folder in self.folders.iter_mut().rev() {

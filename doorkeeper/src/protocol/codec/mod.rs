@@ -111,8 +111,8 @@ kinds! {
 
 /// Makes a frame of a message, with its length in front.
 ///
-/// A message that is longer than [`MAX_FRAME`] becomes a frame that the other side refuses; whoever writes a file or
-/// gives standard input keeps each message below it.
+/// A message that is longer than [`MAX_FRAME`] becomes a frame that the other side refuses; callers that write files or
+/// standard input keep each message below it.
 #[must_use]
 pub fn encode(message: &Message) -> Vec<u8> {
     let mut frame = vec![0; PREFIX];

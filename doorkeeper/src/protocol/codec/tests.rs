@@ -173,7 +173,7 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// Feeds all bytes at once and takes what comes of them.
+/// Feeds all bytes at once and takes the first message.
 fn decode(bytes: &[u8]) -> Result<Option<Message>, DecodeError> {
     let mut decoder = Decoder::default();
     decoder.feed(bytes);

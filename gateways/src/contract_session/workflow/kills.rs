@@ -95,7 +95,7 @@ impl ContractWorkflow {
         self.settle();
     }
 
-    /// Makes sessions what the workflow says they are.
+    /// Brings sessions into the states that the workflow has for them.
     pub(super) fn settle(&self) {
         let shared = self.shared();
         let status = |session: &Arc<ContractSession>| shared.state.status(session.id()).cloned();

@@ -1,4 +1,5 @@
-//! A session's place in a workflow: what it tells the workflow, and what it asks first.
+//! A session's place in a workflow: the changes that it reports to the workflow, and the permissions that it requests
+//! first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

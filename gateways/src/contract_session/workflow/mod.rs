@@ -153,7 +153,7 @@ impl ContractWorkflow {
 
 #[async_trait]
 impl Gateway for ContractWorkflow {
-    /// Begins to decide: what the setup called is not the agent's doing.
+    /// Begins to decide: calls of the setup are not the agent's doing.
     async fn begin(&self) {
         self.root().begin().await;
     }

@@ -104,7 +104,8 @@ impl Gateway {
         }
     }
 
-    /// The session that a request belongs to. Lists of models and embeddings are in none, nor is what the setup asks.
+    /// Finds the session that a request belongs to. Lists of models and embeddings are in none, nor are requests of the
+    /// setup.
     fn contracts_for(&self, asked: &ModelRequest, parts: &Parts) -> Option<Arc<ContractSession>> {
         let is_conversation = matches!(asked.route.dialect, Dialect::Chat | Dialect::Responses | Dialect::Messages);
         let own = session_of(parts, self.contracts.as_ref()).or_else(|| self.contracts.clone());

@@ -34,7 +34,7 @@ impl Observer {
         self.session.observe_response(seen::proposed(answer), Some(seen::exchange(&self.asked, answer)));
     }
 
-    /// Takes what the response cost.
+    /// Adds the cost of the response.
     pub(in crate::model) fn add_cost(&self, cost: Option<f64>) {
         self.session.add_cost(cost);
     }

@@ -23,7 +23,7 @@ fn incomplete_details(reply: &Reply) -> Json {
     }
 }
 
-/// The response as it is in a state; only a completed one has its output and what it counted.
+/// Formats the response in a state; only a completed one has its output and its token counts.
 fn response(reply: &Reply, status: &str) -> Json {
     let completed = status != "in_progress";
     let tokens = reply.tokens;

@@ -43,7 +43,8 @@ pub(in crate::tools) struct RpcError {
     pub(in crate::tools) message: String,
     /// Details; `null` without any.
     pub(in crate::tools) data: Json,
-    /// True when the request lacks what one that stands alone must say, which has a number that others have too.
+    /// True when the request lacks a key that one that stands alone must have; this error's number is also used for
+    /// others.
     lacks_meta: bool,
 }
 
@@ -76,7 +77,7 @@ impl RpcError {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// `_meta` lacks what a request that stands alone must say.
+    /// Makes the error for a `_meta` without a key that a request that stands alone must have.
     pub(in crate::tools) fn no_meta(key: &str) -> Self {
         Self { lacks_meta: true, ..Self::params(format!("the request's `_meta` needs `{key}`")) }
     }

@@ -6,7 +6,7 @@ use super::message::{RpcError, RpcRequest};
 
 /// The key of a request's `_meta` that names its version.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// The key of a request's `_meta` that lists what its client can do.
+/// The key of a request's `_meta` that lists its client's capabilities.
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A version of the protocol. Later ones are greater.

@@ -42,7 +42,7 @@ struct Inner {
     version: Mutex<Option<String>>,
 }
 
-/// A question that is cancelled when this is dropped while somebody waits for its answer.
+/// A question that is cancelled when this is dropped while the answer is still awaited.
 struct Asked<'a> {
     link: &'a HttpLink,
     id: u64,

@@ -148,7 +148,7 @@ impl Pending {
     }
 }
 
-/// The answer to a question of a server: we are there, and can do nothing else for it.
+/// Makes the answer to a question of a server: it gets an answer to `ping`, and an error for anything else.
 fn reply(method: &str, id: &Json) -> Json {
     match method {
         "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),

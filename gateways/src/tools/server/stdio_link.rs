@@ -87,7 +87,7 @@ fn line(message: &Json) -> Vec<u8> {
     line
 }
 
-/// Reads what the server prints, until it ends.
+/// Reads the server's output, until it ends.
 async fn read(output: impl AsyncRead + Unpin, pending: Arc<Pending>, to_server: mpsc::Sender<Vec<u8>>) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
@@ -109,7 +109,7 @@ async fn read(output: impl AsyncRead + Unpin, pending: Arc<Pending>, to_server: 
     pending.end(&why);
 }
 
-/// Writes what the server reads, until it reads no more.
+/// Writes the server's input, until the server reads no more.
 async fn write(mut input: impl AsyncWrite + Unpin, pending: Arc<Pending>, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
         let written = async {

@@ -32,7 +32,7 @@ struct State {
     asking: Option<Json>,
 }
 
-/// Waits for what must happen.
+/// Waits for something that must happen in time.
 pub(in crate::tools) async fn deadline<T>(what: impl Future<Output = T>) -> T {
     timeout(DEADLINE, what).await.expect("in time")
 }
@@ -134,7 +134,7 @@ impl Fake {
             .for_each(|one| *one = tool(name, description));
     }
 
-    /// Takes a tool away.
+    /// Removes a tool.
     pub(in crate::tools) fn remove(&self, name: &str) {
         self.state().tools.retain(|tool| tool["name"] != name);
     }

@@ -1,4 +1,4 @@
-//! Ends of sessions: kills, and what becomes of children when their parent ends.
+//! Tests of the ends of sessions: kills, and the fate of children when their parent ends.
 
 use std::time::Duration;
 
