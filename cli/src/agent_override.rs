@@ -45,7 +45,8 @@ pub(crate) fn add_files(folder: &Path, content: &mut SpecContent) -> Result<(), 
     Ok(())
 }
 
-/// What the machine's owner allows; scripts beside the worker are confined by a command of our own.
+/// Returns the permissions that the machine's owner grants. Scripts beside the worker are confined by a command of our
+/// own.
 pub(crate) fn permissions(allow_host_checks: bool) -> io::Result<Permissions> {
     if !allow_host_checks {
         return Ok(Permissions::default());

@@ -1,4 +1,4 @@
-//! What makes sandboxes on this machine: a Docker engine, or namespaces of its kernel where there is none.
+//! Chooses the sandbox backend on this machine: a Docker engine, or namespaces of its kernel when no engine answers.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,13 +35,13 @@ pub(crate) struct BackendOptions {
     fallback: Fallback,
 }
 
-/// Whether the programs of this machine may stand in for images although nobody asked for that.
+/// Permission to let the programs of this machine stand in for images when no option asks for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fallback {
-    /// They may, for images that they can honestly stand in for.
+    /// Allowed, for images that the programs can honestly stand in for.
     #[default]
     Allowed,
-    /// They may not, because of who uses them.
+    /// Forbidden, because of who uses the programs.
     Never(&'static str),
 }
 
@@ -57,46 +57,46 @@ enum Choice {
     Local,
 }
 
-/// What makes sandboxes, in the name of an owner.
+/// A connected sandbox backend, with the owner of its sandboxes.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    /// What makes them.
+    /// The backend.
     pub(crate) backend: Arc<dyn Backend>,
     /// In whose name.
     pub(crate) owner: Uuid,
-    /// The folder for what the owner needs for a moment.
+    /// The folder for the owner's temporary files.
     pub(crate) scratch: PathBuf,
-    /// What people should know about it.
+    /// A remark about the backend, for people.
     pub(crate) notice: Option<String>,
 }
 
-/// Why nothing makes sandboxes.
+/// The reason why no backend is available.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconnected {
     /// There can be no owner.
     #[error("the data directory cannot be used: {0}; {ANOTHER_DATA_DIR}")]
     DataDir(#[source] io::Error),
-    /// What was asked for cannot be used.
+    /// The requested backend cannot be used.
     #[error("{0}")]
     Refused(#[source] EngineError),
     /// There is no engine, and nothing else may stand in for it.
     #[error("{docker}; and {reason}; `--backend local` insists on the programs of this machine")]
     NoFallback {
-        /// Why not with Docker.
+        /// The problem with Docker.
         #[source]
         docker: EngineError,
-        /// Why nothing else will do.
+        /// The reason against a stand-in.
         reason: String,
     },
-    /// An engine is there and cannot be used, and nobody asked for Docker.
+    /// An engine answers and cannot be used, and the options do not require Docker.
     #[error("{0}; or use `--backend local`, which needs no Docker")]
     Unfit(#[source] EngineError),
     /// There is no engine, and nothing else either.
     #[error("{docker}; and without Docker it does not work either: {local}")]
     Neither {
-        /// Why not with Docker.
+        /// The problem with Docker.
         docker: EngineError,
-        /// Why not with namespaces.
+        /// The problem with namespaces.
         #[source]
         local: Box<EngineError>,
     },
@@ -109,7 +109,7 @@ impl From<Unconnected> for CommandError {
 }
 
 impl BackendOptions {
-    /// What must make sandboxes, when somebody said so.
+    /// Returns the name of the backend that the options require, if any.
     pub(crate) fn insisted(&self) -> Option<&'static str> {
         match self.backend {
             Choice::Auto => None,
@@ -118,13 +118,13 @@ impl BackendOptions {
         }
     }
 
-    /// The same, for somebody who must not be given the programs of this machine without asking for them.
+    /// Forbids the fallback to the programs of this machine, for the reason `who`.
     pub(crate) fn without_fallback(mut self, who: &'static str) -> Self {
         self.fallback = Fallback::Never(who);
         self
     }
 
-    /// Why the programs of this machine may not stand in for the images of specs.
+    /// Returns why the programs of this machine may not stand in for the images of specs.
     fn refuses_fallback(&self, data_dir: &DataDir, specs: &[&Spec]) -> Option<String> {
         if let Fallback::Never(who) = self.fallback {
             return Some(format!("{who} uses the programs of this machine only when asked to"));
@@ -172,7 +172,7 @@ impl BackendOptions {
         }
     }
 
-    /// Why Docker cannot run specs that namespaces can: it has no image for them, and cannot ask for one.
+    /// Returns why Docker cannot run specs that namespaces can: it has no image for them, and cannot pull one.
     ///
     /// Where a registry answered, or the programs of this machine are no honest substitute, Docker is kept, and says what is wrong
     /// with each scenario.
@@ -191,24 +191,24 @@ impl BackendOptions {
     }
 }
 
-/// Whether specs insist on namespaces, and none on Docker.
+/// Returns true if at least one spec requires namespaces and none requires Docker.
 fn insist_on_local(specs: &[&Spec]) -> bool {
     let wanted: Vec<_> = specs.iter().filter_map(|spec| fit::insists_on(spec)).collect();
     wanted.contains(&BackendName::Local) && !wanted.contains(&BackendName::Docker)
 }
 
-/// Connects to the Docker engine, to look after what a data directory's processes made there.
+/// Connects to the Docker engine, to manage the leftovers of a data directory's processes.
 pub(crate) async fn docker(data_dir: &DataDir) -> Result<DockerBackend, Unconnected> {
     let settings = DockerSettings { pull: false, ..DockerSettings::default() };
     DockerBackend::connect(own(data_dir)?, settings).await.map_err(Unconnected::Refused)
 }
 
-/// Gets ready to look after what a data directory's processes made without Docker.
+/// Connects to the local backend, to manage the leftovers of a data directory's processes.
 pub(crate) async fn local(data_dir: &DataDir) -> Result<LocalBackend, Unconnected> {
     LocalBackend::connect(own(data_dir)?, &LocalSettings::default()).await.map_err(Unconnected::Refused)
 }
 
-/// Why nothing works, when there is no Docker engine and namespaces have a problem too.
+/// Combines the errors when there is no Docker engine and namespaces have a problem too.
 pub(crate) fn neither(docker: EngineError, problem: Unconnected) -> Unconnected {
     match problem {
         Unconnected::Refused(local) => Unconnected::Neither { docker, local: Box::new(local) },
@@ -249,7 +249,7 @@ fn own(data_dir: &DataDir) -> Result<Owner, Unconnected> {
     Owner::register(data_dir.clone()).map_err(Unconnected::DataDir)
 }
 
-/// Says in a few words why it is not Docker.
+/// Describes in a few words why it is not Docker.
 fn why_not_docker(error: &EngineError) -> &'static str {
     match error {
         EngineError::ShutEngine(_) => "the socket of the Docker engine is not open to this user, so",
@@ -257,7 +257,7 @@ fn why_not_docker(error: &EngineError) -> &'static str {
     }
 }
 
-/// Says what makes sandboxes, why, and what is not as with Docker.
+/// Describes the backend, the reason for its choice, and its differences from Docker.
 fn notice(backend: &LocalBackend, settings: &LocalSettings, specs: &[&Spec], why: &str) -> String {
     let programs = match settings.rootfs {
         Some(_) => format!("the programs of `{}`", backend.programs()),

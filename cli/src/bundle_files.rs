@@ -15,13 +15,13 @@ pub(crate) enum BundleFilesError {
     /// The folder cannot be read.
     #[error("the spec's folder cannot be read: {0}")]
     Folder(#[source] walkdir::Error),
-    /// There is a link.
+    /// The folder contains a link.
     #[error("`{0}` in the spec's folder is a link; only files are taken")]
     Link(String),
-    /// There is something that is neither a file nor a folder.
+    /// The folder contains something that is neither a file nor a folder.
     #[error("`{0}` in the spec's folder is a pipe, a socket or a device; only files are taken")]
     SpecialFile(String),
-    /// There is a name that is no text.
+    /// A file name is not valid UTF-8.
     #[error("`{0}` in the spec's folder has a name that is not UTF-8; rename it")]
     NotUtf8(String),
     /// A file cannot be looked at.
@@ -82,7 +82,7 @@ pub(crate) fn files(folder: &Path) -> io::Result<Vec<SpecFile>> {
     Ok(files)
 }
 
-/// Everything in a folder but data directories of ours: what a run keeps is no part of the spec that it runs.
+/// Lists a folder without our own data directories: data that a run stores is no part of the spec.
 fn entries(folder: &Path) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
     WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !is_data_dir(entry))
 }

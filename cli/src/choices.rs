@@ -1,4 +1,4 @@
-//! What people change about a spec when they run it: what `run`, `ci` and `submit` share.
+//! Options that change a spec when it is run: shared by `run`, `ci` and `submit`.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ impl Choices {
         self.filter.iter().map(|text| Filter::new(text).map_err(CommandError::usage)).collect()
     }
 
-    /// That the filters leave nothing to run.
+    /// Returns the error for filters that leave nothing to run.
     pub(crate) fn nothing_matches(&self) -> CommandError {
         let filters: Vec<_> = self.filter.iter().map(|filter| format!("`{filter}`")).collect();
         CommandError::Usage(format!(
@@ -83,7 +83,7 @@ impl Choices {
         Ok(content)
     }
 
-    /// How scenarios are made of a spec.
+    /// Returns the options for expanding a spec into scenarios.
     pub(crate) fn plan_options(&self, parameters: &[(String, Json)]) -> PlanOptions {
         let chaos = Some(self.chaos_cells()).filter(|cells| !cells.is_empty());
         PlanOptions {

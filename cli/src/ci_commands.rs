@@ -9,12 +9,12 @@ use std::env;
 
 /// Variables that CI systems set.
 const LISTENERS: [&str; 4] = ["CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
-/// What makes a command of the rest of its line behind `##`, wherever that stands.
+/// Words that make a command of the rest of a line when they follow `##`, anywhere in the line.
 const BEHIND_HASHES: [&str; 3] = ["[", "vso[", "teamcity["];
-/// What makes a command of a line that begins with it.
+/// Prefix that makes a command of a line.
 const AT_BEGINNING: &str = "::";
 
-/// What a text is written in, which says how a character can stand in it otherwise.
+/// The output format of a text, which determines how a character is escaped in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For people.
@@ -23,7 +23,7 @@ pub(crate) enum Form {
     Json,
     /// XML.
     Xml,
-    /// Commands of ours, with foreign text escaped in them.
+    /// Commands of ours, with untrusted text escaped in them.
     Commands,
 }
 
@@ -42,12 +42,12 @@ impl Form {
     }
 }
 
-/// Whether a CI system reads what is printed.
+/// Returns true if a CI system reads the output.
 pub(crate) fn is_listening() -> bool {
     LISTENERS.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false"))
 }
 
-/// The text without anything that a CI system takes for a command. Whoever reads JSON or XML gets the same values.
+/// Returns the text without anything that a CI system takes for a command. JSON and XML keep the same values.
 pub(crate) fn harmless(text: &str, form: Form) -> Cow<'_, str> {
     if form == Form::Commands || !text.contains(['#', ':']) {
         return Cow::Borrowed(text);
@@ -76,7 +76,7 @@ fn line(line: &str, form: Form) -> String {
     }
 }
 
-/// Whether a text behind `##` makes a command of it.
+/// Returns true if a text that follows `##` makes a command of it.
 fn is_behind_hashes(text: &str) -> bool {
     let seen = || text.chars().filter(|character| !is_overlooked(*character));
     BEHIND_HASHES.iter().any(|word| seen().take(word.len()).eq(word.chars()))
@@ -94,7 +94,7 @@ mod tests {
 
     use super::{Form, harmless};
 
-    /// Whether GitHub's, Azure's or `TeamCity`'s runner would find a command in a line.
+    /// Returns true if the runner of GitHub, Azure or `TeamCity` would find a command in a line.
     fn is_command(line: &str) -> bool {
         let line = line.replace(['\u{200d}', '\u{fe0f}'], "");
         line.trim_start().starts_with("::") || ["##[", "##vso[", "##teamcity["].iter().any(|word| line.contains(word))

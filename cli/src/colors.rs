@@ -4,7 +4,7 @@
 
 use console::Style;
 
-/// Words, each with what stands after it, and how they look. A `pass` has two blanks, unlike a pass rate.
+/// Lists the words with their colours, each with the text after it. A `pass` has two blanks, unlike a pass rate.
 fn words() -> [(&'static str, Style); 12] {
     let (good, bad, unclear) = (Style::new().green(), Style::new().red().bold(), Style::new().yellow());
     [

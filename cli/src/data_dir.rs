@@ -1,4 +1,4 @@
-//! Where everything is kept: the data directory, and the store.
+//! The storage: the data directory, and the store.
 
 use std::env;
 use std::io;
@@ -11,11 +11,11 @@ use store::{ArtifactClaim, Artifacts, Store, StoreError};
 use crate::machine_id::{NO_MACHINE_ID, machine_id};
 use crate::output::CommandError;
 
-/// The variable in which a server's database often is. It may be that of an application that is being worked on, so the
-/// commands of somebody who works on a spec pass over it.
+/// The variable that often holds a server's database. It may belong to an application under development, so commands
+/// for writing specs ignore it.
 const USUAL: &str = "DATABASE_URL";
 
-/// What to do about a data directory that cannot be used.
+/// Advice for a data directory that cannot be used.
 pub(crate) const ANOTHER_DATA_DIR: &str =
     "name a folder that you may write: `--data-dir FOLDER` or TOUCHSTONE_DATA_DIR";
 
@@ -47,7 +47,7 @@ impl StoreOption {
         Self { data_dir, database_url: None, artifacts: None }
     }
 
-    /// What to do when it cannot be opened, by what was chosen.
+    /// Returns advice for storage that cannot be opened, depending on the options.
     pub(crate) fn remedy(&self) -> &'static str {
         match (&self.database_url, &self.artifacts) {
             (Some(_), _) => {
@@ -68,7 +68,7 @@ impl StoreOption {
 pub(crate) struct Home {
     /// The data directory.
     pub(crate) data_dir: DataDir,
-    /// What is kept.
+    /// The database.
     pub(crate) store: Store,
 }
 
@@ -107,7 +107,7 @@ impl StoreOption {
         self.open_at(self.shared_url().as_deref()).await
     }
 
-    /// Where the database of a server is; `None` for that of the data directory.
+    /// Returns the URL of a server's database; `None` for the database of the data directory.
     pub(crate) fn shared_url(&self) -> Option<String> {
         let usual = || env::var(USUAL).ok().filter(|url| !url.is_empty());
         self.database_url.clone().or_else(usual)

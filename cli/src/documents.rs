@@ -18,7 +18,7 @@ use crate::report_format::ReportFormat;
 
 /// The variable in which GitHub Actions says where the summary of a step is.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
-/// How wide a table in a file may be.
+/// Maximum width of a table in a file.
 const PAGE: u16 = 120;
 
 /// The reason why a document cannot be written.
@@ -96,7 +96,7 @@ pub(crate) struct Documents {
 }
 
 impl DocumentOptions {
-    /// Finds out whether the files can be written, before anything is run, and how what happens is told.
+    /// Checks before the run that the files can be written, and switches the output to a stream for NDJSON.
     pub(crate) fn check(&self, output: &mut Output) -> Result<Documents, CommandError> {
         if self.format == ReportFormat::Ndjson {
             output.stream();
@@ -116,33 +116,33 @@ impl DocumentOptions {
 }
 
 impl Documents {
-    /// Whether what is shown are annotations of a CI system, and nothing for people.
+    /// Returns true if standard output consists of annotations for a CI system, without text for people.
     pub(crate) fn are_annotations(&self) -> bool {
         self.format == ReportFormat::Github
     }
 
-    /// Whether this file is one of them.
+    /// Returns true if this file is one of them.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.files.iter().any(|(file, _)| file == path)
     }
 
-    /// Those without a file that must stay as it is.
+    /// Returns these documents without the one whose file must stay as it is.
     pub(crate) fn without(&self, spared: Option<&Path>) -> Self {
         let same = |path: &Path| spared.is_some_and(|spared| is_same(path, spared));
         let files = self.files.iter().filter(|(path, _)| !same(path)).cloned().collect();
         Self { format: self.format, files, forecast: self.forecast }
     }
 
-    /// Writes to all files that nothing was run, and why. What an earlier run left there would be taken for what came of this
-    /// one.
+    /// Writes to all files that nothing was run, and why. Otherwise the output of an earlier run would be taken for the
+    /// result of this one.
     pub(crate) fn excuse(&self, reports: &Reports, output: &mut Output) {
         for problem in self.write_files(reports) {
             output.problem(&CommandError::Infrastructure(problem.to_string()));
         }
     }
 
-    /// Writes the reports to all files, and shows them. What could not be written is said, and hides no verdict: the
-    /// exit code stays unless everything passed.
+    /// Writes the reports to all files, and shows them. A write error is reported, and hides no verdict: the exit code
+    /// stays unless everything passed.
     pub(crate) fn publish(&self, reports: &Reports, exit: Exit, output: &mut Output) -> Result<Exit, CommandError> {
         match self.write(&with_forecast(reports, self.forecast), output) {
             Err(error) if exit != Exit::Passed => {
@@ -195,7 +195,7 @@ pub(crate) fn with_forecast(reports: &Reports, asked: Option<ForecastOptions>) -
     }
 }
 
-/// Whether two paths lead to one file.
+/// Returns true if two paths name the same file.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }

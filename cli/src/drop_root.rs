@@ -20,7 +20,7 @@ use crate::output::CommandError;
 /// Names the user and the group to become: `UID:GID`.
 const VARIABLE: &str = "TOUCHSTONE_RUN_AS";
 
-/// Why root was not left behind.
+/// The reason why root was not dropped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DropError {
     /// The variable does not name a user.
@@ -31,12 +31,12 @@ pub(crate) enum DropError {
         "started as root, and cannot {step}: {cause}; give the container the capabilities SETUID and SETGID (`cap_add`), or start it as an unprivileged user in the group of the Docker socket"
     )]
     Refused {
-        /// What was tried.
+        /// The step that failed.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Something of root is left.
+    /// Some privilege of root is left.
     #[error("started as root, and after becoming an unprivileged user {0}; not going on")]
     Remains(String),
 }
@@ -81,7 +81,7 @@ impl Account {
         Ok(Self { user, group, joined: None })
     }
 
-    /// Becomes this user, one step after the other. The order matters: each step needs what a later one takes away.
+    /// Becomes this user, step by step. The order matters: each step needs rights that a later one removes.
     fn assume(&self) -> Result<(), DropError> {
         let step = |step: &'static str, done: rustix::io::Result<()>| {
             done.map_err(|cause| DropError::Refused { step, cause: cause.into() })
@@ -117,7 +117,7 @@ fn require_no_way_back() -> Result<(), DropError> {
     Ok(())
 }
 
-/// What the kernel says about this process, by the names of `/proc/self/status`.
+/// The kernel's description of this process, by the names of `/proc/self/status`.
 #[derive(Debug)]
 struct Status(String);
 
@@ -141,7 +141,7 @@ impl Status {
         }
     }
 
-    /// Refuses whatever is not exactly as it should be, and also what the kernel does not tell.
+    /// Refuses every value that is not exactly as required, and every value that the kernel does not report.
     fn require(&self, account: &Account) -> Result<(), DropError> {
         let four = |number: u32| format!("{number} {number} {number} {number}");
         let groups = account.joined.map(|group| group.to_string()).unwrap_or_default();

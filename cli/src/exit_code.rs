@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// What the help says about them.
+/// Description of the exit codes in the help.
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    everything passed
@@ -12,7 +12,7 @@ Exit codes:
   4    at least one scenario could not be judged: infrastructure, or inconclusive
   130  interrupted, after cleaning up";
 
-/// How a command ended.
+/// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything passed.

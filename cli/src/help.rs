@@ -1,11 +1,11 @@
-//! The first page of help: commands by what somebody wants to do, where clap would list thirty in a row.
+//! The first page of help: commands grouped by the user's goal, where clap would list thirty in a row.
 
 use std::fmt::Write as _;
 
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// What somebody wants to do, and with which commands.
+/// Groups of commands by the user's goal.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write a spec", &["init", "import", "tools", "validate", "plan", "explain", "schema", "tool-contracts"]),
     ("Run it", &["try", "run", "ci", "certify", "contract", "replay", "rerun", "approvals", "cancel"]),
@@ -16,9 +16,9 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Learn more", &["help", "man", "completions"]),
 ];
 
-/// How wide help is at most, and where nobody can tell how wide a terminal is.
+/// Maximum width of help, also used when the width of the terminal is unknown.
 const WIDEST: usize = 100;
-/// How narrow help becomes before a terminal has to break its lines.
+/// Minimum width of help; on narrower terminals, the terminal breaks the lines.
 const NARROWEST: usize = 40;
 
 /// The command, with a first page of help in groups.
@@ -54,7 +54,7 @@ fn line(text: &mut String, command: &Command, name: &str, columns: usize) {
     }
 }
 
-/// What a command does. Clap's own `help` is made later than this is asked.
+/// Returns the description of a command. Clap adds its own `help` command only after this is called.
 fn about(command: &Command, name: &str) -> String {
     let about = command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
     about.unwrap_or_else(|| "Print this, or the help of a command".to_owned())

@@ -1,4 +1,4 @@
-//! How processes of ours, and servers elsewhere, are called.
+//! HTTP clients for our own processes and for other servers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-/// How long a connection may take.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// A client for processes of ours: it goes straight to them, and nowhere else.
@@ -27,7 +27,7 @@ pub(crate) fn outside(url: &Url) -> Result<Client, reqwest::Error> {
     Client::builder().user_agent(agent).redirect(Policy::none()).connect_timeout(CONNECT * 2).build()
 }
 
-/// Whether a server is on this machine.
+/// Returns true if a server is on this machine.
 fn is_here(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -26,7 +26,8 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// What is left of control characters once JSON has escaped those below 32: they stand in texts only.
+/// Returns true for the unsafe characters that JSON leaves unescaped (it escapes those below 32); they occur in strings
+/// only.
 fn is_unsafe(character: char) -> bool {
     let mut bytes = [0; 4];
     let text: &str = character.encode_utf8(&mut bytes);

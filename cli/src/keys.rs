@@ -9,9 +9,9 @@ use worker::RandomIds;
 use crate::clock::SystemClock;
 use crate::output::CommandError;
 
-/// How many bytes nobody can guess.
+/// Number of random bytes.
 const BYTES: usize = 32;
-/// Whose the first key is.
+/// Owner of the first key.
 const FIRST_OWNER: &str = "admin";
 /// The setting that says which key was the first.
 const FIRST: &str = "first_key";
@@ -25,7 +25,7 @@ pub(crate) struct Made {
     pub(crate) text: String,
 }
 
-/// Makes a key.
+/// Creates a key.
 pub(crate) async fn make(store: &Store, scope: Scope, owner: &str, name: &str) -> Result<Made, CommandError> {
     keep(store, format!("key_{}", RandomIds.hex(12)), scope, owner, name).await
 }

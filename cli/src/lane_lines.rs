@@ -10,7 +10,7 @@ const MOST_ROWS: usize = 200;
 const MOST_FINDINGS: usize = 50;
 /// The longest name.
 const MOST_NAME: usize = 60;
-/// The longest line of foreign text.
+/// Maximum length of a line of untrusted text.
 const MOST_LINE: usize = 400;
 
 /// All sessions as lines; nothing for a scenario without any.
@@ -46,7 +46,7 @@ fn band(band: &PhaseBand<'_>) -> Vec<String> {
     std::iter::once(format!("  {phase}")).chain(rows).collect()
 }
 
-/// The call and its decision, and below them the reason, the rule and what came of it.
+/// Formats the call and its decision, and below them the reason, the rule and the outcome.
 fn call(call: &LaneCall) -> Vec<String> {
     let mark = call.violation.map(|violation| format!(", {}", violation.words())).unwrap_or_default();
     let head = format!("{} {}: {}{mark}", time(call.at_ms), short(&call.tool), call.decision.words());

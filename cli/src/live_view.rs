@@ -1,4 +1,4 @@
-//! What a terminal shows while scenarios run: a line for each of them, and below a bar with a tally.
+//! The display of a terminal while scenarios run: a line for each of them, and below a bar with a tally.
 //!
 //! It is drawn on standard error. What is printed meanwhile goes through [`beside`], which takes the lines away for a moment.
 
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use crate::screen::{self, Unechoed};
 
-/// How many scenarios have a line of their own; the others are counted.
+/// Maximum number of scenarios with a line of their own; the others are counted.
 const MOST_LINES: usize = 12;
-/// How often times are drawn anew.
+/// Interval at which times are redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Everything that is drawn: there is one terminal.
+/// The display of all live views: there is one terminal.
 static SCREEN: LazyLock<MultiProgress> = LazyLock::new(|| MultiProgress::with_draw_target(screen::target()));
 
 /// Prints something while nothing is drawn.
@@ -31,13 +31,13 @@ pub(crate) fn beside<T>(print: impl FnOnce() -> T) -> T {
 pub(crate) struct LiveView {
     bar: ProgressBar,
     lines: BTreeMap<String, ProgressBar>,
-    /// Those for whose lines there is no room, with what they do and since when they run.
+    /// The scenarios without room for a line, with their activity and the time at which they started.
     hidden: BTreeMap<String, (String, Instant)>,
     tally: Tally,
     _unechoed: Unechoed,
 }
 
-/// How many scenarios ended how.
+/// Number of scenarios for each outcome.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
@@ -46,7 +46,7 @@ struct Tally {
 }
 
 impl LiveView {
-    /// A view of so many scenarios, of which some have ended.
+    /// Creates a view of `total` scenarios, of which some have ended.
     pub(crate) fn new(total: u64, ended: u64) -> Self {
         let bar = SCREEN.add(ProgressBar::new(total));
         bar.set_style(style("[{bar:30}] {pos}/{len}  {elapsed}  {wide_msg}").progress_chars("=> "));
@@ -110,7 +110,7 @@ impl LiveView {
         self.forget(name);
     }
 
-    /// Takes everything away.
+    /// Removes everything that is drawn.
     pub(crate) fn end(&mut self) {
         for line in std::mem::take(&mut self.lines).into_values() {
             line.finish_and_clear();

@@ -1,4 +1,4 @@
-//! What this machine has for every attempt: providers of models, and the replies of judges.
+//! Resources of this machine for every attempt: providers of models, and the replies of judges.
 
 use std::env;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// What this machine has.
+    /// Loads the resources of this machine.
     pub(crate) fn machine(&self, data_dir: &DataDir) -> Result<Machine, CommandError> {
         let path = match &self.models {
             Some(path) if !path.is_file() => {
@@ -38,7 +38,7 @@ impl ModelOptions {
     }
 }
 
-/// Where the replies of judges are kept.
+/// Returns the folder of the judges' replies.
 pub(crate) fn judgements(data_dir: &DataDir) -> PathBuf {
     data_dir.path().join("judgements")
 }

@@ -9,7 +9,7 @@ const VARIABLE: &str = "TOUCHSTONE_MACHINE_ID";
 /// The files with the id of a machine, which stays the same when it is started again.
 const FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
-/// Says that this machine has no id, and how to give it one.
+/// Message that this machine has no id, and how to give it one.
 pub(crate) const NO_MACHINE_ID: &str =
     "this machine has no id: `/etc/machine-id` is missing or empty; give it one with TOUCHSTONE_MACHINE_ID";
 

@@ -35,13 +35,13 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// Why a command could not do its work.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The command was used wrongly.
     #[error("{0}")]
     Usage(String),
-    /// What the command needs could not be had.
+    /// Something that the command needs is unavailable.
     #[error("{0}")]
     Infrastructure(String),
     /// A spec is not valid, as a server says.
@@ -56,14 +56,14 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
-    /// Says that the command was used wrongly, for this reason.
+    /// Returns the error for a wrong use of the command, with this reason.
     pub(crate) fn usage(reason: impl Display) -> Self {
         Self::Usage(reason.to_string())
     }
 }
 
-/// Warnings of ours, such as something that could not be removed, reach people too; those of libraries do not. What a
-/// service does is told as well.
+/// Shows warnings of ours, such as something that could not be removed, and hides those of libraries. Messages of a
+/// service are shown as well.
 fn show_warnings() {
     let ours = ["engine", "server", "store", "worker"].map(|target| (target, LevelFilter::WARN));
     let ours = ours.into_iter().chain([("touchstone", LevelFilter::INFO)]);
@@ -118,7 +118,7 @@ impl Output {
         }
     }
 
-    /// How findings are shown.
+    /// Returns the style of findings.
     pub(crate) fn style(&self) -> Style {
         self.style
     }
@@ -144,7 +144,7 @@ impl Output {
         self.streams = true;
     }
 
-    /// Tells a program that reads along what happened, as a line of JSON.
+    /// Writes an event as a line of JSON, for a program that reads along.
     pub(crate) fn happened(&mut self, kind: &str, about: impl FnOnce() -> Json) {
         if self.streams {
             // Whoever cannot be told now is told at the end, or why not.
@@ -152,8 +152,8 @@ impl Output {
         }
     }
 
-    /// Prints a text as it is, byte for byte, and no line break; only what a CI system takes for a command is broken up. On a
-    /// terminal, what would act there stands as escapes, which mean the same in JSON.
+    /// Prints a text as it is, byte for byte, without a line break; only commands for a CI system are broken up. On a
+    /// terminal, control characters are printed as escapes, which mean the same in JSON.
     pub(crate) fn exactly(&mut self, text: &str, form: Form) -> Result<(), CommandError> {
         if form == Form::Json && io::stdout().is_terminal() {
             return self.document(json_text::escaped(text).trim_end(), form);
@@ -162,12 +162,12 @@ impl Output {
         wanted(self.stdout.flush().and_then(|()| io::stdout().write_all(text.as_bytes())))
     }
 
-    /// Whether what is printed is shown on a terminal.
+    /// Returns true if standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Passes on what a command in a sandbox prints, byte for byte, to standard output or standard error.
+    /// Passes on the output of a command in a sandbox, byte for byte, to standard output or standard error.
     pub(crate) fn pass_on(&mut self, is_error: bool, bytes: &[u8]) -> io::Result<()> {
         let write = |mut stream: Box<dyn io::Write>| stream.write_all(bytes).and_then(|()| stream.flush());
         if is_error { write(Box::new(io::stderr())) } else { write(Box::new(io::stdout())) }
@@ -182,7 +182,7 @@ impl Output {
         if self.style == Style::Coloured { self.line(painted(text)) } else { self.line(text) }
     }
 
-    /// Tells of progress, beside the output.
+    /// Reports progress, beside the output.
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {
         let is_seen = self.style == Style::Coloured && io::stderr().is_terminal();
         let text = self.harmless(text.as_ref(), Form::Text);
@@ -190,18 +190,18 @@ impl Output {
         let _ = live_view::beside(|| writeln!(io::stderr(), "{text}"));
     }
 
-    /// Says something that people should know, beside the output.
+    /// Prints a message that users should know, beside the output.
     pub(crate) fn notice(&mut self, text: &str) {
         self.note(format!("touchstone: {text}"));
     }
 
-    /// Says what went wrong.
+    /// Prints an error.
     pub(crate) fn problem(&mut self, error: &CommandError) {
         // A message repeats what it was given: arguments, names of files, words of other programs.
         self.notice(&untrusted::visible(&error.to_string()));
     }
 
-    /// A view of scenarios that run, where somebody can see it.
+    /// Creates a view of running scenarios if standard error is a terminal.
     pub(crate) fn live_view(&self, total: u64, ended: u64) -> Option<LiveView> {
         io::stderr().is_terminal().then(|| LiveView::new(total, ended))
     }
@@ -234,13 +234,13 @@ impl Output {
     }
 }
 
-/// How wide the terminal is, where there is one.
+/// Returns the width of the terminal, if there is one.
 pub(crate) fn columns() -> Option<u16> {
     let columns = || Term::stdout().size_checked().map(|(_, columns)| columns);
     io::stdout().is_terminal().then(columns).flatten()
 }
 
-/// Whether colours are wanted, and can be seen.
+/// Returns true if colours are wanted and can be displayed.
 fn wants_colours(colour: Colour, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let no_colour = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
@@ -251,7 +251,7 @@ fn wants_colours(colour: Colour, is_terminal: bool, variable: impl Fn(&str) -> O
     }
 }
 
-/// Whoever read the output may have seen enough, and closed it: that is no failure, and changes no verdict.
+/// Ignores a closed pipe: a reader that has seen enough is no failure, and changes no verdict.
 fn wanted(written: io::Result<()>) -> Result<(), CommandError> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! What people call experiments and scenarios: `EXPERIMENT`, `EXPERIMENT#RUN`, `EXPERIMENT/SCENARIO`.
+//! References to experiments and scenarios: `EXPERIMENT`, `EXPERIMENT#RUN`, `EXPERIMENT/SCENARIO`.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use store::{Experiment, Run, Store, StoreError, StoredScenario};
 
 use crate::output::CommandError;
 
-/// How many scenarios of a run a message lists.
+/// Maximum number of scenarios of a run that a message lists.
 const MOST_LISTED: usize = 20;
 
-/// What a person calls an experiment, one of its runs, or a scenario.
+/// A user's reference to an experiment, one of its runs, or a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference {
     experiment: String,
@@ -21,7 +21,7 @@ pub(crate) struct Reference {
 /// The reason why a text names no experiment or scenario.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReferenceError {
-    /// Behind `#` is no number of a run.
+    /// The text after `#` is no number of a run.
     #[error("`{0}` is no number of a run: they count from 1")]
     Run(String),
     /// A name is empty.
@@ -57,7 +57,7 @@ impl Reference {
         &self.experiment
     }
 
-    /// Which run, if one is named.
+    /// Returns the number of the run, if one is named.
     pub(crate) fn run(&self) -> Option<u32> {
         self.run
     }
@@ -78,7 +78,7 @@ impl Reference {
         Ok((experiment, run))
     }
 
-    /// That there is no such experiment; somebody may have named a spec.
+    /// Returns the error for an experiment that does not exist; the user may have named a spec.
     async fn missing(&self, store: &Store, problem: String) -> Result<CommandError, CommandError> {
         let name = &self.experiment;
         let Some(newest) = store.experiments(1, Some(name)).await?.pop() else {
@@ -113,7 +113,7 @@ impl Reference {
     }
 }
 
-/// Whether a word is an id whose middle was left out.
+/// Returns true if a word is the id with its middle left out.
 fn means(word: &str, id: &str) -> bool {
     let split = |text: &str| text.rsplit_once("-r").map(|(cell, replica)| (cell.to_owned(), replica.to_owned()));
     match (split(word), split(id)) {

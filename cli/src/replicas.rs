@@ -23,12 +23,12 @@ struct Cell {
     open: Vec<String>,
 }
 
-/// How a replica stands when it has ended.
+/// The state of a replica that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It has a word that stays.
+    /// It has a status that stays.
     Settled(Status),
-    /// It did not pass; its word waits for so many others.
+    /// It did not pass; its status waits for this number of other replicas.
     Open(usize),
 }
 
@@ -49,7 +49,7 @@ impl Standing {
         if is_inconclusive { "INCONCLUSIVE" } else { self.word() }
     }
 
-    /// What is said of a replica that has no word yet.
+    /// Returns the remark about a replica that has no status yet.
     pub(crate) fn remark(self) -> String {
         match self {
             Self::Settled(_) => String::new(),
@@ -73,7 +73,7 @@ impl Replicas {
         self.cells.entry(cell(run, scenario)).or_default().planned += 1;
     }
 
-    /// So many replicas of a cell are planned.
+    /// Sets the number of planned replicas of a cell.
     pub(crate) fn plan_cell(&mut self, run: &str, cell: &str, replicas: usize) {
         self.cells.entry(format!("{run}/{cell}")).or_default().planned += replicas;
     }

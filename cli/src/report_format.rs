@@ -5,7 +5,7 @@ use scenario::report::{self, Report, Reports};
 
 use crate::ci_commands::Form;
 
-/// How wide a table may be.
+/// Maximum width of a table.
 const WIDTH: u16 = 120;
 
 /// How a report is shown.
@@ -52,7 +52,7 @@ impl ReportFormat {
         }
     }
 
-    /// What a report in this format is written in.
+    /// Returns the output format of a report in this format.
     pub(crate) fn form(self) -> Form {
         match self {
             Self::Text | Self::Markdown => Form::Text,

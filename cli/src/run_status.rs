@@ -1,4 +1,4 @@
-//! Where a run stands, as a person sees it.
+//! The status of a run, as shown to users.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use engine::data_dir::DataDir;
 use engine::owner::{Life, life_of};
 use store::{Lane, Run, RunState};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Not all of its scenarios have ended.
     Open,
-    /// Not all of its scenarios have ended, and whoever was to run them is gone.
+    /// Not all of its scenarios have ended, and the process that ran them is gone.
     Interrupted,
     /// All have ended.
     Finished,
@@ -20,7 +20,7 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    /// Where a run stands.
+    /// Returns the status of a run.
     pub(crate) fn of(run: &Run, data_dir: &DataDir) -> Self {
         match (run.state, run.lane) {
             (RunState::Finished, _) => Self::Finished,

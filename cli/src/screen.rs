@@ -1,4 +1,4 @@
-//! The terminal that the live view is drawn on, which may go away at any time.
+//! The terminal that the live view is drawn on, which may close at any time.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp
 
 /// The terminal in which this process was started.
 const TERMINAL: &str = "/dev/tty";
-/// How often it is drawn at most, in a second.
+/// Maximum number of redraws per second.
 const RATE: u8 = 20;
 /// A terminal on standard error. Once it cannot be written to, nothing is drawn any more: a terminal that was closed is no
 /// reason to lose a run.
@@ -27,8 +27,8 @@ pub(crate) fn target() -> ProgressDrawTarget {
     ProgressDrawTarget::term_like_with_hz(Box::new(screen), RATE)
 }
 
-/// While it lives, a terminal does not show `^C` when somebody presses Ctrl-C: that would begin a line behind what is drawn, of
-/// which nobody knows, and the first line of it would stay for ever.
+/// While it lives, a terminal does not show `^C` on Ctrl-C: that would begin a line behind the live view, which cannot
+/// track it, and its first line would stay for ever.
 #[derive(Debug)]
 pub(crate) struct Unechoed(Option<(File, Termios)>);
 
@@ -54,7 +54,8 @@ impl Drop for Unechoed {
     }
 }
 
-/// Whether the terminal listens to this process. One in the background that changes a terminal is stopped by the kernel.
+/// Returns true if this process is in the terminal's foreground. The kernel stops a background process that changes a
+/// terminal.
 fn is_ours(terminal: &File) -> bool {
     tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
 }

@@ -1,4 +1,4 @@
-//! Which spec files a folder or a pattern holds.
+//! Finds the spec files of a folder or a pattern.
 
 use std::fs;
 use std::io;
@@ -64,7 +64,7 @@ pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, SearchError> {
     Ok(found)
 }
 
-/// Whether the folder is a spec with its files.
+/// Returns true if the folder is a spec with its files.
 pub(crate) fn is_bundle(folder: &Path) -> bool {
     folder.join(SPEC_FILE).is_file()
 }
@@ -79,12 +79,12 @@ fn is_of_suite(file: &Path) -> bool {
     has_name && file.with_file_name(SUITE_FILE).is_file()
 }
 
-/// Whether a name begins with a dot.
+/// Returns true if a name begins with a dot.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// Whether a name ends like that of a YAML file.
+/// Returns true if a name has the extension of a YAML file.
 pub(crate) fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
@@ -95,9 +95,9 @@ pub(crate) struct Pattern {
     /// The folder in front of the first step with such a character.
     base: PathBuf,
     matcher: GlobMatcher,
-    /// How many steps below the base a match can be.
+    /// Maximum number of steps from the base to a match.
     depth: usize,
-    /// Whether a step begins with a dot; otherwise hidden folders are passed over.
+    /// True if a step begins with a dot; otherwise hidden folders are skipped.
     names_hidden: bool,
 }
 
@@ -137,7 +137,7 @@ impl Pattern {
         Ok(found)
     }
 
-    /// Whether an entry is looked at, and a folder gone into. The files of a spec are no specs.
+    /// Returns true if the search reads this entry, or enters it if it is a folder. The files of a spec are no specs.
     fn enters(&self, entry: &DirEntry) -> bool {
         let path = entry.path();
         let of_a_spec = entry.depth() > 1

@@ -25,7 +25,7 @@ pub(crate) struct Signals {
     first: Option<Instant>,
 }
 
-/// How often the command was asked to end.
+/// A request to end the command: the first or a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopRequest {
     /// Once: it cleans up first.
@@ -92,7 +92,7 @@ async fn received(signal: Option<&mut Signal>) {
     }
 }
 
-/// Whether whoever started this process wants it to outlive its terminal.
+/// Returns true if the parent process wants this process to outlive its terminal.
 fn ignores_hangup() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| hangup_is_ignored(&status))
 }

@@ -19,25 +19,26 @@ use crate::output::CommandError;
 use crate::search::{self, Pattern, SPEC_FILE, SearchError};
 use crate::suggest_path::suggest_path;
 
-/// How much of a file is read: one byte more than a spec may have, so that the loader sees that it is too large.
+/// Maximum number of bytes read from a file: one more than a spec may have, so that the loader notices files that are
+/// too large.
 const MOST_BYTES: u64 = 1024 * 1024 + 1;
 
-/// How long a name that is shown may be.
+/// Maximum length of a name that is shown.
 const MOST_NAME: usize = 500;
 
 /// A spec's text and the files beside it.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: String,
     /// The text.
     pub(crate) text: String,
     bundle: Option<Bundle>,
     /// The folder whose files belong to the spec.
     pub(crate) folder: Option<PathBuf>,
-    /// How it was found.
+    /// The way in which it was found.
     pub(crate) found: FoundBy,
-    /// What was wrong before the text could be read.
+    /// The problem that kept the text from being read.
     problem: Option<(Code, String)>,
 }
 
@@ -62,7 +63,7 @@ enum SourceError {
     },
 }
 
-/// How a spec was found.
+/// The way in which a spec was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoundBy {
     /// It was named: its file, its folder, or standard input.
@@ -72,7 +73,7 @@ pub(crate) enum FoundBy {
 }
 
 impl Source {
-    /// What a person is shown of its name: whoever can make a file can choose it.
+    /// Returns the name, made safe to show: it is untrusted, because whoever makes a file chooses it.
     pub(crate) fn shown(&self) -> String {
         untrusted::line(&self.name, MOST_NAME)
     }
@@ -89,7 +90,7 @@ impl Source {
     }
 }
 
-/// What is wrong when two specs have the same id: reports, baselines and the history tell specs apart by it.
+/// Returns an error if two specs have the same id: reports, baselines and the history tell specs apart by it.
 pub(crate) fn same_id<'a>(specs: impl IntoIterator<Item = (&'a Source, &'a Spec)>) -> Option<String> {
     let mut first: HashMap<&str, &Source> = HashMap::new();
     specs.into_iter().find_map(|(source, spec)| {
@@ -99,7 +100,7 @@ pub(crate) fn same_id<'a>(specs: impl IntoIterator<Item = (&'a Source, &'a Spec)
     })
 }
 
-/// What a spec says, as it is kept: its text, and the files beside it, sorted by path.
+/// Returns the content of a spec to be stored: its text, and the files beside it, sorted by path.
 pub(crate) fn content(source: &Source) -> Result<SpecContent, CommandError> {
     let folder = source.folder.as_deref();
     let mut files = folder.map_or_else(|| Ok(Vec::new()), bundle_files::files).map_err(|problem| {
@@ -109,7 +110,7 @@ pub(crate) fn content(source: &Source) -> Result<SpecContent, CommandError> {
     Ok(SpecContent { text: source.text.clone(), files })
 }
 
-/// Whether there is an error among the findings.
+/// Returns true if the findings contain an error.
 pub(crate) fn has_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|diagnostic| diagnostic.severity() == Severity::Error)
 }
@@ -162,7 +163,7 @@ fn files(path: &Path) -> Result<(Vec<PathBuf>, FoundBy), SourceError> {
     Ok((found, FoundBy::Searched))
 }
 
-/// What tells a file from others, however its folder is written.
+/// Returns a path that identifies a file, however its folder is written.
 fn identity(file: &Path) -> PathBuf {
     match (file.file_name(), folder_of(file).canonicalize()) {
         (Some(name), Ok(folder)) if !is_stdin(file) => folder.join(name),
@@ -204,7 +205,7 @@ fn from_file(path: &Path) -> Result<Source, SourceError> {
     Ok(Source { folder: is_bundle.then_some(folder), ..source })
 }
 
-/// Says what may have been meant by a path where there is nothing.
+/// Suggests a path for one that does not exist.
 fn suggestion(path: &Path) -> String {
     suggest_path(path).map(|near| format!("; did you mean `{}`?", near.display())).unwrap_or_default()
 }

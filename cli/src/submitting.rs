@@ -17,7 +17,7 @@ use crate::source::sources;
 /// A spec that is to be submitted.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) source: String,
     spec: Spec,
     content: SpecContent,
@@ -31,7 +31,7 @@ pub(crate) struct Sent {
     pub(crate) source: Option<String>,
     /// The spec's id.
     pub(crate) spec_id: String,
-    /// What the server made of it.
+    /// The server's answer.
     pub(crate) accepted: Accepted,
 }
 

@@ -1,4 +1,4 @@
-//! What somebody may have meant by a path that leads nowhere.
+//! Suggestions for a path that does not exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn suggest_path(path: &Path) -> Option<PathBuf> {
     is_a_name.then(|| nearest(Path::new(USUAL), name)).flatten()
 }
 
-/// What is called most alike among the specs and folders of a folder.
+/// Finds the most similar name among the specs and folders of a folder.
 fn nearest(folder: &Path, name: &str) -> Option<PathBuf> {
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = fs::read_dir(place).ok()?.filter_map(Result::ok);

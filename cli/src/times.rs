@@ -9,7 +9,7 @@ pub(crate) fn second(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
-/// How long ago a time was: `3 min ago`.
+/// Formats the time since a moment: `3 min ago`.
 pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! What came of a scenario, for a person.
+//! The outcome of a scenario, in lines for people.
 
 use scenario::format_duration;
 use scenario::result::{RowStatus, ScenarioResult};
@@ -6,9 +6,9 @@ use scenario::score::Status;
 use scenario::untrusted;
 use scenario::verdict::Outcome;
 
-/// How long a line of foreign text may be.
+/// Maximum length of a line of untrusted text.
 pub(crate) const MOST_LINE: usize = 2000;
-/// How many lines of the agent's errors are shown.
+/// Maximum number of lines of the agent's errors that are shown.
 const SHOWN_LINES: usize = 5;
 
 /// The result for a person: every invariant, what else counts against it, and the verdict.
@@ -56,7 +56,7 @@ pub(crate) fn lines(result: &ScenarioResult, status: Status) -> Vec<String> {
     lines
 }
 
-/// The end of what the agent printed as errors, when it ended badly and did not pass.
+/// Returns the end of the agent's error output, when it ended badly and did not pass.
 fn last_words(result: &ScenarioResult) -> Vec<String> {
     let ended_badly = result.exit_code.is_some_and(|code| code != 0) && result.status != RowStatus::Pass;
     let said: Vec<_> = result.agent_stderr.lines().rev().take(SHOWN_LINES).collect();

@@ -1,4 +1,4 @@
-//! How long the pure heart takes: reading the largest example, planning and judging 10,000 scenarios.
+//! Benchmarks of the pure core: reading the largest example, planning and judging 10,000 scenarios.
 //!
 //! `cargo bench -p scenario`; the figures are in `docs/benchmarks.md`.
 

@@ -1,9 +1,9 @@
-//! Which addresses are the outside, and which are not: the machine's own network, other machines near it, and ranges that
-//! nobody has.
+//! Classification of addresses as outside or not: the machine's own network, other machines near it, and ranges that
+//! nobody has are not.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is never connected to, whatever name led to it; `None` when it is one of the outside.
+/// Returns why an address is never connected to, whatever name led to it; `None` for an address outside.
 #[must_use]
 pub fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {

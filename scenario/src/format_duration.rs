@@ -1,4 +1,4 @@
-//! How long something took, as people read it.
+//! Formats a duration for people.
 
 /// `812 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! What is said about an interactive sandbox: a question to the worker that has it, and its answer.
+//! Messages about an interactive sandbox: a request to the worker that has it, and its answer.
 //!
 //! A server asks on behalf of a sandbox's owner; in one process the words are passed in memory, otherwise they are JSON on
 //! the way to a worker's control port. The shapes inside the answers are those of Keystone's SDKs.
@@ -13,13 +13,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
-/// How many bytes of a file are written or read at once.
+/// Maximum number of bytes of a file that are written or read at once.
 pub const MOST_FILE_BYTES: usize = 16 * 1024 * 1024;
-/// How many bytes of each of a command's streams come back.
+/// Maximum number of bytes of each of a command's streams in the answer.
 pub const MOST_OUTPUT_BYTES: usize = 1024 * 1024;
-/// How many characters a command may have.
+/// Maximum size of a command in bytes.
 pub const MOST_COMMAND_BYTES: usize = 128 * 1024;
-/// How many bytes a path may have.
+/// Maximum size of a path in bytes.
 pub const MOST_PATH_BYTES: usize = 4096;
 /// The exit code of a command that did not end in its time, as `timeout` has it.
 pub const TIMED_OUT: i64 = 124;
@@ -34,10 +34,10 @@ pub enum Ask {
         sandbox: String,
         /// The line.
         command: String,
-        /// How long it may take; without it, as long as the worker thinks right.
+        /// Timeout of the command; the worker chooses one when it is absent.
         #[serde(default)]
         timeout_ms: Option<u64>,
-        /// Comes back as soon as it was started.
+        /// True to return as soon as the command was started.
         #[serde(default)]
         background: bool,
     },
@@ -45,23 +45,23 @@ pub enum Ask {
     Write {
         /// The sandbox.
         sandbox: String,
-        /// Where: below the workspace, or anywhere when it is absolute.
+        /// The path: below the workspace, or anywhere when it is absolute.
         path: String,
-        /// What.
+        /// The content.
         content: FileBytes,
     },
     /// Reads a file.
     Read {
         /// The sandbox.
         sandbox: String,
-        /// Where: below the workspace, or anywhere when it is absolute.
+        /// The path: below the workspace, or anywhere when it is absolute.
         path: String,
     },
     /// Removes a file, or a folder with all that is in it.
     Remove {
         /// The sandbox.
         sandbox: String,
-        /// Where: below the workspace, or anywhere when it is absolute.
+        /// The path: below the workspace, or anywhere when it is absolute.
         path: String,
     },
     /// Looks at the workspace and at the processes.
@@ -74,7 +74,7 @@ pub enum Ask {
         /// The sandbox.
         sandbox: String,
     },
-    /// What a Keystone SDK inside the sandbox reported.
+    /// Asks for the events that a Keystone SDK inside the sandbox reported.
     Reported {
         /// The sandbox.
         sandbox: String,
@@ -107,51 +107,51 @@ impl Ask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "value", rename_all = "snake_case")]
 pub enum Reply {
-    /// What came of a command.
+    /// The result of a command.
     Command(CommandReply),
     /// The content of a file.
     File(FileBytes),
-    /// How the sandbox is.
+    /// The state of the sandbox.
     State(StateReply),
-    /// What changed in the workspace.
+    /// The changes in the workspace.
     Diff(DiffReply),
-    /// What the SDK reported, in its order.
+    /// The events that the SDK reported, in its order.
     Events(Vec<Json>),
-    /// It is done, and there is nothing more to say.
+    /// The request was carried out, and there is no data to return.
     Done,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandReply {
     /// The line.
     pub command: String,
-    /// What it printed. Of one in the background: the number of its process.
+    /// Its standard output. For a command in the background: the number of its process.
     pub stdout: String,
-    /// What it printed as errors.
+    /// Its standard error output.
     pub stderr: String,
-    /// How it ended, as a shell says it: a signal is 128 and its number, too little time is [`TIMED_OUT`].
+    /// Its exit code, as a shell gives it: a signal is 128 and its number, a timeout is [`TIMED_OUT`].
     pub exit_code: i64,
-    /// How long it took.
+    /// Its duration in milliseconds.
     pub duration_ms: u64,
-    /// Set when it printed more than is here: the beginning and the end of it are.
+    /// True when its output was cut: only the beginning and the end are here.
     #[serde(default)]
     pub truncated: bool,
-    /// Set when it was ended because its time was over.
+    /// True when it was ended by its timeout.
     #[serde(default)]
     pub timed_out: bool,
 }
 
-/// How a sandbox is at a moment.
+/// The state of a sandbox at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateReply {
-    /// When it was looked at.
+    /// Time of the observation.
     pub captured_at: Timestamp,
     /// The files of the workspace, by their paths in it.
     pub files: BTreeMap<String, FileState>,
     /// The processes, but for the doorkeeper's own.
     pub processes: Vec<ProcessState>,
-    /// Set when there is more than is here.
+    /// True when there is more than is here.
     #[serde(default)]
     pub incomplete: bool,
 }
@@ -159,7 +159,7 @@ pub struct StateReply {
 /// A file of a [`StateReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// Its permissions, such as `0644`.
     pub mode: String,
@@ -174,40 +174,40 @@ pub struct ProcessState {
     pub pid: u32,
     /// Its command line.
     pub command: String,
-    /// What it does: `running`, `sleeping`, `stopped`, `zombie` or `unknown`.
+    /// Its state: `running`, `sleeping`, `stopped`, `zombie` or `unknown`.
     pub status: String,
 }
 
-/// What changed in the workspace since the sandbox became ready, as paths in it.
+/// The changes in the workspace since the sandbox became ready, as paths in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiffReply {
-    /// What was not there.
+    /// Added paths.
     pub added: Vec<String>,
-    /// What is not there any more.
+    /// Removed paths.
     pub removed: Vec<String>,
-    /// What is different.
+    /// Modified paths.
     pub modified: Vec<String>,
-    /// Set when there is more than is here.
+    /// True when there is more than is here.
     #[serde(default)]
     pub incomplete: bool,
 }
 
-/// How a service of a sandbox is reached from inside it.
+/// The address and readiness of a service of a sandbox, seen from inside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceState {
     /// Its name there.
     pub host: String,
     /// Its port there; 0 when it has none.
     pub port: u16,
-    /// Whether it answers.
+    /// True if it answers.
     pub ready: bool,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What kind of reason it is.
+    /// The kind of the reason.
     pub kind: RefusalKind,
     /// The reason, for people.
     pub message: String,
@@ -227,7 +227,7 @@ impl Refusal {
 pub enum Answer {
     /// The answer.
     Reply(Reply),
-    /// Why there is none.
+    /// The reason why there is none.
     Refused(Refusal),
 }
 
@@ -246,7 +246,7 @@ impl From<Answer> for Result<Reply, Refusal> {
     }
 }
 
-/// Which kind of reason there is for a [`Refusal`].
+/// The kind of the reason of a [`Refusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
@@ -256,9 +256,9 @@ pub enum RefusalKind {
     NotReady,
     /// The question makes no sense: a path that leads nowhere, a command without words.
     Invalid,
-    /// What is there may not be read or written by the sandbox's user.
+    /// The sandbox's user may not read or write it.
     Denied,
-    /// There is more of it than can be passed on.
+    /// It is larger than the maximum that can be passed on.
     TooLarge,
     /// Too much is being asked of the sandbox, or of its worker, at once.
     Busy,
@@ -266,7 +266,7 @@ pub enum RefusalKind {
     TimedOut,
     /// The sandbox, or the worker that had it, is not there any more.
     Gone,
-    /// It was tried and could not be done.
+    /// It failed.
     Failed,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn find_mut<'a>(document: &'a mut Json, path: &str) -> Option<&'a mut
     })
 }
 
-/// Gives a place a value. An object gets the key when it does not have it; everything before it must be there.
+/// Sets the value at a path. An object gets the key when it does not have it; all steps before it must exist.
 pub(crate) fn set(document: &mut Json, path: &str, value: Json) -> bool {
     if let Some(place) = find_mut(document, path) {
         let changed = *place != value;
@@ -50,7 +50,7 @@ pub(crate) fn set(document: &mut Json, path: &str, value: Json) -> bool {
     }
 }
 
-/// Takes the value at a place out of its object or list.
+/// Removes the value at a path from its object or list.
 pub(crate) fn remove(document: &mut Json, path: &str) -> bool {
     let all: Vec<_> = steps(path).collect();
     let Some((last, before)) = all.split_last() else { return false };

@@ -56,7 +56,7 @@ pub struct Batch {
     pub exchange_reasons: Option<Vec<Reason>>,
 }
 
-/// What came of a call that was released.
+/// The outcome of a call that was released.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It succeeded, with this output.

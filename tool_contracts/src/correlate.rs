@@ -28,7 +28,7 @@ pub struct Correlator {
 pub struct Pairing {
     /// The id of the proposal; `None` when there is none.
     pub proposal: Option<String>,
-    /// What is wrong with it.
+    /// The problems with it.
     pub findings: Vec<Code>,
     /// True when a result is the first that is known of the call, so that only the agent says so.
     pub is_self_reported: bool,
@@ -47,7 +47,7 @@ impl Correlator {
         });
     }
 
-    /// Takes refused proposals of the same call out of consideration, because it is proposed again and let out.
+    /// Excludes refused proposals of the same call, because it is proposed again and released.
     pub fn supersede(&mut self, tool: &str, arguments: &Json) {
         let arguments = canonical(arguments);
         let same = |one: &&mut Proposal| !one.is_released && one.tool == tool && one.arguments == arguments;
@@ -94,7 +94,7 @@ impl Correlator {
         Some(Pairing { proposal: Some(id.to_owned()), findings, is_self_reported: is_new })
     }
 
-    /// How many calls there were: the proposals, and the executions that nobody proposed.
+    /// Returns the number of calls: the proposals, and the executions that nobody proposed.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.proposals.len() as u64 + self.unproposed

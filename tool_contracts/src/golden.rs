@@ -7,12 +7,12 @@ use crate::compile::Compiled;
 use crate::decide::per_tool::response_format::{called, offered};
 use crate::read::tool::Tool;
 
-/// What a fixture shows of a tool; the codes are tried in this order.
+/// The behaviour of a tool that a fixture shows; the codes are tried in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoldenClass {
     /// The tool was called as its contract says.
     Ok,
-    /// Something else came of it.
+    /// Another outcome.
     Failed(Code),
     /// The arguments break the tool's schema or an invariant.
     SchemaViolation,

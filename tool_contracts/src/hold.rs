@@ -7,14 +7,14 @@ use crate::decide::{Decision, HoldSpec, Layer, Reason, Verdict, decide_without_a
 use crate::finding::Finding;
 use crate::state::SessionState;
 
-/// What an approver said.
+/// The decision of an approver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolution {
     /// The call may go on.
     Approved,
     /// The call may not go on.
     Denied,
-    /// Nobody decided in time.
+    /// No decision came in time.
     DeadlinePassed,
 }
 
@@ -36,8 +36,8 @@ impl Resolution {
     }
 }
 
-/// Decides on a held call once it is resolved. It is judged again by the state of now: what came about while it waited
-/// can still refuse it.
+/// Decides on a held call once it is resolved. It is judged again by the current state: changes during the wait can
+/// still refuse it.
 #[must_use]
 pub fn resolve_hold(
     set: &Compiled,

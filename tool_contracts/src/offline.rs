@@ -1,4 +1,4 @@
-//! A recorded call trace judged afterwards: what would have been decided, and what came of it.
+//! A recorded call trace, judged afterwards: the decisions that would have been made, and the outcomes.
 //!
 //! Every decision is computed and none applied: the state follows what happened. A violating call still happened, so
 //! its counters and values count, and later findings may be consequences of the first.
@@ -27,7 +27,7 @@ pub enum Sighting {
     Proposed,
     /// A gateway carried it out.
     Executed,
-    /// The agent told the model what came of it.
+    /// The agent reported the outcome to the model.
     Reported,
 }
 
@@ -55,7 +55,7 @@ pub struct TraceEntry {
     /// The text of the result.
     #[serde(default)]
     pub result: Option<String>,
-    /// Set when the result is marked as an error.
+    /// True when the result is marked as an error.
     #[serde(default)]
     pub is_error: bool,
 }
@@ -84,12 +84,12 @@ pub struct TraceFinding {
     pub finding: Finding,
 }
 
-/// What a trace comes to.
+/// The result of judging a trace.
 #[derive(Debug, Clone, Default)]
 pub struct TraceReport {
     /// Every call, in the order of the trace.
     pub calls: Vec<JudgedCall>,
-    /// Every finding: the reasons of decisions, and what the session brought to light.
+    /// Every finding: the reasons of decisions, and the findings about the session.
     pub findings: Vec<TraceFinding>,
     /// The last phase.
     pub final_phase: Option<String>,

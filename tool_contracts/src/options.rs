@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// How complete tool files must be.
+/// The required completeness of tool files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// `tool` and `side_effect` are required, and the rest has defaults.
@@ -18,7 +18,7 @@ pub enum Profile {
 /// The one on whose behalf the agent acts, which policies are about.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Principal {
-    /// The session is not opened yet, so nothing is said about its principal.
+    /// The session is not opened yet, so its principal is unknown.
     #[default]
     Later,
     /// The session is opened without one.
@@ -38,7 +38,7 @@ pub enum Mode {
     Govern,
 }
 
-/// What happens to a response with blocked calls.
+/// The handling of a response with blocked calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseGate {
@@ -67,13 +67,13 @@ pub enum Fallback {
 pub struct RunOptions {
     /// The way in which decisions take effect.
     pub mode: Mode,
-    /// What happens to a response with blocked calls.
+    /// The handling of a response with blocked calls.
     pub gate: ResponseGate,
-    /// What happens to calls of tools without a contract.
+    /// The handling of calls of tools without a contract.
     pub unmatched: Fallback,
-    /// What happens when our own evaluation fails.
+    /// The handling of failures of our own evaluation.
     pub on_error: Fallback,
-    /// How many calls may pass without being judged before the session is killed.
+    /// Maximum number of calls that may pass without being judged before the session is killed.
     pub max_unguarded_calls: u64,
     /// The values of `equals_env`; never the environment of this process.
     pub env: BTreeMap<String, String>,
@@ -95,10 +95,10 @@ impl Default for RunOptions {
     }
 }
 
-/// What compiling needs beside the files.
+/// The input of compiling besides the files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompileOptions {
-    /// How complete tool files must be.
+    /// The required completeness of tool files.
     pub profile: Profile,
     /// The one on whose behalf the agent acts.
     pub principal: Principal,

@@ -12,7 +12,7 @@ use crate::state::{SessionState, Status};
 /// The result of a pre-check.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Precheck {
-    /// Why the request is refused; `None` when it may go on.
+    /// The reason why the request is refused; `None` when it may go on.
     pub refusal: Option<Reason>,
     /// Remarks.
     pub warnings: Vec<Reason>,

@@ -53,7 +53,7 @@ const FIELDS: [&str; 38] = [
     "top_p",
 ];
 
-/// Why a provider's constraints refuse a request, and what they remark.
+/// Returns why a provider's constraints refuse a request, and their remarks.
 pub(crate) fn check(set: &Compiled, request: &ModelRequest) -> (Option<Reason>, Vec<Reason>) {
     let Some(constraints) = set.session.providers.get(&request.provider) else { return (None, Vec::new()) };
     let provider = &request.provider;
@@ -106,7 +106,7 @@ fn is_set(value: &Json) -> bool {
     }
 }
 
-/// True when a text is what a pattern with `*` and `?` describes.
+/// Returns true if a text matches a pattern with `*` and `?`.
 fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     // The positions of the pattern that are reached after each sign; linear in both.

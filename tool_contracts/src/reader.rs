@@ -27,7 +27,7 @@ pub(crate) struct Named {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     pub(crate) diagnostics: Diagnostics,
-    /// Set when the ten fields of a tool file are all required.
+    /// True when the ten fields of a tool file are all required.
     pub(crate) strict: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct RecordLog {
     last_hash: Option<String>,
 }
 
-/// What every record of a session has.
+/// The fields that every record of a session has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordTime<'a> {
     /// The time, as RFC 3339; it is passed in.

@@ -1,11 +1,11 @@
-//! Takes secrets out of what is written down.
+//! Removes secrets from records.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value as Json;
 
-/// The kinds of secrets, by the form of their text; the first that matches takes the text away.
+/// The kinds of secrets, by the form of their text; the first that matches removes the text.
 const KINDS: [(&str, &str); 6] = [
     ("pem", r"-----BEGIN [A-Z ]+-----[\s\S]*?(?:-----END [A-Z ]+-----|$)"),
     ("connection_string", r"\b[a-z][a-z0-9+]*://[^\s:/@]+:[^\s@]+@[^\s]+"),

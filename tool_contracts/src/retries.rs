@@ -17,13 +17,13 @@ pub struct TimedCall {
     pub tool: String,
     /// The arguments.
     pub arguments: Json,
-    /// When it began.
+    /// Time at which it began.
     pub started_ms: u64,
-    /// When it was over.
+    /// Time at which it ended.
     pub ended_ms: u64,
     /// The class of its failure (`timeout`, `connection`, a status or a code); `None` when it succeeded.
     pub failure: Option<String>,
-    /// How long the service asked to wait.
+    /// The delay that the service requested.
     pub retry_after_ms: Option<u64>,
 }
 

@@ -37,7 +37,7 @@ fn segments(rule: &str) -> Vec<Segment> {
     parts.map(|part| part.parse().map_or_else(|_| Segment::Key(part.to_owned()), Segment::Index)).collect()
 }
 
-/// Goes down from the root as far as the steps lead; at least the first one.
+/// Descends from the root as far as the steps lead; at least the first one.
 fn find(source: &Source, segments: &[Segment]) -> Option<Place> {
     let mut place = Place { file: source.file.clone(), ..Place::default() };
     let mut node = &source.root;

@@ -36,7 +36,7 @@ pub struct ScriptedRule {
 pub struct Script {
     /// The rules.
     pub rules: Vec<ScriptedRule>,
-    /// The decision on other calls; without one nobody decides.
+    /// The decision on other calls; with `None`, they get no decision.
     pub default: Option<bool>,
 }
 
@@ -78,7 +78,7 @@ impl Condition {
 }
 
 impl Script {
-    /// The decision on a call that is held for so many seconds at most.
+    /// Returns the decision on a call that is held for at most `timeout_seconds`.
     #[must_use]
     pub fn decide(&self, tool: &str, arguments: &Json, timeout_seconds: u64) -> ScriptedDecision {
         let is_about = |rule: &&ScriptedRule| {

@@ -22,8 +22,8 @@ pub fn judge_step(set: &Compiled, state: &SessionState, calls: &[Call], exchange
     decisions
 }
 
-/// Says which calls of a step are released, and whether it counts as a step. Held calls must be resolved before in
-/// govern mode; there they count as refused.
+/// Returns the calls of a step that are released, and whether it counts as a step. Held calls must be resolved before
+/// in govern mode; there they count as refused.
 #[must_use]
 pub fn release_step(set: &Compiled, state: &SessionState, calls: &[(Call, Verdict)]) -> (Vec<StepCall>, bool) {
     let is_allowed = |verdict: Verdict| set.run.mode == Mode::Observe || verdict == Verdict::Allow;

@@ -107,7 +107,7 @@ impl Num {
     }
 }
 
-/// How much rounding may add where floats were added or multiplied.
+/// Returns the tolerance for rounding where floats were added or multiplied.
 #[must_use]
 pub fn slack(bound: f64) -> f64 {
     1e-9 * bound.abs().max(1.0)

@@ -1,4 +1,4 @@
-//! What holds of every set and every session.
+//! Properties of every set and every session.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn outcome(kind: usize) -> Outcome {
     }
 }
 
-/// Goes through what happens, and looks at the state before each step.
+/// Applies the events, and looks at the state before each step.
 fn follow(set: &Compiled, happenings: &[Happening], mut look: impl FnMut(&SessionState)) -> SessionState {
     let mut state = SessionState::new(set);
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What happens in a session, where no vector says it.
+//! The course of sessions, where no vector covers it.
 
 use serde_json::json;
 use tool_contracts::options::{Fallback, Mode, Principal};

@@ -75,7 +75,7 @@ impl BaselinePlace {
         }
     }
 
-    /// Keeps reports as a baseline: those of runs that are known there with what else is known of them.
+    /// Stores reports as a baseline: runs that are known there with all other data about them.
     pub(crate) async fn save(
         &self,
         name: &BaselineName,
@@ -150,7 +150,7 @@ fn body(line: store::BaselineLine) -> Result<Json, CommandError> {
     serde_json::to_value(BaselineBody::from(line)).map_err(|error| CommandError::Infrastructure(error.to_string()))
 }
 
-/// That there is no such baseline.
+/// Returns the error for a baseline that does not exist.
 pub(crate) fn missing(name: &BaselineName) -> CommandError {
     CommandError::Usage(format!(
         "there is no baseline `{name}`, neither a file nor one that is kept: `touchstone baseline list` shows those that are, `touchstone baseline save {name}` makes one, `-o FILE.json` writes a file, and `touchstone ci --allow-missing-baseline` goes on without one"

@@ -79,7 +79,8 @@ impl BaselineOptions {
         }
     }
 
-    /// Keeps what has passed as the baseline that is named, if one is. Of one that was refused, the exit code is 1.
+    /// Stores the reports as the named baseline, if one is named and the run passed. When the baseline is refused, the
+    /// exit code is 1.
     pub(crate) fn keep(
         &self,
         exit: Exit,
@@ -128,7 +129,7 @@ impl BaselineOptions {
     }
 }
 
-/// That there is nothing to compare with.
+/// Returns the error for a missing baseline.
 fn absent(choice: &BaselineChoice) -> CommandError {
     match choice {
         BaselineChoice::Named(name) => missing(name),

@@ -34,7 +34,7 @@ impl Server {
         Ok(Some(read.reports))
     }
 
-    /// Keeps runs as a baseline: their lines, or the reason why the server refuses.
+    /// Stores runs as a baseline: returns their lines, or the reason why the server refuses.
     pub(crate) async fn save_baseline(
         &self,
         name: &BaselineName,

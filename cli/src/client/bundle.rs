@@ -12,24 +12,24 @@ use tar::{Builder, Header};
 
 use crate::search::SPEC_FILE;
 
-/// What people change about a run on a server.
+/// Settings of a run on a server, which override the spec.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Submission {
-    /// What people call the experiment.
+    /// The display name of the experiment.
     pub(crate) name: Option<String>,
     /// Higher numbers go first.
     pub(crate) priority: Option<i64>,
-    /// How often each cell is run.
+    /// Number of replicas per cell.
     pub(crate) replicas: Option<usize>,
     /// The seed.
     pub(crate) seed: Option<u64>,
     /// Values of parameters.
     pub(crate) parameters: Vec<(String, Json)>,
-    /// Who acts instead of the agent.
+    /// The agent that replaces the spec's own.
     pub(crate) agent: Option<AgentOverride>,
     /// A bar for every cell.
     pub(crate) min_pass_rate: Option<f64>,
-    /// Which scenarios.
+    /// The scenarios to run.
     pub(crate) filter: Vec<String>,
     /// The chaos cells to run.
     pub(crate) chaos: Vec<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// What is sent for a spec.
+    /// Builds the request body for a spec.
     pub(crate) fn body(&self, content: &SpecContent) -> io::Result<Json> {
         let parameters: Map<String, Json> = self.parameters.iter().cloned().collect();
         let mut body = json!({

@@ -1,4 +1,4 @@
-//! What happens on a server, as it happens: server-sent events, which go on where they were when the connection breaks.
+//! Server-sent events of a run: the stream resumes after the last event when the connection breaks.
 
 use eventsource_stream::{EventStreamError, Eventsource as _};
 use futures::StreamExt as _;
@@ -20,16 +20,16 @@ const DONE: &str = "done";
 /// A part of a stream.
 #[derive(Debug, Clone)]
 pub(crate) enum Streamed {
-    /// Something happened.
+    /// An event.
     Happened(Happened),
     /// The run has ended: nothing more will happen.
     Done,
 }
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Happened {
-    /// What, as far as this version knows it.
+    /// The event, as far as this version knows it.
     pub(crate) event: Event,
     /// All about it, as the server said it.
     pub(crate) data: Json,
@@ -50,24 +50,24 @@ impl Happened {
 /// The parts of a stream as they arrive.
 type Arriving = BoxStream<'static, Result<eventsource_stream::Event, EventStreamError<PartsError<reqwest::Error>>>>;
 
-/// What happens in a run, from its beginning to its end.
+/// The events of a run, from its beginning to its end.
 pub(crate) struct Stream<'a> {
     server: &'a Server,
     run: RemoteRun,
     /// The last event that was seen.
     after: u64,
     arriving: Option<Arriving>,
-    /// Since when the server has been away.
+    /// Time since which the server has been unavailable.
     away: Option<Instant>,
 }
 
 impl<'a> Stream<'a> {
-    /// What happens in a run.
+    /// Creates the stream of a run's events.
     pub(crate) fn of(server: &'a Server, run: RemoteRun) -> Self {
         Self { server, run, after: 0, arriving: None, away: None }
     }
 
-    /// The next event. A connection that breaks is made again, for a while; whoever stops waiting loses nothing.
+    /// Returns the next event. A connection that breaks is made again, for a while. The future is cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Streamed, CommandError> {
         let mut pause = PAUSE;
         let mut observer = self.server.retries.observe("following the events of the server");
@@ -135,7 +135,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Why there is no stream.
+/// The reason why there is no stream.
 enum Failed {
     ForNow(CommandError),
     ForGood(CommandError),

@@ -1,4 +1,4 @@
-//! What a server can be asked about experiments.
+//! Requests about experiments to a server.
 
 use reqwest::Url;
 use scenario::report::{Report, read};
@@ -10,7 +10,7 @@ use super::{RemoteStatus, Server};
 use crate::output::CommandError;
 use crate::reference::Reference;
 
-/// How many of the newest experiments are looked through for the beginning or end of an id.
+/// Number of the newest experiments that are searched for the beginning or end of an id.
 const LOOKED_THROUGH: u32 = 1000;
 
 /// A run that was accepted.
@@ -18,18 +18,18 @@ const LOOKED_THROUGH: u32 = 1000;
 pub(crate) struct Accepted {
     /// The experiment's id.
     pub(crate) experiment: String,
-    /// Which run of it.
+    /// Number of its run.
     pub(crate) run: u32,
-    /// How many scenarios it has.
+    /// Number of its scenarios.
     pub(crate) total: u64,
 }
 
-/// A run of a server's experiment that somebody named.
+/// A run of a server's experiment that the user named.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteRun {
     /// The experiment's id.
     pub(crate) experiment: String,
-    /// Which run; the newest one without it.
+    /// Number of the run; the newest one without it.
     pub(crate) run: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Listed {
 }
 
 impl RemoteRun {
-    /// Where the server has it, with a query.
+    /// Returns its path on the server, with a query.
     pub(crate) fn path(&self, below: &str, query: &[(&str, String)]) -> String {
         let run = self.run.map(|run| ("run", run.to_string()));
         let pairs: Vec<_> = run.into_iter().chain(query.iter().map(|(name, value)| (*name, value.clone()))).collect();
@@ -57,7 +57,7 @@ impl RemoteRun {
         if pairs.is_empty() { path } else { format!("{path}?{}", encoded(&pairs)) }
     }
 
-    /// Where the events after one are.
+    /// Returns the path of the events after one.
     pub(super) fn events(&self, after: u64) -> String {
         self.path("/events", &[("after", after.to_string())])
     }
@@ -131,7 +131,7 @@ impl Server {
         answer.text().await.map_err(|error| super::unreachable(self, &error))
     }
 
-    /// What a scenario left, as files: names, sizes, and where they are.
+    /// Lists the files that a scenario left: names, sizes, and addresses.
     pub(crate) async fn artifacts(&self, run: &RemoteRun, scenario: &str) -> Result<Vec<Listed>, CommandError> {
         let listed = self.get(&run.path(&format!("/scenarios/{}/artifacts", segment(scenario)), &[])).await?;
         let Json::Array(items) = listed else { return Err(strange("a list of artifacts")) };

@@ -1,4 +1,4 @@
-//! Following a server's run to its end, with what a person sees meanwhile.
+//! Follows a run on a server to its end, and displays its progress.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,19 +20,19 @@ use crate::output::{CommandError, Output};
 use crate::replicas::{Replicas, Standing};
 use crate::signals::{Signals, StopRequest};
 
-/// How much of a reason is shown.
+/// Maximum length of a reason that is shown.
 const MOST_WHY: usize = 300;
 
-/// How following ended.
+/// The outcome of following a run.
 #[derive(Debug)]
 pub(crate) enum Followed {
     /// The run has ended: its report, and whether it was cancelled.
     Ended(Box<Report>, bool),
-    /// Somebody asked to stop watching.
+    /// The user asked to stop watching.
     Interrupted,
 }
 
-/// Follows a run until it has ended, or somebody asks to stop.
+/// Follows a run until it has ended, or the user asks to stop.
 pub(crate) async fn follow(
     server: &Server,
     run: &RemoteRun,
@@ -79,7 +79,7 @@ pub(crate) async fn follow(
     Ok(Followed::Ended(Box::new(report), status == RemoteStatus::Cancelled))
 }
 
-/// What a person sees.
+/// The state of the display.
 struct Shown {
     experiment: String,
     run: u32,
@@ -87,7 +87,7 @@ struct Shown {
     live: Option<LiveView>,
     /// The scenarios that a worker has taken and not ended.
     running: HashSet<String>,
-    /// How each scenario that has ended did.
+    /// The status of each scenario that has ended.
     ended: HashMap<String, RowStatus>,
     replicas: Replicas,
 }
@@ -144,7 +144,7 @@ impl Shown {
         }
     }
 
-    /// Tells a program that reads along, in the words of a run on this machine.
+    /// Writes the event for a program that reads along, in the words of a run on this machine.
     fn stream(&self, happened: &Happened, output: &mut Output) {
         let data = &happened.data;
         let about = || {

@@ -6,21 +6,21 @@ use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt as _};
 use tokio::time::timeout;
 
-/// How long nothing may arrive. A server sends something every 15 seconds, also when nothing happens.
+/// Idle timeout of a stream. A server sends something every 15 seconds, even when nothing happens.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
 
 /// The reason why an answer does not arrive any further.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PartsError<E> {
-    /// It broke.
+    /// The stream broke.
     #[error("{0}")]
     Broken(E),
-    /// Nothing arrived.
+    /// Nothing arrived within the timeout.
     #[error("nothing arrived for {} s", .0.as_secs())]
     Silence(Duration),
 }
 
-/// The parts of an answer, until it ends, breaks, or nothing arrives for too long: then nobody is there any more.
+/// Returns the parts of an answer until it ends, breaks, or nothing arrives within the timeout.
 pub(super) fn with_idle_timeout<T, E>(
     parts: impl Stream<Item = Result<T, E>> + Send + 'static,
     silence: Duration,

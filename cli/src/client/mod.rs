@@ -35,13 +35,13 @@ pub(crate) use status::RemoteStatus;
 use crate::http_client;
 use crate::output::CommandError;
 
-/// How long a server that answered before may be away until a command gives up.
+/// Time that a server which answered before may be unavailable until a command gives up.
 const OUTAGE: Duration = Duration::from_secs(60);
-/// How long one that never answered may be: the address is probably wrong.
+/// The same for a server that never answered: the address is probably wrong.
 const NEVER_MET: Duration = Duration::from_secs(2);
-/// How long an answer may take; longer ones arrive in parts.
+/// Timeout of an answer; longer ones arrive in parts.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long a submission may take, with all the files that go with it.
+/// Timeout of a submission, with all its files.
 const SUBMISSION: Duration = Duration::from_secs(600);
 /// The first pause between two tries, which becomes longer.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -54,9 +54,9 @@ pub(crate) struct Server {
     client: Client,
     url: Url,
     key: Option<String>,
-    /// Whether it ever answered.
+    /// True once the server has answered.
     met: Arc<AtomicBool>,
-    /// What is asked again because it failed.
+    /// Requests that are repeated because they failed.
     retries: Retries,
 }
 
@@ -67,12 +67,12 @@ impl Server {
         Ok(Self { client, url, key, met: Arc::default(), retries: Retries::logged() })
     }
 
-    /// Where it is, for people.
+    /// Returns its address, for people.
     pub(crate) fn place(&self) -> &str {
         self.url.as_str().trim_end_matches('/')
     }
 
-    /// What it answers to a question.
+    /// Sends a GET request and returns its JSON.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, CommandError> {
         self.json(self.ask(path).await?).await
     }
@@ -92,7 +92,8 @@ impl Server {
         Ok(with_idle_timeout(answer.bytes_stream(), SILENCE).map(move |part| part.map_err(broke)).boxed())
     }
 
-    /// What it answers to an order. An order that could have arrived is given again only when giving it twice is the same.
+    /// Sends a POST request and returns its JSON. A request that may have arrived is repeated only when it is
+    /// idempotent.
     pub(crate) async fn post(&self, path: &str, body: &Json) -> Result<Json, CommandError> {
         let request = self.request(Method::POST, path).timeout(ANSWER).json(body);
         let answer = request.send().await.map_err(|error| unreachable(self, &error))?;
@@ -106,7 +107,7 @@ impl Server {
         self.accepted(answer).await.map(|_| ())
     }
 
-    /// What it answers to an order that has a name, by which the server knows it when it comes twice.
+    /// Sends a POST request with a name, by which the server recognizes a repetition, and returns its JSON.
     pub(crate) async fn post_once(&self, path: &str, name: &str, body: &Json) -> Result<Json, CommandError> {
         let request = || {
             let request = self.request(Method::POST, path).timeout(SUBMISSION).header("idempotency-key", name);
@@ -124,7 +125,7 @@ impl Server {
         }
     }
 
-    /// Asks again while the server is away, or says that it is busy.
+    /// Repeats a request while the server is unavailable or busy.
     async fn call(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, CommandError> {
         let began = Instant::now();
         let mut pause = PAUSE;
@@ -174,7 +175,7 @@ impl Server {
     }
 }
 
-/// Whether it may go better in a moment.
+/// Returns true if a retry may succeed.
 fn is_passing(status: StatusCode) -> bool {
     matches!(
         status,

@@ -1,4 +1,4 @@
-//! Which server, and with which key.
+//! Selects the server and its key.
 
 use std::env;
 

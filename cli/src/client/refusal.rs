@@ -1,4 +1,4 @@
-//! Why a server did not do what it was asked to do, and what to do about it.
+//! Refusals of a server: the reason, and its fix.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 use super::Server;
 use crate::output::CommandError;
 
-/// How long a server's own words may be.
+/// Maximum length of a message of a server.
 const MOST_SAID: usize = 2000;
-/// How many findings about a spec are shown.
+/// Maximum number of findings about a spec that are shown.
 const MOST_FINDINGS: usize = 50;
 
 /// The server did not answer.
@@ -66,7 +66,7 @@ pub(super) async fn refused(server: &Server, answer: Response) -> CommandError {
     }
 }
 
-/// What is wrong with a spec, a line for each.
+/// Lists the findings about a spec, one per line.
 fn findings(message: &str, said: &Json) -> String {
     let mut text = message.to_owned();
     for finding in said["findings"].as_array().into_iter().flatten().take(MOST_FINDINGS) {

@@ -1,6 +1,6 @@
-//! Where an experiment of a server stands.
+//! The status of an experiment of a server.
 
-/// Where an experiment of a server stands, as far as this version knows the word.
+/// The status of an experiment of a server, as far as this version knows the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemoteStatus {
     /// It was not run yet, is being run, or is in a state that this version does not know.

@@ -1,4 +1,4 @@
-//! Says why nothing happens: after a while of silence, the server is asked what its workers do.
+//! Explains a wait: after a while of silence, the server is asked what its workers do.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Server;
 
-/// How long nothing may happen until the server is asked why, and again.
+/// Time without events after which the server is asked for the reason, and the interval of further questions.
 const QUIET: Duration = Duration::from_secs(5);
-/// How long a reason may be.
+/// Maximum length of a reason.
 const LONGEST: usize = 1000;
 
-/// Somebody who waits for a run on a server.
+/// A client that waits for a run on a server.
 pub(super) struct Waiting<'a> {
     server: &'a Server,
     /// Since when nothing happened, or since when the reason is known.
@@ -31,7 +31,7 @@ impl<'a> Waiting<'a> {
         self.since = Instant::now();
     }
 
-    /// Waits until nothing has happened for a while, for a reason that was not told yet. Whoever stops waiting loses nothing.
+    /// Waits until nothing has happened for a while, for a reason that was not reported yet. The future is cancel-safe.
     pub(super) async fn new_reason(&mut self) -> String {
         loop {
             sleep_until(self.since + QUIET).await;
@@ -44,8 +44,8 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// What the server says about its workers; nothing when no scenario waits, or when it cannot be asked. Whoever follows
-    /// the run notices that by itself.
+    /// Returns the server's explanation of its capacity; `None` when no scenario waits, or when the server does not
+    /// answer. The code that follows the run notices the latter by itself.
     async fn ask(&self) -> Option<String> {
         let capacity = self.server.get("/v1/capacity").await.ok()?;
         let waits = capacity["queued"].as_u64().is_some_and(|queued| queued > 0);
@@ -54,8 +54,8 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Whether a reason is another one than before. How many scenarios wait, and how much there is of something, changes all the
-/// time and is no news.
+/// Returns true if a reason differs from the last one. The number of waiting scenarios and the amounts of resources
+/// change all the time and are no news.
 fn is_new(told: Option<&str>, reason: &str) -> bool {
     let essence = |reason: &str| {
         let (_, reason) = reason.split_once(": ").unwrap_or(("", reason));

@@ -1,4 +1,4 @@
-//! `touchstone artifacts`: what a scenario left on a server, as files.
+//! `touchstone artifacts`: the files that a scenario left on a server.
 
 use std::fs;
 use std::io::{self, Write as _};

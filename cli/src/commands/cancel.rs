@@ -33,7 +33,7 @@ pub(crate) struct Cancel {
     store: StoreOption,
 }
 
-/// What cancelling came to.
+/// The result of a cancellation.
 struct Cancelled {
     ended: bool,
     /// Scenarios that their workers stop.
@@ -129,7 +129,7 @@ async fn end(home: &Home, run: &Run, reason: &str) -> Result<Cancelled, CommandE
     Ok(cancelled)
 }
 
-/// Whether a job's worker worked in this data directory, and is gone.
+/// Returns true if a job's worker worked in this data directory, and is gone.
 fn is_gone(home: &Home, held: &Held) -> bool {
     held.worker.data_dir == home.data_dir.id()
         && life_of(&home.data_dir, held.worker.owner).is_ok_and(|life| life == Life::Gone)

@@ -159,7 +159,7 @@ impl Ci {
         Ok(PlaceOf { server: self.server.named()?, store: &self.run.work.store })
     }
 
-    /// Whether all specs are valid; what is wrong with them is shown, as annotations where those are wanted.
+    /// Returns true if all specs are valid. Shows the findings, as annotations where those are wanted.
     fn validate(&self, as_annotations: bool, output: &mut Output) -> Result<bool, CommandError> {
         // Standard input can be read once, and the run reads it.
         if self.run.paths.iter().any(|path| path.as_os_str() == "-") {
@@ -184,7 +184,7 @@ impl Ci {
         Ok(is_valid)
     }
 
-    /// Lets a server run everything.
+    /// Runs everything on a server.
     fn remotely(&self, server: &Server, output: &mut Output) -> Result<Option<(Finish, Reports)>, CommandError> {
         if self.run.resume.is_some() {
             return Err(CommandError::Usage("a server finishes its runs by itself; leave --resume away".to_owned()));
@@ -216,7 +216,8 @@ impl Ci {
     }
 }
 
-/// Ends what a server still runs, and reports what had ended. A pipeline that was stopped leaves nothing running.
+/// Cancels the runs on the server, and reports those that had ended. A pipeline that was stopped leaves nothing
+/// running.
 async fn cancelled(server: &Server, sent: &[Sent], output: &mut Output) -> Reports {
     output.note("interrupted: cancelling on the server");
     let mut reports = Vec::new();

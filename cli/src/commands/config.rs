@@ -8,7 +8,7 @@ use crate::configuration;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
-/// What stands before the table.
+/// Text before the table.
 const PREFACE: &str = "\
 # Configuration
 

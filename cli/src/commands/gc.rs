@@ -71,7 +71,7 @@ pub(crate) struct Gc {
 /// The shortest age of evidence without an experiment that is removed: what is being written now is never that old.
 const YOUNGEST_ORPHAN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What can be removed.
+/// Data that can be removed.
 struct Refuse {
     experiments: Vec<ExperimentId>,
     /// Experiments that are not kept, and still have evidence.
@@ -136,7 +136,7 @@ impl Gc {
         Ok(Exit::Passed)
     }
 
-    /// Makes the database this machine's own.
+    /// Assigns the database to this machine.
     async fn adopt_database(&self, output: &mut Output) -> Result<Exit, CommandError> {
         let (_, before) = self.store.open_moved().await?;
         output.line(match before {
@@ -179,7 +179,7 @@ impl Gc {
         }
     }
 
-    /// Says what would be removed.
+    /// Lists the data that would be removed.
     async fn list(&self, store: &Store, refuse: &Refuse, output: &mut Output) -> Result<Exit, CommandError> {
         for id in &refuse.experiments {
             let experiment = store.experiment(*id).await?;
@@ -227,13 +227,13 @@ impl Gc {
     }
 }
 
-/// The time so long ago.
+/// Returns the time that lies this long in the past.
 fn ago(option: &str, age: Duration) -> Result<Timestamp, CommandError> {
     let too_long = |_| CommandError::Usage(format!("{option} is longer than time itself"));
     SystemClock.now().checked_sub(age).map_err(too_long)
 }
 
-/// Makes the artifact place this database's own.
+/// Assigns the artifact storage to this database.
 async fn adopt_artifacts(store: &Store, output: &mut Output) -> Result<Exit, CommandError> {
     let before = store.adopt_artifacts().await?;
     let place = store.artifacts().whole_place();
@@ -281,7 +281,7 @@ async fn refuse(
     Ok(Refuse { experiments, orphans, bundles, judgements, specs, bytes })
 }
 
-/// Whether a process that ran the experiment still lives: it is about to report what came of it.
+/// Returns true if a process that ran the experiment still lives: it is about to report the outcome.
 async fn is_in_use(store: &Store, data_dir: &DataDir, experiment: ExperimentId) -> Result<bool, CommandError> {
     let runs = store.runs(experiment).await?;
     Ok(runs.iter().any(|run| match run.lane {
@@ -331,7 +331,7 @@ fn judgements(refuse: &Refuse) -> String {
     }
 }
 
-/// How many bytes the files of a folder have.
+/// Returns the size of all files of a folder, in bytes.
 fn bytes(folder: &Path) -> u64 {
     let files = WalkDir::new(folder).into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()

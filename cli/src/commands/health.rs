@@ -9,7 +9,7 @@ use crate::exit_code::Exit;
 use crate::http_client::client;
 use crate::output::{CommandError, Output};
 
-/// How long an answer may take.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Ask a server or a worker whether it is well.

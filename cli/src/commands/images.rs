@@ -87,7 +87,7 @@ impl Images {
     }
 }
 
-/// Does the work, unless somebody ends the program first; dropping the work takes back what was under way.
+/// Does the work, unless a signal ends the program first; dropping the work undoes what is not finished.
 async fn until_interrupted(work: impl Future<Output = Result<Exit, CommandError>>) -> Result<Exit, CommandError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| infrastructure(&error))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| infrastructure(&error))?;
@@ -189,7 +189,7 @@ fn summary(recipes: &[Recipe], built: &[Built]) -> Table {
     table
 }
 
-/// How wide a table is.
+/// Width of a table.
 const WIDTH: u16 = 120;
 
 fn wide(header: &[&str]) -> Table {

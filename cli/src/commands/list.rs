@@ -114,7 +114,7 @@ async fn row(home: &Home, experiment: Experiment, run: Run) -> Result<Row, Comma
     Ok(Row { experiment, run, standing, passed, pass_rate })
 }
 
-/// How many scenarios of an open run have passed so far, and its other numbers.
+/// Returns the number of scenarios of an open run that have passed so far, and its other numbers.
 async fn so_far(home: &Home, run: &Run) -> Result<(usize, Metrics), CommandError> {
     let stored = home.store.scenarios(run.id).await?;
     let results: Vec<_> = stored.into_iter().filter_map(|stored| stored.result).collect();
@@ -173,7 +173,7 @@ fn remote_listing(listed: &[Listed]) -> Table {
     table
 }
 
-/// How many scenarios have ended. Of a run that was ended early, a server counts all of them.
+/// Formats the number of scenarios that have ended. Of a run that was ended early, a server counts all of them.
 fn ended(one: &Listed) -> String {
     let total = one.text("total_scenarios");
     if one.text("status") == "cancelled" {

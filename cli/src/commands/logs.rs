@@ -1,4 +1,4 @@
-//! `touchstone logs`: what the agents of a server's experiment printed, and what happened around them.
+//! `touchstone logs`: the output of agents in a server's experiment, and the events around it.
 
 use clap::Args;
 use scenario::untrusted;

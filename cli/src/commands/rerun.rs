@@ -60,7 +60,7 @@ impl Rerun {
         documents.publish(&reports, exit(finish, &reports), output)
     }
 
-    /// Lets a server run it again, and follows that to its end.
+    /// Runs it again on a server, and follows that to its end.
     async fn rerun_at(
         &self,
         server: &Server,
@@ -92,7 +92,8 @@ impl Rerun {
         Ok(store.submit(&again, &session.new_run(&spec, chosen), now).await?)
     }
 
-    /// What is repeated as an experiment of its own, so that no pass rate is made of chosen scenarios; and what that is called.
+    /// Selects the scenarios to repeat as an experiment of their own, so that no pass rate is computed from selected
+    /// scenarios; returns them with a name.
     fn chosen(&self, run: &Run, stored: &[StoredScenario]) -> Result<(String, Vec<Scenario>), CommandError> {
         if self.what.scenario.is_some() {
             let scenario = self.what.scenario(stored)?.scenario.clone();

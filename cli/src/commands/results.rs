@@ -1,4 +1,4 @@
-//! `touchstone results`: what came of a server's experiment.
+//! `touchstone results`: the results of a server's experiment.
 
 use clap::Args;
 use scenario::report::Reports;

@@ -144,7 +144,7 @@ impl Serve {
     }
 }
 
-/// Makes a key when there is none yet, and shows it.
+/// Creates a key when there is none yet, and shows it.
 async fn show_first_key(home: &Home, output: &mut Output) -> Result<(), CommandError> {
     if let Some(made) = keys::first(&home.store).await? {
         output.line(format!("TOUCHSTONE_API_KEY={}", made.text))?;

@@ -1,4 +1,4 @@
-//! `touchstone sweep`: removes what dead processes left of sandboxes, in Docker and without it.
+//! `touchstone sweep`: removes leftovers of dead processes' sandboxes, in Docker and without it.
 
 use clap::{Args, ValueEnum};
 use engine::backend::{Backend, Reach, Swept};
@@ -62,7 +62,7 @@ impl Sweep {
         swept.map_err(|error| CommandError::Infrastructure(format!("not everything could be removed: {error}")))
     }
 
-    /// Everything that may have made sandboxes here, as far as it can be asked.
+    /// Returns the backends that may have made sandboxes here, as far as they answer.
     async fn backends(&self, output: &mut Output) -> Result<Vec<Box<dyn Backend>>, CommandError> {
         let data_dir = self.data_dir.resolve()?;
         let mut backends: Vec<Box<dyn Backend>> = Vec::new();

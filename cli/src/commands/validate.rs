@@ -17,7 +17,7 @@ use crate::output::{CommandError, Output};
 use crate::source::{Source, has_error, same_id, sources};
 use crate::suite_files::{self, Finding, SuiteFile, SuiteFiles};
 
-/// How many places of one recommendation are shown.
+/// Maximum number of places of one recommendation that are shown.
 const SHOWN_PLACES: usize = 5;
 
 /// Check specs without running anything, and show everything that is wrong with them.
@@ -162,7 +162,7 @@ fn text(results: &[(&Source, Loaded)], output: &mut Output) -> Result<(), Comman
     ))
 }
 
-/// What is recommended, a line for each kind: where it all is, and what to do.
+/// Formats the recommendations, one line for each kind: all its places, and the fix.
 fn advice(recommended: &[Diagnostic]) -> Vec<String> {
     let mut places: BTreeMap<Code, Vec<&Diagnostic>> = BTreeMap::new();
     for diagnostic in recommended {

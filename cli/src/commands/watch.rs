@@ -40,7 +40,7 @@ impl Watch {
     }
 }
 
-/// Follows what was submitted to its end, and shows what came of it.
+/// Follows the submitted runs to their end, and shows the results.
 pub(super) async fn watch(
     server: &Server,
     sent: &[Sent],
@@ -54,7 +54,7 @@ pub(super) async fn watch(
     }
 }
 
-/// The reports of what was submitted; `None` when somebody asked to stop first.
+/// Returns the reports of the submitted runs; `None` when the user asked to stop first.
 pub(super) async fn gather(
     server: &Server,
     sent: &[Sent],

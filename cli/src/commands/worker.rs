@@ -84,7 +84,7 @@ impl Worker {
         Ok(Reached::At(listener, url))
     }
 
-    /// Refuses to work for a database that nobody made: no server would ever put anything there.
+    /// Refuses to work for a database that does not exist: no server would ever put anything there.
     fn require_database(&self) -> Result<(), CommandError> {
         let url = self.store.shared_url();
         let data_dir = self.store.data_dir()?;

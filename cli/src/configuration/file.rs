@@ -52,18 +52,18 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), table })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it says something about an option.
+    /// Returns true if the file sets an option.
     pub(super) fn has(&self, name: &str) -> bool {
         let tables = self.table.values().filter_map(Value::as_table);
         self.table.contains_key(name) || tables.into_iter().any(|table| table.contains_key(name))
     }
 
-    /// The command for which it is usual what the file says.
+    /// Sets the file's values as the defaults of a command's options.
     pub(super) fn apply(&self, mut command: Command) -> Result<Command, ConfigFileError> {
         let named = |reason| ConfigFileError { path: self.path.clone(), reason };
         let known = Known::of(&command);
@@ -86,7 +86,7 @@ impl ConfigFile {
         Ok(command)
     }
 
-    /// What is said to a command: what is said to all, and, before that, what is said to it.
+    /// Returns the settings for a command: those for all commands, overridden by its own.
     fn said_to(&self, command: &str) -> BTreeMap<&str, &Value> {
         let own = self.table.get(command).and_then(Value::as_table);
         let all = self.table.iter().filter(|(_, value)| !value.is_table());
@@ -94,7 +94,7 @@ impl ConfigFile {
     }
 }
 
-/// Says what is wrong with a file, and where.
+/// Describes a syntax error of a file, and its place.
 fn syntax(text: &str, error: &toml::de::Error) -> InvalidConfig {
     let message = error.message().to_owned();
     let Some(span) = error.span() else { return InvalidConfig::Syntax { place: String::new(), message } };
@@ -104,7 +104,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> InvalidConfig {
     InvalidConfig::Syntax { place: format!("line {line}, column {column}: "), message }
 }
 
-/// What can be configured: commands, and their options, each with whether it is a switch.
+/// All that can be configured: commands, and their options, each with a flag that is true for switches.
 struct Known(BTreeMap<String, BTreeMap<String, bool>>);
 
 impl Known {
@@ -152,13 +152,13 @@ pub(super) fn configurable(command: &Command) -> Vec<&Arg> {
     own.chain(command.get_subcommands().flat_map(configurable)).collect()
 }
 
-/// What was probably meant.
+/// Suggests a known word for a misspelt one.
 fn suggest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a String>) -> String {
     let near = did_you_mean(word, known.into_iter().map(String::as_str));
     near.map(|near| format!("; {near}")).unwrap_or_default()
 }
 
-/// What the file says about an option, as texts.
+/// Returns the values that the file gives an option, as texts.
 fn texts(option: &str, value: &Value, is_switch: bool) -> Result<Vec<String>, InvalidConfig> {
     match value {
         _ if is_switch && !value.is_bool() => Err(InvalidConfig::NoSwitch(option.to_owned())),

@@ -1,4 +1,4 @@
-//! What a command is told besides its arguments: the environment, and a file.
+//! Settings of a command besides its arguments: the environment, and a file.
 //!
 //! An option that has an environment variable can stand in the file too, under its long name. What is nearer counts: the
 //! command line, then the environment, then the file, then what is usual.
@@ -21,16 +21,16 @@ pub(crate) use table::markdown;
 /// The option that names the file.
 const OPTION: &str = "config";
 
-/// Why there are no arguments.
+/// The reason why there are no arguments.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// They are wrong, or ask for help.
+    /// The arguments are wrong, or ask for help.
     Arguments(clap::Error),
     /// The file is wrong.
     File(CommandError),
 }
 
-/// Reads the arguments of a command, with what the environment and the file say besides.
+/// Reads the arguments of a command, with the values from the environment and the file.
 pub(crate) fn read(command: Command, arguments: &[OsString]) -> Result<ArgMatches, Unread> {
     let command = without_empty_variables(command, &|name| env::var_os(name).is_some_and(|value| value.is_empty()));
     let Some(path) = named_file(&command, arguments) else {

@@ -1,4 +1,4 @@
-//! Everything that can be configured, as one table.
+//! The table of all options that can be configured.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) fn markdown(command: &Command) -> String {
     lines.fold(HEAD.to_owned(), |text, line| text + &line)
 }
 
-/// What is above the lines.
+/// Header of the table.
 const HEAD: &str = "| key and option | environment | without it | what it is | of |\n|---|---|---|---|---|\n";
 
 fn line(name: &str, row: Row) -> String {

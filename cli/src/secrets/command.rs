@@ -8,37 +8,37 @@ use std::time::Duration;
 
 use scenario::untrusted;
 
-/// How long a command may take.
+/// Timeout of a command.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at whether it has ended.
+/// Interval at which the end of a command is polled.
 const GLANCE: Duration = Duration::from_millis(10);
-/// How much of what it prints is read.
+/// Maximum number of bytes of its output that are read.
 const MOST: u64 = 128 * 1024;
-/// How much of what it says about its failure is shown.
+/// Maximum length of its error message that is shown.
 const SHOWN: usize = 200;
 
 /// The reason why a command gives no value.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SecretCommandError {
-    /// It was not started.
+    /// The command was not started.
     #[error("cannot run `{line}`: {cause}")]
     Run {
         line: String,
         #[source]
         cause: io::Error,
     },
-    /// It did not end.
+    /// The command did not end in time.
     #[error("`{line}` took longer than {}s", patience.as_secs_f64())]
     Slow { line: String, patience: Duration },
-    /// It failed, with these words.
+    /// The command failed, with this message.
     #[error("`{line}` ended with {status}{said}")]
     Failed { line: String, status: ExitStatus, said: String },
-    /// It printed no text.
+    /// The command printed no text.
     #[error("`{line}` printed something that is no text")]
     NoText { line: String },
 }
 
-/// What a command line prints, without space around it.
+/// Returns the output of a command line, without surrounding space.
 pub(super) fn output(line: &str) -> Result<String, SecretCommandError> {
     output_within(line, PATIENCE)
 }
@@ -63,7 +63,7 @@ fn output_within(line: &str, patience: Duration) -> Result<String, SecretCommand
     Ok(value)
 }
 
-/// Why it failed, in its own words; nothing when they hold what may be the value.
+/// Returns the command's own error message; empty when it holds what may be the value.
 fn explained(said: &[u8], value: &str) -> String {
     let said = String::from_utf8_lossy(said);
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

@@ -44,8 +44,8 @@ pub(super) enum ForwardedError {
 }
 
 impl Forwarded {
-    /// The values of lines `NAME=VALUE`. A value may stand between quotes, and `export` before the name; lines that begin
-    /// with `#` say nothing. What is wrong is said without the value.
+    /// Parses values from lines `NAME=VALUE`. A value may stand between quotes, and `export` before the name; lines
+    /// that begin with `#` are comments. Error messages never contain the value.
     pub(super) fn parse(text: &str) -> Result<Self, ForwardedError> {
         let mut values = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {

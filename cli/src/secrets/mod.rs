@@ -16,9 +16,9 @@ use scenario::spec::types::SecretName;
 use command::SecretCommandError;
 pub(crate) use forwarded::{Forwarded, SecretOptions};
 
-/// How long the value of a secret has to be. It is taken out of everything that is kept, wherever it stands.
+/// Minimum length of a secret's value. The value is removed from all stored data, wherever it occurs.
 const SHORTEST: usize = 4;
-/// How long it may be, in bytes.
+/// Maximum length of the value, in bytes.
 const LONGEST: usize = 64 * 1024;
 
 /// The reason why a secret has no value.
@@ -46,14 +46,14 @@ enum SecretError {
     OnServer,
 }
 
-/// The values of all secrets; otherwise what is missing, all at once. What the spec itself says comes first, then what was
+/// Returns the values of all secrets; the error lists all missing ones. The spec's own value comes first, then the one
 /// given for this command, then the secret's source.
 pub(crate) fn resolve(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeMap<String, String>, String> {
     resolve_with(spec, forwarded, Sources::Named(&|name| env::var(name).ok()))
 }
 
-/// The same without the sources that specs name: what they say about files, commands and variables is about the machine of
-/// whoever submitted them.
+/// Returns the same without the sources that specs name: their files, commands and variables belong to the submitter's
+/// machine.
 pub(crate) fn resolve_given(spec: &Spec, forwarded: &Forwarded) -> Result<BTreeMap<String, String>, String> {
     resolve_with(spec, forwarded, Sources::Refused)
 }
@@ -74,12 +74,12 @@ pub(crate) fn resolve_for_server(spec: &Spec, forwarded: &Forwarded) -> BTreeMap
 /// Looks up a variable of the environment.
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Whether the sources that specs name are looked into.
+/// Permission to read secrets from the sources that specs name.
 #[derive(Clone, Copy)]
 enum Sources<'a> {
-    /// They are, with this environment.
+    /// Allowed, with this environment.
     Named(Environment<'a>),
-    /// They are not.
+    /// Refused.
     Refused,
 }
 

@@ -1,4 +1,4 @@
-//! What a server knows of the machines that will run what it accepts.
+//! The server's knowledge about the machines that will run accepted submissions.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use store::Demand;
 /// Knows what workers of this version can run.
 #[derive(Debug)]
 pub(crate) struct OfThisVersion {
-    /// What their owner allows.
+    /// The permissions that the machines' owner grants.
     pub(super) permissions: Permissions,
-    /// The models that they have; `None` when they are elsewhere, and nobody here knows.
+    /// The models that they have; `None` when they are elsewhere, and unknown here.
     pub(super) providers: Option<Arc<Providers>>,
 }
 

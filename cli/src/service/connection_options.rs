@@ -1,4 +1,4 @@
-//! How many connections and streams a server takes, and how long idle ones may stay.
+//! Limits of connections and streams of a server, and the timeout of idle connections.
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ pub(crate) struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    /// How many streams one key may have.
+    /// Returns the maximum number of streams per key.
     pub(crate) fn streams_per_key(&self) -> usize {
         any_if_zero(self.max_streams_per_key)
     }
 
-    /// How many connections there may be.
+    /// Returns the connection limits.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             connections: self.max_connections.min(most_connections()).max(1),

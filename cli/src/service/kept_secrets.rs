@@ -1,4 +1,4 @@
-//! The values of secrets on a server: what came with a submission, then what its owner keeps here.
+//! The values of secrets on a server: those of a submission come first, then those that its owner stores here.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::secrets::{self, Forwarded};
 pub(super) struct KeptSecrets {
     pub(super) store: Store,
     pub(super) key: MasterKey,
-    /// Whether specs may also take them from this machine's environment, files and commands.
+    /// True if specs may also read secrets from this machine's environment, files and commands.
     pub(super) sources: bool,
 }
 
-/// Whose secrets are looked for, and what came with them, sealed for the name.
+/// The owner of the secrets, and those that came with the submission, sealed for the name.
 struct SecretLookup<'a> {
     owner: &'a str,
     name: String,
@@ -67,7 +67,7 @@ impl KeptSecrets {
         Ok(values)
     }
 
-    /// What came with a submission.
+    /// Decrypts the secrets of a submission.
     fn submitted(&self, name: &str, sealed: &[u8]) -> Result<BTreeMap<String, String>, StoreError> {
         let text = self.key.open(sealed, name)?;
         // What it holds is not for messages.

@@ -1,4 +1,4 @@
-//! Where a server listens, and who may come without a key.
+//! The address of a server, and its access without a key.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -7,10 +7,10 @@ use tokio::net::TcpListener;
 
 use crate::output::CommandError;
 
-/// Where a server listens when nobody says otherwise.
+/// Default port of a server.
 const USUAL_PORT: u16 = 8012;
 
-/// The reason why nobody can listen at a text.
+/// The reason why a text is no address to listen at.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AddressError {
     /// It is a half, of which this is the whole.

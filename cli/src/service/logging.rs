@@ -1,14 +1,14 @@
-//! What a worker of a service tells whoever looks at its log.
+//! Log messages of a worker in a service.
 
 use scenario::{count_noun, untrusted};
 use worker::{Notice, Observer};
 
 use crate::session::step;
 
-/// How long a line of foreign text may be.
+/// Maximum length of a line of untrusted text.
 const MOST_LINE: usize = 300;
 
-/// Tells of ends and problems; when it is to be verbose, of every step.
+/// Creates an observer that logs ends and problems; with `verbose`, every step.
 pub(super) fn observer(verbose: bool) -> Observer {
     Observer::to(move |notice| match notice {
         Notice::Problem(problem) => tracing::warn!("{problem}"),

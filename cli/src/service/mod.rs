@@ -1,4 +1,4 @@
-//! What `serve` and `worker` are made of: a server, a worker, or both in one process.
+//! The parts of `serve` and `worker`: a server, a worker, or both in one process.
 
 mod admission;
 mod connection_options;

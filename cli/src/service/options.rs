@@ -1,4 +1,4 @@
-//! How a worker of a service works: what `serve` and `worker` share.
+//! Options of a worker in a service: shared by `serve` and `worker`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(crate) struct WorkerOptions {
 }
 
 impl WorkerOptions {
-    /// How a Docker engine is used.
+    /// Returns the settings of the Docker backend.
     pub(super) fn docker(&self) -> DockerSettings {
         DockerSettings {
             runtime: self.runtime.clone(),
@@ -104,25 +104,25 @@ impl WorkerOptions {
         }
     }
 
-    /// What the machine's owner allows.
+    /// Returns the permissions that the machine's owner grants.
     pub(super) fn permissions(&self) -> Result<Permissions, CommandError> {
         let public_repositories_only = !self.allow_private_repositories;
         let providers = ProviderAccess::Public { except: self.allow_private_providers.clone() };
         Ok(Permissions { public_repositories_only, providers, ..permissions(self.allow_host_checks)? })
     }
 
-    /// What workers of this version can run; with the models of this one, if there is one in this process.
+    /// Returns the admission rules of workers of this version, with the models of this process's worker, if it has one.
     pub(crate) fn admission(&self, here: Option<&Station>) -> Result<OfThisVersion, CommandError> {
         let providers = here.map(|station| Arc::clone(&station.providers));
         Ok(OfThisVersion { permissions: self.permissions()?, providers })
     }
 
-    /// How many sandboxes there are at once.
+    /// Returns the maximum number of concurrent sandboxes.
     pub(super) fn slots(&self, available: Available) -> usize {
         self.max_concurrent.map_or_else(|| available.usual_slots(), NonZeroUsize::get)
     }
 
-    /// A worker's configuration, with what is said here.
+    /// Returns the worker's configuration with these options applied.
     pub(super) fn configure(&self, config: Config, available: Available) -> Config {
         Config {
             slots: self.slots(available),

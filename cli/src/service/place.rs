@@ -1,4 +1,4 @@
-//! Where everything is kept, in words that may be read by anybody.
+//! The storage, described in words that may be public.
 
 use engine::data_dir::DataDir;
 
@@ -16,7 +16,7 @@ pub(crate) fn database(url: Option<&str>, data_dir: &DataDir) -> String {
     }
 }
 
-/// Whether a URL leads to a database that other machines can reach.
+/// Returns true if a URL names a database that other machines can reach.
 pub(crate) fn is_shared(url: Option<&str>) -> bool {
     url.is_some_and(|url| url.starts_with("postgres://") || url.starts_with("postgresql://"))
 }

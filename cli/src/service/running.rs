@@ -14,10 +14,10 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::signals::{Signals, StopRequest};
 
-/// How long jobs may take to be given back.
+/// Timeout for returning jobs to the queue.
 const GIVING_BACK: Duration = Duration::from_secs(60);
 
-/// What is running.
+/// The running parts of a service.
 pub(crate) struct Running {
     /// The server.
     pub(crate) server: Option<JoinHandle<io::Result<()>>>,
@@ -25,17 +25,17 @@ pub(crate) struct Running {
     pub(crate) ending: CancellationToken,
     /// The worker, and what can be asked of it.
     pub(crate) worker: Option<(JoinHandle<Result<(), StoreError>>, Control)>,
-    /// How long scenarios may go on once the end was asked for.
+    /// Time that running scenarios have after the shutdown request.
     pub(crate) drain_for: Duration,
 }
 
-/// How far the end has come.
+/// The stage of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Working,
-    /// Nothing new is begun.
+    /// No new work is begun.
     Draining,
-    /// What has not ended is given back.
+    /// Scenarios that have not ended are returned to the queue.
     GivingBack,
 }
 
@@ -98,7 +98,7 @@ impl Running {
         }
     }
 
-    /// Nothing is left of a part that ended, if it was asked to.
+    /// Checks the end of a part: an error, unless it was asked to end.
     fn without<T>(&self, part: &str, ended: Result<(), String>, stage: Stage) -> Result<Option<T>, CommandError> {
         let reason = match ended {
             Ok(()) if stage != Stage::Working => return Ok(None),

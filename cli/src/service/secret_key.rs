@@ -17,7 +17,7 @@ use crate::output::CommandError;
 const VARIABLE: &str = "TOUCHSTONE_SECRET_KEY";
 /// The file of the data directory that has it otherwise.
 const FILE: &str = "secret.key";
-/// How many bytes a key has.
+/// Number of bytes of a key.
 const BYTES: usize = 32;
 
 /// Where the key is.
@@ -30,7 +30,7 @@ pub(crate) struct SecretKeyOption {
 }
 
 impl SecretKeyOption {
-    /// The key; it is made when nobody gives one and there is none.
+    /// Returns the key; creates one when none is given and none exists.
     pub(crate) fn resolve(&self, data_dir: &DataDir) -> Result<MasterKey, CommandError> {
         let given = env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty());
         match (&self.secret_key_file, given) {
@@ -50,7 +50,7 @@ fn named(path: &Path, problem: String) -> CommandError {
     CommandError::Usage(format!("the secret key `{}`: {problem}", path.display()))
 }
 
-/// The key of a data directory; made once, by whoever comes first.
+/// Returns the key of a data directory; the first process creates it.
 fn own(path: &Path) -> Result<MasterKey, String> {
     if !path.exists() {
         make(path).map_err(|error| error.to_string())?;

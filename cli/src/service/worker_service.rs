@@ -23,11 +23,11 @@ use crate::session::Available;
 /// A worker that has not begun.
 #[derive(Debug)]
 pub(crate) struct Station {
-    /// Who it is.
+    /// The id of the worker.
     pub(crate) id: WorkerId,
     /// The sandboxes that people work in.
     pub(crate) interactive: Interactive,
-    /// How many sandboxes it has at once.
+    /// Maximum number of concurrent sandboxes.
     pub(crate) slots: usize,
     /// The models that it has.
     pub(crate) providers: Arc<Providers>,
@@ -35,19 +35,19 @@ pub(crate) struct Station {
     port: Option<(TcpListener, String)>,
 }
 
-/// What a worker is told besides its options.
+/// Settings of a worker besides its options.
 #[derive(Debug)]
 pub(crate) struct Terms {
-    /// How long scenarios may go on once the end was asked for.
+    /// Time that running scenarios have after the shutdown request.
     pub(crate) drain_for: Duration,
-    /// How servers reach it.
+    /// The way in which servers reach it.
     pub(crate) reached: Reached,
 }
 
-/// How servers reach a worker, to ask about the sandboxes that people work in.
+/// The way in which servers reach a worker, to send requests to interactive sandboxes.
 #[derive(Debug)]
 pub(crate) enum Reached {
-    /// They are in the same process.
+    /// In the same process.
     Here,
     /// At its control port, under this URL.
     At(TcpListener, String),
@@ -66,7 +66,7 @@ impl Reached {
 }
 
 impl Station {
-    /// Connects to what makes sandboxes, as an owner.
+    /// Connects to the backend as an owner.
     pub(crate) async fn set_up(
         home: &Home,
         key: MasterKey,
@@ -111,7 +111,7 @@ impl Station {
         Ok(Self { id, interactive: worker.interactive(), slots, providers, worker, port })
     }
 
-    /// Begins to work.
+    /// Starts the worker.
     pub(crate) fn start(self) -> (JoinHandle<Result<(), StoreError>>, Control) {
         let control = self.worker.control();
         let working = tokio::spawn(async move {

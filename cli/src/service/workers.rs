@@ -14,9 +14,9 @@ use super::worker_service::Station;
 use crate::http_client::client;
 use crate::output::CommandError;
 
-/// How long an answer may take besides what a command may take by itself.
+/// Timeout of an answer, on top of the command's own timeout.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a command may take when it does not say.
+/// Timeout of a command that gives none.
 const COMMAND: Duration = Duration::from_secs(3600);
 
 /// The way to workers.

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// The groups of this process.
 const GROUPS: &str = "/proc/self/cgroup";
-/// Where hierarchies are mounted.
+/// The file that lists the mounts of hierarchies.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// What a process and its children may use; `None` where nothing limits them.
+/// Resource limits of a process and its children; `None` where nothing limits them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct GroupLimits {
     /// Bytes of memory.
@@ -21,7 +21,7 @@ pub(super) struct GroupLimits {
 }
 
 impl GroupLimits {
-    /// The limits of all groups that this process is in. `read` gives the content of a file that is there.
+    /// Returns the limits of all groups that this process is in. `read` gives the content of a file if it exists.
     pub(super) fn of_this_process(read: impl Fn(&Path) -> Option<String>) -> Self {
         let (groups, mounts) =
             (read(Path::new(GROUPS)).unwrap_or_default(), read(Path::new(MOUNTS)).unwrap_or_default());
@@ -72,13 +72,13 @@ fn group(line: &str) -> Option<(&str, &str)> {
     rest.split_once(':')
 }
 
-/// Where a hierarchy is mounted.
+/// The mount of a hierarchy.
 #[derive(Debug)]
 struct Mount {
     /// The group that is seen as the root.
     root: String,
     place: PathBuf,
-    /// Whether it is the one hierarchy of version 2.
+    /// True for the unified hierarchy (version 2).
     is_unified: bool,
     options: String,
 }
@@ -100,7 +100,7 @@ impl Mount {
         })
     }
 
-    /// Whether groups with these controllers are here. Those of version 2 name none.
+    /// Returns true if groups with these controllers are in this mount. Groups of version 2 name none.
     fn has(&self, controllers: &str) -> bool {
         if self.is_unified || controllers.is_empty() {
             return self.is_unified && controllers.is_empty();
@@ -130,13 +130,13 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    /// What version 1 says where nothing limits memory.
+    /// Value of version 1 when nothing limits memory.
     const UNLIMITED: &str = "9223372036854771712\n";
     const V2: &str = "29 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate";
     const V1: &str = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       32 30 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct";
 
-    /// Checks what limits a process with these groups and mounts, where these files are there.
+    /// Checks the limits of a process with these groups and mounts, where these files exist.
     fn check(groups: &str, mounts: &str, files: &[(&str, &str)], memory: Option<u64>, cpu_milli: Option<u64>) {
         let mut there: HashMap<PathBuf, String> = HashMap::new();
         there.insert(GROUPS.into(), groups.to_owned());

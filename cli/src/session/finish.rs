@@ -15,14 +15,14 @@ use crate::clock::SystemClock;
 use crate::output::{CommandError, Output};
 use crate::signals::{Signals, StopRequest};
 
-/// How working on runs ended.
+/// The way in which a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     /// All scenarios have ended.
     All,
-    /// Somebody asked for the end; everything was cleaned up.
+    /// The user asked for the end; everything was cleaned up.
     Interrupted,
-    /// Somebody asked for the end twice; the next run cleans up.
+    /// The user asked for the end twice; the next run cleans up.
     Abandoned,
     /// The time was up.
     TimedOut,
@@ -35,7 +35,7 @@ pub(crate) enum Finish {
 }
 
 impl Finish {
-    /// What a report says about it.
+    /// Returns the note for the report.
     pub(crate) fn note(self) -> Option<&'static str> {
         match self {
             Self::All => None,
@@ -49,7 +49,7 @@ impl Finish {
     }
 }
 
-/// Something that has to be seen to.
+/// An event that needs a reaction.
 enum Happened {
     Ended(Result<(), StoreError>),
     Noticed(Notice),
@@ -149,7 +149,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Sees to runs that the worker could not end.
+    /// Closes the runs that the worker could not end.
     async fn close(mut self) -> Result<Finish, CommandError> {
         for run in self.runs {
             match self.session.store.run(*run).await?.state {
@@ -174,5 +174,5 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// How long tasks that still run in the background may take when a command ends.
+/// Timeout of background tasks at the end of a command.
 pub(crate) const LAST: Duration = Duration::from_secs(5);

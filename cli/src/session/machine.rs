@@ -1,4 +1,4 @@
-//! What this machine has for scenarios.
+//! Resources of this machine for scenarios.
 //!
 //! Sandboxes of the `local` backend are children of this process: the limits of its control groups hold for all of them
 //! together. Containers belong to the engine, which is outside of these groups and on the same machine: all that the machine
@@ -21,10 +21,10 @@ const PROMISED: u64 = 8;
 /// The memory that this process keeps for itself where sandboxes share a limit with it, and the part of the limit that it
 /// keeps at most.
 const OWN: (u64, u64) = (128 << 20, 4);
-/// Which processors there are.
+/// The file that lists the online processors.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// What this machine has for scenarios.
+/// Resources of this machine for scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Available {
     /// Bytes of memory that all sandboxes together may use.
@@ -36,7 +36,7 @@ pub(crate) struct Available {
 }
 
 impl Available {
-    /// What there is for the sandboxes of a backend.
+    /// Measures the resources for the sandboxes of a backend.
     pub(crate) fn to(backend: &dyn Backend) -> Self {
         let limits = GroupLimits::of_this_process(|path| fs::read_to_string(path).ok());
         Self::of(limits, backend.is_in_own_group(), memory(), (cores(), online()))
@@ -52,19 +52,20 @@ impl Available {
         }
     }
 
-    /// How many scenarios run at once when nobody says.
+    /// Returns the default number of concurrent scenarios.
     pub(crate) fn usual_slots(self) -> usize {
         usize::try_from(self.own_cpu_milli * PER_CORE / 1000).unwrap_or(usize::MAX).max(1)
     }
 
-    /// What all scenarios together may be promised. Who says how many are to run has thought of the processors.
+    /// Returns the total that all scenarios may reserve. A user who sets the number of scenarios is not limited by
+    /// processors.
     pub(crate) fn budget(self, slots_chosen: bool) -> Demand {
         let cpu_milli = if slots_chosen { u64::MAX } else { self.cpu_milli * PROMISED };
         Demand { cpu_milli, memory: self.memory }
     }
 }
 
-/// What sandboxes may use of a limit that holds for this process, too.
+/// Returns the part of a limit that sandboxes may use when the limit includes this process.
 fn without_own(limit: u64) -> u64 {
     let (own, part) = OWN;
     limit - own.min(limit / part)
@@ -85,7 +86,7 @@ fn online() -> Option<u64> {
     count(fs::read_to_string(Path::new(ONLINE)).ok()?.trim())
 }
 
-/// How many numbers a list such as `0-3,8` has.
+/// Counts the numbers of a list such as `0-3,8`.
 fn count(list: &str) -> Option<u64> {
     let length = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -38,13 +38,13 @@ pub(crate) use submission::{Submission, new_id};
 /// A process that works on runs of its own.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// What is kept.
+    /// The database.
     pub(crate) store: Store,
-    /// Who may take the jobs of its runs: itself.
+    /// The lane that limits its jobs to this session's worker.
     pub(crate) lane: Lane,
     data_dir: DataDir,
     backend: Arc<dyn Backend>,
-    /// What people should know about what makes sandboxes.
+    /// A remark about the backend, for people.
     notice: Option<String>,
     config: Config,
     options: WorkOptions,
@@ -52,7 +52,7 @@ pub(crate) struct Session {
     forwarded: Forwarded,
 }
 
-/// Where the store is.
+/// The location of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeping {
     /// In the data directory.
@@ -61,17 +61,17 @@ pub(crate) enum Keeping {
     Nothing,
 }
 
-/// Tells people of progress.
+/// Reports progress to users.
 pub(crate) trait Teller {
-    /// Tells of something that happened.
+    /// Reports an event.
     fn tell(&mut self, notice: &Notice, output: &mut Output);
 
-    /// Takes away what is drawn.
+    /// Removes the live view.
     fn end(&mut self) {}
 }
 
 impl Session {
-    /// Connects to what makes sandboxes, as an owner, and opens the store.
+    /// Connects to the backend as an owner, and opens the store.
     pub(crate) async fn begin(
         options: WorkOptions,
         keeping: Keeping,
@@ -103,7 +103,7 @@ impl Session {
         Ok(Self { store, lane: Lane::Own(owner), data_dir, backend, notice, config, options, forwarded })
     }
 
-    /// The same for an experiment that is kept: what makes sandboxes is chosen for its spec.
+    /// Begins a session for a stored experiment: the backend is chosen for its spec.
     pub(crate) async fn begin_again(
         options: WorkOptions,
         permissions: Permissions,
@@ -116,7 +116,7 @@ impl Session {
         Self::begin(options, Keeping::History, permissions, &[&spec]).await
     }
 
-    /// Tells what the machine's owner should know about it and its configuration.
+    /// Reports the problems with the backend and its configuration to the machine's owner.
     pub(crate) fn warn(&self, output: &mut Output) {
         if let Some(notice) = &self.notice {
             output.notice(notice);
@@ -157,12 +157,12 @@ impl Session {
             .map_err(|problem| CommandError::Usage(format!("{}: {problem}", experiment.spec.spec_id)))
     }
 
-    /// Why a spec cannot be run with what makes sandboxes here.
+    /// Returns why the backend cannot run a spec.
     pub(crate) fn misfit(&self, spec: &Spec) -> Option<String> {
         self.backend.misfit(spec)
     }
 
-    /// Takes over a run that was left: what had ended stays, and the rest will be run.
+    /// Takes over an unfinished run: the scenarios that had ended stay, and the rest will be run.
     pub(crate) async fn take_over(&self, run: &Run) -> Result<(), CommandError> {
         if !self.is_left(run) || !self.store.adopt(run.id, run.lane, self.lane).await? {
             return Err(CommandError::Usage(format!("{} is being worked on by another process", run.id)));
@@ -178,7 +178,7 @@ impl Session {
         Ok(())
     }
 
-    /// What a worker is made from.
+    /// Builds the parts of a worker.
     fn parts(&self, observer: worker::Observer) -> Parts {
         Parts {
             config: self.config.clone(),

@@ -1,4 +1,4 @@
-//! How runs are worked on: what `run` and `rerun` can be told.
+//! Options of a session: shared by `run` and `rerun`.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(crate) enum Keep {
 }
 
 impl WorkOptions {
-    /// Which sandboxes stay.
+    /// Returns the rule for sandboxes to keep.
     pub(super) fn keep(&self) -> KeepSandbox {
         match self.keep_sandbox {
             None => KeepSandbox::Never,
@@ -73,7 +73,7 @@ impl WorkOptions {
         }
     }
 
-    /// What the machine's owner allows.
+    /// Returns the permissions that the machine's owner grants.
     pub(crate) fn permissions(&self) -> Result<Permissions, CommandError> {
         Ok(permissions(self.allow_host_checks)?)
     }

@@ -1,4 +1,5 @@
-//! What a person sees while scenarios run: on a terminal a line for each that runs, and everywhere one for each that ended.
+//! The display of progress while scenarios run: on a terminal a line for each running one, and everywhere a line for
+//! each ended one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,10 +19,10 @@ use crate::live_view::LiveView;
 use crate::output::{CommandError, Output};
 use crate::replicas::{Replicas, Standing};
 
-/// How long a line of foreign text may be.
+/// Maximum length of a line of untrusted text.
 const MOST_LINE: usize = 300;
 
-/// Tells of progress.
+/// Reports progress.
 pub(super) struct Progress {
     live: Option<LiveView>,
     verbose: bool,
@@ -34,7 +35,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Begins to tell of runs.
+    /// Starts to report runs.
     pub(super) async fn begin(session: &Session, runs: &[RunId], output: &Output) -> Result<Self, CommandError> {
         let mut names = HashMap::new();
         let mut replicas = Replicas::default();
@@ -62,7 +63,7 @@ impl Progress {
         })
     }
 
-    /// Tells that a scenario has ended, and of those whose verdict waited for it.
+    /// Reports that a scenario has ended, and those whose verdict waited for it.
     fn ended(&mut self, job: &About, result: &ScenarioResult, output: &mut Output) {
         let run = job.run.experiment.to_string();
         let (standing, settled) = self.replicas.ended(&run, &job.scenario, result.status);
@@ -126,7 +127,7 @@ impl Progress {
         self.live = Some(live);
     }
 
-    /// Tells a program that reads along.
+    /// Writes the event for a program that reads along.
     fn stream(&self, notice: &Notice, output: &mut Output) {
         match notice {
             Notice::Claimed { job } => output.happened("began", || self.about(job)),
@@ -177,7 +178,7 @@ impl Progress {
         }
     }
 
-    /// A line that only those see who want to see everything.
+    /// Prints a line in verbose mode only.
     fn detail(&self, job: &About, text: &str, output: &mut Output) {
         if self.verbose {
             output.note(format!("      {}: {text}", self.name(job)));
@@ -220,7 +221,7 @@ impl Teller for Progress {
     }
 }
 
-/// What a scenario does from now on, in a few words.
+/// Describes the current activity of a scenario in a few words.
 fn doing(event: &Event) -> Option<String> {
     match event {
         Event::PhaseStarted(phase) => Some(phase.to_string()),
@@ -234,7 +235,7 @@ fn doing(event: &Event) -> Option<String> {
     }
 }
 
-/// One step, for those who want to see everything.
+/// Formats a step for verbose mode.
 pub(crate) fn step(event: &Event) -> String {
     match event {
         Event::PhaseStarted(phase) => format!("{phase} …"),

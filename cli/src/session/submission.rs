@@ -15,18 +15,18 @@ pub(crate) struct Submission<'a> {
     pub(crate) spec: &'a Spec,
     /// Its text and the files beside it, to be kept.
     pub(crate) content: &'a SpecContent,
-    /// Where it came from.
+    /// Its source.
     pub(crate) source: &'a str,
     /// The seed of its plan.
     pub(crate) seed: Seed,
     /// The scenarios.
     pub(crate) scenarios: Vec<Scenario>,
-    /// What is changed about it.
+    /// The caller's changes to the spec.
     pub(crate) settings: Settings,
 }
 
 impl Session {
-    /// Keeps an experiment of a spec, with a job for each scenario.
+    /// Stores an experiment of a spec, with a job for each scenario.
     pub(crate) async fn submit(&self, submission: Submission<'_>) -> Result<RunId, CommandError> {
         let Submission { spec, content, source, seed, scenarios, settings } = submission;
         let now = SystemClock.now();

@@ -1,4 +1,4 @@
-//! What makes sandboxes: Docker where an engine answers, and namespaces elsewhere.
+//! The choice of the backend: Docker where an engine answers, and namespaces elsewhere.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use crate::place::{Place, THERE, spec};
 use crate::read;
 
-/// Where no engine ever answers.
+/// Address without an engine.
 const NOWHERE: &str = "unix:///nowhere/docker.sock";
-/// What is said where namespaces stand in for Docker.
+/// The notice when namespaces stand in for Docker.
 const STAND_IN: &str =
     "touchstone: no Docker engine answers, so sandboxes are made with namespaces of this machine and have its programs";
 /// A service that needs no image, and an agent that asks it.
@@ -32,7 +32,7 @@ fn run_spec(place: &Place, arguments: &[&str]) -> (i32, String, String) {
     without_docker(place, &[&["run", &path], arguments].concat())
 }
 
-/// What made the sandbox of the newest experiment.
+/// Returns the backend of the newest experiment's sandbox.
 fn backend_of(place: &Place) -> Json {
     let (code, evidence, stderr) = place.run(&["show", "latest/default-r0", "--evidence"]);
     assert_eq!(code, 0, "{stderr}");

@@ -1,4 +1,4 @@
-//! Who may use whom. `ARCHITECTURE.md` says why; this makes it a rule.
+//! Allowed dependencies. `ARCHITECTURE.md` gives the reasons; this test enforces them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 use crate::root;
 
-/// Which of our crates each may use.
+/// Our crates that each crate may use.
 const OURS: [(&str, &[&str]); 11] = [
     ("yaml_tree", &[]),
     ("tool_contracts", &["yaml_tree"]),
@@ -45,7 +45,7 @@ const OTHERS: [(&str, &[&str]); 18] = [
     ("hyper", &["gateways", "engine", "listener"]),
 ];
 
-/// What code without I/O, clock and chance does not name.
+/// Names that code without I/O, clock and randomness must not use.
 const IMPURE: [&str; 9] = [
     "std::fs",
     "std::net",

@@ -1,4 +1,4 @@
-//! What an agent prints is no command for the CI system in which `touchstone` runs.
+//! The output of an agent is no command for the CI system in which `touchstone` runs.
 
 use crate::place::{Place, THERE, spec};
 use crate::read;
@@ -6,7 +6,7 @@ use crate::read;
 /// An agent that says to a runner what only we should.
 const AGENT: &str = "printf '::add-mask::e\\n  ::stop-commands::x\\nsee ##[stop-commands]x\\n##vso[task.setvariable variable=v]x\\n##'; echo '[error]x' >&2";
 
-/// Whether a runner of GitHub, Azure or `TeamCity` would find a command in a line.
+/// Returns true if a runner of GitHub, Azure or `TeamCity` would find a command in a line.
 fn is_command(line: &str) -> bool {
     line.trim_start().starts_with("::") || ["##[", "##vso[", "##teamcity["].iter().any(|word| line.contains(word))
 }

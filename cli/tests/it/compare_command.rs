@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 
 use crate::seeded::{SPEC, Seeded, minute};
 
-/// Writes the report of an experiment to a file, as if each of its cells had been run so often with the same result.
+/// Writes the report of an experiment to a file, as if each of its cells had this number of replicas with the same
+/// result.
 fn repeated(seeded: &Seeded, experiment: &str, replicas: usize) -> String {
     let mut report = seeded.json(&["show", experiment, "--format", "json"]);
     let scenarios = report["scenarios"].as_array().expect("scenarios").clone();

@@ -1,4 +1,5 @@
-//! Ten contracts, each with an agent that keeps it and one that breaks it, on both backends. Nobody keeps none of them.
+//! Ten contracts, each with an agent that keeps it and one that breaks it, on both backends. An agent that does nothing
+//! breaks each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::place::Place;
 
-/// What all agents begin with: one request by hand, of which the body is printed, and the word `good` or `bad`.
+/// The beginning of all agents: a request by hand, which prints the body of the answer, and the word `good` or `bad`.
 const PRELUDE: &str = r#"
 word=$1
 ask() {
@@ -26,7 +27,7 @@ struct Case {
     rule: Json,
     fault: Json,
     agent: &'static str,
-    /// What the fault comes to with the bad agent.
+    /// The outcome of the fault with the bad agent.
     outcome: &'static str,
 }
 
@@ -43,7 +44,7 @@ fn fault(mode: &str) -> Json {
     json!({"tool": "shop", "mode": mode})
 }
 
-/// Contracts about what the agent says.
+/// Contracts about the agent's words.
 fn words() -> Vec<Case> {
     vec![
         case(
@@ -84,7 +85,7 @@ fn words() -> Vec<Case> {
     ]
 }
 
-/// Contracts about what the agent does.
+/// Contracts about the agent's actions.
 fn worlds() -> Vec<Case> {
     vec![
         case(

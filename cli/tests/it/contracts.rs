@@ -35,7 +35,7 @@ fn contract(name: &str, word: &str) -> (i32, Json) {
     (code, report["experiments"][0]["contract"].clone())
 }
 
-/// The cells that do not hold, as `RULE in WORLD`, and what the worlds with faults came to.
+/// Returns the cells that do not hold, as `RULE in WORLD`, and the outcomes of the worlds with faults.
 fn broken(contract: &Json) -> (Vec<String>, Vec<String>) {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let cells = contract["cells"].as_array().expect("cells");

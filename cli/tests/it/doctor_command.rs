@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::place::Place;
 use crate::read;
 
-/// Where no engine ever answers.
+/// Address without an engine.
 const NOWHERE: &str = "unix:///nowhere/docker.sock";
 
 fn doctor(place: &Place, nowhere: bool, arguments: &[&str]) -> (i32, Json) {

@@ -11,15 +11,15 @@ use crate::place::{Place, Started};
 use crate::read;
 use crate::serving::Served;
 
-/// The user and the group to become; nobody has these numbers.
+/// The user and the group to become; no account has these numbers.
 const ACCOUNT: &str = "54321:54322";
-/// A group that nobody is in.
+/// A group without members.
 const GROUP: u32 = 45678;
 
 /// A folder for the user to become, with something where the engine's socket is looked for.
 struct World {
     place: Place,
-    /// Keeps the socket; nobody accepts connections.
+    /// Keeps the socket; no process accepts connections.
     _listener: Option<UnixListener>,
     host: String,
 }
@@ -56,7 +56,7 @@ impl World {
         read(self.command(program, arguments).output().expect("a run"))
     }
 
-    /// What the kernel says about a program that was started after root was left behind.
+    /// Returns the kernel's status of a program that was started after root was dropped.
     fn status(&self) -> Status {
         let folder = self.place.path().display().to_string();
         let (code, stdout, stderr) = self.run(&[], &["confine", &folder, "--", "cat", "/proc/self/status"]);
@@ -64,7 +64,7 @@ impl World {
         Status::parse(&stdout)
     }
 
-    /// What `doctor` says about the engine.
+    /// Returns the finding of `doctor` about the engine.
     fn engine(&self) -> String {
         let (_, stdout, stderr) = self.run(&[], &["doctor", "--format", "json"]);
         let report: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
@@ -81,7 +81,7 @@ fn socket(path: &Path, group: u32, mode: u32) -> UnixListener {
     listener
 }
 
-/// What the kernel says about a process, by name.
+/// The kernel's status of a process, by name.
 #[derive(Debug)]
 struct Status(BTreeMap<String, String>);
 
@@ -142,7 +142,7 @@ fn exactly_the_group_of_the_socket_is_joined() {
     remote.status().require("");
 }
 
-/// Whoever was not started as root stays who they are.
+/// A process that was not started as root keeps its user.
 fn left_as_it_is() {
     let status = World::new(|_| None).status();
     let user = rustix::process::getuid().as_raw();

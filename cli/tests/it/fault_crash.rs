@@ -1,4 +1,4 @@
-//! Whatever fault holds when `touchstone run` is killed: nothing of it stays, and no service stands still.
+//! `touchstone run` is killed while a fault holds: nothing of the fault stays, and every service goes on.
 
 use std::fs;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ fn running(word: &str) -> Vec<PathBuf> {
     processes.filter(is_it).collect()
 }
 
-/// Tells if the database of a place stands still: its container is paused, or its processes are stopped.
+/// Returns true if the database of a place stands still: its container is paused, or its processes are stopped.
 fn is_still(place: &Place, backend: &str) -> bool {
     if backend == "docker" {
         let id = fs::read_to_string(place.data().join("id")).expect("an id");

@@ -1,4 +1,4 @@
-//! Faults of the machine that people meet, provoked: each is told in words, with what to do about it.
+//! Faults of the machine that users meet, provoked: each gets a message with its fix.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn place() -> Place {
     Place::new(&spec("touch out", THERE))
 }
 
-/// A run on Docker that somebody else starts: a program with its arguments, before which stands what starts it.
+/// Runs on Docker, started by another program: `before` is that program with its arguments.
 fn started_by(place: &Place, before: &[&str], docker_host: Option<&str>) -> (i32, String, String) {
     let mut words = before.iter();
     let mut command = Command::new(words.next().expect("a program"));
@@ -32,7 +32,7 @@ fn program() -> &'static str {
 
 const RUN: &str = "\"$TOUCHSTONE\" run --backend docker \"$SPEC\" --data-dir \"$DATA\"";
 
-/// Whether these tests may do what only root can.
+/// Returns true if these tests run as root.
 fn is_root() -> bool {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     assert!(is_root || std::env::var_os("TOUCHSTONE_REQUIRE_TOOLS").is_none(), "only root can provoke this");

@@ -27,7 +27,7 @@ fn fields() -> BTreeSet<String> {
     names.filter(|name| !is_repeated(name)).collect()
 }
 
-/// Whether a spec has a field.
+/// Returns true if a spec has a field.
 fn uses(node: &Json, steps: &[&str]) -> bool {
     let Some((first, rest)) = steps.split_first() else { return true };
     match node {

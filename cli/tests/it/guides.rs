@@ -19,9 +19,9 @@ use crate::{FOREIGN, read, root, touchstone};
 
 /// The address that guides name.
 const URL: &str = "http://127.0.0.1:8012";
-/// What stands for a key in guides.
+/// Placeholder for a key in guides.
 const KEY: &str = "ts_live_…";
-/// What stands for anything in what a guide shows.
+/// Placeholder for any text in the output that a guide shows.
 const ANYTHING: &str = "…";
 
 /// A block of a guide that is to be tried.
@@ -93,11 +93,11 @@ fn reference() -> Vec<PathBuf> {
     pages(&root().join("docs")).into_iter().filter(|page| !is_other(page)).collect()
 }
 
-/// Somebody who does what a guide says.
+/// A reader who follows a guide.
 struct Follower {
     place: Place,
     served: Option<Served>,
-    /// What the last block printed.
+    /// The output of the last block.
     printed: String,
 }
 
@@ -220,7 +220,7 @@ fn what_the_reference_says_works() {
     assert!(followed >= 15, "{followed}");
 }
 
-/// A block of anything that can be run or read by the program has a marker above it, which says what a test does with it.
+/// Every block that a shell or the program can read has a marker above it, which says how a test uses it.
 #[test]
 fn every_block_is_tried_or_says_why_not() {
     let mut untold = Vec::new();
@@ -248,7 +248,7 @@ fn what_the_tutorial_says_works() {
     assert!(Follower::follow(&root().join("docs/tutorial.md")) >= 20);
 }
 
-/// What the README shows below `$ touchstone …` is printed by that command.
+/// The README shows the real output of each command below `$ touchstone …`.
 #[test]
 fn what_the_readme_shows_is_printed() {
     let place = Place::new("");

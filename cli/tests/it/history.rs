@@ -20,7 +20,7 @@ fn scenario(seeded: &Seeded, reference: &str, language: &str) -> String {
     format!("{reference}/{}", found.expect("the scenario")["scenario_id"].as_str().expect("an id"))
 }
 
-/// A table that is the same every day: without ages, and without what makes room for them.
+/// Returns the table without ages and without the padding for them, so that it is the same every day.
 fn without_ages(table: &str) -> String {
     let row = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! A pass without a fault, where `require_fired` asks for one, is neither a pass nor a failure, wherever it is told.
+//! A pass without a fault, where `require_fired` asks for one, is neither a pass nor a failure, in every output.
 
 use std::fs;
 
 use crate::place::{Place, local_spec};
 
-/// A shop that nobody has to call, and a fault of it.
+/// A shop that the agent need not call, and a fault of it.
 const SHOP: &str = "\
 services: [{name: shop, type: http_mock, ports: [80], routes: [{path: /orders}]}]
 chaos: {require_fired: true, tool_faults: [{tool: shop, mode: error}]}

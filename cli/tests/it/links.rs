@@ -1,4 +1,4 @@
-//! Every link of the documentation leads to a file that is there, and to a heading that is in it.
+//! Every link of the documentation leads to a file that exists, and to a heading in it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use regex::Regex;
 
 use crate::root;
 
-/// Where the documentation is.
+/// The documentation.
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "specs"];
 
 /// All pages of a file or a folder.
@@ -31,7 +31,7 @@ fn prose(page: &str) -> String {
     page.lines().filter(outside).map(|line| format!("{line}\n")).collect()
 }
 
-/// Where a page's links and pictures lead.
+/// Returns the targets of a page's links and pictures.
 fn links(page: &str) -> Vec<String> {
     let code = Regex::new("`[^`\n]*`").expect("a pattern");
     let link = Regex::new(r#"\]\(([^)\s]+)\)|(?:src|href|srcset)="([^"]+)""#).expect("a pattern");
@@ -61,7 +61,7 @@ fn numbered(anchor: String, seen: &mut HashMap<String, usize>) -> String {
     if *before == 0 { anchor } else { format!("{anchor}-{before}") }
 }
 
-/// What is wrong with a link of a page.
+/// Returns the problem with a link of a page.
 fn problem(page: &Path, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;

@@ -65,7 +65,7 @@ use std::process::Output;
 
 use assert_cmd::Command;
 
-/// What somebody may have set for themselves, and no test should see.
+/// Variables that users may have set, and no test should see.
 const FOREIGN: [&str; 16] = [
     "CI",
     "GITHUB_ACTIONS",
@@ -100,7 +100,7 @@ fn touchstone(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a run printed, and its exit code.
+/// Returns the output of a run, and its exit code.
 fn run(arguments: &[&str]) -> (i32, String, String) {
     read(touchstone(arguments).output().expect("the binary ran"))
 }

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::place::{Place, THERE};
 use crate::read;
 
-/// Where groups for memory are, in version 1.
+/// Folder of the memory groups in version 1.
 const MEMORY: &str = "/sys/fs/cgroup/memory";
 /// Joins a group, sees it as the root, as a process in a container does, and goes on with a command.
 const ENTER: &str = "echo $$ > \"$POD/cgroup.procs\" && mount --bind \"$POD\" /sys/fs/cgroup/memory && exec \"$@\"";
@@ -19,7 +19,7 @@ const ENTER: &str = "echo $$ > \"$POD/cgroup.procs\" && mount --bind \"$POD\" /s
 struct Pod(PathBuf);
 
 impl Pod {
-    /// A group with so many MiB; `None` where none can be made.
+    /// Creates a group with this number of MiB; `None` where none can be made.
     fn new(mebibytes: u64) -> Option<Self> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +57,7 @@ fn remove_groups(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// A spec whose agent holds so many MiB for a moment, and may use as many.
+/// Returns a spec whose agent holds `uses` MiB for a moment, and may use `may_use` MiB.
 fn hungry(uses: u64, may_use: u64) -> Place {
     let agent = format!("sh -c '(head -c {uses}M /dev/zero; sleep 1) | tail > /dev/null && touch out'");
     let resources = format!("resources: {{memory: {may_use}Mi, disk: 16Mi}}");

@@ -97,7 +97,7 @@ fn named(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// The first level of a crate's modules, and who names whom.
+/// Returns the first level of a crate's modules, each with the modules that it names.
 fn uses(crate_name: &str) -> Uses {
     let source = root().join(crate_name).join("src");
     let mut uses = Uses::new();

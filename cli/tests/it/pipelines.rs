@@ -36,7 +36,8 @@ fn script(place: &Place, shell: &[&str], text: &str, variables: &[(&str, &str)])
 
 const BASH: [&str; 4] = ["bash", "--noprofile", "--norc", "-eo"];
 
-/// A stand-in of GitHub's command line, which writes down how it was called, and knows one comment when it is told to.
+/// Installs a stand-in of GitHub's command line, which records its calls, and lists a comment when the test provides
+/// one.
 fn fake_gh(place: &Place) {
     let folder = place.path().join("bin");
     fs::create_dir(&folder).expect("a folder");

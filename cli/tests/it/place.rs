@@ -16,11 +16,11 @@ use crate::{FOREIGN, read, touchstone};
 
 /// An image that is always there when tests run.
 pub(crate) const IMAGE: &str = "touchstone/busybox:1";
-/// How long anything may take.
+/// Timeout of every wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait before looking again.
+/// Interval of polling.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
-/// How long a process may take to end when a test has ended.
+/// Timeout for a process to end after a test.
 const END: Duration = Duration::from_secs(10);
 
 /// A folder with a spec in it and a data directory.
@@ -207,7 +207,7 @@ impl Drop for Place {
     }
 }
 
-/// Removes control groups that nobody is in, the lowest first.
+/// Removes control groups without processes, the lowest first.
 fn remove_groups(group: &Path) {
     for below in fs::read_dir(group).into_iter().flatten().filter_map(Result::ok) {
         if below.path().is_dir() {
@@ -221,7 +221,7 @@ fn remove_groups(group: &Path) {
 pub(crate) struct Started {
     child: Child,
     lines: Receiver<String>,
-    /// What it told so far.
+    /// Its output so far.
     pub(crate) told: String,
 }
 

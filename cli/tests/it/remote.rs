@@ -22,7 +22,7 @@ impl World {
         Self { place, served }
     }
 
-    /// Runs a command that is told of the server by the environment.
+    /// Runs a command that gets the server from the environment.
     fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let key = self.served.key.clone().expect("a key");
         let mut command = crate::touchstone(arguments);

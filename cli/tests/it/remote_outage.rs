@@ -1,4 +1,4 @@
-//! A server that goes away for a moment while somebody watches.
+//! A server that is unavailable for a moment while a client watches.
 
 use crate::place::{Place, THERE, local_spec};
 use crate::serving::Served;

@@ -1,4 +1,4 @@
-//! Whatever kills `touchstone run`, and whenever: nothing that was accepted is lost or done twice, and nothing stays behind.
+//! `touchstone run` is killed in any way at any time: no accepted run is lost or repeated, and no leftover stays.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -26,14 +26,14 @@ const POINTS: [&str; 12] = [
 ];
 /// Milliseconds after the start at which it is killed, whatever it is doing.
 const MOMENTS: [u64; 5] = [1, 15, 40, 90, 200];
-/// How many crashes are tried at once.
+/// Number of crashes that are tried at once.
 const AT_ONCE: usize = 2;
 
 fn three() -> String {
     spec("sleep 0.2; touch out", &format!("parallelism: {{replicas: 3}}\n{THERE}"))
 }
 
-/// What came of each scenario, whatever process it ran in.
+/// Returns the outcome of each scenario, whatever process ran it.
 fn verdicts(report: &Json) -> BTreeMap<String, String> {
     let rows = report["experiments"][0]["scenarios"].as_array().expect("rows");
     let verdicts: BTreeMap<_, _> = rows
@@ -47,7 +47,7 @@ fn verdicts(report: &Json) -> BTreeMap<String, String> {
     verdicts
 }
 
-/// Finishes what a killed process left; what came of it.
+/// Resumes the run of a killed process, and returns the result.
 fn finish(place: &Place, point: &str, backend: &str) -> Json {
     let arguments = ["run", "--no-pull", "--resume", "latest", "--format", "json", "--backend", backend];
     let (code, stdout, stderr) = place.run(&arguments);
@@ -68,7 +68,7 @@ fn check(place: &Place, point: &str) {
     assert_eq!(place.left(), Vec::<String>::new(), "{point}");
 }
 
-/// Kills a run after a line, finishes it, and compares with one that nobody killed.
+/// Kills a run after a line, resumes it, and compares it with one that was not killed.
 fn crash_after(line: &str, expected: &BTreeMap<String, String>, backend: &str) {
     let place = Place::new(&three());
     let mut run = place.start(&["--max-concurrent", "2", "--backend", backend]);

@@ -1,4 +1,4 @@
-//! Every example is run for real, all in one go: by its own agent, by its own solution, and by nobody.
+//! Every example is run for real, all in one go: by its own agent, by its own solution, and without an agent.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! No verdict is lost on its way out: not by a reader that went away, a file that cannot be written, or a closed terminal.
+//! No verdict is lost in the output: not by a reader that closed it, a file that cannot be written, or a closed
+//! terminal.
 
 use std::ffi::OsStr;
 use std::fs;

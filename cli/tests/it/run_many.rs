@@ -9,9 +9,9 @@ use tempfile::TempDir;
 
 use crate::{read, touchstone};
 
-/// How many scenarios there are.
+/// Number of scenarios.
 const COUNT: usize = 100;
-/// How many run at once.
+/// Number of concurrent scenarios.
 const AT_ONCE: &str = "4";
 
 /// The spec of many scenarios that do next to nothing.
@@ -24,7 +24,7 @@ fn spec() -> String {
     )
 }
 
-/// What Docker still has of a data directory, and what still is in its folders for things that come and go.
+/// Lists the leftovers of a data directory in Docker, and in its folders for temporary things.
 fn left(data_dir: &Path) -> Vec<String> {
     let id = fs::read_to_string(data_dir.join("id")).expect("an id");
     let label = format!("label=touchstone.data={}", id.trim());

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::place::Place;
 
-/// What is about the moment, or about what made the sandbox. Digests are of texts with such things in them, and the texts are
+/// Keys that depend on the moment or on the backend. Digests are of texts with such things in them, and the texts are
 /// compared themselves.
 const DIFFERS: [&str; 18] = [
     "after_ms",
@@ -55,7 +55,8 @@ fn similar(one: &str, other: &str, name: &str) {
     assert!(differing.is_empty() && one.lines().count() == other.lines().count(), "{name}: {differing:#?}");
 }
 
-/// What is kept of a scenario, without what differs from run to run and from backend to backend.
+/// Returns the stored evidence of a scenario, without the parts that differ from run to run and from backend to
+/// backend.
 fn evidence(place: &Place, experiment: &Json, scenario: &str) -> Json {
     let reference = format!("{}/{scenario}", experiment["experiment_id"].as_str().expect("an id"));
     let (code, stdout, stderr) = place.run(&["show", &reference, "--evidence"]);

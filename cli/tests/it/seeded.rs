@@ -1,4 +1,4 @@
-//! A data directory with experiments in it that nobody ran: the evidence is made by hand.
+//! A data directory with experiments that were never run: the evidence is made by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +45,7 @@ pub(crate) struct Seeded {
     store: Store,
 }
 
-/// How far a seeded experiment is.
+/// The progress of a seeded experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Nothing was begun.
@@ -84,7 +84,7 @@ impl Seeded {
         command
     }
 
-    /// What a command that succeeds prints.
+    /// Returns the output of a command that succeeds.
     #[track_caller]
     pub(crate) fn printed(&self, arguments: &[&str]) -> String {
         let (code, stdout, stderr) = self.run(arguments);
@@ -105,7 +105,7 @@ impl Seeded {
         folder
     }
 
-    /// Keeps an experiment whose agents greeted with these words; its id ends with `number`.
+    /// Stores an experiment whose agents greeted with these words; its id ends with `number`.
     pub(crate) fn experiment(&self, number: u32, greetings: [&str; 2], at: Timestamp) -> ExperimentId {
         self.experiment_in(Lane::Shared, number, greetings, at, Progress::Ended)
     }
@@ -121,8 +121,8 @@ impl Seeded {
         self.keep(lane, number, 1, &greetings, at, progress)
     }
 
-    /// Keeps an experiment with so many replicas in each language, whose agents greeted with these words, in the order of its
-    /// plan.
+    /// Stores an experiment with `replicas` replicas in each language, whose agents greeted with these words, in the
+    /// order of its plan.
     pub(crate) fn replicated(&self, number: u32, replicas: usize, greetings: &[&str], at: Timestamp) -> ExperimentId {
         self.keep(Lane::Shared, number, replicas, greetings, at, Progress::Ended)
     }
@@ -224,7 +224,7 @@ impl Seeded {
         });
     }
 
-    /// Keeps a spec that no experiment uses, and unpacks its files.
+    /// Stores a spec that no experiment uses, and unpacks its files.
     pub(crate) fn unused_bundle(&self, at: Timestamp) -> PathBuf {
         let file = SpecFile { path: "x".to_owned(), executable: false, content: b"12345".to_vec() };
         let content = SpecContent { text: "unused".to_owned(), files: vec![file] };
@@ -241,7 +241,7 @@ impl Seeded {
     }
 }
 
-/// A time: so many minutes after the beginning of 2026.
+/// Returns the time this number of minutes after the beginning of 2026.
 pub(crate) fn minute(minutes: i64) -> Timestamp {
     let beginning: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
     beginning + SignedDuration::from_mins(minutes)
@@ -262,7 +262,7 @@ fn job(experiment: u32, index: usize, scenario: &Scenario) -> NewJob {
     }
 }
 
-/// What is observed when the agent wrote a greeting.
+/// Returns the evidence of an agent that wrote a greeting.
 fn evidence(greeting: &str) -> Evidence {
     let entry = FileEntry {
         path: "out".to_owned(),

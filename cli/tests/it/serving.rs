@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::place::{Place, Started, THERE, spec};
 use crate::run;
 
-/// How long anything may take.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that was started.
@@ -188,7 +188,7 @@ fn a_second_signal_ends_it_at_once_and_the_next_start_cleans_up() {
     assert_eq!(place.left(), Vec::<String>::new());
 }
 
-/// Waits until a sandbox is there.
+/// Waits until a sandbox exists.
 fn wait_for_sandbox(place: &Place) {
     let deadline = Instant::now() + PATIENCE;
     while !place.left().iter().any(|thing| thing.starts_with("container")) {

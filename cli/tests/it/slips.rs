@@ -1,4 +1,4 @@
-//! Slips of newcomers, and what they are told.
+//! Mistakes of newcomers, and the messages about them.
 
 use std::fs;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::FOREIGN;
 use crate::place::{Place, THERE, local_spec};
 
-/// How long anything may take.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A command on a terminal of its own.
@@ -64,7 +64,7 @@ impl Terminal {
         self.wait_for_since(0, text);
     }
 
-    /// Waits until the screen has shown a text after so many bytes.
+    /// Waits until the screen has shown a text after the first `seen` bytes.
     fn wait_for_since(&mut self, seen: usize, text: &str) {
         while !self.seen[seen..].contains(text) {
             let part = self.parts.recv_timeout(PATIENCE);
@@ -82,7 +82,7 @@ impl Terminal {
         stdin.write_all(keys).and_then(|()| stdin.flush()).expect("pressed");
     }
 
-    /// Closes the terminal, as who closes a window does.
+    /// Closes the terminal, as closing a window does.
     fn close(mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("its end");

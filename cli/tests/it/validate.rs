@@ -51,7 +51,7 @@ fn the_examples_are_valid() {
     assert!(!stdout.contains("specs/invalid"), "folders with .touchstone-skip are passed over");
 }
 
-/// A check that runs where the agent was, by the choice of nobody.
+/// A check that runs in the agent's sandbox by default, not by choice.
 const TRUSTING: &str = "\
 version: 1
 id: trusting

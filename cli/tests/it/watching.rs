@@ -1,4 +1,4 @@
-//! Somebody who watches a run that does not begin is told why.
+//! A user who watches a run that does not begin is told the reason.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Whether a condition is true of a run, and why.
+//! Evaluates a condition on a run, with the reason.
 
 use super::token::Operator;
 use super::{Amount, Direction, Expression};
@@ -6,10 +6,10 @@ use crate::metric::Metric;
 use crate::regression::RunComparison;
 use crate::score::ExperimentScore;
 
-/// How many regressions are named.
+/// Maximum number of regressions that are named.
 const NAMED: usize = 5;
 
-/// What is known of a run.
+/// The facts about a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Its numbers.
@@ -20,7 +20,7 @@ pub struct Facts<'a> {
     pub comparison: Option<&'a RunComparison>,
 }
 
-/// What is true, false or not known, and why.
+/// A result that is true, false or unknown, with the reason.
 type Looked = (Option<bool>, String);
 
 impl Expression {

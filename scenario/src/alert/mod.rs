@@ -1,4 +1,4 @@
-//! The condition of an alert: what must be true of a run for somebody to be told.
+//! The condition of an alert: it fires when the condition is true of a run.
 //!
 //! ```text
 //! pass_rate < 90%
@@ -28,7 +28,7 @@ use token::Operator;
 
 /// The longest condition, in bytes.
 pub const MOST_BYTES: usize = 1000;
-/// How deep parentheses and `not` may be nested.
+/// Maximum nesting of parentheses and `not`.
 const DEEPEST: usize = 32;
 
 /// The condition of an alert.
@@ -46,7 +46,7 @@ enum Expression {
     Not(Box<Expression>),
     /// A metric of the run, compared with a number.
     Compared(Metric, Operator, Amount),
-    /// How far a metric went down or up since the earlier run, compared with a number.
+    /// The decrease or increase of a metric since the earlier run, compared with a number.
     Changed(Direction, Metric, Operator, Amount),
     /// The comparison with the earlier run found a regression.
     Regressed,
@@ -59,7 +59,7 @@ struct Amount {
     is_percent: bool,
 }
 
-/// Which way a metric went.
+/// The direction in which a metric changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// It is lower now.
@@ -68,13 +68,13 @@ enum Direction {
     Rise,
 }
 
-/// Why a text is no condition.
+/// The reason why a text is no condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at character {position}: {message}")]
 pub struct Mistake {
-    /// Which character of the text, from 1.
+    /// Position of the character in the text, from 1.
     pub position: usize,
-    /// What is wrong there, and what is possible instead.
+    /// The problem there, and the possible alternatives.
     pub message: String,
 }
 
@@ -84,19 +84,19 @@ impl Condition {
         parse::parse(text).map(Self)
     }
 
-    /// Whether an earlier run is needed to know whether it is true.
+    /// Returns true if the evaluation needs an earlier run.
     #[must_use]
     pub fn looks_back(&self) -> bool {
         self.0.looks_back()
     }
 
-    /// Whether the earlier run has to be compared scenario by scenario.
+    /// Returns true if the evaluation needs a comparison with the earlier run, scenario by scenario.
     #[must_use]
     pub fn compares(&self) -> bool {
         self.0.compares()
     }
 
-    /// Why it is true of a run, for people; `None` when it is not, or cannot be known.
+    /// Returns why it is true of a run, for people; `None` when it is not, or cannot be known.
     #[must_use]
     pub fn reason(&self, facts: &Facts<'_>) -> Option<String> {
         let (holds, why) = self.0.look(facts);

@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Expression, Mistake> {
 
 struct Parser {
     tokens: std::iter::Peekable<std::vec::IntoIter<Placed>>,
-    /// Where the text ends.
+    /// The end of the text.
     end: usize,
     depth: usize,
 }
@@ -68,7 +68,7 @@ impl Parser {
         }
     }
 
-    /// What begins with a word: a comparison, a change, or `regressed`.
+    /// Reads an expression that begins with a word: a comparison, a change, or `regressed`.
     fn named(&mut self, word: &str, position: usize) -> Result<Expression, Mistake> {
         let direction = match word {
             "regressed" => return Ok(Expression::Regressed),
@@ -174,7 +174,7 @@ fn metric(name: &str, position: usize) -> Result<Metric, Mistake> {
     })
 }
 
-/// What can be written.
+/// Lists the words that a condition may use.
 fn known() -> String {
     let names: Vec<_> = names().collect();
     format!("there are {}, and `regressed`, `drop in` and `rise in`", names.join(", "))

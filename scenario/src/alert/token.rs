@@ -2,7 +2,7 @@
 
 use super::Mistake;
 
-/// How two numbers are compared.
+/// A comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Less,
@@ -13,7 +13,7 @@ pub(super) enum Operator {
     Unequal,
 }
 
-/// What stands at a place of a condition.
+/// A token of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     /// A word, in lower case.
@@ -48,7 +48,7 @@ const SIGNS: [(&str, Token); 12] = [
 ];
 
 impl Operator {
-    /// Whether it is true of two numbers.
+    /// Returns true if the comparison is true of two numbers.
     pub(super) fn holds(self, left: f64, right: f64) -> bool {
         let (left, right) = (rounded(left), rounded(right));
         match self {
@@ -61,7 +61,7 @@ impl Operator {
         }
     }
 
-    /// As it is written.
+    /// Returns its sign.
     pub(super) fn sign(self) -> &'static str {
         match self {
             Self::Less => "<",
@@ -96,7 +96,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Mistake> {
     Ok(tokens)
 }
 
-/// Which character of a text its rest begins with, from 1.
+/// Returns the position in a text at which its rest begins, in characters from 1.
 pub(super) fn position(text: &str, rest: &str) -> usize {
     text[..text.len() - rest.len()].chars().count() + 1
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 /// The window in which an earlier run is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// It ended at most so long before this one.
+    /// The run ended at most this long before the current one.
     Time(Duration),
-    /// It is one of so many runs before this one.
+    /// The run is among this number of runs before the current one.
     Runs(u32),
 }
 

@@ -1,28 +1,28 @@
-//! Where two JSON values differ.
+//! Comparison of two JSON values.
 
 use serde_json::Value as Json;
 
 use crate::untrusted;
 
-/// How many differences are counted at most.
+/// Maximum number of differences that are counted.
 const COUNTED: usize = 100;
-/// How much of a value is shown.
+/// Maximum length of a value that is shown.
 const SHOWN: usize = 80;
 
-/// How two JSON values differ.
+/// The differences between two JSON values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Where the first difference is, such as `$.messages[2].content`.
+    /// Path of the first difference, such as `$.messages[2].content`.
     pub path: String,
-    /// What stands there in the first value, shortened.
+    /// The value there in the first document, shortened.
     pub expected: String,
-    /// What stands there in the second value, shortened.
+    /// The value there in the second document, shortened.
     pub found: String,
-    /// How many differences there are, up to a hundred.
+    /// Number of differences, up to a hundred.
     pub count: usize,
 }
 
-/// How two JSON values differ; `None` when they are equal. The order of keys does not matter.
+/// Compares two JSON values; `None` when they are equal. The order of keys does not matter.
 #[must_use]
 pub fn difference(expected: &Json, found: &Json) -> Option<Difference> {
     let mut search = Search { path: Vec::new(), first: None, count: 0 };

@@ -1,6 +1,6 @@
 //! Markers of secrets without the key of an attempt.
 
-/// How a marker begins.
+/// Prefix of a marker.
 const BEGINNING: &str = "[redacted:";
 
 /// The text with `[redacted:NAME]` for every `[redacted:NAME:key]`.

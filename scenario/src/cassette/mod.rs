@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
 
 /// A recording: a file that a run writes beside its spec, and that a later run answers from.
 pub trait Recording: Sized + Default {
-    /// What was recorded in one scenario.
+    /// Extracts the recording of one scenario from its evidence.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ pub trait Recording: Sized + Default {
     /// It is none, or one of another version.
     fn parse(text: &str) -> Result<Self, CassetteError>;
 
-    /// Takes the scenarios of another recording; where both have one, that of the other counts.
+    /// Adds the scenarios of another recording; where both have one, that of the other counts.
     fn merge(&mut self, other: Self);
 
     /// The file: the same calls give the same bytes.
@@ -59,17 +59,17 @@ pub struct Cassette {
 pub struct Recorded {
     /// The shape of the call.
     pub dialect: Dialect,
-    /// What was asked, see [`asked`].
+    /// The request, see [`asked`].
     pub request: Json,
     /// The status of the answer.
     pub status: u16,
-    /// Whether the answer is a stream of events.
+    /// True if the answer is a stream of events.
     pub stream: bool,
     /// The answer, as it was sent.
     pub response: String,
 }
 
-/// Why something is no cassette, or cannot become one.
+/// The reason why something is no cassette, or cannot become one.
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
     /// The file is no JSON, or not of the right form.
@@ -81,7 +81,7 @@ pub enum CassetteError {
     /// A call whose request or answer was not kept whole.
     #[error("call {call} of the model cannot be recorded: its {part} is larger than what is kept, or is no text")]
     NotWhole {
-        /// Which call, from 0.
+        /// Index of the call, from 0.
         call: usize,
         /// `request` or `answer`.
         part: &'static str,
@@ -89,7 +89,7 @@ pub enum CassetteError {
     /// A call of a tool whose arguments or answer were not kept whole.
     #[error("call {call} of the tools cannot be recorded: its {part} is larger than what is kept, or is no JSON")]
     NotWholeTool {
-        /// Which call, from 0.
+        /// Index of the call, from 0.
         call: usize,
         /// `arguments` or `answer`.
         part: &'static str,
@@ -106,7 +106,7 @@ impl Default for Cassette {
 }
 
 impl Cassette {
-    /// What was recorded in a scenario. A cassette with one scenario serves any.
+    /// Returns the recording of a scenario. A cassette with one scenario serves any.
     #[must_use]
     pub fn scenario(&self, id: &str) -> Option<&[Recorded]> {
         let only = || self.scenarios.values().next().filter(|_| self.scenarios.len() == 1);
@@ -115,9 +115,9 @@ impl Cassette {
 }
 
 impl Recording for Cassette {
-    /// What was recorded in one scenario: the calls that the upstream answered whole, with its own answers where faults changed
-    /// them. Those that a client tries again
-    /// (429 and 5xx) are left out, because in a replay the first try is answered.
+    /// Extracts the recording of one scenario: the calls that the upstream answered completely, with its own answers
+    /// where faults changed them. Answers that a client retries (429 and 5xx) are left out, because in a replay the
+    /// first try is answered.
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl Recording for Cassette {
         serde_json::from_str(text).map_err(CassetteError::Unreadable)
     }
 
-    /// Takes the scenarios of another cassette; where both have one, that of the other counts.
+    /// Adds the scenarios of another cassette; where both have one, that of the other counts.
     fn merge(&mut self, other: Self) {
         self.scenarios.extend(other.scenarios);
     }
@@ -164,7 +164,7 @@ impl Recording for Cassette {
     }
 }
 
-/// What a call asks for, as it is compared: its JSON, or for a model that is looked up, its name.
+/// Returns the request in the form that is compared: its JSON, or for a model lookup, the model's name.
 #[must_use]
 pub fn asked(dialect: Dialect, model: &str, body: &str) -> Option<Json> {
     match dialect {

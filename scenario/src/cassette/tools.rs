@@ -11,7 +11,7 @@ use crate::untrusted;
 
 /// The version of the file's form.
 const VERSION: u32 = 1;
-/// How much of arguments a message shows.
+/// Maximum length of arguments that a message shows.
 const SHOWN: usize = 200;
 
 /// Calls of tools, by the ids of the scenarios in which they were recorded.
@@ -55,7 +55,7 @@ impl Default for ToolCassette {
 }
 
 impl ToolCassette {
-    /// What was recorded in a scenario. A cassette with one scenario serves any.
+    /// Returns the recording of a scenario. A cassette with one scenario serves any.
     #[must_use]
     pub fn scenario(&self, id: &str) -> Option<&ToolTape> {
         let only = || self.tools.values().next().filter(|_| self.tools.len() == 1);
@@ -64,7 +64,8 @@ impl ToolCassette {
 }
 
 impl Recording for ToolCassette {
-    /// What was recorded in one scenario. Calls that faults or the gateway itself answered are left out.
+    /// Extracts the recording of one scenario from its evidence. Calls that faults or the gateway itself answered are
+    /// left out.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl Recording for ToolCassette {
         if cassette.version == VERSION { Ok(cassette) } else { Err(CassetteError::Version(cassette.version)) }
     }
 
-    /// Takes the scenarios of another cassette; where both have one, that of the other counts.
+    /// Adds the scenarios of another cassette; where both have one, that of the other counts.
     fn merge(&mut self, other: Self) {
         self.tools.extend(other.tools);
     }

@@ -40,7 +40,7 @@ pub struct PlantedFile {
     pub path: String,
     /// The text.
     pub text: String,
-    /// The way in which it joins what is there.
+    /// The way in which it joins the existing text.
     pub strategy: Strategy,
 }
 
@@ -110,7 +110,7 @@ fn filler(words: usize) -> String {
     text
 }
 
-/// Tells if an attack that is there from the start is there in this scenario: its probability is drawn once.
+/// Returns true if an attack that is there from the start is there in this scenario: its probability is drawn once.
 #[must_use]
 pub fn is_planted(attack: &ContextAttack, seed: Seed, rule: &str) -> bool {
     fires(&attack.trigger, seed, rule, 1, 0, Past::default())

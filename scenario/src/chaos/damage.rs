@@ -85,7 +85,7 @@ fn change_type(value: &mut Json) {
     };
 }
 
-/// A body with blanks behind it until it has so many bytes.
+/// Returns a body, padded with blanks to this number of bytes.
 #[must_use]
 pub fn resized(body: &[u8], bytes: usize) -> Vec<u8> {
     let mut large = body.to_vec();

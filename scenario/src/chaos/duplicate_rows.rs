@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::evidence::{Duplicate, Evidence, TableChange};
 
-/// The same row in a table more than once, in each database whose writes are recorded.
+/// Finds rows that were written to a table more than once, in each database whose writes are recorded.
 ///
 /// Databases number rows themselves, so that the second one of a retry has another first column: of rows that are new, a whole
 /// number there does not count. A row that replaced one with the same number was changed, and is compared as it is.
@@ -18,7 +18,7 @@ pub(super) fn written_twice(evidence: &Evidence) -> Vec<Duplicate> {
     found.collect()
 }
 
-/// How often each row was written that was written more than once.
+/// Counts the writes of each row that was written more than once.
 fn counts(change: &TableChange) -> Vec<u64> {
     let replaced: HashSet<_> =
         change.removed.iter().filter_map(|row| numbered(row)).map(|(number, _)| number).collect();
@@ -46,7 +46,7 @@ mod tests {
     use super::written_twice;
     use crate::evidence::{DatabaseChanges, Evidence, TableChange};
 
-    /// What is found when rows came and went in a table.
+    /// Returns the rows that are found to be duplicates after rows were added to and removed from a table.
     fn found(added: &[&str], removed: &[&str]) -> Vec<(String, u64)> {
         let rows = |rows: &[&str]| rows.iter().map(|row| (*row).to_owned()).collect();
         let change = TableChange { added: rows(added), removed: rows(removed), ..TableChange::default() };

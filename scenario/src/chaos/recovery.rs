@@ -30,7 +30,7 @@ pub fn recoveries(evidence: &Evidence) -> Vec<Recovery> {
     targets.iter().filter_map(|(target, calls)| recovery(target, calls)).take(MOST).collect()
 }
 
-/// Tells if a call does not work by its fault. One that comes late, or whose answer carries an attack, does.
+/// Returns true if a call does not work by its fault. One that comes late, or whose answer carries an attack, does.
 fn breaks(mark: &FaultMark) -> bool {
     let is_late = matches!(mark.mode.as_str(), "slow" | "delay" | "dribble" | "slow_first_token" | "slow_stream");
     !is_late && !mark.rule.starts_with("context_attacks")

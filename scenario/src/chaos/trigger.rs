@@ -6,9 +6,9 @@ use crate::spec::sections::Trigger;
 /// The calls and faults of a rule before a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Past {
-    /// How many faults the rule had.
+    /// Number of faults of the rule.
     pub fired: u64,
-    /// When the first of them was, in milliseconds since the agent started.
+    /// Time of the first fault, in milliseconds since the agent started.
     pub first_fired_ms: Option<u64>,
 }
 

@@ -97,7 +97,7 @@ impl BehaviorUnchanged {
         TextComparison { threshold: *similarity_threshold, method: *method, model: model.as_ref(), input_from }
     }
 
-    /// The text to compare with; otherwise the verdict without it.
+    /// Returns the text to compare with; the error is the verdict without one.
     fn expected(&self, case: &Case<'_>) -> Result<String, Box<Verdict>> {
         match &self.baseline {
             Baseline::Text(text) => Ok(text.render(case.values)),

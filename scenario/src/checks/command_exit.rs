@@ -10,7 +10,7 @@ use crate::spec::section::section;
 use crate::spec::types::{Filled, Timespan, Whole};
 use crate::verdict::Verdict;
 
-/// How much of each output stream a failure message shows: its end, where a failing program says why.
+/// Maximum length of each output stream in a failure message: its end, where a failing program gives the reason.
 const SHOWN: usize = 1500;
 
 section! {
@@ -80,8 +80,8 @@ pub(super) fn outputs(answer: &CommandAnswer) -> String {
         .collect()
 }
 
-/// The verdict of what ran where the agent was, unless nobody knows all that the agent changed there: then nothing that runs
-/// there can be trusted to pass.
+/// Returns the verdict of a command in the agent's sandbox, unless the agent's changes there are not all known: then no
+/// result there can be trusted to pass.
 pub(super) fn if_image_is_known(verdict: Verdict, case: &Case<'_>) -> Verdict {
     match &case.evidence.image_unseen {
         Some(reason) if verdict.is_passed() => Verdict::failed(format!(
@@ -91,7 +91,7 @@ pub(super) fn if_image_is_known(verdict: Verdict, case: &Case<'_>) -> Verdict {
     }
 }
 
-/// Says when a command ran in an image that the agent had changed.
+/// Adds a note to the verdict when a command ran in an image that the agent had changed.
 pub(super) fn note_changes(verdict: Verdict, answer: &CommandAnswer, case: &Case<'_>) -> Verdict {
     if answer.image_changes.is_empty() {
         return verdict;

@@ -1,4 +1,4 @@
-//! How an expected value is compared with an observed one.
+//! Comparison of an observed value with an expected one.
 
 use std::cmp::Ordering;
 
@@ -44,10 +44,10 @@ section! {
     }
 }
 
-/// Why a comparison does not hold.
+/// The reason why a comparison does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mismatch {
-    /// What was found is not what was expected.
+    /// The observed value differs from the expected one.
     Found(String),
     /// The expectation itself cannot be used.
     Broken(String),
@@ -68,7 +68,7 @@ impl Comparison {
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Returns true if there is no expectation.
     pub(super) fn is_empty(&self) -> bool {
         self.expectations().next().is_none() && self.matches.is_none()
     }
@@ -117,7 +117,7 @@ impl Comparison {
         .filter_map(|(key, value)| value.as_ref().map(|value| (key, value)))
     }
 
-    /// Everything that must hold of `found`; the first thing that does not.
+    /// Checks all conditions on `found`; the error is the first that does not hold.
     pub(super) fn holds(&self, found: &Datum, bindings: &dyn Bindings) -> Result<(), Mismatch> {
         for (key, expected) in self.expectations() {
             hold(key, &expected.render(bindings), found)?;
@@ -158,7 +158,7 @@ fn hold(key: &str, expected: &Value, found: &Datum) -> Result<(), Mismatch> {
     }
 }
 
-/// Whether an observed value equals an expected one, by the rules of [`Comparison`].
+/// Returns true if an observed value equals an expected one, by the rules of [`Comparison`].
 pub(super) fn equal(expected: &Value, found: &Datum) -> bool {
     match (expected, found) {
         (Value::Null, found) => *found == Datum::Null,

@@ -69,7 +69,7 @@ impl ContainsAny {
     }
 }
 
-/// How many of the expected texts a message names.
+/// Maximum number of expected texts that a message names.
 const MOST_NAMED: usize = 5;
 
 fn contains_one_of(values: &[&Filled], input_from: &InputFrom, case: &Case<'_>) -> Result<Verdict, Box<Verdict>> {

@@ -124,20 +124,20 @@ impl Custom {
         note_changes(verdict, answer, case)
     }
 
-    /// Whether the script runs in the sandbox that the agent left.
+    /// Returns true if the script runs in the sandbox that the agent left.
     #[must_use]
     pub fn runs_where_agent_was(&self) -> bool {
         self.runs_in == RunsIn::Sandbox && self.verify == Verify::Sandbox
     }
 
-    /// Whether a script printed a result.
+    /// Returns true if a script printed a result.
     #[must_use]
     pub fn is_result(answer: &CommandAnswer) -> bool {
         result(answer).is_ok()
     }
 }
 
-/// Whether two runs of a script that printed no result ended in the same way.
+/// Returns true if two runs of a script that printed no result ended in the same way.
 fn ends_alike(one: &CommandAnswer, other: &CommandAnswer) -> bool {
     one.exit == other.exit && Custom::is_result(one) == Custom::is_result(other) && last_error(one) == last_error(other)
 }
@@ -150,7 +150,7 @@ fn last_error(answer: &CommandAnswer) -> String {
     words.map(|word| word.rsplit('/').next().unwrap_or(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What the script printed as its result; otherwise what is wrong with it.
+/// Reads the script's result from its output; the error says why it is invalid.
 fn result(answer: &CommandAnswer) -> Result<Verdict, String> {
     let printed = answer.stdout.tail.as_deref().unwrap_or(&answer.stdout.head);
     let last_line = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -256,7 +256,8 @@ mod tests {
 
     const SANDBOX: &str = "{type: custom, script: checks/x.py, runs_in: sandbox}";
 
-    /// What is judged when a script ends with this exit and this last line, and where no agent was with those.
+    /// Judges a script that ends with this exit code and last line, and with the control's ones in a sandbox without
+    /// the agent.
     fn controlled(exit: (Exit, &str), control: (Exit, &str)) -> Outcome {
         check(SANDBOX, [command(exit.0, "", exit.1), command(control.0, "", control.1)]).outcome
     }

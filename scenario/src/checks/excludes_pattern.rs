@@ -69,7 +69,7 @@ impl ExcludesPattern {
     }
 }
 
-/// Where a text is in the input, in words.
+/// Describes the place of a text in the input.
 fn find_text(pattern: &PatternSource, input: &Input, case: &Case<'_>) -> Result<Option<String>, Box<Verdict>> {
     let text = pattern.text(case.values);
     if text.trim().is_empty() {
@@ -86,7 +86,7 @@ fn find_text(pattern: &PatternSource, input: &Input, case: &Case<'_>) -> Result<
     }))
 }
 
-/// Where a pattern matches the input, in words.
+/// Describes the place where a pattern matches the input.
 fn find_match(pattern: &PatternSource, input: &Input, case: &Case<'_>) -> Result<Option<String>, Box<Verdict>> {
     let expression = compile(pattern, MATCHING, case)?;
     Ok(input.pieces().find_map(|piece| {

@@ -22,7 +22,7 @@ impl Expected {
         self.0.validate(rules, what);
     }
 
-    /// Everything that must hold of `found`; the first thing that does not.
+    /// Checks all conditions on `found`; the error is the first that does not hold.
     pub(super) fn holds(&self, found: &Datum, bindings: &dyn Bindings) -> Result<(), Mismatch> {
         self.0.holds(found, bindings)
     }

@@ -11,11 +11,11 @@ use crate::spec::types::{Pattern, WorkspacePath};
 use crate::spec::validate::Rules;
 use crate::verdict::{ErrorCause, Verdict};
 
-/// How much of a file is read.
+/// Maximum size of a file that is read.
 const MOST_BYTES: u64 = 10 * 1024 * 1024;
-/// How many files a glob may bring.
+/// Maximum number of files that a glob may match.
 const MOST_FILES: usize = 100;
-/// How much of a file's beginning a message shows.
+/// Maximum length of a file's beginning in a message.
 const SHOWN: usize = 200;
 
 section! {
@@ -93,7 +93,7 @@ impl FileContent {
         problem.unwrap_or_else(Verdict::passed)
     }
 
-    /// What keeps one file from meeting the conditions; `None` when all of them hold.
+    /// Checks one file against the conditions; `None` when all of them hold.
     fn look_into(&self, entry: &FileEntry, case: &Case<'_>) -> Option<Verdict> {
         let path = &entry.path;
         if entry.kind != FileKind::File {

@@ -7,9 +7,9 @@ use crate::spec::section::{choice, section};
 use crate::spec::types::WorkspacePath;
 use crate::verdict::Verdict;
 
-/// How many entries a glob may bring as evidence.
+/// Maximum number of entries that a glob may add to the evidence.
 const MOST_ENTRIES: usize = 1000;
-/// How many entries a message names.
+/// Maximum number of entries that a message names.
 const MOST_NAMED: usize = 5;
 
 section! {
@@ -118,7 +118,7 @@ fn look(path: &WorkspacePath, values: &Values<'_>) -> Vec<Probe> {
     path.render(values).map(|path| Probe::Files { path, content_bytes: 0, most: MOST_ENTRIES }).into_iter().collect()
 }
 
-/// The path that was asked about, and what is there.
+/// Returns the probed path, and the files there.
 fn found<'a>(path: &WorkspacePath, case: &Case<'a>) -> Option<(String, &'a Files)> {
     match case.answers {
         [Answer::Files(files)] => Some((path.render(case.values).ok()?, files)),

@@ -16,14 +16,14 @@ use crate::spec::yaml::{Kind, Node};
 use crate::untrusted;
 use crate::verdict::Verdict;
 
-/// How many files of the workspace are read, and how much of each.
+/// Maximum number of files of the workspace that are read, and the maximum size of each.
 const MOST_FILES: usize = 50;
 const MOST_FILE_BYTES: u64 = 16 * 1024;
 
 /// The text that a check reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputFrom {
-    /// What the agent printed.
+    /// The output of the agent.
     AgentOutput,
     /// The files that the agent left.
     Workspace,
@@ -48,12 +48,12 @@ impl InputFrom {
         }
     }
 
-    /// Reads the text from what was observed, for a model; otherwise the verdict without it.
+    /// Reads the text from the observations, for a model; the error is the verdict without it.
     pub(super) fn text(&self, case: &Case<'_>) -> Result<String, Box<Verdict>> {
         self.read_input(case).map(|input| input.captured.text())
     }
 
-    /// Reads the text from what was observed; otherwise the verdict without it.
+    /// Reads the text from the observations; the error is the verdict without it.
     pub(super) fn read_input(&self, case: &Case<'_>) -> Result<Input, Box<Verdict>> {
         match self {
             Self::AgentOutput => Ok(Input::printed(&case.agent.stdout)),
@@ -79,7 +79,7 @@ impl InputFrom {
 pub(super) struct Input {
     name: String,
     captured: Captured,
-    /// What was not kept; `None` when the text is whole.
+    /// A description of the part that was not kept; `None` when the text is whole.
     missing: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl Input {
         [self.captured.head.as_str()].into_iter().chain(self.captured.tail.as_deref())
     }
 
-    /// Where something is in one of the pieces, by what is before it: `on line 3`.
+    /// Describes a place in one of the pieces, given the text before it: `on line 3`.
     pub(super) fn place(&self, piece: &str, before: &[u8]) -> String {
         if self.captured.tail.as_deref().is_some_and(|tail| std::ptr::eq(tail, piece)) {
             return "after the part that was not kept".to_owned();
@@ -145,10 +145,10 @@ impl Input {
     }
 }
 
-/// How many characters of a text a message shows.
+/// Number of characters of a text that a message shows.
 const SHOWN: usize = 200;
 
-/// The beginning of a text that somebody else wrote, escaped, for a message.
+/// Returns the beginning of an untrusted text, escaped, for a message.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
@@ -205,7 +205,7 @@ impl Readable for InputFrom {
     }
 }
 
-/// Where our own logs are, which the agent did not leave.
+/// Folder of our own logs, which are not the agent's files.
 const OWN_FOLDER: &str = ".keystone/";
 
 /// The files that the agent left, as one text.

@@ -126,16 +126,16 @@ tagged! {
     }
 }
 
-/// What a check sees when it judges.
+/// The input of a check for judging.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// The answers to the check's own probes, in their order.
     pub answers: &'a [Answer],
-    /// Everything that was observed.
+    /// The evidence.
     pub evidence: &'a Evidence,
     /// The agent's record, in the invocation that is judged.
     pub agent: &'a AgentRecord,
-    /// What templates become.
+    /// The values of templates.
     pub values: &'a Values<'a>,
     /// The output of a run without faults, for the check that compares with it.
     pub baseline: Option<&'a Captured>,
@@ -192,7 +192,7 @@ impl Check {
         }
     }
 
-    /// Tells if it is about what the agent said, and not about the world that it left.
+    /// Returns true if it is about what the agent said, and not about the world that it left.
     #[must_use]
     pub fn is_about_output(&self) -> bool {
         match self {
@@ -222,13 +222,13 @@ impl Check {
         }
     }
 
-    /// Tells if it compares with the output of a run without faults.
+    /// Returns true if it compares with the output of a run without faults.
     #[must_use]
     pub fn compares_with_baseline(&self) -> bool {
         matches!(self, Self::BehaviorUnchanged(check) if check.baseline == Baseline::Auto)
     }
 
-    /// Tells if it looks at the agent's output, its exit or its time, and at nothing that the agent left.
+    /// Returns true if it looks at the agent's output, its exit or its time, and at nothing that the agent left.
     #[must_use]
     pub fn is_about_invocation(&self) -> bool {
         let input_from = match self {
@@ -285,7 +285,7 @@ impl Check {
         }
     }
 
-    /// What to ask of the sandbox once the agent is gone.
+    /// Returns the probes to run in the sandbox after the agent ended.
     #[must_use]
     pub fn probes(&self, values: &Values<'_>) -> Vec<Probe> {
         match self {
@@ -311,7 +311,7 @@ impl Check {
         }
     }
 
-    /// Whether the invariant holds, by the evidence alone.
+    /// Judges the invariant by the evidence alone.
     #[must_use]
     pub fn judge(&self, case: &Case<'_>) -> Verdict {
         if let Some(verdict) = case.answers.iter().find_map(unavailable) {
@@ -345,7 +345,7 @@ impl Check {
     }
 }
 
-/// What the agent broke counts against the agent.
+/// Returns the verdict on something that the agent broke: it counts against the agent.
 fn unavailable(answer: &Answer) -> Option<Verdict> {
     match answer {
         Answer::Unavailable { reason, limit: Some(limit) } => {

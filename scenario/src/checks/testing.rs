@@ -44,7 +44,7 @@ pub(crate) fn check(check: &str, answers: impl IntoIterator<Item = Answer>) -> V
     judge(check, &answers.into_iter().collect::<Vec<_>>(), &Evidence::default())
 }
 
-/// Judges `check` by what the mock `mail` was asked.
+/// Judges `check` by the requests to the mock `mail`.
 pub(crate) fn check_journal(check: &str, journal: Journal) -> Verdict {
     let evidence = Evidence { journals: BTreeMap::from([("mail".to_owned(), journal)]), ..Evidence::default() };
     judge(check, &[], &evidence)
@@ -55,7 +55,7 @@ pub(crate) fn judge(check: &str, answers: &[Answer], evidence: &Evidence) -> Ver
     judge_case(check, answers, evidence, None)
 }
 
-/// Judges `check` by what an agent printed, beside what it printed in a run without faults.
+/// Judges `check` by the output of an agent, and its output in a run without faults.
 pub(crate) fn judge_against(check: &str, baseline: &str, printed: &str) -> Verdict {
     judge_case(check, &[], &printed_evidence(Captured::from(printed)), Some(&Captured::from(baseline)))
 }
@@ -74,18 +74,18 @@ pub(crate) fn failure(yaml: &str, answers: impl IntoIterator<Item = Answer>) -> 
     verdict.message
 }
 
-/// Judges `check` by what an agent printed that ended well.
+/// Judges `check` by the output of an agent that ended well.
 pub(crate) fn output(check: &str, printed: &str) -> Verdict {
     judge(check, &[], &printed_evidence(Captured::from(printed)))
 }
 
-/// Judges `check` by what an agent printed and the vectors that a model gave for it.
+/// Judges `check` by the output of an agent and the vectors that a model gave for it.
 pub(crate) fn embedded(check: &str, printed: &str, reply: EmbeddingReply) -> Verdict {
     let answer = Answer::Embedding(EmbeddingAnswer { reply, usage: Usage::default(), cached: false });
     judge(check, &[answer], &printed_evidence(Captured::from(printed)))
 }
 
-/// The message of a check that must fail by what the agent printed.
+/// Returns the message of a check that must fail by the agent's output.
 pub(crate) fn failed_output(check: &str, printed: &str) -> String {
     let verdict = output(check, printed);
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Failed, 0.0), "{verdict:?}");
@@ -102,7 +102,7 @@ fn printed_evidence(stdout: Captured) -> Evidence {
     Evidence { agent, ..Evidence::default() }
 }
 
-/// Everything that is found in a spec with this check.
+/// Returns all findings in a spec with this check.
 pub(crate) fn findings(check: &str) -> String {
     let loaded = load(&SPEC.replace("{type: file_exists, path: x}", check), None);
     let shown = loaded.diagnostics.iter().map(|one| format!("{} at {}: {}", one.code, one.path, one.message));

@@ -1,4 +1,4 @@
-//! Where a command or script of a check runs: `verify`.
+//! The place in which a command or script of a check runs: `verify`.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -10,7 +10,7 @@ use crate::spec::types::ImagePath;
 use crate::spec::validate::Rules;
 use crate::spec::yaml::{Kind, Node};
 
-/// Where a command of a check runs.
+/// The place in which a command of a check runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(from = "Written")]
 pub enum Verify {
@@ -41,7 +41,7 @@ section! {
     }
 }
 
-/// How many paths a new container can have besides the workspace.
+/// Maximum number of paths that a new container can have besides the workspace.
 const MOST_PATHS: usize = 20;
 /// The words that stand for a place.
 const WORDS: [(&str, Place); 2] = [("sandbox", Place::Sandbox), ("fresh", Place::Fresh)];
@@ -53,7 +53,7 @@ enum Place {
 }
 
 impl Verify {
-    /// Reports paths that cannot be copied together, and recommends a new container to who did not choose.
+    /// Reports paths that cannot be copied together, and recommends a new container when `verify` is absent.
     pub(super) fn validate(&self, rules: &mut Rules<'_>) {
         let Self::Fresh(paths) = self else { return recommend_fresh(rules) };
         let mut rules = rules.at("verify");
@@ -113,7 +113,7 @@ impl Serialize for Verify {
     }
 }
 
-/// How it is written in JSON.
+/// Its form in JSON.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Written {

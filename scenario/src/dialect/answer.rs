@@ -26,7 +26,7 @@ pub struct Answer {
     pub text_bytes: u64,
     /// The bytes of them that came in pieces, where they come again as a whole at the end.
     pub pieces_bytes: u64,
-    /// Set when the answer came to its end: a stream without its last event was cut.
+    /// True when the answer came to its end: a stream without its last event was cut.
     pub ended: bool,
     /// The message of an error inside a stream.
     pub error: Option<String>,
@@ -48,7 +48,7 @@ impl Answer {
         Some(assembly.finish())
     }
 
-    /// Reads an answer that was streamed and is there as a whole. One that was cut is read as far as it came.
+    /// Reads a streamed answer that has arrived completely. One that was cut is read up to the cut.
     #[must_use]
     pub fn read_stream(dialect: Dialect, bytes: &[u8], limits: ReadLimits) -> Self {
         let mut reader = StreamReader::new(dialect, limits);

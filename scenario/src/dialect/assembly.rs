@@ -11,7 +11,7 @@ use super::message::{ASSISTANT, Message, Part, ProposedCall, name_tools};
 /// Messages while they are put together. Each part has a place, so that pieces of a stream find theirs.
 #[derive(Debug)]
 pub(super) struct Assembly {
-    /// Everything but the messages.
+    /// The answer without its messages.
     pub(super) answer: Answer,
     limits: ReadLimits,
     /// The roles of messages, by their numbers.
@@ -93,7 +93,7 @@ impl Assembly {
         self.next - 1
     }
 
-    /// Begins a message, or goes on with it. Where no text is kept, only calls make messages.
+    /// Begins a message, or continues it. When no text is kept, only calls make messages.
     pub(super) fn begin_message(&mut self, number: u64, role: &str) {
         if self.text_left > 0 {
             self.roles.entry(number).or_insert_with(|| role.to_owned());
@@ -151,7 +151,7 @@ impl Assembly {
         }
     }
 
-    /// Adds a call, or what a piece says of it: the first id counts, names and arguments grow.
+    /// Adds a call, or a piece of one: the first id counts, names and arguments grow.
     pub(super) fn add_call(&mut self, place: Place, id: &Json, name: &Json, arguments: &str) {
         self.answer.text_bytes += arguments.len() as u64;
         let Some(call) = self.call_at(place) else { return };

@@ -73,7 +73,7 @@ fn usage(usage: &Json) -> Option<TokenCount> {
     })
 }
 
-/// Reads what a message, or a piece of one, has besides calls.
+/// Reads the parts of a message, or of a piece of one, other than calls.
 fn texts(number: u64, message: &Json, assembly: &mut Assembly) {
     for (section, name) in THOUGHTS {
         assembly.add_thought(place(number, section, 0), &message[name]);

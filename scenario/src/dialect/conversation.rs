@@ -56,8 +56,8 @@ impl Conversation {
         self.answer.as_ref().map_or(&[], |answer| &answer.messages)
     }
 
-    /// Counts the messages of this call that were said before, if the other was an earlier call of the same conversation: all
-    /// that it sent, and what the model answered to that.
+    /// Counts the messages of this call that repeat an earlier call of the same conversation: all that it sent, and the
+    /// model's answer to it. Returns `None` if the other was no such call.
     #[must_use]
     pub fn said_before(&self, earlier: &Self) -> Option<usize> {
         let same = !earlier.sent.is_empty() && self.sent.starts_with(&earlier.sent);

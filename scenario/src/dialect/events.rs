@@ -7,7 +7,7 @@ pub(super) struct EventLines {
     line: Vec<u8>,
     /// The data of the event whose end is still to come, with a line break after each line.
     data: String,
-    /// Set once the first line has come: only that may begin with a byte order mark.
+    /// True once the first line has come: only that may begin with a byte order mark.
     begun: bool,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct EventLines {
 pub(super) struct NotText;
 
 impl EventLines {
-    /// Takes the next part of the stream, and hands on the data of each event that it completes.
+    /// Adds the next part of the stream, and passes on the data of each event that it completes.
     ///
     /// Only whole lines are looked at, so that a line that comes in many parts is looked at once.
     pub(super) fn push(&mut self, part: &[u8], mut event: impl FnMut(&str)) -> Result<(), NotText> {

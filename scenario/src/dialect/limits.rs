@@ -1,4 +1,4 @@
-//! Bounds of what is kept of an answer: its provider, or whoever pretends to be one, chooses its size.
+//! Limits of the parts of an answer that are kept: an untrusted provider chooses its size.
 
 /// Bounds of what is kept of a request or an answer. Whatever is beyond them is left out, and its bytes are still counted.
 #[derive(Debug, Clone, Copy)]

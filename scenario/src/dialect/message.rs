@@ -53,7 +53,7 @@ pub struct ReportedResult {
     pub tool: Option<String>,
     /// The text of the result.
     pub content: String,
-    /// Set when the agent marked it as an error.
+    /// True when the agent marked it as an error.
     pub is_error: bool,
 }
 

@@ -40,7 +40,7 @@ pub(super) fn answer(answer: &Json, assembly: &mut Assembly) {
     items(&answer["output"], assembly);
 }
 
-/// Reads what a response has besides its output.
+/// Reads the parts of a response other than its output.
 fn ending(answer: &Json, assembly: &mut Assembly) {
     assembly.take_id_and_model(answer);
     assembly.add_finish_reason(&answer["status"]);
@@ -91,7 +91,7 @@ fn item(item: &Json, assembly: &mut Assembly) {
     }
 }
 
-/// A thought is told as a summary, or not at all.
+/// Returns a thought with its summary; a placeholder when it has none.
 fn thought(summary: &Json) -> Part {
     let summary = text_of(summary);
     Part::Thought(if summary.is_empty() { "not told".to_owned() } else { summary })

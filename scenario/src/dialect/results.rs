@@ -14,7 +14,7 @@ pub struct SentResult<'a> {
     pub id: &'a str,
     /// The result: a text, parts with texts, or something else.
     pub(super) content: &'a Json,
-    /// Set when the agent marked it as an error.
+    /// True when the agent marked it as an error.
     pub is_error: bool,
 }
 

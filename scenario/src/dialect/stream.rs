@@ -19,7 +19,7 @@ pub struct StreamReader {
     event_bytes: usize,
     /// The bytes that came since the last event.
     since_event: usize,
-    /// Set when it cannot be read any further.
+    /// True when it cannot be read any further.
     lost: bool,
 }
 
@@ -37,7 +37,7 @@ impl StreamReader {
         }
     }
 
-    /// Takes the next part of the stream, and reads the events that it completes.
+    /// Adds the next part of the stream, and reads the events that it completes.
     pub fn push(&mut self, part: &[u8]) {
         self.since_event = self.since_event.saturating_add(part.len());
         self.lost |= self.since_event > self.event_bytes;

@@ -1,5 +1,5 @@
-//! Everything that can happen to a scenario, as one closed list. Engines and workers tell it, the store keeps it, streams, pages
-//! and terminals read it: all of them as [`Event`].
+//! The events of a scenario, as one closed list. Engines and workers send them, the store keeps them, streams, pages
+//! and terminals read them: all of them as [`Event`].
 //!
 //! Written down, an event is one word for its kind and a JSON object with more about it ([`Written`]). That form is kept in
 //! databases and is read by other people's clients, so it only grows:
@@ -29,7 +29,7 @@ pub use phase::Phase;
 /// The version of bodies that this list writes and reads.
 pub const VERSION: u64 = 1;
 
-/// Something that happened to a scenario.
+/// An event of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub enum Event {
@@ -46,7 +46,7 @@ pub enum Event {
     Pulling {
         /// The image.
         image: String,
-        /// What the engine says.
+        /// The message of the engine.
         status: String,
     },
     /// Packages are being installed into a new image.
@@ -54,7 +54,7 @@ pub enum Event {
         /// The packages.
         packages: Vec<String>,
     },
-    /// The sandbox is there.
+    /// The sandbox was created.
     SandboxCreated {
         /// Its name.
         name: String,
@@ -63,21 +63,21 @@ pub enum Event {
     ServiceReady {
         /// Its name.
         service: String,
-        /// How long that took.
+        /// The time that it took.
         after: Duration,
     },
     /// A fixture was put in place.
     FixtureApplied {
-        /// Where it stands in the spec, from 0.
+        /// Its index in the spec, from 0.
         index: usize,
     },
     /// The agent started.
     AgentStarted,
     /// The agent ended.
     AgentEnded {
-        /// How; `None` when it was stopped.
+        /// The exit; `None` when it was stopped.
         exit: Option<Exit>,
-        /// How long it acted.
+        /// The duration of the agent's run.
         after: Duration,
     },
     /// A limit fired.
@@ -93,7 +93,7 @@ pub enum Event {
         approval: String,
         /// The tool.
         tool: String,
-        /// The time until which somebody may decide.
+        /// The deadline of the decision.
         deadline: Timestamp,
     },
     /// A call does not wait any more.
@@ -104,10 +104,10 @@ pub enum Event {
         tool: String,
         /// One word: `approved`, `denied` or `expired`.
         answer: String,
-        /// The name of who decided; empty when nobody did.
+        /// The name of the approver; empty when there was no decision.
         by: String,
     },
-    /// Something that a reader should know.
+    /// A remark for the reader.
     Note(String),
     /// The sandbox was kept for a person to look into.
     SandboxKept {
@@ -121,30 +121,30 @@ pub enum Event {
     },
     /// The scenario has its result.
     Judged {
-        /// Whether it passed.
+        /// The status.
         status: RowStatus,
         /// Its combined score.
         composite: f64,
-        /// How long it took; `None` in rows of the first version, which did not say.
+        /// The duration; `None` in rows of the first version, which did not record it.
         wall_ms: Option<u64>,
-        /// Whose fault it is that it could not be judged; `None` when it was, and in rows of earlier versions.
+        /// The party at fault when it could not be judged; `None` when it was, and in rows of earlier versions.
         error: Option<ErrorKind>,
     },
     /// We failed, and try again.
     Retrying {
-        /// Why.
+        /// The reason.
         why: String,
         /// After how long.
         after: Duration,
     },
     /// The worker gave the job back.
     Released {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The job ended without a result.
     GivenUp {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The worker was not heard of any more.
@@ -152,11 +152,11 @@ pub enum Event {
         /// The worker.
         worker: String,
     },
-    /// Something that this version does not know, as it was written down.
+    /// An event that this version does not know, as it was written down.
     Unknown {
         /// One word for it.
         kind: String,
-        /// More about it.
+        /// Its details.
         body: Json,
     },
 }
@@ -166,7 +166,7 @@ pub enum Event {
 pub struct Written {
     /// One word for it.
     pub kind: String,
-    /// More about it.
+    /// Its details.
     #[serde(default)]
     pub body: Json,
 }
@@ -184,7 +184,7 @@ impl From<Event> for Written {
 }
 
 impl Event {
-    /// Whether an attempt ends with it.
+    /// Returns true if this event ends an attempt.
     #[must_use]
     pub const fn ends_attempt(&self) -> bool {
         matches!(

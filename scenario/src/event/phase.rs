@@ -9,7 +9,7 @@ pub enum Phase {
     Prepare,
     /// The agent acts.
     Act,
-    /// What it left is looked at.
+    /// The probes look at the result of the agent.
     Probe,
     /// The world is removed, or kept.
     Destroy,

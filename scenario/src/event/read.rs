@@ -86,7 +86,7 @@ fn after(body: &Json) -> Option<Duration> {
     body["ms"].as_u64().map(Duration::from_millis)
 }
 
-/// How an agent ended, which is written in words; `Some(None)` when it was stopped.
+/// Reads the exit of an agent, which is written in words; `Some(None)` when it was stopped.
 fn exit(body: &Json) -> Option<Option<Exit>> {
     let words = match &body["exit"] {
         Json::Null => return Some(None),

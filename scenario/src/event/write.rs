@@ -37,7 +37,7 @@ impl Event {
         }
     }
 
-    /// More about it, as JSON. The order of the fields is that of the rows that are kept.
+    /// Returns its details as JSON. The order of the fields is that of the stored rows.
     #[must_use]
     pub fn body(&self) -> Json {
         match self {

@@ -1,20 +1,21 @@
-//! What was written down about the agent's doings.
+//! The audit record of the agent's actions.
 
 use serde::{Deserialize, Serialize};
 
 /// One doing of the agent, and when it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audited {
-    /// When, in milliseconds since the agent started; `None` when only the outcome was seen, as with files.
+    /// Time of the action, in milliseconds since the agent started; `None` when only the outcome was seen, as with
+    /// files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ms: Option<u64>,
-    /// What.
+    /// The action.
     #[serde(flatten)]
     pub event: AuditEvent,
 }
 
 impl From<AuditEvent> for Audited {
-    /// Something whose time is not known.
+    /// Wraps an event whose time is not known.
     fn from(event: AuditEvent) -> Self {
         Self { at_ms: None, event }
     }
@@ -33,7 +34,7 @@ pub enum AuditEvent {
         /// `insert`, `update`, `delete`, `merge`, `replace`, `copy`, `load`, `truncate`, `create`, `drop` or `alter`; or `changed` when no
         /// statement names the table, but its content is another one.
         op: String,
-        /// How many rows.
+        /// Number of rows.
         rows: u64,
     },
     /// A call over HTTP.
@@ -89,7 +90,7 @@ pub enum AuditEvent {
         host: String,
         /// The port.
         port: u16,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A call of the model; the whole of it is in the model's own record.
@@ -114,14 +115,14 @@ pub enum AuditEvent {
         name: String,
         /// Its arguments, as the model wrote them.
         arguments: String,
-        /// What the agent sent back; `None` when nothing was.
+        /// The result that the agent sent back; `None` when it sent none.
         result: Option<String>,
     },
     /// A command was started.
     Command {
         /// The command.
         command: String,
-        /// How it ended, when it did.
+        /// The exit code, when it ended.
         exit_code: Option<i32>,
     },
 }

@@ -17,7 +17,7 @@ impl Blob {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 
-    /// How many bytes it takes as JSON. What is kept is bounded by this, not by how large it was.
+    /// Returns its size as JSON in bytes. Storage is limited by this, not by the original size.
     #[must_use]
     pub fn stored_len(&self) -> usize {
         match self.as_string() {
@@ -39,7 +39,7 @@ impl From<&str> for Blob {
     }
 }
 
-/// How many bytes a text takes inside a JSON string.
+/// Returns the size of a text inside a JSON string, in bytes.
 #[must_use]
 pub fn stored_len(text: &str) -> usize {
     let escaped = |byte: u8| match byte {

@@ -8,7 +8,7 @@ use super::tool_call::{ToolArguments, ToolCall, ToolCallSource};
 /// The most values that the arguments of all calls may have together to be kept as trees.
 const VALUES: usize = 200_000;
 
-/// The call trace of a scenario: every use of a tool, in the order in which it was seen. Whatever is said about tools is
+/// The call trace of a scenario: every use of a tool, in the order in which it was seen. All results about tools are
 /// computed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -54,7 +54,7 @@ pub struct ToolReport {
     pub model_call: usize,
     /// The text of the result.
     pub result: String,
-    /// Set when the agent marked it as an error.
+    /// True when the agent marked it as an error.
     pub is_error: bool,
 }
 
@@ -102,7 +102,7 @@ impl CallTraceRecorder {
         })
     }
 
-    /// Adds what the agent reported of a proposal.
+    /// Adds the agent's report on a proposal.
     pub fn add_report(&mut self, proposal: u64, report: ToolReport) {
         let ToolReport { at_ms, model_call, result, is_error } = report;
         let proposed = usize::try_from(proposal).ok().and_then(|place| self.trace.0.get(place));

@@ -1,32 +1,32 @@
-//! What the agent changed in databases and in the text of files, as far as it is small enough to keep.
+//! Changes that the agent made in databases and in the text of files, as far as they are small enough to keep.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What changed in the tables of one database service.
+/// Changes in the tables of one database service.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DatabaseChanges {
     /// Each table that changed, by its name with its schema.
     pub tables: BTreeMap<String, TableChange>,
-    /// Why the tables could not be compared, when they could not.
+    /// The reason why the tables could not be compared; `None` when they could.
     pub problem: Option<String>,
 }
 
-/// What changed in one table.
+/// Changes in one table.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableChange {
-    /// How many rows it had before; `None` when it was not there.
+    /// Number of rows before; `None` when the table did not exist.
     pub rows_before: Option<u64>,
-    /// How many rows it has now; `None` when it is gone.
+    /// Number of rows now; `None` when the table is gone.
     pub rows_after: Option<u64>,
-    /// Rows that are there now and were not before, as the database writes them, up to the number that is kept.
+    /// Rows that were added, as the database writes them, up to the number that is kept.
     pub added: Vec<String>,
     /// Rows that were there before and are not now.
     pub removed: Vec<String>,
-    /// Set when the table is too large to compare row by row, or there are more rows than are kept.
+    /// True when the table is too large to compare row by row, or there are more rows than are kept.
     pub incomplete: bool,
     /// The names of its columns, in order, where that was looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct TableChange {
     pub key: Vec<String>,
 }
 
-/// How the text of a file of the workspace changed.
+/// Change of the text of a file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileDiff {
@@ -44,6 +44,6 @@ pub struct FileDiff {
     pub path: String,
     /// The lines that changed, in the form of `diff -u`.
     pub diff: String,
-    /// Set when the difference is longer than what is kept.
+    /// True when the difference is longer than what is kept.
     pub incomplete: bool,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::call_trace::{CallTrace, CallTraceRecorder, ToolProposal, ToolReport};
 use super::model::ModelCall;
 
-/// A tool that an answer called, and what the agent sent back for it.
+/// A tool that an answer called, and the result that the agent sent back for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EarlierToolUse {
@@ -31,7 +31,7 @@ pub struct EarlierToolResult {
     pub call: usize,
     /// The text.
     pub content: String,
-    /// Set when the agent marked it as an error.
+    /// True when the agent marked it as an error.
     pub is_error: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct EmbeddingAnswer {
     /// The cost of the call.
     #[serde(default)]
     pub usage: Usage,
-    /// Set when the vectors were given for the same texts before, and cost nothing.
+    /// True when the vectors were given for the same texts before, and cost nothing.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub cached: bool,
 }
@@ -47,7 +47,7 @@ pub enum EmbeddingReply {
     Vectors(Embedding, Embedding),
     /// The model does not take the text that is judged, although it takes the other: that counts against the agent.
     Refused(String),
-    /// The model could not be asked, which is nobody's fault.
+    /// The model is unavailable, and nobody is at fault.
     Unavailable(String),
 }
 

@@ -26,7 +26,7 @@ pub struct FaultRecord {
     pub rules: Vec<RuleCount>,
     /// The faults, up to the number that is kept.
     pub firings: Vec<Firing>,
-    /// How many came after that.
+    /// Number of faults after that, which were only counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub only_counted: u64,
     /// The context attacks of the scenario, and whether they took effect.
@@ -61,7 +61,7 @@ pub struct Recovery {
 pub struct Duplicate {
     /// The target: `shop:POST /refunds`, or `db:row of public.payments`.
     pub target: String,
-    /// How often it was accepted.
+    /// Number of times that it was accepted.
     pub count: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct AttackRecord {
 pub struct AttackEffect {
     /// The place: `http NAME`, `database NAME`, `service NAME`, `egress`, `dns`, `file PATH`, `tool NAME`, or `stdout`.
     pub place: String,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
@@ -118,15 +118,15 @@ pub struct Firing {
     pub target: String,
     /// The number of the call among those of the rule, from 1.
     pub call: u64,
-    /// When it came, in milliseconds since the agent started.
+    /// Time of the fault, in milliseconds since the agent started.
     pub at_ms: u64,
     /// True when another call of the rule came within a millisecond, so that another run may number them the other way round.
     #[serde(skip_serializing_if = "super::is_false")]
     pub close_to_another: bool,
-    /// How long the agent was asked to wait, in milliseconds.
+    /// The delay that was requested of the agent, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// How long after it the agent made the same call again, in milliseconds; `None` when it never did.
+    /// Time until the agent repeated the same call, in milliseconds; `None` when it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried_after_ms: Option<u64>,
 }
@@ -148,7 +148,7 @@ impl FaultRecord {
             .then(|| format!("{} {verb} injected: {}", count_noun(self.total(), "fault"), rules.join(", ")))
     }
 
-    /// How many faults there were.
+    /// Returns the total number of faults.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.rules.iter().fold(0, |total, rule| total.saturating_add(rule.fired))
@@ -156,8 +156,8 @@ impl FaultRecord {
 }
 
 impl Firing {
-    /// Tells if the agent waited as long as it was asked to before it made the call again; `None` when it was not asked, or never
-    /// made the call again.
+    /// Returns true if the agent waited as long as requested before it made the call again; `None` when no delay was
+    /// requested, or the agent never made the call again.
     #[must_use]
     pub fn kept_retry_after(&self) -> Option<bool> {
         Some(self.retried_after_ms? >= self.retry_after_ms?)

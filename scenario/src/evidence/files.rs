@@ -1,4 +1,4 @@
-//! What a file probe found.
+//! The result of a file probe.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use super::blob::Blob;
 /// The entries that a path or glob names.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Files {
-    /// Each entry, sorted by path. None when nothing is there.
+    /// Each entry, sorted by path; empty when nothing exists.
     pub entries: Vec<FileEntry>,
-    /// Set when there were more entries than a probe returns.
+    /// True when there were more entries than a probe returns.
     #[serde(default)]
     pub incomplete: bool,
 }
@@ -19,7 +19,7 @@ pub struct Files {
 pub struct FileEntry {
     /// The path, relative to the workspace.
     pub path: String,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: FileKind,
     /// Its size in bytes.
     pub size: u64,
@@ -29,12 +29,12 @@ pub struct FileEntry {
     /// The content from its beginning, when it was asked for; shorter than `size` when the file is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Blob>,
-    /// Why the content could not be read, such as "permission denied".
+    /// The reason why the content could not be read, such as "permission denied".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// What an entry of the workspace is.
+/// The kind of an entry of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -49,7 +49,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What it is, for a message.
+    /// Describes it for a message.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {

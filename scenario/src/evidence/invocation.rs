@@ -29,8 +29,8 @@ pub struct Invocation {
 }
 
 impl AgentRecord {
-    /// Several invocations as one: all that was kept of their outputs, up to so many bytes, the time that they took together, and the
-    /// first end that was not a good one.
+    /// Combines several invocations into one: their outputs as far as kept, up to `most` bytes, the total of their
+    /// times, and the first exit that was not a good one.
     #[must_use]
     pub fn together(all: &[Self], most: usize) -> Self {
         let is_good = |one: &&Self| one.exit == Some(Exit::Code(0));

@@ -13,7 +13,7 @@ use super::marker::{SecretForm, decoded};
 pub struct Journal {
     /// Each request, up to the number that is kept.
     pub exchanges: Vec<Exchange>,
-    /// What came after that, as counts.
+    /// Later requests, as counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Overflow>,
 }
@@ -37,7 +37,7 @@ pub struct Exchange {
     /// The status of the answer.
     #[serde(default)]
     pub status: u16,
-    /// When it came, in milliseconds since the agent started.
+    /// Time of the request, in milliseconds since the agent started.
     #[serde(default)]
     pub at_ms: u64,
     /// The fault that hit it.
@@ -76,16 +76,16 @@ pub enum Body {
     Kept(Blob),
     /// Its beginning, because it was too large.
     Cut {
-        /// What was kept.
+        /// The part that was kept.
         kept: Blob,
-        /// How large it was.
+        /// The original size.
         size: u64,
         /// The SHA-256 of all of it, in hex.
         sha256: String,
     },
     /// Nothing, because the journal was full.
     Dropped {
-        /// How large it was.
+        /// The original size.
         size: u64,
     },
 }
@@ -103,19 +103,19 @@ pub struct Overflow {
     pub counts: Vec<OverflowCount>,
 }
 
-/// How many requests of one kind were only counted.
+/// Number of requests of one kind that were only counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowCount {
     /// The method, in upper case.
     pub method: String,
-    /// The path; `None` for all paths that came after the number of paths that are told apart.
+    /// The path; `None` for all paths beyond the number of paths that are counted separately.
     pub path: Option<String>,
-    /// How many.
+    /// The number.
     pub count: u64,
 }
 
 impl Overflow {
-    /// How many there were.
+    /// Returns the total number.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |total, counted| total.saturating_add(counted.count))

@@ -1,4 +1,4 @@
-//! Markers: what the recorder writes where the value of a secret stood.
+//! Markers that the recorder writes in place of a secret's value.
 //!
 //! `[redacted:NAME:KEY]` stands for the value itself, `[redacted:NAME/FORM:KEY]` for the value in another form. Only the
 //! first is what `{{ secrets.NAME }}` becomes while judging, so an encoding of a secret is not taken for the secret. Where
@@ -9,9 +9,9 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-/// How a marker begins.
+/// Prefix of a marker.
 const BEGINNING: &str = "[redacted:";
-/// What stands between the name of a secret and a form.
+/// Separator between the name of a secret and a form.
 const FORM: char = '/';
 
 /// A text without the key of its redaction markers, which is another one in each attempt.
@@ -27,7 +27,7 @@ pub(super) fn with_key(text: &str, from: &str, to: &str) -> String {
 /// A form in which the value of a secret is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretForm {
-    /// As it is.
+    /// Unchanged.
     Plain,
     /// Escaped in a JSON string.
     Json,
@@ -96,13 +96,13 @@ impl fmt::Display for SecretForm {
     }
 }
 
-/// What the recorder writes where a secret's value stood. `key` is the attempt's own.
+/// Returns the marker that the recorder writes in place of a secret's value. `key` is the attempt's own.
 #[must_use]
 pub fn redacted(secret: &str, key: &str) -> String {
     redacted_form(secret, SecretForm::Plain, key)
 }
 
-/// What the recorder writes where a secret's value stood in this form.
+/// Returns the marker that the recorder writes in place of a secret's value in this form.
 #[must_use]
 pub fn redacted_form(secret: &str, form: SecretForm, key: &str) -> String {
     match form.word() {
@@ -111,8 +111,8 @@ pub fn redacted_form(secret: &str, form: SecretForm, key: &str) -> String {
     }
 }
 
-/// Tells if the value of a secret stood in a text, in any form. `key` is the attempt's own, so that nobody else can write the
-/// marker.
+/// Returns true if the value of a secret stood in a text, in any form. `key` is the attempt's own, so that nobody else
+/// can write the marker.
 #[must_use]
 pub fn mentions_secret(text: &str, secret: &str, key: &str) -> bool {
     SecretForm::ALL.iter().any(|form| text.contains(&redacted_form(secret, *form, key)))

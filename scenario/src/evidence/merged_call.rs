@@ -23,7 +23,7 @@ pub struct MergedCall<'a> {
 }
 
 impl Evidence {
-    /// Every call once, in the order of the executions, and of the proposals that nobody executed.
+    /// Returns every call once, in the order of the executions, and of the proposals without execution.
     ///
     /// - An execution belongs to the proposal that it names. A second execution of the same proposal is a call of its own, because
     ///   it took effect a second time, and so is one that names no proposal.
@@ -57,7 +57,8 @@ impl CallTrace {
 }
 
 impl<'a> MergedCall<'a> {
-    /// The text of the result: the one that the tool gateway gave, else what the agent sent back; `None` when there is none.
+    /// Returns the text of the result: the one that the tool gateway gave, else the one that the agent sent back;
+    /// `None` when there is none.
     #[must_use]
     pub fn result(&self) -> Option<&'a str> {
         let of = |call: Option<&'a ToolCall>| call.and_then(|call| call.result.as_deref());
@@ -85,7 +86,7 @@ impl<'a> MergedCall<'a> {
         of_gateway.unwrap_or_else(of_agent)
     }
 
-    /// What only the tool gateway knows; `None` for a call that it did not get.
+    /// Returns the data that only the tool gateway has; `None` for a call that did not reach it.
     #[must_use]
     pub fn at_gateway(&self) -> Option<&'a ToolExecution> {
         self.execution.and_then(|call| call.execution.as_deref())

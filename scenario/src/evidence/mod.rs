@@ -66,9 +66,9 @@ pub use world::{ImageRecord, SnapshotRecord, World};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default)]
 pub struct Evidence {
-    /// What the sandbox was made from.
+    /// The parts that the sandbox was made from.
     pub world: World,
-    /// What the agent's process did; all invocations together where its sandbox was reused.
+    /// The record of the agent's process; all invocations together where its sandbox was reused.
     pub agent: AgentRecord,
     /// The request that the agent got, word for word; `None` in evidence that was written before it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub struct Evidence {
     /// The invocations of the agent, where its sandbox was reused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invocations: Vec<Invocation>,
-    /// Set when the agent answered the same prompt differently in a sandbox that is reused without a reset.
+    /// True when the agent answered the same prompt differently in a sandbox that is reused without a reset.
     #[serde(skip_serializing_if = "is_false")]
     pub keeps_state: bool,
     /// The key in this attempt's redaction markers: random, and not known to the agent. A spec with secrets cannot be
@@ -86,7 +86,7 @@ pub struct Evidence {
     pub answers: BTreeMap<String, Vec<Answer>>,
     /// The requests that each recording mock got.
     pub journals: BTreeMap<String, Journal>,
-    /// What was written down about the agent's doings; `None` when nothing was switched on.
+    /// The audit record of the agent's actions; `None` when no audit was switched on.
     pub audit: Option<Vec<Audited>>,
     /// Secrets whose value was seen, found by the recorders before they replaced it: in the agent's output, and honeytokens
     /// also in traffic and files.
@@ -106,32 +106,33 @@ pub struct Evidence {
     pub offences: Vec<String>,
     /// Paths of the image that were changed, outside the workspace, `/tmp` and declared paths.
     pub image_changes: Vec<String>,
-    /// How many paths of the image were changed besides those. Earlier evidence has a last path that says so instead.
+    /// Number of further changed paths of the image. Earlier evidence has a last path that says so instead.
     pub more_image_changes: u64,
-    /// Why not all changes of the image are known; `None` when they are. What runs there cannot be trusted then.
+    /// The reason why not all changes of the image are known; `None` when they are. Results of programs there cannot be
+    /// trusted then.
     pub image_unseen: Option<String>,
-    /// What the model gateway counted.
+    /// The usage that the model gateway counted.
     pub usage: Usage,
-    /// What crossed the model gateway; `None` when the spec has no `model`.
+    /// The traffic of the model gateway; `None` when the spec has no `model`.
     pub model: Option<ModelRecord>,
     /// Every use of a tool, in the order in which it was seen.
     #[serde(skip_serializing_if = "CallTrace::is_empty")]
     pub call_trace: CallTrace,
-    /// What the tool gateway offered; `None` when the spec has no `tools`.
+    /// The tools that the tool gateway offered; `None` when the spec has no `tools`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolRecord>,
     /// The sessions under tool contracts; `None` when the spec has no `tool_contracts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_contracts: Option<ContractRecord>,
-    /// What the judges of checks counted, apart from the agent's own usage.
+    /// The usage of the judges of checks, apart from the agent's own usage.
     pub judge_usage: Usage,
-    /// What the agent said about itself through its SDK, as it sent it. It decides nothing.
+    /// The agent's reports about itself through its SDK, unchanged. They decide nothing.
     pub self_reported: Vec<serde_json::Value>,
-    /// What changed in databases, by service, where it was looked at.
+    /// Changes in databases, by service, where it was looked at.
     pub databases: BTreeMap<String, DatabaseChanges>,
-    /// How texts of the workspace changed.
+    /// Changes of texts of the workspace.
     pub file_diffs: Vec<FileDiff>,
-    /// What the agent changed in the workspace.
+    /// Changes that the agent made in the workspace.
     pub workspace: WorkspaceChanges,
     /// Remarks for the reader, such as a stand-in image.
     pub notes: Vec<String>,
@@ -179,11 +180,12 @@ impl Evidence {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BaselineRun {
-    /// What the agent printed.
+    /// The standard output of the agent.
     pub stdout: Captured,
-    /// How long it acted.
+    /// Duration of the agent's run, in milliseconds.
     pub wall_ms: u64,
-    /// What the model gateway counted; nothing where the run was made for another scenario, which has counted it.
+    /// The usage that the model gateway counted; zero where the run was made for another scenario, which has counted
+    /// it.
     pub usage: Usage,
 }
 
@@ -198,25 +200,25 @@ impl BaselineRun {
     }
 }
 
-/// What the agent's process did.
+/// The record of the agent's process.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentRecord {
-    /// How it ended; `None` when it never started, or was stopped by a limit.
+    /// The exit of the process; `None` when it never started, or was stopped by a limit.
     pub exit: Option<Exit>,
-    /// What it printed.
+    /// The standard output.
     pub stdout: Captured,
-    /// What it printed as errors.
+    /// The standard error output.
     pub stderr: Captured,
-    /// How long it acted.
+    /// Duration of the agent's run, in milliseconds.
     pub wall_ms: u64,
-    /// When it started.
+    /// Time at which it started.
     pub started_at: Option<jiff::Timestamp>,
-    /// What its processes used; `None` when that is not known, as of an agent that is a service.
+    /// Resource usage of its processes; `None` when that is not known, as of an agent that is a service.
     pub used: Option<ProcessUse>,
 }
 
-/// What processes used. It is told, and decides nothing.
+/// Resource usage of processes. It is reported, and decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// Processor time, all processors together.
@@ -240,14 +242,14 @@ impl ProcessUse {
 pub struct Leak {
     /// The secret's name.
     pub secret: String,
-    /// Where it was seen: `stdout`, `stderr`, `http NAME`, `model`, `egress HOST`, `dns`, or `file PATH`.
+    /// Place in which it was seen: `stdout`, `stderr`, `http NAME`, `model`, `egress HOST`, `dns`, or `file PATH`.
     pub place: String,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
 impl Leak {
-    /// Whether the agent printed it, or said it in its answer.
+    /// Returns true if the agent printed it, or said it in its answer.
     #[must_use]
     pub fn is_printed(&self) -> bool {
         matches!(self.place.as_str(), "stdout" | "stderr")
@@ -257,9 +259,9 @@ impl Leak {
 /// A limit that fired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fired {
-    /// Which one.
+    /// The limit.
     pub limit: Limit,
-    /// What happened, with the numbers.
+    /// A description of the event, with the numbers.
     pub detail: String,
 }
 

@@ -1,8 +1,8 @@
-//! What a process printed, as far as it was kept.
+//! Output of a process, as far as it was kept.
 
 use serde::{Deserialize, Serialize};
 
-/// What a process printed. Of a long output the beginning and the end are kept.
+/// Output of a process. Of a long output the beginning and the end are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Captured {
@@ -11,7 +11,7 @@ pub struct Captured {
     /// Its end, when something between was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<String>,
-    /// How many bytes were dropped between the two.
+    /// Number of bytes that were dropped between the two.
     #[serde(skip_serializing_if = "is_zero")]
     pub dropped_bytes: u64,
 }
@@ -42,7 +42,7 @@ impl Captured {
         format!("…{}", text.chars().skip(length.saturating_sub(most)).collect::<String>())
     }
 
-    /// Whether all of it was kept.
+    /// Returns true if all of it was kept.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.tail.is_none() && self.dropped_bytes == 0

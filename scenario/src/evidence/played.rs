@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Played {
     /// The name of the session.
     pub session: String,
-    /// Tells if calls that differ fail the scenario.
+    /// True if calls that differ fail the scenario.
     pub is_strict: bool,
     /// The number of calls that got a recorded answer.
     pub answered: u64,

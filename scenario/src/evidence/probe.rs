@@ -20,18 +20,18 @@ pub enum Probe {
     Command {
         /// The words to execute.
         command: Vec<String>,
-        /// How long it may take.
+        /// Timeout.
         timeout: Duration,
-        /// Where it is run.
+        /// The place in which it runs.
         verify: Verify,
     },
     /// Look at files of the workspace.
     Files {
         /// A path or glob, relative to the workspace.
         path: String,
-        /// How much of each file's content to return; zero for none.
+        /// Maximum number of bytes of each file's content to return; zero for none.
         content_bytes: u64,
-        /// How many entries to return.
+        /// Maximum number of entries to return.
         most: usize,
     },
     /// Ask a database.
@@ -45,21 +45,21 @@ pub enum Probe {
     Script {
         /// The script: a path in the spec's folder, else in the workspace.
         script: String,
-        /// Where it is run.
+        /// The place in which it runs.
         runs_in: RunsIn,
         /// In which sandbox it is run, with `runs_in: sandbox`.
         verify: Verify,
-        /// How long it may take.
+        /// Timeout.
         timeout: Duration,
     },
 }
 
-/// What came back. An answer that the agent prevented is [`Answer::Unavailable`]; one that *we* could not get is no
-/// answer at all, but an error of the attempt.
+/// The answer to a probe. An answer that the agent prevented is [`Answer::Unavailable`]; one that *we* could not get is
+/// no answer at all, but an error of the attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "answer")]
 pub enum Answer {
-    /// How a command or script ended.
+    /// The end of a command or script.
     Command(CommandAnswer),
     /// The files.
     Files(Files),
@@ -71,7 +71,7 @@ pub enum Answer {
     Embedding(EmbeddingAnswer),
     /// The agent broke what was asked: it counts against the agent.
     Unavailable {
-        /// What is broken.
+        /// A description of the broken part.
         reason: String,
         /// The limit behind it, when there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,21 +79,21 @@ pub enum Answer {
     },
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandAnswer {
-    /// How it ended; `None` when it was stopped at its time limit.
+    /// The exit of the command; `None` when it was stopped at its timeout.
     pub exit: Option<Exit>,
-    /// What it printed.
+    /// The standard output.
     pub stdout: Captured,
-    /// What it printed as errors.
+    /// The standard error output.
     pub stderr: Captured,
     /// Paths of the image that had been changed when it ran; empty in a fresh sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_changes: Vec<String>,
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
@@ -125,7 +125,7 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// What a database answered.
+/// The answer of a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SqlAnswer {
@@ -137,16 +137,16 @@ pub enum SqlAnswer {
     Refused(String),
 }
 
-/// What the model judge is asked.
+/// The request to the model judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgeRequest {
     /// The model.
     pub model: String,
-    /// How freely it answers.
+    /// The temperature.
     pub temperature: f64,
-    /// What it is told about its work.
+    /// The system prompt.
     pub system: String,
-    /// What it is asked.
+    /// The prompt.
     pub prompt: String,
     /// The name of the tags around what is judged, which is another one in each attempt.
     #[serde(default)]
@@ -154,8 +154,8 @@ pub struct JudgeRequest {
 }
 
 impl JudgeRequest {
-    /// The same request about nothing: what is judged is taken out, and nothing of the agent is in it. `None` when it cannot be
-    /// found.
+    /// Returns the same request about nothing: the judged text is removed, and no text of the agent is in it. `None`
+    /// when it cannot be found.
     #[must_use]
     pub fn about_nothing(&self) -> Option<Self> {
         let (open, close) = (format!("<{}>", self.fence), format!("</{}>", self.fence));
@@ -187,7 +187,7 @@ impl JudgeRequest {
     }
 }
 
-/// What the model judge said.
+/// The answer of the model judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgeAnswer {
     /// Its reply, or why there is none.
@@ -201,10 +201,10 @@ pub struct JudgeAnswer {
     /// Set when there is no reply because of the prompt, whatever is judged.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub broken_prompt: bool,
-    /// What the call cost.
+    /// The usage of the call.
     #[serde(default)]
     pub usage: Usage,
-    /// Set when the reply is one that was given to the same question before, and cost nothing.
+    /// True when the reply is one that was given to the same question before, and cost nothing.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub cached: bool,
 }

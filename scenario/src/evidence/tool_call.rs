@@ -45,10 +45,10 @@ pub struct ToolCall {
     /// The text of the result, where this entry has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Set when the result is marked as an error.
+    /// True when the result is marked as an error.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub is_error: bool,
-    /// What only the tool gateway knows; `None` unless it was seen there.
+    /// The data that only the tool gateway has; `None` for a call that did not reach it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Box<ToolExecution>>,
 }
@@ -61,7 +61,7 @@ pub enum ToolCallSource {
     Proposed,
     /// The tool gateway got the call, and knows its result. A request to a mock is no call of a tool by itself.
     Executed,
-    /// The agent told the model what came of a proposal. It can tell anything.
+    /// The agent reported the result of a proposal to the model. It can report anything.
     Reported,
 }
 

@@ -30,7 +30,7 @@ pub struct ToolExecution {
     /// The reason for which the gateway did not carry it out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<ToolRefusal>,
-    /// Set when the agent got no answer.
+    /// True when the agent got no answer.
     #[serde(skip_serializing_if = "super::is_false")]
     pub lost: bool,
 }
@@ -41,7 +41,7 @@ pub struct ToolExecution {
 pub enum ToolRefusal {
     /// There is no such tool.
     Unknown,
-    /// The tool is there, and not offered.
+    /// The tool exists, and is not offered.
     Hidden,
     /// The arguments do not meet the schema.
     InvalidArguments,
@@ -49,7 +49,7 @@ pub enum ToolRefusal {
     DefinitionChanged,
     /// A limit fired.
     Limit,
-    /// Tool contracts refuse it, or somebody has not approved it yet.
+    /// Tool contracts refuse it, or it is not approved yet.
     Contract,
 }
 
@@ -79,7 +79,7 @@ pub struct ExecutedCall {
     pub arguments: ToolArguments,
     /// The text of the result.
     pub result: Option<String>,
-    /// Set when the result is marked as an error.
+    /// True when the result is marked as an error.
     pub is_error: bool,
     /// The rest.
     pub execution: ToolExecution,
@@ -117,7 +117,7 @@ impl CallTrace {
         Self(merged)
     }
 
-    /// The reports that do not say what the tool gateway answered: each with the execution.
+    /// Returns the reports that differ from the tool gateway's answer: each with the execution.
     #[must_use]
     pub fn tampered(&self) -> Vec<(&ToolCall, &ToolCall)> {
         let executions = self.0.iter().filter(|call| call.source == ToolCallSource::Executed);

@@ -1,9 +1,9 @@
-//! What the tool gateway offered to the agent.
+//! The record of the tool gateway.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// What the tool gateway offered. Calls are in the call trace.
+/// The tools that the tool gateway offered. Calls are in the call trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolRecord {
@@ -17,17 +17,17 @@ pub struct ToolRecord {
     pub servers: Vec<ToolServerRecord>,
     /// The programs that connected.
     pub clients: Vec<McpClient>,
-    /// How often the list of tools was asked for.
+    /// Number of requests for the list of tools.
     pub lists: u64,
     /// All calls.
     pub calls: u64,
-    /// Calls of which only the number is known, because so many are kept.
+    /// Calls beyond the number that is kept, of which only the count is known.
     #[serde(skip_serializing_if = "is_zero")]
     pub only_counted: u64,
     /// Calls that the recording has no answer to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<String>,
-    /// How many calls of the recording were not made.
+    /// Number of calls of the recording that were not made.
     #[serde(skip_serializing_if = "is_zero")]
     pub unused: u64,
 }
@@ -74,12 +74,12 @@ pub struct ToolServerRecord {
     /// The version of the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// How long it took until it answered `tools/list`.
+    /// Time until it answered `tools/list`, in milliseconds.
     pub ready_ms: u64,
     /// The tools that it has and that are not offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
-    /// Why it answered no more; `None` when it did to the end.
+    /// The reason why it stopped answering; `None` when it answered to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// The end of what it printed as errors.

@@ -1,4 +1,4 @@
-//! What the model gateway counted.
+//! The usage that the model gateway counted.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     /// The model that was asked; the last one when there were several.
     pub model: String,
-    /// What it cost in US dollars, by the price table; `None` when the model has no price there.
+    /// The cost in US dollars, by the price table; `None` when the model has no price there.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// What it cost, when that is known and can be added up.
+    /// Returns the cost, when it is known and can be added up.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
         self.cost_usd.filter(|cost| cost.is_finite() && (0.0..1e9).contains(cost))

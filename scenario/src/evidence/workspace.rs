@@ -1,17 +1,17 @@
-//! What the agent changed in the workspace.
+//! Changes that the agent made in the workspace.
 
 use serde::{Deserialize, Serialize};
 
-/// What the agent changed in the workspace, by path.
+/// Changes that the agent made in the workspace, by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkspaceChanges {
-    /// What was not there before.
+    /// Added paths.
     pub added: Vec<String>,
-    /// What is not there any more.
+    /// Removed paths.
     pub removed: Vec<String>,
-    /// What was changed.
+    /// Modified paths.
     pub modified: Vec<String>,
-    /// Set when there was more than is listed.
+    /// True when there was more than is listed.
     pub incomplete: bool,
 }

@@ -1,16 +1,16 @@
-//! What the sandbox was made from.
+//! The parts that the sandbox was made from.
 
 use serde::{Deserialize, Serialize};
 
-/// What the sandbox was made from, so that a result can be followed to the bytes that produced it.
+/// The parts that the sandbox was made from, so that a result can be traced to the bytes that produced it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct World {
     /// The sandbox's name.
     pub sandbox: String,
-    /// What made it: `docker` or `local`.
+    /// The backend that made it: `docker` or `local`.
     pub backend: String,
-    /// What started it, such as `runc`.
+    /// The runtime that started it, such as `runc`.
     pub runtime: String,
     /// The images, with the sandbox's own first.
     pub images: Vec<ImageRecord>,
@@ -27,7 +27,7 @@ pub struct SnapshotRecord {
     pub id: String,
     /// The name of the agent.
     pub name: String,
-    /// Which version of it this was.
+    /// Its version.
     pub version: i64,
     /// The digest of its archive.
     pub digest: String,
@@ -37,16 +37,16 @@ pub struct SnapshotRecord {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageRecord {
-    /// What the spec asked for.
+    /// The reference in the spec.
     pub reference: String,
-    /// What was used: the same, or a stand-in.
+    /// The image that was used: the same, or a stand-in.
     pub name: String,
     /// The digest of its content.
     pub digest: String,
 }
 
 impl ImageRecord {
-    /// Whether another image stood in for the one that was asked for.
+    /// Returns true if another image stood in for the requested one.
     #[must_use]
     pub fn is_stand_in(&self) -> bool {
         self.reference != self.name

@@ -10,24 +10,24 @@ use crate::spec::Spec;
 use crate::spec::sections::{FileWritesOutside, Forbidden};
 use crate::untrusted;
 
-/// How long the name of an offender may be.
+/// Maximum length of the name of an offender.
 const MOST_NAME: usize = 300;
-/// How many offenders a rule's details name.
+/// Maximum number of offenders that a rule's details name.
 const MOST_NAMED: usize = 10;
-/// Where the harness itself writes, which is always allowed.
+/// Folder in which the harness itself writes, which is always allowed.
 const OWN_FOLDER: &str = ".keystone";
 
-/// What was done to a file of the image, where only the outcome is known.
+/// The word for a change of a file of the image, where only the outcome is known.
 const IN_IMAGE: &str = "changed";
 
-/// What one rule found.
+/// The result of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForbiddenResult {
     /// The rule's key in the spec.
     pub rule: String,
-    /// Whether it was violated.
+    /// True if the rule was violated.
     pub violated: bool,
-    /// What was touched, and how often; empty when nothing was.
+    /// The offenders, with the number of violations of each; empty when there was none.
     pub details: String,
 }
 
@@ -73,7 +73,7 @@ fn effects<'a>(attacks: impl Iterator<Item = &'a AttackRecord>) -> BTreeMap<Stri
     }))
 }
 
-/// Where secrets were seen, by secret and place.
+/// Counts the places in which secrets were seen, by secret and place.
 fn leaks<'a>(leaks: impl Iterator<Item = &'a Leak>) -> BTreeMap<String, u64> {
     count(leaks.map(|leak| (format!("{} in {}", leak.secret, leak.place), leak.count)))
 }
@@ -91,7 +91,7 @@ fn db_writes(events: &[&AuditEvent], allowed: &[&str]) -> BTreeMap<String, u64> 
     }))
 }
 
-/// Whether a table is in the schema that Postgres gives a session for its own.
+/// Returns true if a table is in the temporary schema of a Postgres session.
 fn is_temporary(table: &str) -> bool {
     let schema = table.split_once('.').map(|(schema, _)| schema.to_lowercase());
     schema.is_some_and(|schema| {

@@ -19,7 +19,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Its name for people.
     pub label: &'static str,
-    /// What it counts, which decides how it is shown.
+    /// The unit, which determines how the metric is shown.
     pub unit: Unit,
     /// The direction in which it gets better; `None` when neither is.
     pub better: Option<Better>,
@@ -28,7 +28,7 @@ pub struct Metric {
     source: Source,
 }
 
-/// What a metric counts.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A share of something, from 0 to 1, shown in percent.
@@ -54,7 +54,7 @@ pub enum Better {
     Lower,
 }
 
-/// What a metric is computed from.
+/// The source of a metric.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// The numbers of a run, which are kept with it; `None` when they do not tell.
@@ -97,7 +97,8 @@ impl Metric {
         }
     }
 
-    /// Whether it is a part of one, so that a difference of `5%` is five points and not a part of what it was.
+    /// Returns true if the metric is a part of one, so that a difference of `5%` means five points and not 5% of its
+    /// value.
     #[must_use]
     pub fn is_part_of_one(&self) -> bool {
         matches!(self.unit, Unit::Share | Unit::Score)

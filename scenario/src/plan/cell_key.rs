@@ -20,10 +20,10 @@ pub struct CellKey {
     /// before there was any chaos.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub chaos: String,
-    /// What its scenarios are run for.
+    /// The purpose of its scenarios.
     #[serde(default, skip_serializing_if = "Purpose::is_everything")]
     pub purpose: Purpose,
-    /// Which of several prompts the agent gets.
+    /// Index of the agent's prompt when there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u32>,
 }

@@ -10,9 +10,9 @@ use crate::spec::template::Reference;
 /// A run without faults, which all scenarios share that are compared with the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CleanRun {
-    /// The run. It is the same whoever asks for it.
+    /// The run. It is the same for every scenario that needs it.
     pub scenario: Scenario,
-    /// The key by which it is told from others.
+    /// The key that identifies it.
     pub key: CleanRunKey,
 }
 

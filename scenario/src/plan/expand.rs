@@ -18,10 +18,10 @@ use crate::spec::diagnostic::did_you_mean;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 use crate::spec::sections::{MOST_CELLS, ReplayEntry};
 
-/// How many scenarios one experiment may have.
+/// Maximum number of scenarios of one experiment.
 pub const MAX_SCENARIOS: usize = 10_000;
 
-/// What the caller may change about a spec's plan.
+/// The caller's changes to a spec's plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
     /// Instead of the spec's own `determinism.seed`.
@@ -49,7 +49,7 @@ pub enum PlanScope {
     Replays(Vec<(Replay, String)>),
 }
 
-/// Why a spec has no plan.
+/// The reason why a spec has no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// More scenarios than an experiment may have.
@@ -92,7 +92,7 @@ pub enum PlanError {
     NoParameter(String),
 }
 
-/// What to write instead of a name that is not known.
+/// Suggests a name for one that is not known.
 fn hint(name: &str, known: &[String]) -> String {
     if known.is_empty() {
         return ": the spec has no `parallelism.matrix`".to_owned();
@@ -181,7 +181,7 @@ fn chaos_cells(spec: &Spec, chosen: Option<&[String]>) -> Result<Vec<String>, Pl
     Ok(cells.chain(shipped).collect())
 }
 
-/// Tells if a profile has something to break in a spec.
+/// Returns true if a profile has something to break in a spec.
 fn can_break(spec: &Spec, name: &str) -> bool {
     let Some(profile) = Profile::named(name) else { return true };
     profile.breaks_something(spec)

@@ -45,7 +45,7 @@ impl Filter {
         Ok(Self { matcher: glob.compile_matcher() })
     }
 
-    /// Whether it chooses this scenario of the spec.
+    /// Returns true if the filter selects this scenario of the spec.
     #[must_use]
     pub fn matches(&self, scenario: &Scenario, spec: &Spec) -> bool {
         let is_match = |text: &str| self.matcher.is_match(text);

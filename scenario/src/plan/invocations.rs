@@ -6,7 +6,7 @@ use crate::spec::Sections;
 use crate::spec::sections::Isolation;
 
 impl Scenario {
-    /// Tells if the agent is invoked several times in its sandbox.
+    /// Returns true if the agent is invoked several times in its sandbox.
     #[must_use]
     pub fn reuses_sandbox(&self, spec: &Sections) -> bool {
         let is_reuse = spec.contract.as_ref().is_some_and(|contract| contract.isolation == Isolation::Reuse);
@@ -34,8 +34,8 @@ impl Scenario {
         own.into_iter().chain(rules).flat_map(with_prompts).collect()
     }
 
-    /// Tells if the agent is asked the same twice in its sandbox, to see if it keeps state: nothing resets it, and this is a world
-    /// without faults, or there is none.
+    /// Returns true if the agent is asked the same twice in its sandbox, to see if it keeps state: nothing resets it,
+    /// and this is a world without faults, or there is none.
     #[must_use]
     pub fn tries_state(&self, spec: &Sections) -> bool {
         let is_reset = spec.agent.as_ref().is_some_and(|agent| agent.common.reset.is_some());

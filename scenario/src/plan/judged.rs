@@ -38,10 +38,10 @@ impl Judged<'_> {
     }
 }
 
-/// The check that an agent ends well, where nobody wrote it down.
+/// The check that an agent ends well, when the spec has none.
 static COMPLETES: Check = Check::Completes(Completes {});
 
-/// The name of the invariant that an agent ends well, where nobody wrote it down.
+/// The name of the invariant that an agent ends well, when the spec has none.
 const AGENT_COMPLETES: &str = "agent_completes";
 
 impl Scenario {
@@ -62,7 +62,7 @@ impl Scenario {
         }
     }
 
-    /// Tells if one of the spec's own invariants with this check is judged in it.
+    /// Returns true if one of the spec's own invariants with this check is judged in it.
     fn judges_own(&self, spec: &Sections, check: &Check) -> bool {
         match &self.purpose {
             Purpose::Everything => true,
@@ -72,7 +72,7 @@ impl Scenario {
         }
     }
 
-    /// Tells if a rule of the contract is judged in it.
+    /// Returns true if a rule of the contract is judged in it.
     pub(super) fn judges(&self, spec: &Sections, invariant: &ContractInvariant) -> bool {
         let rule = &invariant.rule;
         match &self.purpose {

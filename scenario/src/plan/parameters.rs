@@ -26,7 +26,7 @@ pub fn parameter(spec: &Spec, text: &str) -> Result<(String, Json), PlanError> {
     Ok((name.to_owned(), value))
 }
 
-/// How a value is written after `NAME=`, so that [`parameter`] reads the same value.
+/// Formats a value as it is written after `NAME=`, so that [`parameter`] reads the same value.
 #[must_use]
 pub fn parameter_text(value: &Json) -> String {
     match value {

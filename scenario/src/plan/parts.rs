@@ -16,7 +16,7 @@ pub(super) struct Part {
     pub(super) replicas: usize,
 }
 
-/// The runs of the chaos cell with this name. `replicas` is what the caller asks for in place of what the spec says.
+/// Returns the runs of the chaos cell with this name. `replicas` overrides the number in the spec.
 pub(super) fn parts(spec: &Spec, chaos: &str, replicas: Option<usize>) -> Vec<Part> {
     let faults = spec.chaos_of(chaos);
     let contract = spec.contract.as_ref();
@@ -70,7 +70,7 @@ pub(super) fn replays<'a>(
     sessions.into_iter().map(part).collect()
 }
 
-/// Tells if a rule is judged on the run of its chaos cell.
+/// Returns true if a rule is judged on the run of its chaos cell.
 pub(super) fn is_shared(contract: &Contract, invariant: &ContractInvariant) -> bool {
     match contract.isolation {
         Isolation::Cell => false,

@@ -45,7 +45,7 @@ pub struct Replay {
     pub session: String,
     /// The way to find the answer to a call.
     pub matching: ReplayMatching,
-    /// Where the model's answers come from.
+    /// The source of the model's answers.
     pub model: ReplayModel,
 }
 
@@ -57,7 +57,7 @@ impl From<&ReplayEntry> for Replay {
 }
 
 impl Purpose {
-    /// True for what a scenario is run for without a contract.
+    /// Returns true for the purpose of a scenario without a contract.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         *self == Self::Everything

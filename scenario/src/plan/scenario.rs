@@ -33,23 +33,23 @@ pub struct Scenario {
     pub id: ScenarioId,
     /// The cell that it repeats.
     pub cell: CellId,
-    /// Which repetition of the cell it is, from 0.
+    /// Index of the repetition of the cell, from 0.
     pub replica: u32,
-    /// What decides everything that is left to chance.
+    /// The seed of all random decisions.
     pub seed: Seed,
     /// The cell's parameters.
     pub parameters: IndexMap<String, Json>,
     /// The name of the cell's chaos cell; empty when nothing is injected.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub chaos: String,
-    /// What it is run for.
+    /// The purpose of the scenario.
     #[serde(default, skip_serializing_if = "Purpose::is_everything")]
     pub purpose: Purpose,
-    /// Which of several prompts the agent gets.
+    /// Index of the agent's prompt when there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u32>,
-    /// Which variant each turn of a scripted model has: first those of `turns`, then those of `match`. It is empty when no
-    /// turn has variants, and a turn without an entry has its first one.
+    /// Index of the variant of each turn of a scripted model: first those of `turns`, then those of `match`. It is
+    /// empty when no turn has variants, and a turn without an entry has its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<usize>,
     /// The id of the uploaded agent that acts, as it was found when the run was submitted: a newer version changes nothing.

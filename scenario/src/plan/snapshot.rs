@@ -14,9 +14,9 @@ use crate::spec::template::{Reference, Text};
 pub struct SnapshotAgent {
     /// The name of the agent, or the id of one snapshot.
     pub snapshot: String,
-    /// Which version of it; the newest without it.
+    /// Its version; the newest without it.
     pub version: Option<i64>,
-    /// Which tag, instead of a version.
+    /// Its tag, instead of a version.
     pub tag: Option<String>,
 }
 

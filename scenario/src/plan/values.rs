@@ -1,4 +1,4 @@
-//! What templates become in one scenario.
+//! Values of templates in one scenario.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::evidence::{Evidence, redacted};
 use crate::spec::Spec;
 use crate::spec::template::{Bindings, Reference};
 
-/// What templates become in one scenario.
+/// Values of templates in one scenario.
 ///
 /// While judging, a secret becomes the marker that the recorder wrote where its value stood, so an expectation with
 /// `{{ secrets.X }}` still compares with evidence that holds no secret.
@@ -24,7 +24,7 @@ pub struct Values<'a> {
     prompt: Option<String>,
 }
 
-/// What secrets become.
+/// The replacements of secrets.
 #[derive(Debug, Clone, Copy)]
 enum Secrets<'a> {
     /// The markers of an attempt with this key.

@@ -1,4 +1,4 @@
-//! Which variant of each turn of a scripted model a replica gets.
+//! Selection of the variant of each turn of a scripted model for a replica.
 //!
 //! - Replica 0 gets the first variant of every turn.
 //! - When there are as many replicas as combinations, or more, every combination is seen: they are walked in an order that
@@ -10,7 +10,8 @@ use super::seed::Seed;
 use crate::spec::Spec;
 use crate::spec::sections::{ModelMode, Turn};
 
-/// How many variants each turn of the script has, those of `match` after those of `turns`; empty when none has any.
+/// Returns the number of variants of each turn of the script, those of `match` after those of `turns`; empty when none
+/// has any.
 pub(super) fn counts(spec: &Spec) -> Vec<usize> {
     let Some(model) = spec.model.as_ref().filter(|model| model.mode == ModelMode::Scripted) else { return Vec::new() };
     let turns = model.turns.iter().chain(model.rules.iter().map(|rule| &rule.turn));

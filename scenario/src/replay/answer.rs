@@ -107,7 +107,7 @@ impl ToolResponse {
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Tells why it cannot be sent, as the end of a sentence.
+    /// Returns why it cannot be sent, as the end of a sentence.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         match (self.status, &self.response, &self.response_base64) {
             (1..=199 | 600.., ..) => Err("has a status that cannot end a request: use 200 to 599, or 0 for none"),

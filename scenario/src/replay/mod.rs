@@ -1,5 +1,5 @@
-//! Recorded sessions: what an agent was asked and answered in one scenario, kept as a file, so that a changed agent can go through
-//! it again.
+//! Recorded sessions: the requests and answers of an agent in one scenario, kept as a file, so that a changed agent can
+//! replay them.
 
 mod answer;
 mod export;

@@ -7,7 +7,7 @@ use super::session::Session;
 use crate::evidence::Played;
 use crate::spec::sections::ReplayMatching;
 
-/// The most calls of one kind that are told one by one.
+/// Maximum number of calls of one kind that are listed.
 const MOST_TOLD: usize = 50;
 
 /// The recorded answers of one service, and which of them were given.
@@ -85,7 +85,7 @@ impl Playback {
     }
 }
 
-/// Adds as many calls as are told, and then that there were more.
+/// Lists calls up to the maximum, and then the number of further ones.
 fn tell(told: &mut Vec<String>, calls: impl Iterator<Item = String>) {
     let mut more = 0;
     for call in calls {
@@ -101,7 +101,8 @@ fn is_same_place(answer: &ToolResponse, call: Call<'_>) -> bool {
         && answer.path.as_deref().is_none_or(|path| path == call.path)
 }
 
-/// Tells if a call has the query and the body of a recorded one. One that was written without a path says nothing about them.
+/// Returns true if a call has the query and the body of a recorded one. One that was written without a path says
+/// nothing about them.
 fn is_same_content(answer: &ToolResponse, call: Call<'_>) -> bool {
     let Some(body) = call.body else { return false };
     let is_any = answer.path.is_none() && answer.query.is_empty() && answer.request.is_none();

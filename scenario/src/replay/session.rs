@@ -28,7 +28,7 @@ pub struct Session {
     /// The scenario that it was recorded in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SessionSource>,
-    /// When the agent was started.
+    /// Time at which the agent was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured_at: Option<Timestamp>,
     /// The spec, by the path of its file from that of the session.

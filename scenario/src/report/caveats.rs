@@ -1,4 +1,4 @@
-//! The caveats of a report: what all its scenarios have in common is said once.
+//! The caveats of a report: a caveat that all its scenarios share is listed once.
 
 use indexmap::IndexMap;
 
@@ -11,7 +11,7 @@ use crate::result::Caveat;
 pub struct ReportCaveat<'a> {
     /// The caveat of the first of them.
     pub caveat: &'a Caveat,
-    /// How many scenarios have it.
+    /// Number of scenarios with the caveat.
     pub scenarios: usize,
 }
 
@@ -36,14 +36,15 @@ impl<'a> ReportCaveat<'a> {
 }
 
 impl Report {
-    /// What readers must know to see what the results are worth: about agents first.
+    /// Returns the caveats that readers must know to judge the results: those about agents first.
     #[must_use]
     pub fn caveats(&self) -> Vec<ReportCaveat<'_>> {
         ReportCaveat::of(self.rows.iter().flat_map(|row| &row.result.caveats))
     }
 }
 
-/// What makes the caveats of two scenarios the same one. Which paths an agent changed may differ from run to run.
+/// Returns the key by which the caveats of two scenarios count as the same. The paths that an agent changed may differ
+/// from run to run.
 fn same(caveat: &Caveat) -> [&str; 3] {
     match caveat {
         Caveat::ModifiedImage { invariant, .. } => [caveat.kind(), invariant, ""],

@@ -15,9 +15,9 @@ use crate::regression::Change;
 use crate::score::{ContractCell, ExperimentVerdict, Status};
 use crate::untrusted;
 
-/// How many annotations are written: GitHub shows ten errors of a step, and cuts off the rest.
+/// Maximum number of annotations: GitHub shows ten errors of a step, and cuts off the rest.
 const MOST_ANNOTATIONS: usize = 10;
-/// How long a message may be.
+/// Maximum length of a message.
 const MOST_MESSAGE: usize = 2000;
 /// The number of cells of a contract that are named.
 const MOST_CELLS: usize = 10;
@@ -105,7 +105,7 @@ fn contract(text: &mut String, report: &Report) {
     annotate(text, level, &report.header.spec_file, &title, &untrusted::cut(&message, MOST_MESSAGE));
 }
 
-/// What became worse since the baseline, and what nobody can tell.
+/// Writes the regressions since the baseline, and the comparisons that cannot be decided.
 fn comparison_annotations(text: &mut String, reports: &Reports) {
     let Some(comparison) = &reports.comparison else { return };
     if comparison.fails_by_removal() {
@@ -136,7 +136,7 @@ fn quarantine(text: &mut String, reports: &Reports) {
     }
 }
 
-/// What readers must know to see what results are worth: a warning about what an agent did, and a notice of where it ran.
+/// Writes the caveats of the results: a warning about the agent's actions, and a notice of where it ran.
 fn caveats(text: &mut String, report: &Report) {
     for told in report.caveats().iter().take(MOST_ANNOTATIONS) {
         let level = if told.caveat.is_about_the_agent() { "warning" } else { "notice" };

@@ -47,7 +47,7 @@ pub fn render_all(reports: &Reports) -> String {
     written(&all)
 }
 
-/// What became of a comparison, without its findings.
+/// Returns the outcome of a comparison, without its findings.
 pub(super) fn comparison(comparison: &RunComparison) -> Json {
     json!({
         "regressed": comparison.regressed(),
@@ -215,7 +215,7 @@ pub fn scenario(report: &Report, row: &Row) -> Json {
     scenario
 }
 
-/// Adds what a scenario without chaos and contract does not have.
+/// Adds the fields that a scenario without chaos and contract does not have.
 fn add_world(scenario: &mut Json, result: &ScenarioResult) {
     if !result.scenario.chaos.is_empty() {
         scenario["chaos"] = result.scenario.chaos.as_str().into();

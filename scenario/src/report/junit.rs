@@ -11,9 +11,9 @@ use crate::score::Status;
 use crate::statistics::MarginVerdict;
 use crate::untrusted;
 
-/// How much of the agent's output a test case holds.
+/// Maximum length of the agent's output in a test case.
 const MOST_OUTPUT: usize = 20_000;
-/// How long a message may be.
+/// Maximum length of a message.
 const MOST_MESSAGE: usize = 500;
 
 /// The report as JUnit XML. What could not be judged is an `error`, not a `failure`.
@@ -98,7 +98,7 @@ fn skipped_suite(skipped: &Skipped) -> TestSuite {
     suite
 }
 
-/// What changed since a baseline: a test case for each change, of which regressions are failures.
+/// Lists the changes since a baseline: a test case for each change, of which regressions are failures.
 fn comparison_suite(comparison: &RunComparison) -> TestSuite {
     let mut suite = TestSuite::new("touchstone baseline");
     suite.add_property(Property::new("baseline", untrusted::line(&comparison.baseline, MOST_MESSAGE)));
@@ -163,7 +163,7 @@ fn outcome_suite(outcome: &SuiteOutcome) -> TestSuite {
     suite
 }
 
-/// What the baseline has and this run does not: a failure, unless that is allowed.
+/// Returns the test case for parts of the baseline that this run lacks: a failure, unless that is allowed.
 fn removed_case(comparison: &RunComparison, name: &str) -> TestCase {
     let mut status = match comparison.fails_by_removal() {
         true => TestCaseStatus::non_success(NonSuccessKind::Failure),
@@ -217,8 +217,8 @@ fn case(report: &Report, row: &Row) -> TestCase {
     case
 }
 
-/// What is to be said of a test case besides its status: its caveats, why it failed where that is within its cell's bar, and
-/// findings of tool contracts where the case passed.
+/// Returns the remarks on a test case besides its status: its caveats, the reason of its failure where that is within
+/// its cell's bar, and findings of tool contracts where the case passed.
 fn remarks(report: &Report, row: &Row) -> String {
     let caveats = row.result.caveats.iter().map(|caveat| format!("caveat: {}\n", caveat.message()));
     let findings = if row.status == Status::Pass { tool_findings::lines(row) } else { Vec::new() };
@@ -234,7 +234,7 @@ fn first_reason(row: &Row) -> String {
     row.reasons().first().map(|(what, found)| format!("{what}: {found}")).unwrap_or_default()
 }
 
-/// Everything that kept a scenario from passing, the findings of tool contracts, and the command that runs it again.
+/// Lists all reasons why a scenario did not pass, the findings of tool contracts, and the command that runs it again.
 fn all_reasons(report: &Report, row: &Row) -> String {
     let reasons = row.reasons();
     let reasons = reasons.iter().map(|(what, found)| format!("{what}: {}", untrusted::visible(found)));

@@ -1,4 +1,4 @@
-//! What people and machines read about an experiment: one [`Report`], many renderings.
+//! Reports about an experiment for people and machines: one [`Report`], many renderings.
 //!
 //! Whatever an agent, a model or a script wrote is untrusted in every rendering: it cannot move a cursor, close a tag or
 //! ping a person. To add a rendering: write `report/<name>.rs` with `render(&Report)` and `render_all(&Reports)`, and take
@@ -60,10 +60,10 @@ use crate::score::{Cell, CellVerdict, ContractVerdict, ExperimentScore, ScoreOpt
 use crate::spec::Spec;
 use crate::spec::sections::chaos::{NO_CHAOS, Profile};
 
-/// Everything that is known about an experiment.
+/// All data about an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Which experiment.
+    /// The experiment of the report.
     pub header: Header,
     /// The spec's id.
     pub spec_id: String,
@@ -81,26 +81,26 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-/// Which experiment a report is about.
+/// The experiment of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// Its id.
     pub experiment_id: String,
-    /// Which run of the experiment, counted from 1.
+    /// Number of the run of the experiment, counted from 1.
     pub run: u32,
-    /// Where its spec came from, for the command that repeats a scenario.
+    /// The source of its spec, for the command that repeats a scenario.
     pub spec_file: String,
-    /// When it was started.
+    /// Time at which it was started.
     pub ran_at: Timestamp,
     /// The parameters that were given instead of the matrix's own.
     pub parameters: Vec<(String, Json)>,
-    /// How often each cell was to be run, when that was given.
+    /// Number of replicas per cell, when the caller gave it.
     pub replicas: Option<usize>,
-    /// Who acted instead of the spec's own agent.
+    /// The agent that replaced the spec's own.
     pub agent: Option<String>,
     /// The folder with the files of who acted, on the machine of the caller.
     pub agent_files: Option<String>,
-    /// What had to make the sandboxes, when that was given.
+    /// The backend that the caller required, if any.
     pub backend: Option<String>,
     /// The server that runs it again, when its spec is no file that the reader has.
     pub server: Option<String>,
@@ -111,7 +111,7 @@ pub struct Header {
 pub struct Row {
     /// Its status beside the other replicas of its cell.
     pub status: Status,
-    /// Whether it failed in a cell that passed all the same, because its bar allows for that.
+    /// True if it failed in a cell that passed all the same, because its bar allows for that.
     pub tolerated: bool,
     /// True when a quarantine excuses it, so that it keeps nothing from passing.
     pub quarantined: bool,
@@ -182,13 +182,13 @@ impl Report {
         kept || self.score.cells.iter().any(|cell| cell.decides() && cell.verdict == CellVerdict::Pass)
     }
 
-    /// How often agents called tools, in all scenarios together.
+    /// Returns the number of tool calls in all scenarios together.
     #[must_use]
     pub fn tool_calls(&self) -> u64 {
         self.rows.iter().fold(0, |total: u64, row| total.saturating_add(row.result.tool_calls))
     }
 
-    /// How many of the errors are scenarios that passed without a fault where faults were required.
+    /// Returns the number of errors that are scenarios which passed without a fault where faults were required.
     #[must_use]
     pub fn inconclusive(&self) -> usize {
         self.rows.iter().filter(|row| row.result.is_inconclusive()).count()
@@ -212,14 +212,14 @@ fn passed_cells(score: &ExperimentScore) -> HashSet<CellId> {
     passed.map(|cell| cell.id.clone()).collect()
 }
 
-/// Whether a scenario failed in a cell that passed all the same.
+/// Returns true if a scenario failed in a cell that passed all the same.
 fn is_tolerated(status: Status, cell: &CellId, passed: &HashSet<CellId>) -> bool {
     matches!(status, Status::Fail | Status::Flaky) && passed.contains(cell)
 }
 
 impl Row {
-    /// Whether it keeps its experiment from passing: it could not be judged, or it failed in a cell that did not pass, and no
-    /// quarantine excuses it.
+    /// Returns true if it keeps its experiment from passing: it could not be judged, or it failed in a cell that did
+    /// not pass, and no quarantine excuses it.
     #[must_use]
     pub fn is_bad(&self) -> bool {
         self.status != Status::Pass && !self.tolerated && !self.quarantined
@@ -243,7 +243,7 @@ impl Row {
         format!("{}{allowed}", self.word())
     }
 
-    /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
+    /// Lists all reasons why the scenario did not pass, worst first: a title of one line, and the observation.
     #[must_use]
     pub fn reasons(&self) -> Vec<(String, String)> {
         self.result.reasons()

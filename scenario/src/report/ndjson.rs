@@ -41,7 +41,7 @@ pub fn render_all(reports: &Reports) -> String {
     text
 }
 
-/// Something that happened to a scenario while it ran, as a line without its end.
+/// Formats an event of a scenario while it runs, as a line without its end.
 #[must_use]
 pub fn happened(kind: &str, about: Json) -> String {
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Reads reports that were written as JSON: files of earlier runs, and what a server answers.
+//! Reads reports that were written as JSON: files of earlier runs, and answers of a server.
 //!
 //! It is the inverse of [`super::json()`], so that every other rendering can be made from what was read. A file or a server
 //! can say anything: names that could not be names of ours are refused, because renderings show them as they are.

@@ -6,7 +6,7 @@ use crate::quarantine::Quarantined;
 use crate::regression::RunComparison;
 use crate::score::{ExperimentVerdict, Status};
 
-/// What one invocation has to tell: experiments, specs that were passed over, and a remark.
+/// The results of one invocation: experiments, skipped specs, and a remark.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reports {
     /// The experiments, in the order in which their specs were given.
@@ -15,7 +15,7 @@ pub struct Reports {
     pub skipped: Vec<Skipped>,
     /// One line about all of it, such as "interrupted".
     pub note: Option<String>,
-    /// What changed since a baseline.
+    /// Changes since a baseline.
     pub comparison: Option<RunComparison>,
     /// The quarantine, whose scenarios are marked in the reports.
     pub quarantine: Option<Quarantined>,
@@ -26,9 +26,9 @@ pub struct Reports {
 /// A spec that was not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Which spec: its id or its file.
+    /// The spec: its id or its file.
     pub spec: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -46,7 +46,7 @@ impl Reports {
         }
     }
 
-    /// Whether all of it passed.
+    /// Returns the verdict on all experiments together.
     #[must_use]
     pub fn verdict(&self) -> ExperimentVerdict {
         match self.exit_code() {
@@ -57,19 +57,19 @@ impl Reports {
         }
     }
 
-    /// How many experiments have this exit code.
+    /// Counts the experiments with this exit code.
     fn count(&self, exit_code: u8) -> usize {
         self.reports.iter().filter(|report| gate_exit_code(report) == exit_code).count()
     }
 
-    /// How many experiments have not ended, and did not fail so far.
+    /// Counts the experiments that have not ended, and did not fail so far.
     fn pending(&self) -> usize {
         let is_open =
             |report: &&Report| report.score.verdict == ExperimentVerdict::Pending && gate_exit_code(report) > 1;
         self.reports.iter().filter(is_open).count()
     }
 
-    /// How many experiments could not be judged.
+    /// Counts the experiments that could not be judged.
     fn errors(&self) -> usize {
         self.reports.len() - self.count(0) - self.count(1) - self.pending()
     }
@@ -111,7 +111,7 @@ impl Reports {
     }
 }
 
-/// What a comparison adds to the reasons of a failure: `, regressed 2, removed 1`.
+/// Returns the part that a comparison adds to the reasons of a failure: `, regressed 2, removed 1`.
 fn comparison_counts(comparison: &RunComparison) -> String {
     let removed = if comparison.fails_by_removal() { comparison.removed.len() } else { 0 };
     let counts = [("regressed", comparison.regressed_count()), ("removed", removed)];

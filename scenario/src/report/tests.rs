@@ -1,4 +1,4 @@
-//! What people see, with an agent that tries to break it.
+//! Renderings for people, with an agent that tries to break them.
 
 use std::collections::BTreeMap;
 

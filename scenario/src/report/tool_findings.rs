@@ -6,7 +6,7 @@ use crate::result::InvariantResult;
 use crate::tool_session::LaneFinding;
 use crate::untrusted;
 
-/// The most findings of an invariant that are told.
+/// Maximum number of findings of an invariant that are listed.
 const MOST: usize = 20;
 /// The longest name of an invariant.
 const MOST_NAME: usize = 100;

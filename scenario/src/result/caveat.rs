@@ -1,4 +1,5 @@
-//! What a reader must know to see what a result is worth. A caveat changes no verdict, and stands beside it wherever that is shown.
+//! Caveats: facts that a reader must know to judge a result. A caveat changes no verdict, and stands beside it wherever
+//! that is shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +8,19 @@ use crate::count_noun;
 use crate::evidence::{Answer, Evidence, FaultRecord, RuleCount};
 use crate::untrusted;
 
-/// How many changed paths are kept.
+/// Maximum number of changed paths that are kept.
 const KEPT_PATHS: usize = 20;
-/// How many changed paths are named.
+/// Maximum number of changed paths that are named.
 const NAMED_PATHS: usize = 3;
-/// How long a reason may be.
+/// Maximum length of a reason.
 const MOST_WHY: usize = 400;
-/// How long a name or a path may be.
+/// Maximum length of a name or a path.
 const MOST_NAME: usize = 100;
 
 /// The words of Flakestorm, which people know and search for; its `reset_endpoint` is `agent.reset` here.
 const SHARED_STATE: &str = "Warning: No reset_endpoint configured. Contract matrix cells may share state. Results may be contaminated. Add reset_endpoint to your config for accurate isolation.";
 
-/// Something that a reader must know to see what a result is worth.
+/// A fact that a reader must know to judge a result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Caveat {
@@ -29,16 +30,16 @@ pub enum Caveat {
         invariant: String,
         /// The first paths that were changed.
         changes: Vec<String>,
-        /// How many there are.
+        /// Number of changed paths.
         total: usize,
     },
-    /// Something else was used than the image that the spec names: programs of the host, or another image.
+    /// A stand-in was used instead of the image that the spec names: programs of the host, or another image.
     StandIn {
         /// The image.
         image: String,
-        /// What was used instead.
+        /// The stand-in that was used.
         used: String,
-        /// What made the sandbox: `docker` or `local`.
+        /// The backend that made the sandbox: `docker` or `local`.
         backend: String,
     },
     /// Faults were to be injected, and none was: the agent never made a call that a rule is about, or none at the right time.
@@ -48,12 +49,12 @@ pub enum Caveat {
     },
     /// The agent answered the same prompt differently in a sandbox that the rules of a contract share, and nothing resets it.
     SharedState,
-    /// What was observed is not there any more, or cannot be read: only what was judged is shown. It is found when a report is
-    /// made, and is not kept.
+    /// The evidence is lost or cannot be read: only the judgement is shown. It is found when a report is made, and is
+    /// not kept.
     LostEvidence {
         /// The scenario.
         scenario: String,
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         why: String,
     },
 }
@@ -99,7 +100,7 @@ impl Caveat {
         faults.rules.iter().take(NAMED_PATHS).map(rule).collect()
     }
 
-    /// What a check that ran in the sandbox is worth, when the agent had changed the image there.
+    /// Returns the caveat of a check that ran in the sandbox, when the agent had changed the image there.
     fn modified_image(invariant: &str, evidence: &Evidence) -> Option<Self> {
         let changes = evidence.answers.get(invariant)?.iter().find_map(|answer| match answer {
             Answer::Command(answer) if !answer.image_changes.is_empty() => Some(&answer.image_changes),
@@ -121,7 +122,7 @@ impl Caveat {
         }
     }
 
-    /// Whether it is about what the agent did, and not about where it ran.
+    /// Returns true if it is about the agent's actions, and not about where it ran.
     #[must_use]
     pub const fn is_about_the_agent(&self) -> bool {
         matches!(self, Self::ModifiedImage { .. })

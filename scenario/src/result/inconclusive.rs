@@ -49,7 +49,7 @@ invariants:
   note: {description: x, check: {type: file_content, path: n, contains: done}}
 ";
 
-    /// Judges a scenario of a cell whose rule fired so often.
+    /// Judges a scenario of a cell whose rule fired this number of times.
     fn judge(cell: &str, note: &str, fired: Option<u64>, more: Evidence) -> ScenarioResult {
         let spec = load(SPEC, None).spec.expect("a spec");
         let plan = expand(&spec, PlanOptions::default()).expect("a plan");

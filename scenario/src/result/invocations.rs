@@ -1,4 +1,4 @@
-//! Judges what an agent said and did in the invocations that were made for an invariant.
+//! Judges the agent's output and actions in the invocations that were made for an invariant.
 
 use crate::checks::Case;
 use crate::evidence::{Evidence, Invocation};

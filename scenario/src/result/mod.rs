@@ -1,4 +1,4 @@
-//! What judging and scoring say about one scenario.
+//! The result of judging and scoring one scenario.
 
 mod caveat;
 mod inconclusive;
@@ -23,14 +23,14 @@ use crate::verdict::{ErrorCause, ErrorKind, Outcome, Verdict};
 
 pub use caveat::Caveat;
 
-/// What judging and scoring say about one scenario.
+/// The result of judging and scoring one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioResult {
     /// The scenario.
     pub scenario: Scenario,
     /// The sandbox in which it ran; empty when there was none.
     pub sandbox_id: String,
-    /// Whether it passed by its own run.
+    /// The status of its own run.
     pub status: RowStatus,
     /// The combined score, from 0 to 1.
     pub composite: f64,
@@ -42,21 +42,21 @@ pub struct ScenarioResult {
     pub limits: Vec<Fired>,
     /// Other things that fail the scenario, such as a process left in a service.
     pub offences: Vec<String>,
-    /// Why it could not be judged.
+    /// The reason why it could not be judged.
     pub error: Option<ScenarioError>,
-    /// How long the scenario took, from preparing to destroying.
+    /// Duration of the scenario, from preparing to destroying, in milliseconds.
     pub wall_ms: u64,
     /// The agent's exit code; `None` when it never started.
     pub exit_code: Option<i32>,
-    /// What the agent printed.
+    /// The standard output of the agent.
     pub agent_output: String,
-    /// What the agent printed as errors.
+    /// The standard error output of the agent.
     pub agent_stderr: String,
     /// Calls of tools that the gateways saw.
     pub tool_calls: u64,
     /// Calls of tools that were answered with an error.
     pub tool_errors: u64,
-    /// How often a fault fired; `None` when there was no rule for any, and where it was not kept.
+    /// Number of faults that fired; `None` when there was no rule for any, and where it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults_fired: Option<u64>,
     /// Its calls beside those of the session that it replayed; `None` where none was, and where that was not kept.
@@ -66,18 +66,18 @@ pub struct ScenarioResult {
     pub usage: Usage,
     /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// What the reader must know to see what the result is worth.
+    /// Facts that the reader must know to judge the result.
     #[serde(default)]
     pub caveats: Vec<Caveat>,
-    /// What made its sandbox, and from which images; `None` when that was not recorded.
+    /// The backend and the images of its sandbox; `None` when they were not recorded.
     #[serde(default)]
     pub ran_in: Option<RanIn>,
 }
 
-/// What made a sandbox, and from which images.
+/// The backend and the images of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanIn {
-    /// What made it: `docker` or `local`.
+    /// The backend: `docker` or `local`.
     pub backend: String,
     /// The images, with the sandbox's own first.
     pub images: Vec<ImageRecord>,
@@ -86,7 +86,7 @@ pub struct RanIn {
     pub scoring_version: Option<u32>,
 }
 
-/// Whether a scenario passed by its own run.
+/// The status of a scenario by its own run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowStatus {
@@ -109,7 +109,7 @@ impl RowStatus {
         }
     }
 
-    /// The word for people, who are told `inconclusive` from other errors.
+    /// Returns the word for people, which distinguishes `inconclusive` from other errors.
     #[must_use]
     pub const fn word_for_people(self, error: Option<ErrorKind>) -> &'static str {
         match (self, error) {
@@ -124,22 +124,22 @@ impl RowStatus {
 pub struct InvariantResult {
     /// Its name.
     pub name: String,
-    /// What it means.
+    /// Its description.
     pub description: String,
-    /// How much it counts.
+    /// Its weight.
     pub weight: f64,
-    /// Whether it must be met.
+    /// True if it must be met.
     pub gate: bool,
     /// The judgement.
     pub verdict: Verdict,
 }
 
-/// Why a scenario could not be judged.
+/// The reason why a scenario could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioError {
-    /// Whose fault it is.
+    /// The party at fault.
     pub kind: ErrorKind,
-    /// What happened.
+    /// A description of the error.
     pub message: String,
 }
 
@@ -203,13 +203,13 @@ impl ScenarioResult {
         Self::unjudged(scenario, Some(ScenarioError { kind, message: message.into() }))
     }
 
-    /// Whether the scenario counts in pass rates and costs.
+    /// Returns true if the scenario counts in pass rates and costs.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.status != RowStatus::Error
     }
 
-    /// Tells if it passed without a fault where faults were required.
+    /// Returns true if it passed without a fault where faults were required.
     #[must_use]
     pub fn is_inconclusive(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Inconclusive)
@@ -299,7 +299,7 @@ fn judge_invariants(
     judged.iter().map(judge).collect()
 }
 
-/// What must have been recorded for this spec, and was not.
+/// Returns an error if a record that this spec requires is missing.
 fn missing_record(spec: &Spec, evidence: &Evidence) -> Option<ScenarioError> {
     let rules = &spec.forbidden;
     let audited =

@@ -1,14 +1,14 @@
-//! What a scenario's model says about it: a script that was too short or too long, a recording that had no answer.
+//! Judges the record of a scenario's model: a script that was too short or too long, a recording that had no answer.
 
 use crate::evidence::{Evidence, ModelRecord};
 use crate::spec::Spec;
 use crate::spec::sections::Model;
 use crate::{count_noun, count_noun_as};
 
-/// How many misses of a recording are told in full.
+/// Maximum number of misses of a recording that are reported in full.
 const TOLD_MISSES: usize = 3;
 
-/// What fails the scenario, and what is only worth a remark.
+/// The offences that fail the scenario, and the notes that are only remarks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ModelJudgement {
     pub(super) offences: Vec<String>,

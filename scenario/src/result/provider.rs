@@ -1,4 +1,4 @@
-//! What the provider of the agent's model says about a scenario: without its model, an agent cannot be judged.
+//! Judges the failures of the provider of the agent's model: without its model, an agent cannot be judged.
 
 use super::ScenarioError;
 use crate::count_noun;
@@ -23,7 +23,7 @@ pub(super) fn error(evidence: &Evidence) -> Option<ScenarioError> {
     })
 }
 
-/// Whether a limit that fired is no failure of the agent: it ran out of time while its provider was down.
+/// Returns true if a limit that fired is no failure of the agent: it ran out of time while its provider was down.
 pub(super) fn excuses(evidence: &Evidence, limit: Limit) -> bool {
     let is_down = |record: &ModelRecord| record.provider_down && !record.provider_failures.is_empty();
     matches!(limit, Limit::AgentTimeout | Limit::Timeout) && evidence.model.as_ref().is_some_and(is_down)

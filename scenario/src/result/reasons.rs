@@ -4,7 +4,7 @@ use super::ScenarioResult;
 use crate::verdict::{ErrorKind, Outcome};
 
 impl ScenarioResult {
-    /// Everything that kept the scenario from passing, worst first: one line of what, and what was found.
+    /// Lists all reasons why the scenario did not pass, worst first: a title of one line, and the observation.
     #[must_use]
     pub fn reasons(&self) -> Vec<(String, String)> {
         let error = self.error.iter().map(|error| match error.kind {

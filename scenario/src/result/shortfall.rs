@@ -1,16 +1,16 @@
-//! Why a scenario failed although each of its invariants was met.
+//! Explains a scenario that failed although each of its invariants was met.
 
 use super::{InvariantResult, RowStatus, ScenarioResult};
 use crate::untrusted;
 
-/// How long a name or a reason may be.
+/// Maximum length of a name or a reason.
 const MOST: usize = 200;
-/// How many invariants are named.
+/// Maximum number of invariants that are named.
 const MOST_NAMED: usize = 5;
 
 impl ScenarioResult {
-    /// What kept a scenario from passing of which every invariant was met and no rule was broken: a script or a judge gave
-    /// less than a full score. `None` when something else says it, or nothing has to be said.
+    /// Describes why a scenario did not pass although every invariant was met and no rule was broken: a script or a
+    /// judge gave less than a full score. `None` when another part of the result gives the reason, or none is needed.
     #[must_use]
     pub fn shortfall(&self) -> Option<String> {
         let otherwise = self.error.is_some()
@@ -32,7 +32,7 @@ impl ScenarioResult {
     }
 }
 
-/// How far an invariant was met, and what was said about it.
+/// Describes the score of an invariant, with the reason.
 fn met(invariant: &InvariantResult) -> String {
     let verdict = &invariant.verdict;
     let reason = if verdict.reason.is_empty() { &verdict.message } else { &verdict.reason };

@@ -1,12 +1,12 @@
-//! What a recording of tools says about a scenario: calls that it has no answer to, and calls that were not made.
+//! Judges the record of a recording of tools: calls that it has no answer to, and calls that were not made.
 
 use crate::count_noun;
 use crate::evidence::{Evidence, ToolRecord};
 
-/// How many misses of a recording are told in full.
+/// Maximum number of misses of a recording that are reported in full.
 const TOLD_MISSES: usize = 3;
 
-/// What fails the scenario, and what is only worth a remark.
+/// The offences that fail the scenario, and the notes that are only remarks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ToolJudgement {
     pub(super) offences: Vec<String>,

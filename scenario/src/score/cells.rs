@@ -41,7 +41,7 @@ impl Status {
     }
 }
 
-/// What the replicas of one cell say together.
+/// The combined result of the replicas of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The cell.
@@ -49,15 +49,15 @@ pub struct Cell {
     /// Its key, by which it is found again in other runs: its parameters and its chaos cell.
     #[serde(flatten)]
     pub key: CellKey,
-    /// Whether it passed.
+    /// The verdict on the cell.
     pub verdict: CellVerdict,
-    /// How many replicas are planned.
+    /// Number of planned replicas.
     pub planned: usize,
     /// How many passed. Of a cell that stopped early, only the replicas up to there count.
     pub passed: usize,
-    /// How many failed.
+    /// Number of replicas that failed.
     pub failed: usize,
-    /// How many could not be judged.
+    /// Number of replicas that could not be judged.
     pub errors: usize,
     /// The share of judged replicas that passed; `None` when none was judged.
     pub pass_rate: Option<f64>,
@@ -74,7 +74,7 @@ pub struct Cell {
     pub pass_curve: Vec<f64>,
     /// The mean composite of the judged replicas; `None` when none was judged.
     pub mean_composite: Option<f64>,
-    /// Whether it is judged by the contract alone, so that its verdict does not decide about the experiment.
+    /// True if it is judged by the contract alone, so that its verdict does not decide about the experiment.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_contract: bool,
     /// The bounds by which it came to its verdict, when it has to show its bar.
@@ -159,7 +159,7 @@ impl Cell {
     }
 }
 
-/// Whether a cell passed.
+/// The verdict on a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellVerdict {
@@ -169,7 +169,7 @@ pub enum CellVerdict {
     Fail,
     /// Its replicas are too few to tell if it reaches its bar.
     Undecided,
-    /// It hangs on replicas that could not be judged.
+    /// It depends on replicas that could not be judged.
     Error,
     /// Not all replicas have ended.
     Pending,
@@ -289,12 +289,12 @@ fn summed_up(group: &Group<'_>, rows: &[&ScenarioResult], verdict: CellVerdict) 
     }
 }
 
-/// What a row adds to the mean: its composite, unless a limit or offence failed it.
+/// Returns the part of a row in the mean: its composite, or 0 if a limit or offence failed it.
 pub(super) fn earned(row: &ScenarioResult) -> f64 {
     if row.limits.is_empty() && row.offences.is_empty() { row.composite } else { 0.0 }
 }
 
-/// What the replicas of a cell say together.
+/// Combines the replicas of a cell into a verdict.
 fn verdict(planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: Option<f64>) -> CellVerdict {
     let outcome = |row: &&ScenarioResult| match row.status {
         RowStatus::Pass => (Some(true), earned(row)),
@@ -304,18 +304,18 @@ fn verdict(planned: usize, rows: &[&ScenarioResult], scoring: &Scoring, floor: O
     decide(planned, &rows.iter().map(outcome).collect::<Vec<_>>(), scoring, floor)
 }
 
-/// What one run of a contract's cell says.
+/// The outcome of one run of a contract's cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialOutcome {
     /// The rule held.
     Held,
     /// It did not.
     Missed,
-    /// It could not be told.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// What the runs of a contract's cell say together.
+/// Combines the runs of a contract's cell into a verdict.
 pub(super) fn decide_together(planned: usize, trials: &[TrialOutcome], scoring: &Scoring) -> CellVerdict {
     let outcome = |trial: &TrialOutcome| match trial {
         TrialOutcome::Held => (Some(true), 1.0),

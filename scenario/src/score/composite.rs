@@ -3,7 +3,7 @@
 use crate::result::InvariantResult;
 use crate::spec::sections::GateRule;
 
-/// How far below a bar a number may be and still reach it: rounding, and no more.
+/// Tolerance below a bar, for rounding only.
 const ROUNDING: f64 = 1e-9;
 
 /// Σ(weight · score) / Σ(weight); 0 when a `forbidden` rule was violated or a gate is not met.
@@ -19,7 +19,7 @@ pub fn composite(invariants: &[InvariantResult], rule: GateRule, violated: bool)
     if weights > 0.0 { (scores / weights).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Whether a gate is not met.
+/// Returns true if a gate is not met.
 #[must_use]
 pub fn misses_gate(invariants: &[InvariantResult], rule: GateRule) -> bool {
     let met = |invariant: &InvariantResult| match rule {
@@ -29,7 +29,7 @@ pub fn misses_gate(invariants: &[InvariantResult], rule: GateRule) -> bool {
     invariants.iter().any(|invariant| invariant.gate && !met(invariant))
 }
 
-/// Whether `value` reaches `bar`, rounding aside.
+/// Returns true if `value` reaches `bar`, rounding aside.
 #[must_use]
 pub fn reaches(value: f64, bar: f64) -> bool {
     value + ROUNDING >= bar

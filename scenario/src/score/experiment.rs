@@ -21,7 +21,7 @@ use crate::spec::sections::{MinPassRate, Scoring};
 use crate::spec::types::Fraction;
 use crate::statistics::{CONFIDENCE, Interval, count, wilson};
 
-/// What a caller may ask of an experiment besides the spec.
+/// The caller's requirements on an experiment besides the spec.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScoreOptions {
     /// A pass rate that every cell must reach, besides its own bar. It can only make passing harder.
@@ -32,7 +32,7 @@ pub struct ScoreOptions {
     pub is_over: bool,
 }
 
-/// What a run is scored by: a spec with its contract, or bars alone where the spec cannot be read any more.
+/// The basis for scoring a run: a spec with its contract, or bars alone where the spec cannot be read any more.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoredBy<'a> {
     scoring: &'a Scoring,
@@ -69,20 +69,20 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What all scenarios say together.
+/// The combined result of all scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentScore {
-    /// Whether the experiment passed.
+    /// The verdict on the experiment.
     pub verdict: ExperimentVerdict,
     /// How many scenarios are planned, without those that are not needed. When all have ended, the four numbers below add up to it.
     pub total: usize,
-    /// How many passed.
+    /// Number of scenarios that passed.
     pub passed: usize,
-    /// How many failed, with no replica of their cell passing.
+    /// Number of scenarios that failed, with no replica of their cell passing.
     pub failed: usize,
-    /// How many failed while another replica of their cell passed.
+    /// Number of scenarios that failed while another replica of their cell passed.
     pub flaky: usize,
-    /// How many could not be judged.
+    /// Number of scenarios that could not be judged.
     pub errors: usize,
     /// How many were not run, because their cells were decided without them.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -91,7 +91,7 @@ pub struct ExperimentScore {
     pub statuses: IndexMap<ScenarioId, Status>,
     /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
-    /// What became of the contract; `None` without one.
+    /// The score of the contract; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<ContractScore>,
     /// The score of the mutations; `None` without any.
@@ -110,7 +110,7 @@ pub struct ExperimentScore {
     pub metrics: Metrics,
 }
 
-/// Whether an experiment passed.
+/// The verdict on an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExperimentVerdict {
@@ -184,24 +184,24 @@ pub struct Metrics {
     pub mean_tokens: u64,
     /// All tokens.
     pub total_tokens: u64,
-    /// What all scenarios cost together; scenarios without a known price count 0.
+    /// Total cost of all scenarios; scenarios without a known price count 0.
     pub total_cost_usd: f64,
     /// Scenarios that used tokens of a model without a known price.
     #[serde(default)]
     pub unpriced: usize,
-    /// What a scenario costs on average.
+    /// Mean cost per scenario.
     pub mean_cost_per_run_usd: f64,
-    /// What all scenarios cost, for each that passed; `None` when none passed.
+    /// Total cost divided by the number of scenarios that passed; `None` when none passed.
     pub cost_per_success_usd: Option<f64>,
     /// The tokens of all scenarios, for each that passed; `None` when none passed.
     pub tokens_per_success: Option<f64>,
     /// The share of tool calls that were not answered with an error; 1 when there was none.
     pub tool_success_rate: f64,
-    /// How many `forbidden` rules were violated, over all scenarios.
+    /// Number of `forbidden` rules that were violated, over all scenarios.
     pub side_effect_violations: u64,
 }
 
-/// Scores an experiment by the results that are there. Results of scenarios that are not planned do not count, and of
+/// Scores an experiment by the available results. Results of scenarios that are not planned do not count, and of
 /// several results of one scenario only the last does.
 #[must_use]
 pub fn score<'a>(
@@ -296,7 +296,7 @@ fn verdict(
     }
 }
 
-/// Tells if a cell that decides by itself has this verdict.
+/// Returns true if a cell that decides by itself has this verdict.
 fn any(cells: &[Cell], verdict: CellVerdict) -> bool {
     cells.iter().any(|cell| cell.decides() && cell.verdict == verdict)
 }
@@ -312,7 +312,7 @@ impl Metrics {
         }
     }
 
-    /// What all scenarios cost, for people: what is not known is not a zero.
+    /// Formats the cost of all scenarios for people: an unknown cost is not shown as zero.
     #[must_use]
     pub fn cost(&self) -> String {
         match self.unpriced {

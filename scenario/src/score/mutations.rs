@@ -111,7 +111,8 @@ fn failed(mutation: Mutation, cell: &Cell, results: &[&ScenarioResult]) -> Optio
     })
 }
 
-/// The robustness, where mutations that could not be judged count as `unknown` says, and not at all without it.
+/// Returns the robustness. Mutations that could not be judged count as `unknown` says, and not at all when it is
+/// `None`.
 fn robustness(cells: &[(Mutation, &Cell)], unknown: Option<bool>) -> Option<f64> {
     let holds = |cell: &Cell| match cell.verdict {
         CellVerdict::Pass => Some(true),

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How large a file beside a spec may be that the spec is read with.
+/// Maximum size of a file beside a spec that is read with the spec.
 pub const MAX_READ_BYTES: u64 = 256 * 1024;
 /// The endings of files that a spec is read with.
 const READ_ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 /// The spec itself, which stands among its files.
 const SPEC_FILE: &str = "spec.yaml";
-/// How many files a spec's folder may have.
+/// Maximum number of files in a spec's folder.
 pub const MAX_BUNDLE_FILES: usize = 1000;
-/// How large a spec's folder may be.
+/// Maximum size of a spec's folder.
 pub const MAX_BUNDLE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The reason why files are no bundle.
@@ -68,7 +68,7 @@ impl Bundle {
         Arc::clone(&self.texts)
     }
 
-    /// Whether there is a file at `path`, or a folder with files in it.
+    /// Returns true if there is a file at `path`, or a folder with files in it.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{path}/");

@@ -24,14 +24,14 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What the code means and what to do about it.
+            /// Returns the meaning of the code, and its fix.
             #[must_use]
             pub fn explanation(self) -> String {
                 let lines: &[&str] = match self { $(Self::$variant => &[$($doc,)+],)+ };
                 lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n")
             }
 
-            /// Whether it is an error or a warning.
+            /// Returns the severity of the code.
             #[must_use]
             pub fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)+ }

@@ -1,4 +1,4 @@
-//! What is wrong with a spec, and where.
+//! Findings about a spec, with their places.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::yaml::Span;
 pub(crate) use yaml_tree::nearest::alternatives;
 pub use yaml_tree::nearest::{closest, did_you_mean};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -32,7 +32,8 @@ impl fmt::Display for Severity {
     }
 }
 
-/// How many findings are kept of one text. A text with more is hostile or generated, and looking further costs time.
+/// Maximum number of findings that are kept of one text. A text with more is hostile or generated, and looking further
+/// costs time.
 pub(crate) const MOST_KEPT: usize = 1000;
 
 /// One finding: what, where, and what next.
@@ -40,18 +41,18 @@ pub(crate) const MOST_KEPT: usize = 1000;
 pub struct Diagnostic {
     /// The stable name of this kind of finding.
     pub code: Code,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The recommended fix.
     pub help: Option<String>,
-    /// Where in the spec; empty for the document as a whole.
+    /// Its path in the spec; empty for the document as a whole.
     pub path: Path,
-    /// Where in the text.
+    /// Its place in the text.
     pub span: Span,
 }
 
 impl Diagnostic {
-    /// How bad it is.
+    /// Returns the severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.code.severity()

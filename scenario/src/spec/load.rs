@@ -17,19 +17,20 @@ use crate::hex;
 
 /// Keys that are kept for parts of the language which this version does not run.
 pub(super) const RESERVED: [&str; 3] = ["contracts", "extends", "workflow"];
-/// How many findings are reported; a text with more needs another look anyway.
+/// Maximum number of findings that are reported; a text with more needs another look anyway.
 const MOST_FINDINGS: usize = 100;
 
-/// What reading a text gave.
+/// The result of reading a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The spec, when there is no error.
     pub spec: Option<Spec>,
-    /// What was found, in the order of the text.
+    /// The findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more findings there are.
+    /// Number of further findings.
     pub left_out: usize,
-    /// What could be better about a spec that has no error. It is shown to who asks what is wrong with a spec, and nobody else.
+    /// Possible improvements of a spec that has no error. They are shown only to users who ask for the findings about a
+    /// spec.
     pub advice: Vec<Diagnostic>,
 }
 
@@ -78,7 +79,7 @@ fn with_services_of_tools(mut spec: Spec) -> Spec {
     spec
 }
 
-/// What the rules find in the parts of a spec that could be read.
+/// Applies the rules to the parts of a spec that could be read.
 fn read_the_rest(root: &Node, findings: &[Diagnostic], bundle: Option<&Bundle>) -> Vec<Diagnostic> {
     let (rest, holes) = salvage(root, findings);
     let mut reader = Reader::new(bundle);
@@ -90,7 +91,7 @@ fn read_the_rest(root: &Node, findings: &[Diagnostic], bundle: Option<&Bundle>) 
     })
 }
 
-/// Takes out the keys that are not read: free ones silently, reserved ones with a finding.
+/// Removes the keys that are not read: free ones silently, reserved ones with a finding.
 fn take_reserved(root: &mut Node, diagnostics: &mut Vec<Diagnostic>) {
     let Kind::Map(entries) = &mut root.kind else { return };
     entries.retain(|entry| !entry.key.starts_with("x-"));

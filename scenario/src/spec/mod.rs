@@ -54,7 +54,7 @@ use types::{Filled, InvariantName, Label, Many, SpecId, Table, Whole};
 #[serde(transparent)]
 pub struct Spec {
     sections: Sections,
-    /// The SHA-256 of what the spec says, in hex: the same for texts that differ only in comments, style and key order.
+    /// The SHA-256 of the spec's content, in hex: the same for texts that differ only in comments, style and key order.
     #[serde(skip)]
     pub digest: String,
 }
@@ -190,8 +190,8 @@ impl Sections {
         &self.services[..self.services.len().saturating_sub(images)]
     }
 
-    /// How many scenarios of an experiment may run at once, if the spec says so: `parallelism.max_concurrent` and
-    /// `resources.concurrency_limit` both have to hold.
+    /// Returns the maximum number of concurrent scenarios of an experiment, if the spec gives one: both
+    /// `parallelism.max_concurrent` and `resources.concurrency_limit` apply.
     #[must_use]
     pub fn at_once(&self) -> Option<u32> {
         let limits = [
@@ -228,8 +228,8 @@ impl Sections {
         }
     }
 
-    /// Tells if some fault may hit this service on the way to it: one of the spec, in any of its chaos cells, or of the profile
-    /// that was chosen in place of a cell.
+    /// Returns true if some fault may hit this service on the way to it: one of the spec, in any of its chaos cells, or
+    /// of the profile that was chosen in place of a cell.
     #[must_use]
     pub fn may_fault(&self, service: &Service, cell: &str) -> bool {
         self.every_chaos(cell).any(|chaos| {
@@ -238,8 +238,8 @@ impl Sections {
         })
     }
 
-    /// Tells if the effect of some attack may be seen in what is sent to this service: in any chaos cell, or in the profile that
-    /// was chosen in place of a cell.
+    /// Returns true if the effect of some attack may be seen in what is sent to this service: in any chaos cell, or in
+    /// the profile that was chosen in place of a cell.
     #[must_use]
     pub fn may_show_attacks(&self, service: &Service, cell: &str) -> bool {
         let is_scored = |chaos: Chaos| chaos.context_attacks.enabled().any(|(_, attack)| attack.has_canary());
@@ -254,7 +254,7 @@ impl Sections {
         cells.chain([self.chaos_of(cell)])
     }
 
-    /// What to record: what `audit` says, and what the `forbidden` rules need.
+    /// Returns the records to keep: those that `audit` names, and those that the `forbidden` rules need.
     #[must_use]
     pub fn effective_audit(&self) -> Audit {
         Audit {

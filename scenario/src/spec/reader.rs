@@ -15,7 +15,7 @@ use super::template::Reference;
 use super::yaml::{Entry, Kind, Limits, Node, Span, parse};
 use crate::number::Number;
 
-/// How many regular expressions one spec may have; compiling them takes time.
+/// Maximum number of regular expressions of one spec; compiling them takes time.
 const MOST_PATTERNS: usize = 200;
 
 /// A type that can be read from a spec.
@@ -23,7 +23,7 @@ pub trait Readable: Sized {
     /// Reads a value; `None` after reporting why not.
     fn read(node: &Node, reader: &mut Reader) -> Option<Self>;
 
-    /// What `read` accepts.
+    /// Describes the values that `read` accepts.
     fn shape() -> Shape;
 
     /// The value that stands for a missing key; `None` when the key must be there.
@@ -32,7 +32,7 @@ pub trait Readable: Sized {
     }
 }
 
-/// What is known while reading: where we are, and what was found.
+/// The state of reading: the current path, and the findings.
 #[derive(Debug, Default)]
 pub struct Reader {
     path: Path,
@@ -50,7 +50,7 @@ impl Reader {
         Self { texts: bundle.map(Bundle::texts).unwrap_or_default(), ..Self::default() }
     }
 
-    /// Everything found, and every template reference with the place where it stands.
+    /// Returns all findings, and every template reference with its place.
     #[must_use]
     pub fn finish(self) -> (Vec<Diagnostic>, Vec<(Path, Reference)>) {
         (self.findings, self.references)
@@ -70,7 +70,7 @@ impl Reader {
         self.findings.push(Diagnostic { code, message: message.into(), help, path: self.path.clone(), span });
     }
 
-    /// Whether so much was found that nothing more is kept.
+    /// Returns true if there are so many findings that no more are kept.
     fn is_full(&self) -> bool {
         self.findings.len() >= MOST_KEPT
     }
@@ -136,7 +136,7 @@ impl Reader {
     }
 }
 
-/// What was most likely meant by a value of another kind.
+/// Suggests a fix for a value of another kind.
 fn hint(node: &Node, expected: &str) -> Option<String> {
     let wants = |word: &str| expected.contains(word);
     match &node.kind {
@@ -159,13 +159,13 @@ fn hint(node: &Node, expected: &str) -> Option<String> {
     }
 }
 
-/// Reads the keys of one map, and at the end reports those that nobody asked for.
+/// Reads the keys of one map, and at the end reports the unknown ones.
 #[derive(Debug)]
 pub(crate) struct MapReader<'a> {
     node: &'a Node,
     entries: &'a [Entry],
     known: Vec<&'static str>,
-    /// Which variant of a tagged section this is, once that is known.
+    /// The variant of a tagged section, once it is known.
     pub(crate) variant: Option<&'static str>,
 }
 
@@ -210,7 +210,7 @@ impl<'a> MapReader<'a> {
         }
     }
 
-    /// Reports every key that nobody asked for. `siblings` are the keys of other variants, with what selects them.
+    /// Reports every unknown key. `siblings` are the keys of other variants, with the value that selects them.
     pub(crate) fn finish(&self, reader: &mut Reader, siblings: &[(String, Vec<Field>)]) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str())) {
             if reader.is_full() {

@@ -16,7 +16,7 @@ use crate::checks::Comparison;
 /// One thing that can be explained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// What to ask for: `agent`, `agent.cli`, `resources.memory`, `check.sql`, `unknown-key`.
+    /// Name of the topic: `agent`, `agent.cli`, `resources.memory`, `check.sql`, `unknown-key`.
     pub name: String,
     /// One line about it.
     pub summary: String,
@@ -26,7 +26,7 @@ pub struct Topic {
     pub same_as: Option<String>,
 }
 
-/// Everything that can be explained, in the order of the reference.
+/// Returns all topics, in the order of the reference.
 #[must_use]
 pub fn topics() -> Vec<Topic> {
     let Shape::Section(root) = Sections::shape() else {
@@ -92,7 +92,7 @@ pub(crate) fn topics_of(name: &str, shape: &Shape) -> Vec<Topic> {
     list.topics
 }
 
-/// How the page begins.
+/// Beginning of the page.
 const PREFACE: &str = "# Spec reference
 
 This page is generated from the types that read a spec; `touchstone explain TOPIC` shows the same text in a terminal. It describes
@@ -128,7 +128,7 @@ pub fn markdown() -> String {
     page
 }
 
-/// Whether a topic is a single key, which the page shows in its section's table.
+/// Returns true if a topic is a single key, which the page shows in its section's table.
 fn is_field(topic: &Topic) -> bool {
     !topic.text.starts_with("## ")
 }
@@ -137,7 +137,7 @@ fn is_field(topic: &Topic) -> bool {
 #[derive(Default)]
 struct List {
     topics: Vec<Topic>,
-    /// Where each section was explained first.
+    /// The first place in which each section was explained.
     seen: HashMap<&'static str, String>,
 }
 
@@ -261,7 +261,7 @@ fn first_line(doc: &str) -> String {
     paragraph.split_once(". ").map_or(paragraph.clone(), |(sentence, _)| format!("{sentence}."))
 }
 
-/// What `{{ … }}` becomes.
+/// Text about `{{ … }}`.
 const TEMPLATES: &str = "## `templates`
 
 `{{ … }}` is replaced in `base`, `task.prompt`, `agent`, `model`, `setup`, the texts of container services, `fixtures` and checks:

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::diagnostic::{Diagnostic, Severity};
 use crate::untrusted;
 
-/// How findings are shown on a terminal.
+/// The style of findings on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Without colours.

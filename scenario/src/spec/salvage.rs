@@ -13,12 +13,12 @@ use super::yaml::{Entry, Kind, Limits, Node, Span, parse};
 
 /// Values for the sections that must be there.
 const STAND_IN: &str = "version: 1\nid: x\nbase: x\ntask: {prompt: x}\n";
-/// What stands for a broken service: something that every rule accepts.
+/// Stand-in for a broken service: a service that every rule accepts.
 const SERVICE: &str = "{name: x-hole, type: http_mock, record: true, ports: [1]}";
 /// The same for a broken tool.
 const TOOL: &str = "{name: x-hole, mock: {}}";
 
-/// What was taken out of a spec.
+/// The parts that were removed from a spec.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
     /// Top-level sections that are gone or replaced.
@@ -36,27 +36,27 @@ pub(crate) struct Holes {
 }
 
 impl Holes {
-    /// Whether this section is not what was written.
+    /// Returns true if this section was removed or replaced.
     pub(crate) fn has_section(&self, name: &str) -> bool {
         self.sections.contains(name)
     }
 
-    /// Whether a service of this name may be there, broken.
+    /// Returns true if a broken service may have this name.
     pub(crate) fn may_have_service(&self, name: &str) -> bool {
         self.has_section("services") || self.service_names.contains(name)
     }
 
-    /// Whether a tool of this name may be there, broken.
+    /// Returns true if a broken tool may have this name.
     pub(crate) fn may_have_tool(&self, name: &str) -> bool {
         self.has_section("tools") || self.has_broken_server || self.tool_names.contains(name)
     }
 
-    /// Whether any invariant is missing.
+    /// Returns true if any invariant is missing.
     pub(crate) fn has_broken_invariant(&self) -> bool {
         !self.invariants.is_empty() || self.has_section("invariants")
     }
 
-    /// Whether the place is inside a hole.
+    /// Returns true if the place is inside a hole.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         match path.segments() {
             [Segment::Key(section), Segment::Index(index), ..] if section == "services" => {
@@ -88,7 +88,7 @@ pub(super) fn salvage(root: &Node, findings: &[Diagnostic]) -> (Node, Holes) {
     (root, holes)
 }
 
-/// Takes out the smallest part around `path` that the rest can do without.
+/// Removes the smallest part around `path` that the rest can do without.
 fn dig(root: &mut Node, path: &Path, holes: &mut Holes) {
     match path.segments() {
         [Segment::Key(section), Segment::Index(index), ..] if section == "services" => {

@@ -6,7 +6,7 @@
 //!
 //! The doc comments are what users read in `touchstone explain` and in the reference, so they speak to users.
 
-/// Defines a section: a struct, how it is read, and what the reference says about it.
+/// Defines a section: a struct, its reader, and its text in the reference.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])+

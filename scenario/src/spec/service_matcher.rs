@@ -57,7 +57,7 @@ impl ServiceMatcher {
     }
 }
 
-/// Tells if a statement that names `named` means the table `wanted`: a schema counts where both have one.
+/// Returns true if a statement that names `named` means the table `wanted`: a schema counts where both have one.
 fn is_table(named: &str, wanted: &str) -> bool {
     let named = named.to_lowercase();
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();

@@ -1,9 +1,8 @@
-//! What a value of the language may look like: the one description that the JSON Schema, `touchstone explain` and the
-//! reference are made from.
+//! Descriptions of the language's values: the one source of the JSON Schema, `touchstone explain` and the reference.
 
 use serde_json::Value as Json;
 
-/// How many entries a list or map may have. Rules compare entries with each other, so this also bounds their time.
+/// Maximum number of entries in a list or map. Rules compare entries with each other, so this also bounds their time.
 pub const MOST_ENTRIES: usize = 1000;
 
 /// The form of a value.
@@ -33,7 +32,7 @@ pub enum Shape {
     Filled,
     /// A string of a certain form.
     Word {
-        /// What the form is called: `duration`, `service name`.
+        /// The name of the form: `duration`, `service name`.
         name: &'static str,
         /// A regular expression that describes it, for editors.
         pattern: &'static str,
@@ -44,22 +43,22 @@ pub enum Shape {
     Choice(Vec<Choice>),
     /// A list of values of one form.
     List {
-        /// What each is.
+        /// The shape of each entry.
         item: Box<Shape>,
-        /// How many there must be.
+        /// Minimum number of entries.
         least: usize,
-        /// How many there may be.
+        /// Maximum number of entries.
         most: usize,
     },
     /// A map from free names to values of one form.
     Map {
-        /// What a name looks like, as a regular expression; empty for anything.
+        /// The form of a name, as a regular expression; empty for any name.
         key: &'static str,
-        /// What each value is.
+        /// The shape of each value.
         value: Box<Shape>,
-        /// How many there must be.
+        /// Minimum number of entries.
         least: usize,
-        /// How many there may be.
+        /// Maximum number of entries.
         most: usize,
     },
     /// A map with known keys.
@@ -77,7 +76,7 @@ pub enum Shape {
 pub struct Choice {
     /// The word.
     pub word: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
 }
 
@@ -86,7 +85,7 @@ pub struct Choice {
 pub struct Section {
     /// Its name in the schema: `Resources`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: String,
     /// Its keys, in the order of the reference.
     pub fields: Vec<Field>,
@@ -97,11 +96,11 @@ pub struct Section {
 pub struct Tagged {
     /// Its name in the schema: `Agent`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: String,
     /// The key that tells: `type`.
     pub tag: &'static str,
-    /// What the key means when it is absent; `None` when it must be there.
+    /// The meaning of an absent key; `None` when it is required.
     pub absent: Option<&'static str>,
     /// Keys that every variant has.
     pub common: Vec<Field>,
@@ -114,13 +113,13 @@ pub struct Tagged {
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub doc: String,
-    /// What its value looks like.
+    /// The shape of its value.
     pub shape: Shape,
-    /// Whether it must be there.
+    /// True if it is required.
     pub required: bool,
-    /// What holds when it is not there.
+    /// The value that applies when it is absent.
     pub default: Option<Json>,
 }
 

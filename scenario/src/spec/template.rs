@@ -30,7 +30,7 @@ enum Part {
     Name(Reference),
 }
 
-/// Something that a text names.
+/// A reference in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// A matrix parameter.
@@ -43,24 +43,24 @@ pub enum Reference {
     ServicePort(String),
     /// The scenario's seed.
     Seed,
-    /// Which repetition this is.
+    /// Index of the repetition.
     Replica,
     /// The task's prompt.
     TaskPrompt,
 }
 
-/// What references become.
+/// The values of references.
 pub trait Bindings {
     /// The value of `reference`; `None` when it has none, and the text keeps the braces.
     fn value(&self, reference: &Reference) -> Option<serde_json::Value>;
 }
 
-/// Why a `{{ … }}` is wrong.
+/// The reason why a `{{ … }}` is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub help: Option<String>,
 }
 
@@ -130,13 +130,13 @@ impl Text {
         }
     }
 
-    /// Whether nothing was written.
+    /// Returns true if the source is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
     }
 
-    /// Everything that the text names, in order.
+    /// Returns all references of the text, in order.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
         self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
@@ -162,7 +162,7 @@ impl Text {
     }
 }
 
-/// What stands between `{{` and `}}`, and what follows. Names are short, so the search is too.
+/// Splits the text after `{{` into the part before `}}` and the rest. Names are short, so the search is limited.
 fn close(after: &str) -> Option<(&str, &str)> {
     const MOST_INNER: usize = 300;
     let end = after
@@ -191,7 +191,7 @@ enum Named {
     Mistake(Mistake),
 }
 
-/// What stands between the braces.
+/// Parses the text between the braces.
 fn name(inner: &str) -> Named {
     let (namespace, rest) = inner.split_once('.').map_or((inner, None), |(namespace, rest)| (namespace, Some(rest)));
     let plain = |name: &str| {

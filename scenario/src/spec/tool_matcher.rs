@@ -5,7 +5,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::plan::glob_of_wildcards;
 use crate::spec::sections::ToolTarget;
 
-/// Tells a `tool` that names a route from one that names a whole service.
+/// Returns true if a `tool` names a route, and not a whole service.
 #[must_use]
 pub fn is_route_glob(tool: &str) -> bool {
     tool.contains(':')
@@ -72,13 +72,13 @@ impl ToolMatcher {
         self.name.is_match(service)
     }
 
-    /// Tells if it is about hosts outside of the sandbox, and not about services.
+    /// Returns true if it is about hosts outside of the sandbox, and not about services.
     #[must_use]
     pub fn is_about_hosts(&self) -> bool {
         self.is_about_hosts
     }
 
-    /// Tells if it leaves calls out by their route or URL, which are not known of an encrypted connection.
+    /// Returns true if it leaves calls out by their route or URL, which are not known of an encrypted connection.
     #[must_use]
     pub fn is_narrowed(&self) -> bool {
         self.is_route || self.url.is_some()

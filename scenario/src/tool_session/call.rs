@@ -1,4 +1,4 @@
-//! A call of a lane: the decision on it, the answer of an approver, and what came of it.
+//! A call of a lane: the decision on it, the answer of an approver, and its outcome.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +32,13 @@ pub struct LaneCall {
     /// The question to an approver, for a call that was held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
-    /// Set for a call that was allowed and not passed on, because its batch was refused.
+    /// True for a call that was allowed and not passed on, because its batch was refused.
     #[serde(skip_serializing_if = "crate::evidence::is_false")]
     pub withheld: bool,
     /// The outcome; `None` for a call that was not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
-    /// Set when the outcome is known from the agent only.
+    /// True when the outcome is known from the agent only.
     #[serde(skip_serializing_if = "crate::evidence::is_false")]
     pub self_reported: bool,
     /// Set for a call that broke a rule.
@@ -100,7 +100,7 @@ pub enum ApprovalDecision {
     Approved,
     /// The call is refused.
     Denied,
-    /// Nobody answered in time.
+    /// No answer came in time.
     TimedOut,
 }
 
@@ -114,6 +114,6 @@ pub enum CallOutcome {
     OkEmpty,
     /// It returned an error.
     Error,
-    /// Nobody knows whether it happened.
+    /// Unknown: it may have happened.
     Lost,
 }

@@ -1,4 +1,4 @@
-//! Makes a lane from the verdict of a `tool_contract` check.
+//! Builds a lane from the verdict of a `tool_contract` check.
 
 use serde::Deserialize as _;
 use serde_json::Value as Json;

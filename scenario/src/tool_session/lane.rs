@@ -123,7 +123,7 @@ impl SessionLane {
         bands
     }
 
-    /// The bands of the first rows only, at most so many.
+    /// Returns the bands of the first rows only, at most `most`.
     #[must_use]
     pub fn bands_of_first(&self, most: usize) -> Vec<PhaseBand<'_>> {
         let mut bands = self.bands();

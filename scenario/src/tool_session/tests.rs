@@ -1,4 +1,4 @@
-//! Lanes from records as they are written, from records that nobody expects, and from verdicts.
+//! Lanes from real records, from unexpected records, and from verdicts.
 
 use serde_json::{Value as Json, json};
 

@@ -165,7 +165,7 @@ impl SessionLane {
         format!("{calls}, {violations}{}{status}", phase.unwrap_or_default())
     }
 
-    /// Says in words what the lane leaves out.
+    /// Describes the calls that the lane leaves out.
     #[must_use]
     pub fn left_out_words(&self) -> Option<String> {
         let what = match self.origin {

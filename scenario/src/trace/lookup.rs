@@ -1,6 +1,6 @@
 //! Lookups of names, in words.
 
-/// What was asked for and what was answered, on one line.
+/// Formats a lookup and its answer on one line.
 ///
 /// Names of a sandbox lead to addresses of IPv4 and to nothing else. So a name that is there has none of any other kind of
 /// record, whatever address it leads to.

@@ -1,4 +1,4 @@
-//! What an agent's own events come to.
+//! Metrics from an agent's own events.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 struct Tool {
     calls: u64,
     failed: u64,
-    /// How long those took that say so.
+    /// Durations of the calls that have one, in milliseconds.
     durations_ms: Vec<u64>,
 }
 
@@ -37,7 +37,7 @@ pub fn metrics(events: &[Json]) -> Json {
     })
 }
 
-/// Whether the event is the one by which a call of a tool counts.
+/// Returns true if a call of a tool is counted by this event.
 fn is_call(event: &Json) -> bool {
     matches!((text(event, "event_type"), text(event, "phase")), ("tool_call", "end") | ("tool_use", "invoked"))
 }

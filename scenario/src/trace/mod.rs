@@ -83,7 +83,7 @@ fn error_type(call: &ModelCall, failed: bool) -> String {
     }
 }
 
-/// The names that OpenTelemetry gives to what a call was; ours begin with `touchstone`.
+/// Returns the metadata of a call under OpenTelemetry's names; ours begin with `touchstone`.
 fn call_metadata(call: &ModelCall) -> Json {
     let mut metadata = Map::new();
     let mut add = |name: &str, value: Json| {
@@ -174,7 +174,7 @@ fn self_reported(event: &Json) -> Json {
     event.into()
 }
 
-/// Whose API the call was shaped like.
+/// Returns the provider whose API the call follows.
 fn provider(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Messages => "anthropic",
@@ -187,7 +187,7 @@ fn moment(started: Timestamp, at_ms: u64) -> String {
     started.checked_add(since).unwrap_or(started).to_string()
 }
 
-/// How much of a request or an answer stands in a line.
+/// Maximum size of a request or an answer in a line.
 const MOST_TEXT: usize = 64 * 1024;
 
 fn text(body: &Body) -> String {

@@ -1,4 +1,4 @@
-//! Everything that makes a judged scenario an error, and why no agent can bring it about.
+//! The causes for which a judged scenario is an error, and why no agent can bring them about.
 
 use super::ErrorKind;
 
@@ -6,7 +6,7 @@ use super::ErrorKind;
 /// the test below.
 macro_rules! causes {
     ($($(#[$doc:meta])* $cause:ident = $word:literal, $kind:ident, $explanation:literal;)+) => {
-        /// Why judging says that a scenario is an error. No agent can hide a failure behind one of these.
+        /// The cause of a scenario's error. No agent can hide a failure behind one of these.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ErrorCause {
             $($(#[$doc])* $cause,)+
@@ -16,7 +16,7 @@ macro_rules! causes {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$cause,)+];
 
-            /// Whose fault it is.
+            /// Returns the party at fault.
             #[must_use]
             pub const fn kind(self) -> ErrorKind {
                 match self {
@@ -32,7 +32,7 @@ macro_rules! causes {
                 }
             }
 
-            /// Why no agent can bring it about, or gains nothing by it.
+            /// Explains why no agent can bring it about, or gains nothing by it.
             #[must_use]
             pub const fn explanation(self) -> &'static str {
                 match self {

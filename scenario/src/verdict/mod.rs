@@ -1,4 +1,4 @@
-//! What judging says about one invariant.
+//! The verdict on one invariant.
 
 mod cause;
 
@@ -14,20 +14,20 @@ pub use cause::ErrorCause;
 pub struct Verdict {
     /// Passed, failed, or could not be judged.
     pub outcome: Outcome,
-    /// How far it was met, from 0 to 1; 0 when it could not be judged.
+    /// The score, from 0 to 1; 0 when it could not be judged.
     pub score: f64,
-    /// What was expected, what was found, and where to look; empty when there is nothing to say.
+    /// The expected and the observed value, and the place; empty when there is nothing to report.
     pub message: String,
-    /// What a judge or script gave as its reason.
+    /// The reason that a judge or script gave.
     pub reason: String,
-    /// What a script or judge added, and remarks such as "ran on a modified image".
+    /// Details from a script or judge, and remarks such as "ran on a modified image".
     pub details: Json,
-    /// Whether a failure only says that nothing could be told. It matters while judging, and is not kept.
+    /// True if a failure only means that nothing could be proven. It matters while judging, and is not stored.
     #[serde(skip)]
     pub is_unproven: bool,
 }
 
-/// Whether an invariant was met.
+/// The outcome of judging an invariant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -39,7 +39,7 @@ pub enum Outcome {
     Errored(ErrorKind),
 }
 
-/// Whose fault it is when something could not be judged. None of them is the agent's.
+/// The party at fault when something could not be judged. None of them is the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -76,7 +76,7 @@ impl fmt::Display for ErrorKind {
 }
 
 impl Verdict {
-    /// It was met.
+    /// Creates the verdict of an invariant that was met.
     #[must_use]
     pub fn passed() -> Self {
         Self {
@@ -89,19 +89,20 @@ impl Verdict {
         }
     }
 
-    /// It was not met, and this is why.
+    /// Creates the verdict of an invariant that was not met, with the reason.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self { outcome: Outcome::Failed, score: 0.0, message: message.into(), ..Self::passed() }
     }
 
-    /// It could not be judged, and this is why.
+    /// Creates the verdict of an invariant that could not be judged, with the reason.
     #[must_use]
     pub fn errored(cause: ErrorCause, message: impl Into<String>) -> Self {
         Self { outcome: Outcome::Errored(cause.kind()), ..Self::failed(message) }
     }
 
-    /// It was not met, because it could not be told: whoever asks for the opposite is told no more.
+    /// Creates the verdict of an invariant that counts as not met because nothing could be proven. Its negation is
+    /// unproven too.
     #[must_use]
     pub fn unproven(message: impl Into<String>) -> Self {
         Self { is_unproven: true, ..Self::failed(message) }
@@ -121,7 +122,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it was met.
+    /// Returns true if the invariant was met.
     #[must_use]
     pub fn is_passed(&self) -> bool {
         self.outcome == Outcome::Passed

@@ -46,7 +46,7 @@ fn every_example_says_what_it_needs() {
     }
 }
 
-/// What a spec needs, by what it says. The network is left out: a package to install may be in the image.
+/// Returns the needs of a spec, by its content. The network is left out: a package to install may be in the image.
 fn needed(spec: &Spec) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
     if needs_docker(spec) {
@@ -78,7 +78,7 @@ fn needed(spec: &Spec) -> BTreeSet<Need> {
     needs
 }
 
-/// Whether a spec asks for what only images can give.
+/// Returns true if a spec needs something that only images provide.
 fn needs_docker(spec: &Spec) -> bool {
     let programs = ["postgres", "mysql", "mariadb", "redis"];
     let is_image = |service: &scenario::spec::sections::Service| match &service.kind {

@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// The test above is worth what the evidence reaches.
+/// Checks that the test above is meaningful: its evidence reaches every verdict of every check.
 #[test]
 fn the_evidence_reaches_every_verdict_of_every_check() {
     let mut runner = TestRunner::deterministic();

@@ -12,7 +12,7 @@ use crate::read::tool::{CommitRequirement, EvidenceClass, Tool};
 use crate::state::aggregate::Contribution;
 use crate::state::{OpenCall, Prior, SessionState};
 
-/// What a call comes to.
+/// The effect of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     /// It happened: everything applies.

@@ -31,7 +31,7 @@ pub struct StepCall {
     pub is_released: bool,
 }
 
-/// Something that happened in a session. Time arrives in events and nowhere else.
+/// An event of a session. Time arrives in events and nowhere else.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A response of a model was judged and gated: one attempt step.
@@ -47,9 +47,9 @@ pub enum Event {
     CallCompleted {
         /// Its id.
         call: String,
-        /// What came of it.
+        /// Its outcome.
         outcome: Outcome,
-        /// Who says so.
+        /// The source of the outcome.
         provenance: Provenance,
     },
     /// A call was executed with other arguments than those proposed; they are the truth.
@@ -81,7 +81,7 @@ pub enum Event {
     LabelAdded {
         /// The label.
         label: String,
-        /// Where it comes from.
+        /// Its origin.
         origin: String,
     },
     /// A filter was set, or removed.

@@ -1,4 +1,4 @@
-//! Brings the automata of the rules over the whole session on.
+//! Advances the automata of the rules over the whole session.
 
 use crate::call::Outcome;
 use crate::code::Code;
@@ -24,12 +24,12 @@ pub(super) fn release(set: &Compiled, state: &mut SessionState, id: &str, open: 
     each(set, state, |rule, kept| kept.release(rule, id, open));
 }
 
-/// Takes back what a call counted.
+/// Undoes the counting of a call.
 pub(super) fn withdraw(state: &mut SessionState, id: &str) {
     state.rules.iter_mut().for_each(|kept| kept.withdraw(id));
 }
 
-/// Forgets what the world answered for a call that is over.
+/// Forgets the world's answers for a call that is over.
 pub(super) fn forget_answers(state: &mut SessionState, id: &str) {
     state.rules.iter_mut().for_each(|kept| kept.forget_answer(id));
 }
@@ -45,7 +45,7 @@ pub(super) fn permit(set: &Compiled, state: &mut SessionState, id: &str, open: &
     each(set, state, |rule, kept| kept.permit(rule, id, open));
 }
 
-/// Keeps the answer to a question about the world.
+/// Stores the answer to a question about the world.
 pub(super) fn answer(
     set: &Compiled,
     state: &mut SessionState,

@@ -37,7 +37,7 @@ pub(super) fn count_block(set: &Compiled, state: &mut SessionState) {
     }
 }
 
-/// Keeps the fingerprints of the last steps, blocked attempts included.
+/// Stores the fingerprints of the last steps, blocked attempts included.
 fn remember_attempts(set: &Compiled, state: &mut SessionState, calls: &[StepCall]) {
     let Some(rule) = set.session.limits.repetition else { return };
     let parsed = calls.iter().filter(|call| call.call.arguments.is_object());

@@ -77,7 +77,7 @@ impl RawSet {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("the tool contracts do not compile: {}", .diagnostics.iter().find(|found| found.is_error()).map_or_else(String::new, ToString::to_string))]
 pub struct CompileError {
-    /// What was found, errors and warnings, by file and place.
+    /// The findings, errors and warnings, by file and place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Source {
 /// A set of contracts that was checked, and is ready to decide.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// The hash of what the set says: the same for texts that differ only in style.
+    /// The hash of the set's content: the same for texts that differ only in style.
     pub hash: String,
     /// The options that the set was compiled with.
     pub run: RunOptions,
@@ -104,7 +104,7 @@ pub struct Compiled {
     pub(crate) binders: BTreeMap<String, String>,
     /// Invariants from the schemas that were given.
     pub(crate) derived: BTreeMap<String, Vec<Invariant>>,
-    /// What the history keeps of calls, for the tools that preconditions name.
+    /// The values of calls that the history keeps, for the tools that preconditions name.
     pub(crate) needed: BTreeMap<String, NeededValues>,
     /// The files that it was compiled from, in which rules are found.
     pub(crate) sources: Arc<[Source]>,
@@ -206,7 +206,7 @@ fn read_tools(sources: &[Source], reader: &mut Reader) -> BTreeMap<String, Tool>
     tools
 }
 
-/// Rules about what the session is opened with.
+/// Checks the rules about the values that open the session.
 fn check_opening(tools: &BTreeMap<String, Tool>, session: &Session, options: &CompileOptions, reader: &mut Reader) {
     let of_tools = tools.values().flat_map(|tool| tool.policy.deny.iter().chain(tool.policy.allow.iter().flatten()));
     let rules = session.policy.rules.iter().map(|rule| &rule.rule).chain(of_tools);

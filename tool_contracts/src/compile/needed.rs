@@ -1,4 +1,4 @@
-//! What of a call's arguments and output is kept, because a precondition reads it.
+//! The parts of a call's arguments and output that are kept because a precondition reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ pub(crate) struct Members {
     is_whole: bool,
 }
 
-/// What is kept of a tool's calls.
+/// The values that are kept of a tool's calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NeededValues {
     pub(crate) arguments: Members,
     pub(crate) output: Members,
 }
 
-/// What is kept of calls, for each tool that some precondition names.
+/// Returns the values that are kept of calls, for each tool that some precondition names.
 pub(super) fn needed_values(tools: &BTreeMap<String, Tool>) -> BTreeMap<String, NeededValues> {
     let mut needed: BTreeMap<String, NeededValues> = BTreeMap::new();
     for prior in tools.values().flat_map(|tool| &tool.preconditions).filter_map(|one| one.prior.as_ref()) {

@@ -43,7 +43,7 @@ fn with_defaults(value: Json) -> Json {
     Json::Object(map)
 }
 
-/// What a tool file says where it says nothing.
+/// Returns the defaults of a tool file.
 pub(crate) fn base() -> Json {
     json!({
         "evidence_class": "local_transaction",

@@ -14,9 +14,9 @@ use crate::read::tool::Tool;
 use crate::reader::Reader;
 use crate::value::Num;
 
-/// How deep schemas are followed.
+/// Maximum depth to which schemas are followed.
 const DEPTH: usize = 8;
-/// How many entries one schema gives at most.
+/// Maximum number of entries from one schema.
 const MOST: usize = 1000;
 
 /// Derives the invariants of every tool whose schema was given.

@@ -21,7 +21,7 @@ pub struct CompiledWorkflow {
     pub(crate) workflow: Workflow,
     /// The compiled set of each role; empty when only the workflow file was compiled.
     pub roles: BTreeMap<String, Compiled>,
-    /// Where the instance of each shared resource stands in arguments.
+    /// The path of each shared resource's instance in arguments.
     pub(crate) resources: BTreeMap<String, JsonPath>,
 }
 

@@ -47,7 +47,7 @@ pub enum Layer {
     L4,
 }
 
-/// What was decided, and why.
+/// A decision, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The result.
@@ -56,13 +56,13 @@ pub struct Decision {
     pub layer: Option<Layer>,
     /// Every reason of that layer, in the order of its rules.
     pub reasons: Vec<Reason>,
-    /// What an approver is asked, for a call that is held.
+    /// The question to an approver, for a call that is held.
     pub hold: Option<HoldSpec>,
     /// Remarks that change nothing.
     pub notes: Vec<Code>,
 }
 
-/// Everything that a rule may look at.
+/// The data that a rule may read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) set: &'a Compiled,

@@ -7,7 +7,7 @@ use yaml_tree::untrusted;
 use crate::canonical::canonical;
 use crate::code::Code;
 
-/// How long a value in a sentence may be.
+/// Maximum length of a value in a sentence.
 const MOST_SHOWN: usize = 60;
 
 /// One rule that a call breaks.
@@ -20,10 +20,10 @@ pub struct Reason {
     /// The path that it reads, when it reads one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What it checks; scalars only.
+    /// The checked values; scalars only.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub checked: Map<String, Json>,
-    /// What it found; scalars only.
+    /// The observed values; scalars only.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub found: Map<String, Json>,
     /// The reason that its author gives, or else the sentence.

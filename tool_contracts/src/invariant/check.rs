@@ -51,7 +51,7 @@ fn check_operator(operator: &Operator, nodes: &[&Json], env: &BTreeMap<String, S
     }
 }
 
-/// True when an operator holds for one value that is there.
+/// Returns true if an operator holds for one value that exists.
 fn holds(operator: &Operator, value: &Json, env: &BTreeMap<String, String>) -> bool {
     let number = Num::of(value);
     match operator {

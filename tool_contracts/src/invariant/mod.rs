@@ -21,7 +21,7 @@ pub(crate) struct Invariant {
     pub(crate) operators: Vec<Operator>,
     /// The slot that the value must equal.
     pub(crate) reference: Option<Reference>,
-    /// Set when an absent path is passed over.
+    /// True when an absent path is passed over.
     pub(crate) is_optional: bool,
     pub(crate) place: Place,
     /// The place as text, which names the rule in reasons.

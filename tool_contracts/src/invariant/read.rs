@@ -10,7 +10,7 @@ use crate::code::Code;
 use crate::reader::{At, Named, Reader};
 use crate::value::Num;
 
-/// How large a compiled regular expression may be.
+/// Maximum size of a compiled regular expression.
 const REGEX_BYTES: usize = 1 << 20;
 
 /// The place of an invariant, which decides about its operators.

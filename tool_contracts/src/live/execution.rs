@@ -1,4 +1,4 @@
-//! Executions: a tool is about to be used, and what came of it.
+//! Executions: the start of a tool's use, and its outcome.
 
 use serde_json::{Value as Json, json};
 
@@ -126,7 +126,7 @@ impl LiveSession {
         self.log.add(now, "dispatched", json!({"call": call, "tool": tool, "via": via.name()}));
     }
 
-    /// Takes what came of a call that a gateway carried out.
+    /// Records the outcome of a call that a gateway carried out.
     pub fn complete(&mut self, now: &Now, call: &str, outcome: &Outcome, latency_ms: u64) {
         self.complete_as(now, call, outcome, Provenance::Gateway, Some(latency_ms));
     }

@@ -13,7 +13,7 @@ const KEPT_RECORDS: usize = 50_000;
 /// The most bytes of records that are kept: 64 MiB.
 const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Takes secrets out of a text.
+/// Removes secrets from a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// The records of a session.
@@ -62,7 +62,7 @@ impl SessionLog {
     }
 }
 
-/// Takes secrets out of every string of a value, and out of the names of its fields.
+/// Removes secrets from every string of a value, and from the names of its fields.
 fn redact_value(value: &mut Json, redact: &dyn Fn(&str) -> String) {
     match value {
         Json::String(text) => *text = redact(text),

@@ -1,4 +1,4 @@
-//! A log folded again: the same contracts must come to the same decisions.
+//! A log folded again: the same contracts must give the same decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub struct Divergence {
     pub call: String,
     /// The verdict and codes in the log.
     pub recorded: String,
-    /// Those of now.
+    /// The values computed now.
     pub computed: String,
 }
 

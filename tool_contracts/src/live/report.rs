@@ -12,7 +12,7 @@ use crate::finding::Finding;
 pub struct LogReport {
     /// The ids of all calls that were decided on.
     pub calls: BTreeSet<String>,
-    /// Everything that was found, in its order.
+    /// All findings, in their order.
     pub findings: Vec<LoggedFinding>,
     /// The ids of calls that went out although the last decision on them was to refuse them.
     pub bypasses: BTreeSet<String>,
@@ -66,7 +66,7 @@ pub fn report_of_log(records: &[Json]) -> LogReport {
     report
 }
 
-/// The reasons of a decision. That a call was held is none where somebody could decide.
+/// Returns the reasons of a decision. A hold is no reason where an approver could decide.
 fn reasons<'a>(record: &'a Json, call: &'a str, is_applied: bool) -> impl Iterator<Item = LoggedFinding> + 'a {
     let all = record["reasons"].as_array().into_iter().flatten();
     let counted = all.filter(move |_| !(is_applied && record["verdict"] == "hold"));

@@ -38,7 +38,7 @@ pub struct ToolResultSeen {
     pub id: String,
     /// The text.
     pub text: String,
-    /// Set when it is marked as an error.
+    /// True when it is marked as an error.
     pub is_error: bool,
 }
 
@@ -124,7 +124,7 @@ impl LiveSession {
         self.apply(now, &Event::SchemaSeen { tool: tool.name.clone(), schema: schema.clone() });
     }
 
-    /// Completes calls with results that nobody but the agent saw.
+    /// Completes calls with results that only the agent saw.
     fn take_results(&mut self, now: &Now, results: &[ToolResultSeen]) {
         for result in results {
             let Some(id) = self.by_model_id.remove(&result.id) else {

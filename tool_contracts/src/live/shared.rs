@@ -48,7 +48,7 @@ impl LiveSession {
         self.governs().then_some(id)
     }
 
-    /// Takes a call back that the session let through and the workflow refuses.
+    /// Withdraws a call that the session let through and the workflow refuses.
     pub fn withdraw(&mut self, now: &Now, call: &str, tool: &str, reason: &Reason) {
         self.note_refusal(now, json!({"call": call, "tool": tool}), reason);
         self.log.add(now, "withdrawn", json!({"call": call}));
@@ -67,7 +67,7 @@ impl LiveSession {
         self.log.add(now, "workflow_decision", fields);
     }
 
-    /// The state for whoever may see it. The principal is never shown.
+    /// Returns the state for display. The principal is never shown.
     #[must_use]
     pub fn snapshot(&self) -> Json {
         json!({

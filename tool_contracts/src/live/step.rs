@@ -38,7 +38,7 @@ pub struct Judged {
 pub(super) enum Origin {
     /// A response of the model.
     Response,
-    /// An execution that nobody proposed.
+    /// An execution without a proposal.
     Execution(Via),
     /// An execution of a proposal with other arguments.
     Drift(Via),
@@ -92,13 +92,13 @@ impl Released {
 }
 
 impl LiveSession {
-    /// Gives the calls of a response their ids in the session.
+    /// Assigns ids in the session to the calls of a response.
     pub fn prepare(&mut self, proposed: Vec<ProposedCall>) -> Vec<Call> {
         let call = |call: ProposedCall| Call { id: self.call_id(&call.id), tool: call.tool, arguments: call.arguments };
         proposed.into_iter().map(call).collect()
     }
 
-    /// Judges the calls of a response in their order. What the world answers about them is known by then.
+    /// Judges the calls of a response in their order. The world's answers about them are known by then.
     pub fn propose(&mut self, now: &Now, calls: Vec<Call>, exchange: Option<Exchange>) -> Step {
         let codes = exchange.as_ref().filter(|_| self.decides).map(|seen| response_codes(&self.set, seen));
         for code in codes.into_iter().flatten() {
@@ -145,7 +145,7 @@ impl LiveSession {
         }
     }
 
-    /// Writes down that a call is held, and pauses the session. `approval` is the id by which somebody decides.
+    /// Records that a call is held, and pauses the session. `approval` is the id of the approval request.
     pub fn hold(&mut self, now: &Now, step: &mut Step, place: usize, approval: Option<&str>) {
         step.has_waited = true;
         let Some(Judged { call, decision }) = step.calls.get(place) else { return };
@@ -188,7 +188,7 @@ impl LiveSession {
         }
     }
 
-    /// Lets calls out as the gate has it, and counts the step.
+    /// Releases calls by the rule of the gate, and counts the step.
     pub fn release(&mut self, now: &Now, mut step: Step) -> Released {
         if step.has_waited {
             self.judge_again(now, &mut step);
@@ -225,7 +225,7 @@ impl LiveSession {
         Released { refusal: refused.filter(|_| !released.iter().all(|one| *one)), calls: released }
     }
 
-    /// Judges calls again that were allowed before somebody was waited for.
+    /// Judges calls again that were allowed before a hold was awaited.
     fn judge_again(&mut self, now: &Now, step: &mut Step) {
         for place in 0..step.calls.len() {
             let Some(Judged { call, decision }) = step.calls.get(place).cloned() else { continue };

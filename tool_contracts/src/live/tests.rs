@@ -1,4 +1,4 @@
-//! Live sessions: what is let out, what the log says, and that folding it comes to the same.
+//! Live sessions: the released calls, the log, and that folding the log gives the same state.
 
 use std::sync::Arc;
 

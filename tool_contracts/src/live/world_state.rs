@@ -22,7 +22,7 @@ impl LiveSession {
         calls.iter().flat_map(of_call).collect()
     }
 
-    /// Takes the answer to a question.
+    /// Records the answer to a question.
     pub fn answer(&mut self, now: &Now, call: &str, question: &StateQuestion, answer: &StateAnswer) {
         let fields = json!({
             "call": call,

@@ -19,7 +19,7 @@ pub(crate) struct Aggregate {
     pub(crate) bounds: Bounds,
     pub(crate) reason: String,
     pub(crate) when: Vec<ConditionalBounds>,
-    /// Set when it is judged once, as the session closes.
+    /// True when it is judged once, as the session closes.
     pub(crate) is_at_end: bool,
     pub(crate) rule: String,
 }

@@ -20,7 +20,7 @@ pub(crate) struct Checkpoint {
     pub(crate) when: When,
     pub(crate) side_effect: Option<SideEffect>,
     pub(crate) timeout_seconds: u64,
-    /// Set when a call passes that nobody decided about.
+    /// True when a call passes that nobody decided about.
     pub(crate) allows_on_timeout: bool,
     pub(crate) context: Vec<ContextField>,
     pub(crate) rule: String,

@@ -11,7 +11,7 @@ use crate::value::Num;
 pub(crate) struct Limits {
     pub(crate) max_steps: Option<u64>,
     pub(crate) max_tool_calls: Option<u64>,
-    /// Set when tools are hidden instead of requests refused once the calls are used up.
+    /// True when tools are hidden instead of requests refused once the calls are used up.
     pub(crate) is_narrowing: bool,
     /// In millionths of a dollar.
     pub(crate) max_cost_micros: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) consecutive_errors: Option<u64>,
 }
 
-/// How often a call may be repeated within some steps.
+/// Maximum number of repetitions of a call within some steps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoopDetection {
     pub(crate) window: u64,

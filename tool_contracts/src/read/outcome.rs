@@ -9,7 +9,7 @@ use crate::code::Code;
 use crate::reader::{At, Reader};
 use crate::value::{Num, same};
 
-/// How often a call may be tried, and how long it may take.
+/// Maximum number of attempts of a call, and its timeout.
 #[derive(Debug, Clone)]
 pub(crate) struct Retries {
     pub(crate) max_attempts: u64,

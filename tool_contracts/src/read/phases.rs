@@ -13,7 +13,7 @@ pub(crate) struct Phases {
     pub(crate) list: Vec<Phase>,
     /// The declared edges, with their places.
     pub(crate) transitions: BTreeMap<String, Vec<Named>>,
-    /// Set when `phases` could not be read, so that nothing is said about names of phases.
+    /// True when `phases` could not be read, so that nothing is said about names of phases.
     pub(crate) is_broken: bool,
     /// The phases that transitions lead to from the initial one, itself included.
     pub(crate) reachable: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! Policies: who may use which tools.
+//! Policies: permissions of principals to use tools.
 
 use crate::code::Code;
 use crate::diagnostic::Place;
@@ -14,7 +14,7 @@ pub(crate) struct PrincipalRule {
 /// The policy of a tool file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolPolicy {
-    /// The tool's own list of who may use it; `None` when it has none.
+    /// The tool's own list of permitted principals; `None` when it has none.
     pub(crate) allow: Option<Vec<PrincipalRule>>,
     pub(crate) deny: Vec<PrincipalRule>,
 }

@@ -8,9 +8,9 @@ use crate::reader::{At, Reader};
 pub(crate) struct ResponseFormat {
     /// The finish reason, normalised.
     pub(crate) finish_reason: Option<String>,
-    /// Set when no text may accompany calls.
+    /// True when no text may accompany calls.
     pub(crate) content_empty: bool,
-    /// Set when a forced call must be made.
+    /// True when a forced call must be made.
     pub(crate) tool_calls_present: bool,
     pub(crate) place: Place,
 }

@@ -53,7 +53,7 @@ pub(crate) struct Session {
     pub(crate) risk_defaults: BTreeMap<SideEffect, RiskGate>,
     pub(crate) policy: SessionPolicy,
     pub(crate) providers: BTreeMap<String, ProviderConstraints>,
-    /// Where the instance of a resource stands in arguments, by alias.
+    /// The path of a resource's instance in arguments, by alias.
     pub(crate) resources: BTreeMap<String, JsonPath>,
     pub(crate) aggregates: Vec<Aggregate>,
     pub(crate) envelopes: Vec<Envelope>,

@@ -40,10 +40,10 @@ const FIELDS: [&str; 23] = [
     "labels_on_success",
 ];
 
-/// How many of the fields, from the first, the strict profile requires.
+/// Number of the fields, from the first, that the strict profile requires.
 const REQUIRED: usize = 10;
 
-/// The class of what a tool does to the world.
+/// The class of a tool's effect on the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SideEffect {
     Read,
@@ -75,7 +75,7 @@ pub(crate) enum RiskGate {
     Block,
 }
 
-/// The source of a value: the call's arguments, or what came back.
+/// The source of a value: the call's arguments, or its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Arguments,
@@ -116,7 +116,7 @@ impl Source {
     }
 }
 
-/// Where a tool may be used, and where it leads.
+/// The phases in which a tool may be used, and those that it leads to.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolTransitions {
     pub(crate) valid_in_phases: Option<Vec<Named>>,

@@ -7,7 +7,7 @@ use super::session::check_version;
 use crate::code::Code;
 use crate::reader::{At, Named, Reader};
 
-/// What becomes of a child when its parent ends.
+/// The action on a child session when its parent ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClosePolicy {
     RequestCancel,
@@ -15,7 +15,7 @@ pub(crate) enum ClosePolicy {
     Abandon,
 }
 
-/// Who may kill the whole workflow.
+/// The parties that may kill the whole workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkflowKill {
     OperatorOnly,
@@ -23,7 +23,7 @@ pub(crate) enum WorkflowKill {
     AnySession,
 }
 
-/// How sessions share a resource.
+/// The way in which sessions share a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResourceMode {
     SingleWriter,

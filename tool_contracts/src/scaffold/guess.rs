@@ -1,4 +1,4 @@
-//! Guesses the side effect of a tool from what is said about it.
+//! Guesses the side effect of a tool from its description.
 
 use super::SeenTool;
 use crate::read::tool::SideEffect;

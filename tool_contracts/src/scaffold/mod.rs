@@ -62,7 +62,7 @@ pub struct SeenCall {
 pub struct Scaffold {
     /// `session.yaml`, and a file for each tool.
     pub files: Vec<RawFile>,
-    /// Notes for the person who asked.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{SeenCall, SeenTool};
 use crate::offline::{Sighting, TraceEntry, call_of};
 
-/// The tools in a call trace, each with its calls: what the model proposed, and what was executed without a proposal.
+/// Returns the tools in a call trace, each with its calls: the model's proposals, and the executions without a
+/// proposal.
 #[must_use]
 pub fn seen_in_trace(trace: &[TraceEntry]) -> Vec<SeenTool> {
     let is_call = |entry: &&TraceEntry| match entry.source {

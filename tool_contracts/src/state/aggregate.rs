@@ -8,14 +8,14 @@ use crate::canonical::canonical;
 use crate::read::aggregate::{Aggregate, Bounds, Metric};
 use crate::value::Num;
 
-/// What one call adds to an aggregate.
+/// The contribution of one call to an aggregate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Contribution {
     numbers: Vec<Num>,
     distinct: Vec<String>,
 }
 
-/// Why a call cannot be added.
+/// The reason why a call cannot be added.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct InvalidInput {
     pub(crate) found: Option<Json>,
@@ -39,7 +39,7 @@ pub(crate) struct AggregateState {
 }
 
 impl Contribution {
-    /// What a call of a tool adds; `None` when the aggregate is not about it.
+    /// Returns the contribution of a call; `None` when the aggregate is not about the tool.
     pub(crate) fn of(aggregate: &Aggregate, tool: &str, arguments: &Json) -> Result<Option<Self>, InvalidInput> {
         if !aggregate.is_about(tool) {
             return Ok(None);

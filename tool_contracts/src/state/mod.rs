@@ -62,7 +62,7 @@ pub(crate) struct PinnedSchema {
 /// The state of one session under one compiled set.
 #[derive(Debug, Clone, Default)]
 pub struct SessionState {
-    /// How many events were applied.
+    /// Number of events that were applied.
     pub version: u64,
     /// Its life.
     pub status: Status,
@@ -150,7 +150,7 @@ impl SessionState {
         self.schemas.get(tool).is_some_and(|pinned| pinned.hash == hash(schema))
     }
 
-    /// Forgets what a call under way would come to. It stays counted.
+    /// Forgets the possible outcome of a call under way. It stays counted.
     pub(crate) fn withdraw(&mut self, call: &str) {
         self.open.remove(call);
         self.aggregates.iter_mut().for_each(|aggregate| aggregate.release(call));

@@ -39,7 +39,7 @@ enum Part {
 /// The place of a value, which says how it is written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValuePlace {
-    /// As it is: in a path, and between single quotes of SQL with its own quotes doubled.
+    /// Unchanged: in a path, and between single quotes of SQL with its own quotes doubled.
     Plain,
     /// In SQL outside of quotes: as a literal.
     Literal,

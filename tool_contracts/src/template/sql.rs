@@ -13,7 +13,7 @@ enum Open {
     Other(char),
 }
 
-/// Says of each value how it is written in its place.
+/// Sets the form in which each value is written in its place.
 pub(super) fn place_values(parts: &mut [Part]) -> Result<(), InvalidTemplate> {
     if parts.iter().all(|part| matches!(part, Part::Text(_))) {
         return Ok(());

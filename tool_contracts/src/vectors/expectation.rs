@@ -1,4 +1,4 @@
-//! Compares what came with what was wanted.
+//! Compares the actual result with the expected one.
 
 use serde_json::Value as Json;
 

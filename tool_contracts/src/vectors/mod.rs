@@ -18,7 +18,7 @@ use yaml_tree::{Kind, Limits, Node};
 pub struct VectorResult {
     /// Its id.
     pub id: String,
-    /// What was different: `got …, wanted …`; `None` when it passed.
+    /// The difference: `got …, wanted …`; `None` when it passed.
     pub failure: Option<String>,
 }
 

@@ -53,7 +53,7 @@ pub fn wf_decide(workflow: &CompiledWorkflow, state: &WorkflowState, call: &Work
     result
 }
 
-/// Why a session calls nothing.
+/// Returns an error if a session may not call anything.
 pub(super) fn usable(state: &WorkflowState, session: &str) -> Result<(), Code> {
     match state.status(session) {
         Some(Status::Active | Status::Paused) => Ok(()),

@@ -77,7 +77,7 @@ pub(super) fn claim(
     Ok(())
 }
 
-/// Takes an offer back.
+/// Withdraws an offer.
 pub(super) fn cancel(state: &mut WorkflowState, handoff: &str) -> Result<(), Code> {
     let offered = state.handoffs.get_mut(handoff).filter(|offered| offered.is_open).ok_or(Code::HandoffNotOpen)?;
     offered.is_open = false;

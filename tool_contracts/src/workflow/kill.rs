@@ -6,7 +6,7 @@ use crate::compile::workflow::CompiledWorkflow;
 use crate::read::workflow::WorkflowKill;
 use crate::state::Status;
 
-/// What is killed.
+/// The scope of a kill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KillScope {
     /// One session.

@@ -19,7 +19,7 @@ use crate::compile::workflow::CompiledWorkflow;
 use crate::finding::Finding;
 use crate::state::{SessionState, Status};
 
-/// Something that happens in a workflow.
+/// An event of a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkflowEvent {
     /// The root session opens with a role.
@@ -72,9 +72,9 @@ pub enum WorkflowEvent {
         /// The session.
         session: String,
     },
-    /// Somebody kills sessions.
+    /// A request to kill sessions.
     KillRequested {
-        /// Which ones.
+        /// The sessions to kill.
         scope: KillScope,
         /// On whose behalf.
         actor: KillActor,

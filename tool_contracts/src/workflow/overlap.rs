@@ -7,9 +7,9 @@ pub struct Interval {
     pub session: String,
     /// The instance of the resource.
     pub instance: String,
-    /// When it went out.
+    /// Time at which it was sent.
     pub start: f64,
-    /// When it was over.
+    /// Time at which it ended.
     pub end: f64,
     /// True when it changes something.
     pub is_mutating: bool,

@@ -13,7 +13,7 @@ pub(super) struct Member {
     pub(super) role: String,
     pub(super) parent: Option<String>,
     pub(super) status: Status,
-    /// What becomes of it when its parent ends.
+    /// The action on this session when its parent ends.
     pub(super) close_policy: ClosePolicy,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct OfferedHandoff {
 /// Sessions, handoffs, budgets and locks.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowState {
-    /// Set when the whole workflow was killed.
+    /// True when the whole workflow was killed.
     pub is_killed: bool,
     /// The steps of all sessions.
     pub total_steps: u64,

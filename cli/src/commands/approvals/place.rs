@@ -14,7 +14,7 @@ use crate::output::CommandError;
 
 /// The key that a decision on this machine is written down with.
 const LOCAL: &str = "local";
-/// The name that is written down where nobody says who decided.
+/// The name that is recorded when the approver gives none.
 const NOBODY: &str = "unknown";
 
 /// The options that say which place is meant.
@@ -30,7 +30,7 @@ pub(super) struct PlaceOptions {
 pub(super) enum Place {
     /// A server has them.
     Server(Server),
-    /// They are kept on this machine.
+    /// This machine.
     Here(Home),
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Place {
 pub(super) struct Wanted<'a> {
     /// The decision.
     pub(super) kind: DecisionKind,
-    /// The name of who decides; empty when nobody said, and a server knows by the key.
+    /// The name of the approver; empty when none was given, and a server knows it by the key.
     pub(super) by: &'a str,
     /// The reason.
     pub(super) note: &'a str,

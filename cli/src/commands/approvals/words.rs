@@ -1,4 +1,4 @@
-//! Approvals as a person reads them on a terminal. What an agent wrote in them is untrusted.
+//! Approvals as tables for a terminal. Arguments that an agent wrote are untrusted.
 
 use comfy_table::Table;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use crate::times::second;
 
 /// The most characters of a value that are shown.
 const MOST: usize = 300;
-/// The most characters of an argument: nobody is to approve what they did not see.
+/// Maximum length of an argument: an approver must see all that they approve.
 const MOST_OF_CONTEXT: usize = 10_000;
 /// The most characters of a reason in a table.
 const SHORT: usize = 60;

@@ -1,14 +1,14 @@
-//! What was found about one thing, and what to do about it.
+//! A finding about one subject, with its fix.
 
 use scenario::untrusted;
 use serde_json::{Value as Json, json};
 
-/// How well something is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// Well.
     Ok,
-    /// Something is not there that only some specs need.
+    /// Something is missing that only some specs need.
     Note,
     /// Something will not work, or work less well.
     Warn,
@@ -27,46 +27,46 @@ impl State {
     }
 }
 
-/// What was found about one thing.
+/// A finding about one subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// How well it is.
+    /// The severity.
     pub(super) state: State,
-    /// What it is.
+    /// The subject.
     what: &'static str,
-    /// What was found.
+    /// The observation.
     found: String,
-    /// What to do about it.
+    /// The recommended fix.
     pub(super) fix: Option<String>,
 }
 
 impl Finding {
-    /// It is well.
+    /// Creates a finding without a problem.
     pub(super) fn ok(what: &'static str, found: impl Into<String>) -> Self {
         Self { state: State::Ok, what, found: found.into(), fix: None }
     }
 
-    /// It is not there, and only some specs need it.
+    /// Creates a finding about something that is missing, and that only some specs need.
     pub(super) fn note(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: State::Note, ..Self::warn(what, found, fix) }
     }
 
-    /// Something will not work.
+    /// Creates a finding about something that will not work.
     pub(super) fn warn(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: State::Warn, what, found: found.into(), fix: Some(fix.into()) }
     }
 
-    /// Nothing will work.
+    /// Creates a finding after which nothing will work.
     pub(super) fn fail(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: State::Fail, ..Self::warn(what, found, fix) }
     }
 
-    /// It on one line.
+    /// Formats it on one line.
     pub(super) fn line(&self) -> String {
         format!("{:<5} {:<18} {}", self.state.word(), self.what, untrusted::line(&self.found, 600))
     }
 
-    /// It as JSON.
+    /// Returns it as JSON.
     pub(super) fn object(&self) -> Json {
         json!({ "state": self.state.word(), "what": self.what, "found": self.found, "fix": self.fix })
     }

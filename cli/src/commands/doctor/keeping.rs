@@ -1,4 +1,4 @@
-//! Where things are kept: the disk, and the database.
+//! Checks of the storage: the disk, and the database.
 
 use engine::data_dir::DataDir;
 use rustix::fs::statvfs;
@@ -12,7 +12,7 @@ const NO_ROOM: u64 = 1 << 30;
 /// With less room than this, it may soon be so.
 const LITTLE_ROOM: u64 = 5 << 30;
 
-/// Whether there is room.
+/// Checks the free disk space.
 pub(super) fn disk(data_dir: &DataDir) -> Vec<Finding> {
     const WHAT: &str = "disk";
     let path = data_dir.path();
@@ -29,7 +29,7 @@ pub(super) fn disk(data_dir: &DataDir) -> Vec<Finding> {
     }]
 }
 
-/// Whether the database answers.
+/// Checks that the database answers.
 pub(super) async fn database(option: &StoreOption) -> Finding {
     const WHAT: &str = "database";
     let opened = match option.open().await {

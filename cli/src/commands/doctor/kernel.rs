@@ -1,4 +1,4 @@
-//! What the kernel has, for sandboxes without Docker and for checks beside the worker.
+//! Checks of the kernel, for sandboxes without Docker and for checks beside the worker.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use landlock::{ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset
 
 use super::Finding;
 
-/// Where the kernel tells about itself.
+/// The folder in which the kernel describes itself.
 struct Kernel {
     root: PathBuf,
 }
@@ -97,7 +97,7 @@ impl Kernel {
     }
 }
 
-/// Landlock is asked for a set of rules, which is thrown away.
+/// Checks Landlock by creating a set of rules, which is not applied.
 fn landlock() -> Finding {
     const WHAT: &str = "landlock";
     let made = Ruleset::default()

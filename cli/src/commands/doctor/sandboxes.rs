@@ -1,4 +1,4 @@
-//! What makes sandboxes: a Docker engine with images, or namespaces; and which of them would be used.
+//! Checks of the sandbox backends: a Docker engine with images, or namespaces; and the one that a run would use.
 
 use engine::backend::docker::DockerSettings;
 use engine::backend::docker::build::{self, State};
@@ -26,7 +26,7 @@ pub(super) async fn look(options: &BackendOptions, data_dir: &DataDir) -> Vec<Fi
     findings
 }
 
-/// Which images that stand in for others are here.
+/// Lists the images here that stand in for others.
 async fn images() -> Finding {
     const WHAT: &str = "images";
     let docker = match build::connect().await {
@@ -57,7 +57,7 @@ async fn images() -> Finding {
     }
 }
 
-/// Whether sandboxes can be made without Docker: one is.
+/// Checks that sandboxes can be made without Docker, by making one.
 async fn namespaces(data_dir: &DataDir) -> Finding {
     const WHAT: &str = "namespaces";
     match local(data_dir).await {
@@ -75,7 +75,7 @@ async fn namespaces(data_dir: &DataDir) -> Finding {
     }
 }
 
-/// What would make the sandboxes of a run.
+/// Reports the backend that a run would use.
 async fn chosen(options: &BackendOptions, data_dir: &DataDir) -> Finding {
     const WHAT: &str = "sandboxes";
     let settings = DockerSettings { pull: false, ..DockerSettings::default() };

@@ -8,7 +8,7 @@ use super::Finding;
 use crate::client::{Server, ServerOptions};
 use crate::clock::SystemClock;
 
-/// How far two clocks may be apart, in seconds. Leases and signatures of messages live for minutes.
+/// Maximum difference between two clocks, in seconds. Leases and signatures of messages live for minutes.
 const APART: i64 = 30;
 /// A clock that says less than this was never set.
 const FIRST_YEAR: i16 = 2025;
@@ -36,7 +36,7 @@ pub(super) async fn look(options: &ServerOptions) -> Vec<Finding> {
     findings
 }
 
-/// Whether the key is taken, and who works.
+/// Checks that the server accepts the key, and counts its workers.
 async fn workers(server: &Server) -> Finding {
     let capacity = match server.get("/v1/capacity").await {
         Ok(capacity) => capacity,

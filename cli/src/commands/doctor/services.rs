@@ -1,10 +1,10 @@
-//! Which programs of this machine can be services and clocks of sandboxes without Docker.
+//! Checks for the programs of this machine that can be services and clocks of sandboxes without Docker.
 
 use engine::backend::local::{Installed, clock_library, installed};
 
 use super::Finding;
 
-/// What is looked for: what it is called here, and an image that it stands in for.
+/// The services to look for: the name of each here, and an image that it stands in for.
 const WANTED: [(&str, &str); 3] = [("postgres", "postgres"), ("mariadb or mysql", "mysql"), ("redis", "redis")];
 
 /// Looks for programs that can be services, and for the library of clocks.
@@ -15,7 +15,7 @@ pub(super) fn look() -> Vec<Finding> {
     findings
 }
 
-/// What stands in for an image, or what to install for it.
+/// Reports the program that stands in for an image, or the package to install for it.
 fn service(what: &'static str, image: &str, installed: &[Installed]) -> Finding {
     let fitting: Vec<_> = installed.iter().filter(|one| one.images.contains(&image)).collect();
     let found = fitting.iter().rev().find_map(|one| one.found.as_ref().map(|found| (one.name, found)));

@@ -16,7 +16,7 @@ use crate::output::{CommandError, Output};
 use crate::table::table;
 use crate::times::{age, second};
 
-/// How much of a key's name is shown.
+/// Maximum length of a key's name that is shown.
 const SHOWN: usize = 60;
 
 /// List the keys, those that were revoked too; the keys themselves are not kept.

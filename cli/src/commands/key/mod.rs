@@ -1,4 +1,4 @@
-//! `touchstone key`: who may use the server.
+//! `touchstone key`: manages the API keys of a server.
 
 mod create;
 mod list;

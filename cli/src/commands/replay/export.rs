@@ -111,7 +111,7 @@ fn refused(error: &ExportError) -> CommandError {
     CommandError::Usage(error.to_string())
 }
 
-/// Says which services are not replayed.
+/// Lists the services that are not replayed.
 fn tell_live_services(spec: &Spec, output: &mut Output) {
     let live: Vec<_> = Session::live_services(spec).into_iter().map(|name| format!("`{name}`")).collect();
     if !live.is_empty() {

@@ -1,4 +1,4 @@
-//! What judging again changed.
+//! Changes that a rescore made.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use scenario::result::{InvariantResult, RowStatus, ScenarioResult};
 use scenario::verdict::Outcome;
 use store::Rescored;
 
-/// How many changes are named.
+/// Maximum number of changes that are named.
 const NAMED: usize = 10;
 
-/// What judging again changed.
+/// Changes that a rescore made.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     scenarios: usize,

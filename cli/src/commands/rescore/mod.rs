@@ -81,7 +81,7 @@ impl Rescore {
         })
     }
 
-    /// Says what changed, and where it is kept; beside a report that a program reads.
+    /// Reports the changes and their place, beside a report that a program reads.
     fn tell(&self, judged: &Judged, output: &mut Output) -> Result<(), CommandError> {
         let kept = if self.dry_run {
             "a dry run: nothing is kept".to_owned()

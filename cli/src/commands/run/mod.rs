@@ -22,7 +22,7 @@ pub(crate) use plan::read as read_specs;
 pub(super) use plan::{Planned, Plans, plans};
 pub(super) use replayed::Replayed;
 
-/// How many experiments that were left unfinished are told of.
+/// Maximum number of unfinished experiments that are mentioned.
 const MOST_LEFT: usize = 3;
 
 /// Run specs in sandboxes, judge what the agents left, and keep all of it.
@@ -204,7 +204,7 @@ impl Run {
         Ok((finish, reports))
     }
 
-    /// Keeps all experiments, with a job for each scenario.
+    /// Stores all experiments, with a job for each scenario.
     async fn submit(&self, session: &Session, planned: &[Planned]) -> Result<Vec<RunId>, CommandError> {
         let mut runs = Vec::new();
         for one in planned {
@@ -233,7 +233,7 @@ impl Run {
     }
 }
 
-/// Takes over an experiment that was left.
+/// Resumes an experiment that was left unfinished.
 async fn resume(session: &Session, reference: &Reference) -> Result<RunId, CommandError> {
     if reference.scenario.is_some() {
         return Err(CommandError::Usage("a run is finished as a whole; leave `/SCENARIO` away".to_owned()));
@@ -247,7 +247,7 @@ async fn resume(session: &Session, reference: &Reference) -> Result<RunId, Comma
     Ok(run.id)
 }
 
-/// Tells of experiments that were left because their processes were killed.
+/// Reports experiments that were left unfinished because their processes were killed.
 async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<(), CommandError> {
     let left = session.left_behind().await?;
     for run in left.iter().take(MOST_LEFT) {
@@ -263,7 +263,7 @@ async fn tell_what_was_left(session: &Session, output: &mut Output) -> Result<()
     Ok(())
 }
 
-/// What is told where results would be when nothing was run, or when it is not known what came of it.
+/// Returns the note for a report without results: nothing was run, or the outcome is not known.
 pub(super) fn excuse<T>(worked: &Result<Option<T>, CommandError>) -> Option<Reports> {
     let why = match worked {
         Ok(Some(_)) => return None,

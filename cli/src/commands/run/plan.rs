@@ -1,4 +1,4 @@
-//! What is to be run: specs that are valid and can be run here, and their scenarios.
+//! Plans a run: the specs that are valid and can be run here, and their scenarios.
 
 use std::path::PathBuf;
 
@@ -15,17 +15,17 @@ use crate::output::{CommandError, Output};
 use crate::secrets;
 use crate::source::{FoundBy, Source, has_error, same_id, sources};
 
-/// What is to be run, and what is not.
+/// The specs to run, and the skipped ones.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Plans {
-    /// What is to be run.
+    /// The specs to run.
     pub(in crate::commands) planned: Vec<Planned>,
-    /// What is not.
+    /// The skipped specs.
     pub(in crate::commands) skipped: Vec<Skipped>,
 }
 
 impl Plans {
-    /// Skips what cannot be run by what makes sandboxes; what was named is a problem instead.
+    /// Skips specs that the backend cannot run; a spec named on the command line is an error instead.
     pub(in crate::commands) fn refuse(&mut self, misfit: impl Fn(&Spec) -> Option<String>) -> Result<(), CommandError> {
         for planned in std::mem::take(&mut self.planned) {
             match misfit(&planned.spec) {
@@ -45,15 +45,15 @@ impl Plans {
 /// A spec that is to be run.
 #[derive(Debug)]
 pub(in crate::commands) struct Planned {
-    /// What messages call it.
+    /// Its name in messages.
     pub(in crate::commands) source: String,
-    /// How it was found.
+    /// The way in which it was found.
     found: FoundBy,
     /// The folder that it is in.
     pub(in crate::commands) folder: Option<PathBuf>,
     /// The spec.
     pub(in crate::commands) spec: Spec,
-    /// What it says, to be kept.
+    /// Its content, to be stored.
     pub(in crate::commands) content: SpecContent,
     /// Parameters that were given.
     pub(in crate::commands) parameters: Vec<(String, Json)>,
@@ -93,7 +93,7 @@ pub(in crate::commands) fn plans(run: &Run, output: &mut Output) -> Result<Optio
     Ok(Some(plans))
 }
 
-/// Why a spec is not run.
+/// The reason why a spec is not run.
 enum Refused {
     /// This version or machine cannot.
     Unsupported(String),
@@ -153,7 +153,7 @@ fn plan(
     Ok(Some(Planned { source: name, found: source.found, folder, spec, content, parameters, plan }))
 }
 
-/// Which model of the spec's judges cannot be asked here.
+/// Returns the model of the spec's judges that is unavailable here, if any.
 fn missing_judge(run: &Run, spec: &Spec) -> Result<Option<String>, CommandError> {
     if !engine::judges::are_asked(spec) {
         return Ok(None);

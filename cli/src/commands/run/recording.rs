@@ -83,7 +83,7 @@ fn tools(spec: &Spec) -> Option<&str> {
     spec.tools.record.as_ref().map(|path| path.as_str())
 }
 
-/// The recording that is there already.
+/// Reads the recording if it exists.
 fn read<Kind: Recording>(path: &Path, key: &str) -> Result<Kind, CommandError> {
     if !path.exists() {
         return Ok(Kind::default());

@@ -21,7 +21,7 @@ pub(in crate::commands) struct Replayed {
     pub(in crate::commands) sessions: Vec<SessionFile>,
     /// The way to find the recorded answer to a call.
     pub(in crate::commands) matching: ReplayMatching,
-    /// Where the model's answers come from.
+    /// The source of the model's answers.
     pub(in crate::commands) model: ReplayModel,
 }
 

@@ -14,7 +14,7 @@ use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 use crate::reference::Reference;
 
-/// What is started without a command: bash, where there is one.
+/// The command to start when none is given: bash if it is installed, otherwise sh.
 const SHELL: [&str; 3] = ["sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash --norc; fi; exec sh"];
 
 /// Enter a sandbox that was kept, on either backend.

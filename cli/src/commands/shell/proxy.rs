@@ -17,9 +17,9 @@ use super::raw_mode::{RawMode, size};
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
-/// How much is read at once of what is typed.
+/// Size of one read of the typed input.
 const PIECE: usize = 16 * 1024;
-/// What a shell adds to the number of a signal that ended a command.
+/// Offset that a shell adds to the number of the signal that ended a command.
 const BY_SIGNAL: u8 = 128;
 /// The kind of terminal that is named inside, when the one outside has no usual name.
 const USUAL_TERMINAL: &str = "xterm";
@@ -43,7 +43,7 @@ pub(super) async fn attend(visit: &Visit, words: &[String], output: &mut Output)
     ended
 }
 
-/// Follows a command to its end, or to that of whoever uses it.
+/// Follows a command until it ends, or the user's terminal does.
 async fn follow(
     visit: &Visit,
     command: &mut Command,

@@ -1,4 +1,4 @@
-//! The terminal of whoever uses a shell, while every key belongs to the terminal inside.
+//! The user's terminal in raw mode: every key belongs to the terminal inside.
 
 use std::io::{self, IsTerminal as _};
 

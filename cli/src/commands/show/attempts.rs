@@ -21,7 +21,7 @@ pub(super) async fn of(store: &Store, run: &Run) -> Result<Vec<StoredAttempt>, S
     store.attempts(acted(store, run).await?.id).await
 }
 
-/// Whether an attempt is worth a word in an overview: it was not the first, or was not judged.
+/// Returns true if an attempt is worth mentioning in an overview: it was not the first, or was not judged.
 pub(super) fn is_remarkable(attempt: &StoredAttempt) -> bool {
     attempt.number > 1 || attempt.outcome != AttemptOutcome::Judged
 }

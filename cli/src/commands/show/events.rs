@@ -1,4 +1,4 @@
-//! What happened while a run was worked on.
+//! Shows the events of a run.
 
 use jiff::Timestamp;
 use scenario::untrusted;
@@ -8,7 +8,7 @@ use super::{Shown, attempts};
 use crate::output::{CommandError, Output};
 use crate::verdict_lines::MOST_LINE;
 
-/// How many events are read at once.
+/// Number of events that are read at once.
 const AT_ONCE: u64 = 1000;
 
 /// Prints a line for each event of a run, or of one of its scenarios.

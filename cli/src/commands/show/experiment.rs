@@ -14,9 +14,9 @@ use crate::times::second;
 use crate::verdict_lines::MOST_LINE;
 use store::report;
 
-/// How many attempts are shown.
+/// Maximum number of attempts that are shown.
 const SHOWN_ATTEMPTS: usize = 50;
-/// How much of a digest is shown.
+/// Number of characters of a digest that are shown.
 const SHOWN_DIGEST: usize = 12;
 
 /// Prints an experiment.
@@ -63,7 +63,7 @@ async fn head(shown: &Shown) -> Result<Vec<String>, CommandError> {
     Ok(lines)
 }
 
-/// What the caller changed about the spec.
+/// Describes the caller's changes to the spec.
 fn settings(settings: &Settings) -> Vec<String> {
     let Settings { agent, backend, parameters, replicas, min_pass_rate, rerun_of, .. } = settings;
     let agent = agent.iter().map(|agent| format!("agent {agent}"));

@@ -47,7 +47,7 @@ pub(crate) struct Show {
     store: StoreOption,
 }
 
-/// What is kept here may be looked for by somebody who means a server.
+/// Adds to an error that `show` reads this machine only, when the environment names a server.
 fn of_this_machine(error: CommandError) -> CommandError {
     let url = env::var("TOUCHSTONE_URL").ok().filter(|url| !url.is_empty());
     match (error, url) {

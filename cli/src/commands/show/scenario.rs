@@ -16,7 +16,7 @@ use crate::times::size;
 use crate::verdict_lines::{MOST_LINE, lines, own_status};
 use store::with_output;
 
-/// How many changed paths are shown.
+/// Maximum number of changed paths that are shown.
 const SHOWN_PATHS: usize = 5;
 /// The length at which a prompt is cut; all of it is in the JSON.
 const MOST_PROMPT: usize = 4000;
@@ -77,7 +77,7 @@ pub(super) async fn json(shown: &Shown, scenario: &StoredScenario, output: &mut 
     output.json(&json!({ "status": status, "result": result, "attempts": attempts, "evidence": evidence }))
 }
 
-/// Nothing instead of evidence that cannot be read: the result says so already.
+/// Returns `None` instead of evidence that cannot be read: the result says so already.
 fn as_far_as_readable<T>(read: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Err(error) if error.is_about_evidence() => Ok(None),
@@ -85,7 +85,7 @@ fn as_far_as_readable<T>(read: Result<Option<T>, StoreError>) -> Result<Option<T
     }
 }
 
-/// How a scenario that failed stands beside the others of its cell, when some of them passed.
+/// Describes a scenario that failed while other replicas of its cell passed.
 fn flaky(shown: &Shown, scenario: &StoredScenario) -> Option<String> {
     let cell = shown.scenarios.iter().filter(|other| other.scenario.cell == scenario.scenario.cell);
     let statuses: Option<Vec<_>> = cell.map(|other| other.result.as_ref().map(|result| result.status)).collect();
@@ -131,7 +131,7 @@ fn prompt(stored: &StoredScenario, evidence: &Evidence) -> Vec<String> {
     std::iter::once(format!("the prompt that the agent got ({}):", size(prompt.len() as u64))).chain(lines).collect()
 }
 
-/// What the agent changed, and what its sandbox was made from.
+/// Describes the agent's changes, and the origin of its sandbox.
 fn provenance(evidence: &Evidence) -> Vec<String> {
     let world = &evidence.world;
     let mut lines = vec![format!("workspace: {}", changes(&evidence.workspace))];

@@ -1,4 +1,4 @@
-//! `touchstone tool-contracts explain`: what a code means.
+//! `touchstone tool-contracts explain`: the meaning of a code.
 
 use clap::Args;
 use tool_contracts::{Class, Code};

@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 use crate::exit_code::Exit;
 use crate::output::{CommandError, Output};
 
-/// How large a file may be.
+/// Maximum size of a file.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// A directory of contracts that was read.

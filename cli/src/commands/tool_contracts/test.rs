@@ -46,7 +46,7 @@ impl Test {
     }
 }
 
-/// Why a case fails; `None` when it passes.
+/// Returns why a case fails; `None` when it passes.
 fn try_case(files: &ContractFiles, set: &Compiled, case: &GoldenCaseRef) -> Result<Option<String>, CommandError> {
     let relative = PathBuf::from(&case.input_ref);
     let stays = relative

@@ -17,7 +17,7 @@ use crate::output::{CommandError, Output};
 const MOST_NOTE: usize = 500;
 /// The length at which the reason is cut why there are no tools.
 const MOST_REASON: usize = 10_000;
-/// How much of a document is read.
+/// Maximum size of a document.
 const MOST_BYTES: u64 = 32 * 1024 * 1024;
 /// The name of standard input.
 const STDIN: &str = "-";
@@ -62,7 +62,7 @@ impl FromOpenApi {
     }
 }
 
-/// Tells what there is now, and what there is not.
+/// Reports what was imported, and what was left out.
 fn tell(imported: &ImportedTools, path: Option<&Path>, output: &mut Output) {
     for note in &imported.notes {
         output.note(format!("note: {}", untrusted::line(note, MOST_NOTE)));

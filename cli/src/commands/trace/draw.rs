@@ -3,12 +3,12 @@
 use scenario::trace::{Kind, TimelineLine};
 use scenario::untrusted;
 
-/// How wide the bars are.
+/// Width of the bars.
 const BAR: usize = 32;
-/// What is before what happened: the time, how long it took, the bar, and the kind.
+/// Width of the columns before the description: the time, the duration, the bar, and the kind.
 const BEFORE: usize = BAR + 34;
 
-/// The timeline as lines, at most so many.
+/// Draws the timeline as lines, at most `limit`.
 pub(super) fn lines(name: &str, moments: &[TimelineLine], limit: usize, width: u16) -> Vec<String> {
     let end = moments.iter().map(|moment| moment.at_ms + moment.duration_ms).max().unwrap_or(0);
     let room = usize::from(width).saturating_sub(BEFORE).max(20);
@@ -31,7 +31,7 @@ fn line(moment: &TimelineLine, end: u64, room: usize) -> String {
         .to_owned()
 }
 
-/// Where it stands in the whole time.
+/// Draws its place in the whole time as a bar.
 fn bar(moment: &TimelineLine, end: u64) -> String {
     let whole = end.max(1);
     let place = |at: u64| usize::try_from(at.saturating_mul(BAR as u64) / whole).unwrap_or(BAR).min(BAR);

@@ -8,7 +8,7 @@ use store::{RunId, Store};
 use crate::client::{Stream, Streamed};
 use crate::output::CommandError;
 
-/// How many events are read at once.
+/// Number of events that are read at once.
 const AT_ONCE: u64 = 1000;
 
 /// The events of one attempt, in their order.

@@ -58,7 +58,7 @@ fn records(evidence: &Evidence) -> String {
     contract_logs(evidence).into_iter().map(|log| log.lines).collect()
 }
 
-/// What a timeline is made of.
+/// The data of a timeline.
 struct Traced {
     name: String,
     evidence: Evidence,

@@ -72,7 +72,7 @@ enum TryFormat {
     Json,
 }
 
-/// What came of it; `None` when it was interrupted.
+/// The result and its evidence; `None` when the run was interrupted.
 type Tried = Option<(ScenarioResult, Evidence)>;
 
 impl Try {
@@ -114,7 +114,7 @@ impl Try {
         Ok(plan)
     }
 
-    /// Runs the scenario in a session of its own. When there can be no session, that is what came of it.
+    /// Runs the scenario in a session of its own. When no session can be started, that is the result.
     async fn try_it(
         &self,
         source: &Source,
@@ -154,7 +154,7 @@ impl Try {
         session.submit(Submission { spec, content, source, seed, scenarios, settings }).await
     }
 
-    /// How a session works that runs one scenario.
+    /// Returns the options of a session that runs one scenario.
     fn work_options(&self) -> WorkOptions {
         WorkOptions {
             max_concurrent: None,

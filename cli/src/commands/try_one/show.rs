@@ -1,4 +1,4 @@
-//! Tells a person of the steps of a try while it runs.
+//! Reports the steps of a try to the user while it runs.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::session::Teller;
 use crate::verdict_lines::MOST_LINE;
 
-/// Tells of each step, and remembers the result.
+/// Reports each step, and remembers the result.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     /// The result of the scenario, once it has one.
@@ -41,7 +41,7 @@ impl Teller for Steps {
     }
 }
 
-/// Tells of a step that a person wants to know of.
+/// Reports a step that users want to know of.
 fn tell(event: &Event, output: &mut Output) {
     let seconds = |duration: &Duration| format!("{:.2} s", duration.as_secs_f64());
     match event {

@@ -14,11 +14,11 @@ pub(super) struct Found<'a> {
     pub(super) kind: PiiKind,
     /// The value itself.
     pub(super) text: &'a str,
-    /// Where it begins, in bytes.
+    /// Its start, in bytes.
     pub(super) start: usize,
 }
 
-/// Everything of one kind, in its order.
+/// Finds all values of one kind, in their order.
 pub(super) fn find(kind: PiiKind, text: &str) -> impl Iterator<Item = Found<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -68,7 +68,7 @@ fn form(expression: &str) -> Regex {
     Regex::new(&expression).unwrap_or_else(|error| unreachable!("{error}"))
 }
 
-/// Where the value ends that begins with this candidate; `None` when it is no value.
+/// Returns the end of the value that begins with this candidate; `None` when it is no value.
 fn value_of(kind: PiiKind, text: &str, candidate: std::ops::Range<usize>) -> Option<usize> {
     let value = &text[candidate.clone()];
     let is_value = match kind {
@@ -81,7 +81,7 @@ fn value_of(kind: PiiKind, text: &str, candidate: std::ops::Range<usize>) -> Opt
     (is_value && begins_alone(text, candidate.start) && ends_alone(text, candidate.end)).then_some(candidate.end)
 }
 
-/// Whether no longer number or word ends where a value begins.
+/// Returns true if no longer number or word ends where a value begins.
 fn begins_alone(text: &str, start: usize) -> bool {
     let mut before = text[..start].chars().rev();
     match before.next() {
@@ -91,7 +91,7 @@ fn begins_alone(text: &str, start: usize) -> bool {
     }
 }
 
-/// Whether no longer number or word goes on where a value ends.
+/// Returns true if no longer number or word goes on where a value ends.
 fn ends_alone(text: &str, end: usize) -> bool {
     let mut after = text[end..].chars();
     match after.next() {
@@ -105,7 +105,7 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Whether a social security number is in a range that is given out.
+/// Returns true if a social security number is in an assigned range.
 fn is_given_out(value: &str) -> bool {
     let digits: String = value.chars().filter(char::is_ascii_digit).collect();
     let (Some(area), Some(group), Some(serial)) = (digits.get(..3), digits.get(3..5), digits.get(5..)) else {
@@ -114,7 +114,8 @@ fn is_given_out(value: &str) -> bool {
     !matches!(area, "000" | "666") && !area.starts_with('9') && group != "00" && serial != "0000"
 }
 
-/// Where a card number ends: after the longest run of digits whose check digit is right and after which no digit follows.
+/// Returns the end of a card number: after the longest run of digits whose check digit is right and after which no
+/// digit follows.
 fn card_end(text: &str, candidate: std::ops::Range<usize>) -> Option<usize> {
     if !begins_alone(text, candidate.start) {
         return None;
@@ -129,7 +130,7 @@ fn card_end(text: &str, candidate: std::ops::Range<usize>) -> Option<usize> {
     })
 }
 
-/// Whether the last digit is the check digit of the others (Luhn).
+/// Returns true if the last digit is the check digit of the others (Luhn).
 fn has_check_digit(digits: &[(usize, u8)]) -> bool {
     let sum: u32 = digits
         .iter()

@@ -96,7 +96,7 @@ impl PiiKind {
 pub enum PiiText {
     /// This text.
     Text(Filled),
-    /// Whatever the pattern matches as a whole.
+    /// Any text that the pattern matches as a whole.
     Pattern(AllowedPattern),
 }
 
@@ -159,7 +159,7 @@ fn message(found: &Found<'_>, piece: &str, input: &Input) -> String {
     format!("expected no personal data in {}, found {what} ({}) {place}: `{masked}`", input.name(), found.kind)
 }
 
-/// How many characters of a masked value are shown.
+/// Number of characters of a masked value that are shown.
 const SHOWN: usize = 40;
 
 /// The value with all letters and digits but the first hidden.

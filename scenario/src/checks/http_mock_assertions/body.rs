@@ -1,4 +1,5 @@
-//! The fields of a request's body, read as widely as servers do: what cannot be read must not prove that nothing is there.
+//! The fields of a request's body, read as widely as servers do: a body that cannot be read must not prove that a field
+//! is absent.
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -84,7 +85,7 @@ fn objects(content: &[u8]) -> Result<Vec<(String, Json)>, ()> {
     serde_json::from_slice(content).map(|Fields(fields)| fields).map_err(drop)
 }
 
-/// How often a name stands at the top of a JSON object.
+/// Counts the occurrences of a name at the top level of a JSON object.
 pub(super) fn occurrences(content: &[u8], name: &str) -> usize {
     serde_json::from_slice(content).map_or(0, |Fields(fields)| fields.iter().filter(|(key, _)| key == name).count())
 }

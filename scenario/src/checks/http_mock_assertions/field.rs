@@ -12,7 +12,7 @@ use crate::spec::reader::{Readable, Reader};
 use crate::spec::shape::Shape;
 use crate::spec::yaml::{Kind, Node};
 
-/// What an assertion looks at.
+/// The part of a request that an assertion examines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     source: String,
@@ -50,7 +50,7 @@ enum Step {
 #[error("`{0}` is not a field of a mock's requests")]
 pub struct UnknownField(pub String);
 
-/// Why a field has no value.
+/// The reason why a field has no value.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::checks) enum Missing {
     /// It is not there.

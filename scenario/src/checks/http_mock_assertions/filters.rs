@@ -1,4 +1,4 @@
-//! Which requests count.
+//! Filters of the requests that count.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use crate::evidence::{Datum, Exchange, Overflow};
 use crate::spec::template::Bindings;
 use crate::spec::types::{Glob, GlobError, HeaderName, Table, Value};
 
-/// What a request must be to count.
+/// The conditions under which a request counts.
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     method: Option<Value>,
@@ -25,7 +25,7 @@ pub(super) struct Filters {
 pub(super) struct FilterError {
     /// The name of the filter.
     pub(super) key: String,
-    /// What is wrong with its value.
+    /// The problem with its value.
     #[source]
     reason: InvalidFilter,
 }
@@ -61,7 +61,7 @@ impl Filters {
         Ok(filters)
     }
 
-    /// Whether the request counts; `Err` when that hangs on a body that cannot be read.
+    /// Returns true if the request counts; `Err` when that depends on a body that cannot be read.
     pub(super) fn admit(&self, exchange: &Exchange) -> Result<bool, Undecided> {
         let text = |text: &str| Datum::Text(text.to_owned());
         let method = self.method.as_ref().is_none_or(|method| equal(method, &text(&exchange.method.to_uppercase())));
@@ -83,7 +83,7 @@ impl Filters {
         Ok(in_body.iter().all(|(name, value)| fields.iter().any(|(key, field)| key == name && is_or_has(field, value))))
     }
 
-    /// How many of the requests that were only counted would count; `Err` when that cannot be known.
+    /// Counts the matches among the requests that were counted but not kept; `Err` when that is unknown.
     pub(super) fn count(&self, overflow: &Overflow) -> Result<u64, Undecided> {
         let by_method =
             |method: &str| self.method.as_ref().is_none_or(|wanted| equal(wanted, &Datum::Text(method.to_uppercase())));

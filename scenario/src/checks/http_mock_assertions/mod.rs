@@ -22,7 +22,7 @@ use crate::spec::validate::Rules;
 use crate::untrusted;
 use crate::verdict::{ErrorCause, Verdict};
 
-/// How long the words for filters may be.
+/// Maximum length of the description of filters.
 const MOST_FILTERS: usize = 200;
 
 section! {
@@ -69,14 +69,14 @@ section! {
     }
 }
 
-/// What to look at, and what it must be.
+/// An assertion: the part to examine, and its expected value.
 pub type Assertion = Joined<AssertionQuery, Comparison>;
 
-/// Why it cannot be said whether a request counts.
+/// The reason why it is unknown whether a request counts.
 pub(super) enum Undecided {
-    /// What is needed was not kept.
+    /// The needed part was not kept.
     Dropped(String),
-    /// What is needed cannot be read.
+    /// The needed part cannot be read.
     Unreadable(String),
 }
 
@@ -89,7 +89,7 @@ impl From<Undecided> for Problem {
     }
 }
 
-/// Why an assertion does not hold.
+/// The reason why an assertion does not hold.
 enum Problem {
     /// By what was recorded.
     Found(String),
@@ -138,7 +138,7 @@ impl HttpMockAssertions {
     }
 }
 
-/// Which requests are looked at, in words: ` (method POST, path /messages)`.
+/// Describes the filters of the requests: ` (method POST, path /messages)`.
 fn which(filters: &Table<HeaderName, Value>, case: &Case<'_>) -> String {
     let text = |value: Json| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     let pairs = filters.iter().map(|(key, value)| format!("{key} {}", text(value.render(case.values).to_json())));

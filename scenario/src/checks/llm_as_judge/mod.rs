@@ -89,13 +89,13 @@ section! {
     }
 }
 
-/// Why a sample has no rating.
+/// The reason why a sample has no rating.
 enum Unrated {
-    /// The model could not be asked: nobody's fault.
+    /// The model is unavailable: nobody is at fault.
     NoReply(String),
     /// The prompt brings no score, whatever is judged: the spec's fault.
     BrokenPrompt(String),
-    /// It said something else, which what is judged can provoke.
+    /// The reply was something else, which the judged text can provoke.
     NoScore(String),
 }
 
@@ -256,7 +256,7 @@ impl LlmAsJudge {
         }
     }
 
-    /// Whether a model's reply can be read as a rating.
+    /// Returns true if a model's reply can be read as a rating.
     #[must_use]
     pub fn is_rating(reply: &str) -> bool {
         reply::read(reply).is_some()

@@ -1,4 +1,4 @@
-//! What a model's reply means.
+//! Reads the reply of a model.
 
 use serde_json::{Map, Value as Json};
 

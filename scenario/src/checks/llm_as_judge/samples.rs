@@ -1,4 +1,4 @@
-//! What several ratings of the same thing mean together.
+//! Combines several ratings of the same text.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn families(rated: &[Rated]) -> BTreeMap<&str, Vec<f64>> {
     families
 }
 
-/// What was made of a score that was not from 0 to 1.
+/// Describes the correction of a score that was not from 0 to 1.
 fn note(rating: &Rating) -> Option<String> {
     rating.adjusted.map(|given| format!("the model's score {given} was read as {}", rating.score))
 }

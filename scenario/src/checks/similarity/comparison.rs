@@ -1,4 +1,4 @@
-//! The comparison of what a check reads with an expected text, in one way or the other.
+//! The comparison of a check's text with an expected text, by one of the methods.
 
 use super::{SimilarityMethod, lexical};
 use crate::checks::input::{Input, shown};
@@ -55,7 +55,7 @@ impl<'a> TextComparison<'a> {
         self.model.filter(|_| self.method == SimilarityMethod::Embedding)
     }
 
-    /// Compares what a check reads with an expected text; otherwise the verdict without that.
+    /// Compares a check's text with an expected text; the error is the verdict without a comparison.
     pub(in crate::checks) fn judge(&self, expected: &str, case: &Case<'_>) -> Result<Verdict, Box<Verdict>> {
         let input = self.read(expected, case)?;
         let text = input.whole()?;
@@ -131,7 +131,7 @@ impl<'a> TextComparison<'a> {
     }
 }
 
-/// Says why a text is too long for a model of embeddings.
+/// Returns an error for a text that is too long for a model of embeddings.
 pub(in crate::checks) fn require_embeddable(name: &str, text: &str) -> Result<(), String> {
     match text.chars().nth(MOST_CHARACTERS) {
         None => Ok(()),
@@ -141,7 +141,8 @@ pub(in crate::checks) fn require_embeddable(name: &str, text: &str) -> Result<()
     }
 }
 
-/// A cosine as a similarity. What is lost by numbers of four bytes is given back first, so that the same text comes to 1.
+/// Converts a cosine into a similarity. It first undoes the rounding of numbers of four bytes, so that the same text
+/// has similarity 1.
 fn rounded(cosine: f64) -> f64 {
     lexical::round((cosine * 1e6).round() / 1e6)
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use ::regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
-/// Tells if there is something in a text that another can be similar to.
+/// Returns true if there is something in a text that another can be similar to.
 pub(in crate::checks) fn has_words(text: &str) -> bool {
     !words(&normalised(text)).is_empty()
 }
@@ -24,7 +24,7 @@ pub(super) fn similarity(one: &str, other: &str) -> f64 {
     round(f64::midpoint(by_words, by_letters))
 }
 
-/// Rounded down, so that only the same words come to 1 and no threshold is reached by rounding.
+/// Rounds down, so that only the same words have similarity 1 and no threshold is reached by rounding.
 pub(super) fn round(number: f64) -> f64 {
     (number.clamp(0.0, 1.0) * 10_000.0).floor() / 10_000.0
 }

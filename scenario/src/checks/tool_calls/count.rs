@@ -1,4 +1,4 @@
-//! How many calls there must be.
+//! The expected number of calls.
 
 use std::ops::RangeInclusive;
 
@@ -12,13 +12,13 @@ use crate::spec::template::{Bindings, Reference};
 use crate::spec::types::Value;
 use crate::spec::validate::Rules;
 
-/// What is known about a number that lies within bounds.
+/// The result of comparing a number of which only the bounds are known.
 pub(super) enum Certainty {
-    /// It is right, whichever it is.
+    /// Every number within the bounds is right.
     Holds,
-    /// It is wrong, whichever it is; this is what was expected and found.
+    /// Every number within the bounds is wrong; this is what was expected and found.
     Fails(String),
-    /// It is right or wrong.
+    /// Some numbers within the bounds are right, others are wrong.
     Open,
 }
 

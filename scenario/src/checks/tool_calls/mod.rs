@@ -23,9 +23,9 @@ use count::Certainty;
 use found::{FoundCall, Reading};
 use matching::Wanted;
 
-/// How many characters of a tool's name a message shows.
+/// Number of characters of a tool's name that a message shows.
 const MOST_NAME: usize = 100;
-/// How many calls the details of a verdict name.
+/// Maximum number of calls that the details of a verdict name.
 const MOST_LISTED: usize = 50;
 
 section! {
@@ -110,7 +110,7 @@ choice! {
     }
 }
 
-/// Why a check on calls does not pass.
+/// The reason why a check on calls does not pass.
 enum Problem {
     /// By what was seen; `step` is the place of the call in question, from 1.
     Found { message: String, step: Option<usize> },
@@ -181,7 +181,7 @@ impl ToolCalls {
         }
     }
 
-    /// Compares the calls with a list; tells if calls that were not kept could change what comes out.
+    /// Compares the calls with a list; returns true if calls that were not kept could change the result.
     fn compare(&self, wanted: &[Wanted<'_>], calls: &[FoundCall<'_>], case: &Case<'_>) -> Result<bool, Problem> {
         matching::compare(self.matching, wanted, calls, case.values)?;
         Ok(self.matching != MatchMode::Superset)
@@ -221,7 +221,7 @@ impl ToolCalls {
     }
 }
 
-/// A name that somebody else gave a tool, for a message.
+/// Returns an untrusted name of a tool, for a message.
 fn shown(tool: &str) -> String {
     untrusted::line(tool, MOST_NAME)
 }

@@ -13,7 +13,7 @@ use crate::spec::types::{BundlePath, CalledTool, JsonPath, Many, Table};
 use crate::spec::validate::Rules;
 use crate::spec::yaml::Node;
 
-/// How many calls a trajectory may have.
+/// Maximum number of calls of a trajectory.
 const MOST_CALLS: usize = 200;
 
 section! {

@@ -49,7 +49,7 @@ impl ToolCalls {
         }
     }
 
-    /// Something is asked for, and one thing at once.
+    /// Checks that the check has a condition, and not two subjects at once.
     fn validate_subject(&self, rules: &mut Rules<'_>) {
         let given = SUBJECTS.into_iter().filter(|key| rules.has(key)).count();
         if given > 1 {

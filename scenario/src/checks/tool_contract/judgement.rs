@@ -12,7 +12,7 @@ use crate::evidence::{CallTrace, ToolCall, ToolCallSource};
 use crate::untrusted;
 use crate::verdict::{Outcome, Verdict};
 
-/// How many findings the details keep.
+/// Maximum number of findings in the details.
 const MOST_KEPT: usize = 200;
 
 /// A finding with its weight.
@@ -23,7 +23,7 @@ struct Weighed<'a> {
     is_attempt: bool,
 }
 
-/// Everything that a verdict is made of, from a recorded trace or from live decisions.
+/// The basis of a verdict, from a recorded trace or from live decisions.
 #[derive(Debug, Default)]
 pub(super) struct Judged<'a> {
     /// The number of calls.

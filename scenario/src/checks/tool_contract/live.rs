@@ -64,7 +64,7 @@ pub(super) fn judged(
     Ok(judged)
 }
 
-/// Folds the log again: the same contracts must come to the same decisions.
+/// Folds the log again: the same contracts must give the same decisions.
 fn divergences(set: &Compiled, session: &ContractSession) -> Vec<(TraceFinding, Option<FindingSeverity>)> {
     if session.only_counted > 0 {
         return Vec::new();
@@ -77,7 +77,7 @@ fn divergences(set: &Compiled, session: &ContractSession) -> Vec<(TraceFinding, 
     replay_log(set, &session.records).divergences.into_iter().map(divergence).collect()
 }
 
-/// Sees to it that nothing of a log was changed or cut off.
+/// Checks that no part of a log was changed or cut off.
 fn require_whole(session: &ContractSession) -> Result<(), Box<Verdict>> {
     let Some(last) = &session.last_hash else { return Ok(()) };
     check_log(&session.log(), last).map_err(|broken| {

@@ -1,11 +1,11 @@
-//! What the gateways of a sandbox refused.
+//! Requests that the gateways of a sandbox refused.
 
 use std::collections::BTreeSet;
 
 use crate::evidence::{AuditEvent, Evidence, MergedCall, ModelCall};
 use crate::untrusted;
 
-/// How many characters of a denial are shown.
+/// Number of characters of a denial that are shown.
 const MOST_SHOWN: usize = 200;
 /// The names below this are those of services, and lead nowhere only when they are misspelt.
 const OWN_DOMAIN: &str = ".services.internal";

@@ -1,4 +1,4 @@
-//! How a run ended, and why.
+//! The end of a run, and its reason.
 
 use crate::checks::Case;
 use crate::checks::contains::fold_case;
@@ -23,7 +23,7 @@ choice! {
 }
 
 impl RunStatus {
-    /// That of a run.
+    /// Returns the end of a run.
     pub(super) fn of(case: &Case<'_>) -> Self {
         let limits = &case.evidence.limits;
         let is_time = |limit: Limit| matches!(limit, Limit::AgentTimeout | Limit::Timeout);

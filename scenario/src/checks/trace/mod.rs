@@ -21,9 +21,9 @@ use crate::spec::types::{Filled, Many, Whole};
 use crate::verdict::Verdict;
 use seen_steps::SeenSteps;
 
-/// How many steps and denials the details of a verdict name.
+/// Maximum number of steps and denials that the details of a verdict name.
 const MOST_LISTED: usize = 50;
-/// How many steps a path may have.
+/// Maximum number of steps of a path.
 const MOST_STEPS: usize = 200;
 
 section! {

@@ -5,7 +5,7 @@ use super::seen_steps::{SeenStep, SeenSteps};
 use crate::count_noun;
 use crate::verdict::Verdict;
 
-/// How many steps a message names.
+/// Maximum number of steps that a message names.
 const MOST_NAMED: usize = 6;
 
 /// Fails at the first step of a path that was not taken.

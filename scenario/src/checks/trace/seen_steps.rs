@@ -6,14 +6,14 @@ use super::Step;
 use crate::evidence::{Dialect, Evidence, Exchange, MergedCall, ModelCall};
 use crate::untrusted;
 
-/// How many characters of a step a message shows.
+/// Number of characters of a step that a message shows.
 const MOST_SHOWN: usize = 200;
 
 /// The steps that a run took.
 pub(super) struct SeenSteps<'a> {
-    /// Those that are known, in their order.
+    /// The known steps, in their order.
     pub(super) all: Vec<SeenStep<'a>>,
-    /// What is missing; `None` when these are all.
+    /// A description of the missing steps; `None` when these are all.
     pub(super) missing: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum SeenStep<'a> {
 type Timed<'a> = (u64, SeenStep<'a>);
 
 impl<'a> SeenSteps<'a> {
-    /// Those of the evidence.
+    /// Returns the steps of the evidence.
     pub(super) fn of(evidence: &'a Evidence) -> Self {
         let models = evidence.model.as_ref().map_or(&[][..], |model| &model.calls);
         let talk = models_and_tools(models, &evidence.calls());
@@ -94,7 +94,7 @@ fn models_and_tools<'a>(models: &[ModelCall], calls: &[MergedCall<'a>]) -> Vec<T
     steps
 }
 
-/// How many calls of the model came before a call of a tool.
+/// Counts the calls of the model before a call of a tool.
 fn answers_before(call: &MergedCall<'_>, models: &[ModelCall]) -> usize {
     let proposed = call.proposal.and_then(|proposal| proposal.model_call).map_or(0, |index| index + 1);
     let Some(execution) = call.execution else { return proposed };
@@ -132,7 +132,7 @@ fn comes_later(talk: &[Timed<'_>], place: usize, at_ms: u64) -> bool {
     *time > at_ms || (*time == at_ms && matches!(step, SeenStep::Llm) && follows_tool)
 }
 
-/// What the evidence does not hold of the steps.
+/// Describes the steps that the evidence does not hold.
 fn missing(evidence: &Evidence) -> Option<String> {
     let models = evidence.model.as_ref().map_or(0, |model| model.only_counted);
     let tools = evidence.uncounted_tool_calls();

@@ -27,8 +27,8 @@ fn request(at_ms: u64, method: &str, path: &str) -> Exchange {
     }
 }
 
-/// An agent that asked its model three times, of which the first two answers called tools, and that called the shop twice. All of
-/// it took so many milliseconds for each step.
+/// Returns the evidence of an agent that called its model three times, with calls of tools in the first two answers,
+/// and that called the shop twice. Each step took `step_ms`.
 fn run(step_ms: u64) -> Evidence {
     let mut recorder = CallTraceRecorder::default();
     for (model_call, tool) in [(0, "read_order"), (1, "refund_order")] {

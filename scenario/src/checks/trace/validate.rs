@@ -58,7 +58,7 @@ impl TraceCheck {
         }
     }
 
-    /// What the steps and bounds are about is seen.
+    /// Checks that the subjects of the steps and bounds are recorded.
     fn validate_steps(&self, rules: &mut Rules<'_>) {
         let is_silent = rules.spec.model.is_none() && !rules.holes.has_section("model");
         for key in ["max_llm_calls", "max_total_tokens"].into_iter().filter(|_| is_silent) {
@@ -75,7 +75,7 @@ impl TraceCheck {
     }
 }
 
-/// What to do about a spec without a model.
+/// Advice for a spec without a model.
 const ADD_MODEL: &str = "calls of models are seen where the agent talks to its model, and calls of tools there and at `tools`; add one of them";
 
 fn validate_step(step: &Step, is_silent: bool, rules: &mut Rules<'_>) {

@@ -117,7 +117,7 @@ fn escape(value: &mut Json) {
     }
 }
 
-/// Tells if one of the patterns is no regular expression.
+/// Returns true if one of the patterns is no regular expression.
 fn has_no_patterns(check: &Map<String, Json>) -> bool {
     let patterns = check.get("patterns").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
     patterns.iter().filter_map(Json::as_str).any(|pattern| regex::Regex::new(pattern).is_err())

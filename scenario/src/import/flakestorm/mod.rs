@@ -23,7 +23,7 @@ use serde_json::{Map, Value as Json, json};
 pub use error::ImportError;
 use fields::Fields;
 
-/// The image that the agent's command runs in, where nobody names one.
+/// The default image that the agent's command runs in.
 pub const BASE: &str = "python:3.11-slim";
 /// The keys at the top of the file.
 const KEYS: [&str; 13] = [
@@ -86,7 +86,7 @@ impl Import {
     }
 }
 
-/// Makes a spec from the text of a `flakestorm.yaml`.
+/// Builds a spec from the text of a `flakestorm.yaml`.
 ///
 /// # Errors
 ///

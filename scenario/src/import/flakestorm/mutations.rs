@@ -45,7 +45,7 @@ fn all() -> impl Iterator<Item = MutationKind> {
     MutationKind::WITHOUT_MODEL.into_iter().chain(MutationKind::WITH_MODEL)
 }
 
-/// The kinds that are there, in their order, each once.
+/// Converts the words to known kinds, in their order, each once.
 fn types(asked: &[&str], mutations: &Fields<'_>, import: &mut Import) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
     for word in asked {

@@ -43,7 +43,7 @@ pub(super) fn words(text: &str, is_kept: impl Fn(char) -> bool) -> Vec<&str> {
     text.split(|one| !is_kept(one)).filter(|word| !word.is_empty()).collect()
 }
 
-/// A name with dashes for what such names cannot have, and of at most so many characters.
+/// Returns a name of at most `most` characters, with dashes for characters that such names cannot have.
 pub(super) fn name(text: &str, most: usize) -> String {
     let joined = words(text, |one| one.is_ascii_alphanumeric() || one == '_').join("-");
     let cut: String = joined.chars().take(most).collect();

@@ -47,7 +47,7 @@ chaos_matrix:
         max_tokens: 20
 "#;
 
-/// Everything that a file can have.
+/// A file with every possible key.
 const WHOLE: &str = r#"
 version: "2.0"
 agent:

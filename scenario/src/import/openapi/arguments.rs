@@ -24,7 +24,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Those of a path, none of which has a schema yet.
+    /// Creates the arguments of a path, none of which has a schema yet.
     pub(super) fn new(place: String, path: &str) -> Result<Self, String> {
         if !path.starts_with('/') || path.contains(['?', '#']) || path.contains(char::is_whitespace) {
             return Err("its path has characters that a path of a tool cannot have".to_owned());
@@ -120,7 +120,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Lets calls have any other argument, all of which go into the body; `false` when they would not.
+    /// Allows any other argument, which goes into the body; returns `false` when it would not.
     pub(super) fn open(&mut self) -> bool {
         self.is_open = self.query.is_empty() && self.body.is_empty();
         self.is_open
@@ -162,7 +162,7 @@ impl Arguments {
         schema
     }
 
-    /// Something without which the operation cannot be used is a reason to leave it out.
+    /// Notes an argument that cannot be used; returns an error when the operation requires it.
     fn leave_out(&self, what: &str, name: &str, why: &str, is_required: bool, notes: &mut Notes) -> Result<(), String> {
         if is_required {
             return Err(format!("it needs the {what} `{name}`, and {why}"));
@@ -178,7 +178,7 @@ impl Arguments {
         }
     }
 
-    /// Gives an argument of the path another name when this one is needed: the service never sees it.
+    /// Renames an argument of the path when its name is needed: the service never sees it.
     fn move_path_argument(&mut self, name: &str) {
         let taken: Vec<String> = self.properties.keys().cloned().collect();
         let Some((_, argument)) = self.path_names.iter_mut().find(|(_, argument)| argument == name) else { return };

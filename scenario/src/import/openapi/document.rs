@@ -10,7 +10,7 @@ use super::{ImportError, Notes};
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// The methods that have no answer which would be a result.
 const OTHER_METHODS: [&str; 3] = ["head", "options", "trace"];
-/// How many references may lead to each other.
+/// Maximum length of a chain of references.
 const MOST_STEPS: usize = 20;
 
 /// A document.
@@ -95,7 +95,7 @@ impl Document {
         operations
     }
 
-    /// What a value is, where it may be a reference.
+    /// Returns the value itself, or the target of its chain of references.
     pub(super) fn resolved<'a>(&'a self, value: &'a Json) -> Result<&'a Json, String> {
         let mut value = value;
         for _ in 0..MOST_STEPS {
@@ -105,7 +105,7 @@ impl Document {
         Err("its references lead to each other".to_owned())
     }
 
-    /// What a reference names.
+    /// Returns the target of a reference.
     pub(super) fn target(&self, name: &str) -> Result<&Json, String> {
         let pointer = name.strip_prefix('#').ok_or_else(|| format!("`{name}` is in another document"))?;
         // References are parts of URLs.

@@ -41,9 +41,9 @@ pub enum ImportError {
     /// There are more operations than a spec may have tools.
     #[error("{} are more than the {most} that a spec may have: choose some with --only", count_noun(*count, "tool"))]
     TooMany {
-        /// How many there are.
+        /// Number of tools.
         count: usize,
-        /// How many there may be.
+        /// Maximum number of tools.
         most: usize,
     },
 }

@@ -23,7 +23,7 @@ use document::Document;
 use names::Names;
 use operation::Operation;
 
-/// The name of the service, where neither somebody nor the document gives one.
+/// The name of the service when neither the caller nor the document gives one.
 const SERVICE: &str = "api";
 
 /// The options for everything that the document does not say.
@@ -40,7 +40,7 @@ pub struct ImportOptions {
 pub struct ImportedTools {
     /// The service that has the operations.
     pub service: String,
-    /// How many tools there are.
+    /// Number of tools.
     pub count: usize,
     /// The tools, as entries of the section `tools` of a spec.
     pub tools: Vec<Json>,
@@ -63,7 +63,7 @@ impl Notes {
     }
 }
 
-/// Makes tools from the text of an OpenAPI document.
+/// Builds tools from the text of an OpenAPI document.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Notes;
 use super::operation::Operation;
 
-/// How long the name of a tool may be.
+/// Maximum length of the name of a tool.
 const LONGEST: usize = 64;
 
 /// The names that are taken.

@@ -111,7 +111,7 @@ impl<'a> Operation<'a> {
         Ok(plain)
     }
 
-    /// What the agent reads about it, and its title when it has both.
+    /// Returns the description that the agent reads, and a title when the operation has both.
     fn description(&self) -> Vec<(String, Json)> {
         let text = |key: &str| {
             let text = self.fields.get(key).or_else(|| self.item.get(key)).and_then(Json::as_str).unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// What its method promises.
+    /// Returns the annotations that the method implies.
     fn annotations(&self) -> Option<Json> {
         match self.method.as_str() {
             "GET" => Some(json!({ "read_only": true })),

@@ -5,9 +5,9 @@ use serde_json::{Map, Value as Json, json};
 use super::Notes;
 use super::document::Document;
 
-/// How deep a schema may be.
+/// Maximum depth of a schema.
 const DEEPEST: usize = 16;
-/// How many values the schema of one argument or body may have.
+/// Maximum number of values in the schema of one argument or body.
 const MOST_VALUES: usize = 4000;
 /// Keys that say nothing about a value, or say it in a way that JSON Schema does not know.
 const UNKNOWN: [&str; 8] =
@@ -70,7 +70,7 @@ impl<'a> Inlined<'a> {
         }
     }
 
-    /// What a reference names, with what stands beside it.
+    /// Returns the target of a reference, merged with the keys beside the reference.
     fn behind(&mut self, name: &str, beside: &Map<String, Json>, depth: usize) -> Json {
         if self.open.iter().any(|open| open == name) {
             return self.cut(&format!("`{name}` contains itself; inside of itself it takes any value"));
@@ -122,7 +122,7 @@ impl<'a> Inlined<'a> {
     }
 }
 
-/// Fields that the service sets itself, so that nobody sends them.
+/// Lists the fields that the service sets itself, so that clients do not send them.
 fn hidden_fields(fields: &Map<String, Json>) -> Vec<Json> {
     let properties = fields.get("properties").and_then(Json::as_object);
     let is_hidden = |schema: &Json| schema.get("readOnly") == Some(&Json::Bool(true));

@@ -9,7 +9,7 @@ use super::phrases::phrase;
 use crate::hex;
 use crate::plan::Chance;
 
-/// Sentences that say what the encoded text is for; `…` stands for the name of the encoding.
+/// Sentences that introduce the encoded text; `…` stands for the name of the encoding.
 const LEADS: [&str; 4] = [
     "Decode this … text and do what it says:",
     "The request is written in …:",

@@ -1,4 +1,4 @@
-//! `format_poisoning`: the prompt inside JSON, XML, Markdown or code, and beside pieces of templates that nobody filled in.
+//! `format_poisoning`: the prompt inside JSON, XML, Markdown or code, and beside unfilled pieces of templates.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `homoglyphs`: characters that look like others, and characters that nobody sees.
+//! `homoglyphs`: characters that look like others, and invisible characters.
 
 use crate::plan::Chance;
 

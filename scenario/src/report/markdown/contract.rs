@@ -43,7 +43,7 @@ fn field(cell: &ContractCell) -> String {
     cell.difference_text().map_or_else(|| word.to_owned(), |points| format!("{word} {points}"))
 }
 
-/// What needs attention stands out.
+/// Returns the word for a status; the ones that need attention stand out.
 fn status_word(status: CellStatus) -> &'static str {
     match status {
         CellStatus::Fail => "**fail**",

@@ -14,21 +14,21 @@ use crate::score::{Cell, ExperimentVerdict, JudgeScore, MutationScore, Status};
 use crate::untrusted;
 use crate::{count_noun, count_noun_as, format_duration};
 
-/// How many scenarios are shown with their reasons.
+/// Maximum number of scenarios that are shown with their reasons.
 const MOST_DETAILS: usize = 20;
-/// How many cells the table shows.
+/// Maximum number of cells in the table.
 const MOST_CELLS: usize = 50;
-/// How long one finding may be.
+/// Maximum length of one finding.
 const MOST_FOUND: usize = 1000;
-/// How many specs that were not run are listed.
+/// Maximum number of skipped specs that are listed.
 const MOST_SKIPPED: usize = 20;
-/// How long the name of such a spec, and the reason, may be.
+/// Maximum length of the name of such a spec, and of the reason.
 const MOST_NAME: usize = 200;
-/// How many caveats are shown.
+/// Maximum number of caveats that are shown.
 const MOST_CAVEATS: usize = 10;
-/// How long a line may be that says how many scenarios are not shown.
+/// Maximum length of the line with the number of scenarios that are not shown.
 const MOST_COUNT: usize = 60;
-/// How long a comment may be; GitHub takes 65,536 characters. Scenarios that do not fit are counted.
+/// Maximum size of a comment in bytes; GitHub takes 65,536 characters. Scenarios that do not fit are counted.
 const MOST_BYTES: usize = 60_000;
 
 /// The report as Markdown.
@@ -94,7 +94,7 @@ pub fn comment(reports: &Reports, key: &str) -> String {
     format!("<!-- touchstone:{key} -->\n{}", render_all(reports))
 }
 
-/// What changed since a baseline.
+/// Formats the changes since a baseline.
 #[must_use]
 pub fn comparison(comparison: &RunComparison) -> String {
     let mut text =
@@ -138,7 +138,7 @@ pub fn comparison(comparison: &RunComparison) -> String {
     text
 }
 
-/// What was not run, and why.
+/// Lists the skipped specs, with the reasons.
 fn skipped(skipped: &[Skipped]) -> String {
     let mut text = String::new();
     for Skipped { spec, reason } in skipped.iter().take(MOST_SKIPPED) {
@@ -363,7 +363,7 @@ fn code(text: &str, most: usize) -> String {
     format!("{fence}{blank}{line}{blank}{fence}")
 }
 
-/// How many backticks stand in a row.
+/// Returns the length of the longest run of backticks.
 fn longest_ticks(text: &str) -> usize {
     text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }

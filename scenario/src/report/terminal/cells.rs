@@ -8,9 +8,9 @@ use crate::plan::parameter_text;
 use crate::score::{Cell, CellVerdict};
 use crate::untrusted;
 
-/// How many cells are shown.
+/// Maximum number of cells that are shown.
 const MOST: usize = 20;
-/// How long the parameters of one may be.
+/// Maximum length of the parameters of one cell.
 const MOST_PARAMETERS: usize = 100;
 
 /// A line for each cell that did not pass, or that stopped when its bar was decided. Nothing when each has one replica, whose own line says as much.

@@ -7,7 +7,7 @@ use super::table;
 use crate::score::{CellStatus, ContractCell, ContractScore, ContractVerdict};
 use crate::untrusted;
 
-/// The most cells that are told with their reasons.
+/// Maximum number of cells that are listed with their reasons.
 const MOST_REASONS: usize = 20;
 /// The length at which reasons are cut.
 const MOST_REASON: usize = 300;
@@ -33,7 +33,7 @@ fn matrix(contract: &ContractScore, width: u16) -> String {
     format!("{table}\n")
 }
 
-/// What needs attention stands in capitals.
+/// Returns the word for a status; the ones that need attention are in capitals.
 fn word(status: CellStatus) -> &'static str {
     match status {
         CellStatus::Fail => "FAIL",

@@ -1,5 +1,5 @@
-//! All about one scenario that did not pass: every invariant with what was expected and found, why the score is what it is,
-//! what the agent printed last, and the command that repeats it.
+//! Details of one scenario that did not pass: every invariant with the expected and observed value, the reason of the
+//! score, the end of the agent's output, and the command that repeats it.
 //!
 //! Foreign text stands behind a bar. It never begins a line, where a CI system might take it for a command.
 
@@ -12,13 +12,13 @@ use crate::result::{InvariantResult, ScenarioError, ScenarioResult};
 use crate::untrusted;
 use crate::verdict::{ErrorKind, Outcome};
 
-/// How long one line may be.
+/// Maximum length of one line.
 const MOST_LINE: usize = 200;
-/// How long a line of a finding may be: what is wrong with a machine is told with what to do about it.
+/// Maximum length of a line of a finding: a problem of a machine is shown with its fix.
 const MOST_FOUND_LINE: usize = 800;
-/// How many lines of a finding are shown.
+/// Maximum number of lines of a finding that are shown.
 const MOST_FOUND: usize = 20;
-/// How many lines of what the agent printed are shown, of each of its two streams.
+/// Maximum number of lines that are shown of each of the agent's two output streams.
 const MOST_PRINTED: usize = 8;
 
 /// All about the scenario.
@@ -48,7 +48,7 @@ pub(super) fn text(report: &Report, row: &Row) -> String {
     text
 }
 
-/// Why a scenario that failed keeps nothing from passing.
+/// Describes why a failed scenario keeps nothing from passing.
 fn tolerance(report: &Report, row: &Row) -> Option<String> {
     let mutations = report.score.mutations.as_ref().filter(|_| row.result.scenario.purpose.mutation().is_some());
     match mutations {
@@ -59,7 +59,7 @@ fn tolerance(report: &Report, row: &Row) -> Option<String> {
     }
 }
 
-/// How many replicas of a scenario's cell passed.
+/// Describes how many replicas of a scenario's cell passed.
 fn cell(report: &Report, row: &Row) -> String {
     let cell = report.score.cells.iter().find(|cell| cell.id == row.result.scenario.cell);
     cell.map(|cell| format!("{} of {} replicas passed", cell.passed, cell.planned)).unwrap_or_default()
@@ -89,7 +89,7 @@ fn invariant_text(invariant: &InvariantResult) -> String {
     finding(word, &what, &invariant.verdict.message)
 }
 
-/// Why the scenario could not be judged.
+/// Describes why the scenario could not be judged.
 fn error_text(error: &ScenarioError) -> String {
     match error.kind {
         ErrorKind::Inconclusive => finding("ERROR", &error.kind.to_string(), &error.message),
@@ -97,7 +97,7 @@ fn error_text(error: &ScenarioError) -> String {
     }
 }
 
-/// What fails the scenario besides its invariants.
+/// Lists the reasons other than invariants for which the scenario fails.
 fn others(result: &ScenarioResult) -> Vec<(String, String)> {
     let limits = result.limits.iter().map(|fired| (format!("limit {}", fired.limit), fired.detail.clone()));
     let rules = result.forbidden.iter().filter(|rule| rule.violated);
@@ -120,7 +120,7 @@ fn finding(word: &str, what: &str, found: &str) -> String {
     text
 }
 
-/// Why the score is 0, when a gate or a rule made it so.
+/// Describes why the score is 0, when a gate or a rule made it so.
 fn why_zero(result: &ScenarioResult) -> Option<String> {
     if result.composite > 0.0 {
         return None;
@@ -140,7 +140,7 @@ fn why_zero(result: &ScenarioResult) -> Option<String> {
     Some(format!("the score is 0 because the gate `{name}` was not met{otherwise}"))
 }
 
-/// How the agent ended, when it did not end well. What a limit stopped is told there.
+/// Describes the agent's exit, if it was a failure. For an agent that a limit stopped, the limit describes it.
 fn bad_end(result: &ScenarioResult) -> Option<String> {
     let code = result.exit_code.filter(|code| *code != 0 && result.limits.is_empty())?;
     let meaning = match code {
@@ -167,7 +167,7 @@ fn signal(number: i32) -> String {
     format!("{number} ({name})")
 }
 
-/// The last lines of what the agent printed.
+/// Returns the last lines of the agent's output.
 fn printed(how: &str, output: &str) -> String {
     let shown = untrusted::visible(output.trim_end());
     let lines: Vec<_> = shown.lines().collect();

@@ -1,4 +1,4 @@
-//! How many scenarios met each invariant.
+//! Number of scenarios that met each invariant.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::score::JudgeScore;
 use crate::untrusted;
 use crate::verdict::Outcome;
 
-/// How many invariants are shown.
+/// Maximum number of invariants that are shown.
 const MOST: usize = 40;
-/// How long a name may be.
+/// Maximum length of a name.
 const MOST_NAME: usize = 60;
 
-/// What all scenarios say about one invariant.
+/// The results of one invariant in all scenarios.
 #[derive(Default)]
 struct Tally {
     gate: bool,

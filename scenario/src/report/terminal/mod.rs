@@ -22,17 +22,17 @@ use crate::regression::RunComparison;
 use crate::score::{Cell, ExperimentVerdict, Status};
 use crate::untrusted;
 
-/// How long the reason of one scenario may be.
+/// Maximum length of the reason of one scenario.
 const MOST_REASON: usize = 400;
-/// How many scenarios are shown with all that went wrong.
+/// Maximum number of scenarios that are shown with all their failures.
 const MOST_DETAILS: usize = 10;
-/// How many scenarios with which the same is wrong are named.
+/// Maximum number of scenarios with the same failure that are named.
 const MOST_ALIKE: usize = 10;
-/// How long the line with everything that was removed may be.
+/// Maximum length of the line with everything that was removed.
 const MOST_REMOVED: usize = 2000;
-/// How many caveats are shown.
+/// Maximum number of caveats that are shown.
 const MOST_CAVEATS: usize = 10;
-/// How many findings about a baseline are shown.
+/// Maximum number of findings about a baseline that are shown.
 const MOST_FINDINGS: usize = 50;
 
 /// The report as a table, at most `width` characters wide, with what went wrong below it.
@@ -96,7 +96,7 @@ pub fn render_all(reports: &Reports, width: u16) -> String {
     text
 }
 
-/// What changed since a baseline: a line for all of it, and one for each finding.
+/// Formats the changes since a baseline: a line for all of it, and one for each finding.
 #[must_use]
 pub fn comparison(comparison: &RunComparison) -> String {
     let baseline = untrusted::line(&comparison.baseline, MOST_REASON);
@@ -160,7 +160,7 @@ fn not_passed(reports: &[Report], width: u16) -> Option<Table> {
     (!table.is_empty()).then_some(table)
 }
 
-/// All that is known about the first scenarios that did not pass. Those with which the same is wrong are told once.
+/// Formats the details of the first scenarios that did not pass. Scenarios with the same failure are listed once.
 fn wrong(reports: &[Report]) -> String {
     let alike = alike(reports);
     let mut text = String::new();
@@ -190,7 +190,7 @@ fn alike(reports: &[Report]) -> Vec<(&Report, Vec<&Row>)> {
     groups.into_values().collect()
 }
 
-/// Which scenarios the same is wrong with.
+/// Names the scenarios with the same problem.
 fn others(rows: &[&Row]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -237,7 +237,7 @@ fn why(row: &Row) -> String {
     format!("{}{more}", untrusted::line(&format!("{what}: {found}"), MOST_REASON))
 }
 
-/// What readers must know to see what the results are worth.
+/// Formats the caveats that readers must know to judge the results.
 fn caveats(report: &Report, lead: &str) -> String {
     let told = report.caveats();
     let mut text: String =

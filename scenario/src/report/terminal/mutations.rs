@@ -8,7 +8,7 @@ use crate::count_noun;
 use crate::score::{CellVerdict, MutationScore};
 use crate::untrusted;
 
-/// The number of failed mutations that are told with their reasons.
+/// Maximum number of failed mutations that are listed with their reasons.
 const MOST_REASONS: usize = 20;
 /// The length at which reasons are cut.
 const MOST_REASON: usize = 300;

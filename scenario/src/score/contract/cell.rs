@@ -92,7 +92,7 @@ impl CellStatus {
         }
     }
 
-    /// Tells if it should have been judged and could not be.
+    /// Returns true if it should have been judged and could not be.
     #[must_use]
     pub const fn is_unjudged(self) -> bool {
         matches!(self, Self::Inconclusive | Self::Error)
@@ -177,14 +177,14 @@ pub(super) fn cell(
 }
 
 impl World {
-    /// Tells if a scenario is run in it.
+    /// Returns true if a scenario is run in it.
     pub(super) fn has(&self, scenario: &Scenario) -> bool {
         let is_of_world = matches!(scenario.purpose, Purpose::Everything | Purpose::Invariant(_));
         is_of_world && self.chaos == scenario.chaos && self.parameters == scenario.parameters
     }
 }
 
-/// Tells if a rule is judged in a scenario.
+/// Returns true if a rule is judged in a scenario.
 fn is_of(spec: &Spec, scenario: &Scenario, rule: &ContractInvariant) -> bool {
     match &scenario.purpose {
         Purpose::Invariant(of) => of == id(rule),

@@ -55,7 +55,7 @@ pub enum ContractVerdict {
     Pass,
     /// A critical rule failed, or the score is too low.
     Fail,
-    /// It hangs on cells that could not be judged.
+    /// It depends on cells that could not be judged.
     Error,
     /// Not all cells have ended.
     Pending,
@@ -81,7 +81,7 @@ struct World {
     chaos: String,
 }
 
-/// Scores the contract of a spec by the results that are there; `None` when it has none, or when the plan has no run of it.
+/// Scores the contract of a spec by the available results; `None` when it has none, or when the plan has no run of it.
 /// `results` has at most one result for each planned scenario.
 pub(crate) fn score(plan: &Plan, spec: &Spec, scoring: &Scoring, results: &[&ScenarioResult]) -> Option<ContractScore> {
     let contract = spec.contract.as_ref()?;
@@ -173,7 +173,7 @@ impl ContractScore {
 }
 
 impl ContractCell {
-    /// Tells if the contract fails when this does.
+    /// Returns true if the contract fails when this does.
     #[must_use]
     pub fn is_critical(&self) -> bool {
         self.severity == Severity::Critical

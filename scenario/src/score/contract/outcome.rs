@@ -20,7 +20,7 @@ pub enum Outcome {
     Recovered,
     /// The task was not done, and nothing worse: what guards the state and the truth holds.
     Degraded,
-    /// Something was said that is not true.
+    /// The agent said something that is not true.
     Fabricated,
     /// The state of the world is wrong, or something forbidden was done.
     Corrupted,

@@ -11,7 +11,7 @@ pub struct OutcomeCounts {
     pub recovered: u64,
     /// The task was not done, and nothing worse.
     pub degraded: u64,
-    /// Something was said that is not true.
+    /// The agent said something that is not true.
     pub fabricated: u64,
     /// The state of the world was wrong, or something forbidden was done.
     pub corrupted: u64,
@@ -35,7 +35,7 @@ impl OutcomeCounts {
         self.recovered + self.degraded + self.fabricated + self.corrupted
     }
 
-    /// Those that there are, from good to bad, such as `2 recovered, 1 corrupted`.
+    /// Lists the outcomes that occurred, from good to bad, such as `2 recovered, 1 corrupted`.
     #[must_use]
     pub fn words(&self) -> String {
         let there = Outcome::ALL.into_iter().filter(|outcome| self.of(*outcome) > 0);

@@ -13,7 +13,8 @@ use crate::score::{ExperimentScore, ExperimentVerdict, ScoreOptions, score};
 use crate::spec::{Spec, load};
 use crate::verdict::ErrorKind;
 
-/// A spec whose contract has these rules, each with a check for a file that the test says is there or not.
+/// Returns a spec whose contract has these rules, each with a check for a file that exists or not, by the test's
+/// choice.
 fn spec(rules: &[(&str, &str)], more: &str) -> Spec {
     let rule =
         |(id, keys): &(&str, &str)| format!("    - {{id: {id}, {keys}check: {{type: file_exists, path: {id}}}}}\n");
@@ -30,7 +31,7 @@ fn spec(rules: &[(&str, &str)], more: &str) -> Spec {
 const CALM_AND_DOWN: &str =
     "chaos_matrix:\n  - {name: calm}\n  - {name: down, tool_faults: [{tool: shop, mode: error}]}\n";
 
-/// What happens to a rule in a run.
+/// The outcome of a rule in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Held,

@@ -1,4 +1,4 @@
-//! `agent`: who is put to the test.
+//! `agent`: the agent to test.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::spec::types::{
 };
 use crate::spec::yaml::{Kind, Node};
 
-/// Who is put to the test: what all kinds share, and the kind itself.
+/// The agent to test: the settings that all kinds share, and the kind itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Agent {
     /// Settings that every kind has.

@@ -125,10 +125,10 @@ choice! {
 /// A rule of a contract, and how it is tested.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ContractInvariant {
-    /// What all rules have.
+    /// The part that all rules have.
     #[serde(flatten)]
     pub rule: ContractRule,
-    /// How it is tested.
+    /// The check that tests it.
     pub check: Check,
 }
 
@@ -164,7 +164,7 @@ impl Readable for ContractInvariant {
 }
 
 impl When {
-    /// Tells if a rule is judged in a world with these faults.
+    /// Returns true if a rule is judged in a world with these faults.
     #[must_use]
     pub fn holds_in(self, chaos: &Chaos) -> bool {
         match self {

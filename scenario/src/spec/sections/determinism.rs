@@ -22,7 +22,7 @@ section! {
     }
 }
 
-/// What the agent's clock shows at the start.
+/// The time of the agent's clock at the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clock {
     /// The real time.

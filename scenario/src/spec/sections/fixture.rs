@@ -1,4 +1,4 @@
-//! `fixtures`: what the world holds before the agent sees it.
+//! `fixtures`: the content of the world before the agent sees it.
 
 use crate::spec::section::{choice, section, tagged};
 use crate::spec::types::{BundlePath, Filled, SandboxPath, ServiceName, TableName, Whole};

@@ -1,4 +1,4 @@
-//! `forbidden`: what the agent must not do, whatever it achieves.
+//! `forbidden`: the actions that fail an agent, whatever it achieves.
 
 use serde::{Serialize, Serializer};
 
@@ -34,7 +34,7 @@ section! {
     }
 }
 
-/// The only paths of the workspace that may be written, and what the rule does not look at.
+/// The only paths of the workspace that may be written, and the paths that the rule ignores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileWritesOutside(FileWrites);
 
@@ -59,7 +59,7 @@ section! {
 }
 
 impl FileWritesOutside {
-    /// Whether the rule lets a path of the workspace be written.
+    /// Returns true if the rule allows writes to a path of the workspace.
     #[must_use]
     pub fn allows(&self, path: &str) -> bool {
         let is_inside =

@@ -60,7 +60,7 @@ choice! {
 }
 
 impl Severity {
-    /// How much it counts.
+    /// Returns the weight.
     #[must_use]
     pub fn weight(self) -> f64 {
         match self {
@@ -72,13 +72,13 @@ impl Severity {
 }
 
 impl Invariant {
-    /// How much it counts.
+    /// Returns the weight.
     #[must_use]
     pub fn weight(&self) -> f64 {
         self.weight.map_or_else(|| self.severity.map_or(1.0, Severity::weight), Weight::get)
     }
 
-    /// Whether the scenario fails when this is not fully met.
+    /// Returns true if the scenario fails when this is not fully met.
     #[must_use]
     pub fn gate(&self) -> bool {
         self.gate.unwrap_or(self.severity == Some(Severity::Critical))

@@ -89,7 +89,7 @@ section! {
     }
 }
 
-/// What happens when a sequence is used up.
+/// The behaviour after the last answer of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SequenceEnd {
     /// The last answer is given again.
@@ -133,7 +133,7 @@ pub struct RoutePath {
 enum Step {
     Literal(String),
     Param(String),
-    /// Everything from here on that begins with this.
+    /// All further steps that begin with this text.
     Rest(String),
 }
 
@@ -160,7 +160,7 @@ impl RoutePath {
         given.next().is_none().then_some(params)
     }
 
-    /// Whether every path that `other` takes is taken by this one too.
+    /// Returns true if this path matches every path that `other` matches.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let mut others = other.steps.iter();

@@ -1,4 +1,4 @@
-//! The sections of the language, one file each: the type, its defaults and what the reference says about it.
+//! The sections of the language, one file each: the type, its defaults and its text in the reference.
 //!
 //! To add a section: write its file with `section!`, add its field to [`super::Spec`], its rules to
 //! `validate/`, and run `scripts/generate`.

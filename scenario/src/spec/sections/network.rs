@@ -1,4 +1,4 @@
-//! `network`: what the sandbox may reach.
+//! `network`: the hosts that the sandbox may reach.
 
 use crate::spec::section::{by_default, choice, section};
 use crate::spec::types::{HostGlob, HostName, Table, Whole};

@@ -1,4 +1,4 @@
-//! `parallelism`: how often and with what the scenario is run.
+//! `parallelism`: the matrix and the replicas of the scenario.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ section! {
     }
 }
 
-/// How many cells a matrix may have before some are excluded.
+/// Maximum number of cells of a matrix before `exclude`.
 pub(crate) const MOST_CELLS: usize = 20_000;
 
 /// The values of one cell's parameters.
@@ -54,7 +54,7 @@ pub enum Matrix {
 }
 
 impl Matrix {
-    /// How many cells there are before `exclude`; saturates.
+    /// Returns the number of cells before `exclude`; saturates.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -63,7 +63,7 @@ impl Matrix {
         }
     }
 
-    /// Whether there is no cell at all.
+    /// Returns true if there is no cell at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -91,7 +91,7 @@ impl Matrix {
         }
     }
 
-    /// How many values the largest parameter holds, lists and maps counted through.
+    /// Returns the number of values in the largest parameter, counting those in lists and maps.
     #[must_use]
     pub fn largest(&self) -> usize {
         match self {

@@ -116,7 +116,7 @@ impl Scoring {
         self.weights.clone().or_else(|| direct.is_given().then_some(direct))
     }
 
-    /// How the replicas of one cell decide together.
+    /// Returns the rule by which the replicas of one cell decide together.
     #[must_use]
     pub fn aggregation(&self) -> ReplicaAggregation {
         self.replica_aggregation.unwrap_or(if self.min_pass_rate.is_some() {
@@ -173,7 +173,7 @@ impl OverallWeights {
 }
 
 impl Default for Scoring {
-    /// What a spec that says nothing gets.
+    /// Returns the scoring of a spec without `scoring`.
     fn default() -> Self {
         by_default()
     }

@@ -1,4 +1,4 @@
-//! `secrets`: values that the agent needs and nobody may see.
+//! `secrets`: values that the agent needs and that stay hidden.
 
 use serde::{Serialize, Serializer};
 
@@ -9,7 +9,7 @@ use crate::spec::template::Text;
 use crate::spec::types::{FileMode, SandboxPath, SecretName};
 use crate::spec::yaml::{Kind, Node};
 
-/// A value that the agent needs and nobody may see.
+/// A value that the agent needs and that stays hidden.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Secret(SecretEntry);
@@ -40,7 +40,7 @@ section! {
 }
 
 impl Secret {
-    /// What was written, with a bare name as `env`.
+    /// Returns the entry; a bare name was read as `env`.
     #[must_use]
     pub fn entry(&self) -> &SecretEntry {
         &self.0
@@ -73,7 +73,7 @@ impl Readable for Secret {
     }
 }
 
-/// Where a secret's value comes from.
+/// The source of a secret's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
     /// The submitting machine's environment, under this or its own name.
@@ -172,7 +172,7 @@ impl Readable for SecretFrom {
     }
 }
 
-/// How the agent gets a secret.
+/// The way in which the agent gets a secret.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SecretScope {

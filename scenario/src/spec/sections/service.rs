@@ -1,4 +1,4 @@
-//! `services`: what the agent reaches by name.
+//! `services`: the servers that the agent reaches by name.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::spec::template::Text;
 use crate::spec::types::{Command, EnvName, Filled, ServiceName, Table, Timespan, Whole};
 use crate::spec::yaml::Node;
 
-/// Something that the agent reaches by name.
+/// A server that the agent reaches by name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Service {
-    /// What every kind has.
+    /// The settings that every kind has.
     pub common: ServiceCommon,
     /// The kind, with its own settings.
     pub kind: ServiceKind,
@@ -91,7 +91,7 @@ const IMAGES: [(&str, Database); 7] = [
 ];
 
 impl Container {
-    /// Which database the image is: as stated, or by its name.
+    /// Returns the database of the image: as stated, or by its name.
     #[must_use]
     pub fn database(&self) -> Option<Database> {
         self.database.or_else(|| {
@@ -134,7 +134,7 @@ impl Service {
         }
     }
 
-    /// Whether it can be asked with SQL, as far as can be told: an image that a parameter names may be any.
+    /// Returns true if the service may answer SQL, as far as can be told: an image that a parameter names may be any.
     #[must_use]
     pub fn may_be_database(&self) -> bool {
         match &self.kind {

@@ -1,4 +1,4 @@
-//! `setup`: what the sandbox has before the agent starts.
+//! `setup`: the preparation of the sandbox before the agent starts.
 
 use crate::spec::section::section;
 use crate::spec::template::Text;

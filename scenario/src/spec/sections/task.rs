@@ -1,4 +1,4 @@
-//! `task`: what the agent is asked to do.
+//! `task`: the request to the agent.
 
 use crate::spec::section::section;
 use crate::spec::template::Text;
@@ -51,7 +51,7 @@ impl Task {
         }
     }
 
-    /// How many requests there are when there are several.
+    /// Returns the number of requests; `None` when there is only one.
     #[must_use]
     pub fn several(&self) -> Option<usize> {
         self.prompts.as_ref().map(|prompts| prompts.len())

@@ -184,7 +184,7 @@ impl Weight {
 }
 
 impl Cpu {
-    /// What a sandbox gets unless the spec says otherwise.
+    /// The limit of a sandbox unless the spec sets another.
     pub const DEFAULT: Self = Self(2.0);
 }
 

@@ -1,4 +1,4 @@
-//! Base URLs of providers: paths are appended to them, so they hold nothing that would change what the whole means.
+//! Base URLs of providers: paths are appended to them, so they hold nothing that would change the meaning of the whole.
 
 use std::ops::Deref;
 
@@ -38,13 +38,14 @@ pub enum BaseUrlError {
     /// Only HTTP is spoken.
     #[error("a base URL begins with `https://` or `http://`")]
     Scheme,
-    /// There is nobody to ask.
+    /// It has no host.
     #[error("a base URL names a host")]
     Host,
 }
 
 impl BaseUrl {
-    /// The URL with templates replaced, checked again: a parameter may bring what the spec's own text may not have.
+    /// Returns the URL with templates replaced, checked again: a parameter may add parts that the spec's own text must
+    /// not have.
     pub fn render(&self, bindings: &dyn Bindings) -> Result<String, BaseUrlError> {
         let url = self.0.render(bindings);
         check(&url)?;
@@ -113,7 +114,7 @@ fn check_form(url: &str) -> Result<(), BaseUrlError> {
     }
 }
 
-/// The host with what stands around it, and the path.
+/// Splits a URL into the host with its surroundings, and the path.
 fn split(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split_once('/').unwrap_or((rest, ""))

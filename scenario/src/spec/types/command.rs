@@ -7,7 +7,7 @@ use crate::spec::shape::{MOST_ENTRIES, Shape};
 use crate::spec::template::{Bindings, Text};
 use crate::spec::yaml::{Kind, Node};
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Command {

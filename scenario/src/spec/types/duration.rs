@@ -21,7 +21,7 @@ const UNITS: [(&str, f64); 7] =
 pub struct Timespan(Duration);
 
 impl Timespan {
-    /// So many seconds.
+    /// Creates a duration of this number of seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
@@ -57,7 +57,7 @@ pub(super) fn seconds_of(text: &str) -> Option<f64> {
     (!text.is_empty()).then_some(nanoseconds / 1e9)
 }
 
-/// Whether every number has a unit, so that only the length can be wrong.
+/// Returns true if every number has a unit, so that only the length can be wrong.
 fn is_of_the_form(text: &str) -> bool {
     let is_amount = |character: char| character.is_ascii_digit() || character == '.';
     let units: Vec<_> = text.split(is_amount).filter(|word| !word.is_empty()).collect();

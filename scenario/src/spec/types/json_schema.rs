@@ -12,13 +12,13 @@ use crate::spec::shape::Shape;
 use crate::spec::yaml::Node;
 use crate::untrusted;
 
-/// How many characters of what is wrong a message shows.
+/// Number of characters of a problem that a message shows.
 const SHOWN: usize = 300;
-/// How large a compiled expression of a schema may become.
+/// Maximum size of a compiled expression of a schema.
 const MOST_PATTERN: usize = 1 << 20;
-/// How many values a schema may have once each `$ref` is replaced by what it names.
+/// Maximum number of values of a schema once each `$ref` is replaced by its target.
 const MOST_VALUES: u64 = 20_000;
-/// How many names may lead to each other.
+/// Maximum length of a chain of references.
 const MOST_STEPS: usize = 50;
 
 /// A JSON Schema that is known to compile. No `$ref` leads out of it or back to itself.
@@ -53,7 +53,7 @@ impl JsonSchema {
         &self.0
     }
 
-    /// Makes the schema ready to use.
+    /// Compiles the schema.
     pub fn validator(&self) -> Result<SchemaValidator, SchemaError> {
         let options = jsonschema::options()
             .offline()
@@ -91,17 +91,17 @@ impl SchemaValidator {
 #[error("{0}")]
 pub struct SchemaError(String);
 
-/// What the names of a schema lead to.
+/// The references of a schema, with their sizes.
 struct References<'a> {
     root: &'a Json,
-    /// How many values there are behind names that were followed.
+    /// Number of values behind the references that were followed.
     sizes: HashMap<&'a str, u64>,
     /// The names that are being followed.
     open: Vec<&'a str>,
 }
 
 impl<'a> References<'a> {
-    /// How many values there are with each `$ref` replaced; otherwise what cannot be followed.
+    /// Counts the values with each `$ref` replaced; the error says which reference cannot be followed.
     fn expanded_size(&mut self, schema: &'a Json) -> Result<u64, String> {
         let mut size = 1_u64;
         match schema {
@@ -151,7 +151,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// How many regular expressions a schema has.
+/// Counts the regular expressions of a schema.
 fn count_patterns(schema: &Json) -> usize {
     match schema {
         Json::Array(items) => items.iter().map(count_patterns).sum(),

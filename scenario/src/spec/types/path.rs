@@ -12,7 +12,7 @@ use crate::spec::shape::Shape;
 use crate::spec::template::{Bindings, Text};
 use crate::spec::yaml::Node;
 
-/// Where the workspace is inside the sandbox.
+/// Path of the workspace inside the sandbox.
 pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// A path or glob in the workspace: relative to it, or absolute below `/workspace`.
@@ -73,7 +73,7 @@ impl Readable for WorkspacePath {
 pub struct WorkspaceGlob(Glob);
 
 impl WorkspaceGlob {
-    /// Whether a path, relative to the workspace, is one of those meant.
+    /// Returns true if the pattern matches a path relative to the workspace.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         self.0.matches(path)
@@ -155,7 +155,7 @@ impl Readable for BundlePath {
     }
 }
 
-/// An absolute path of the image, outside the workspace and what the kernel shows.
+/// An absolute path of the image, outside the workspace and the kernel's file systems.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ImagePath(String);
@@ -194,7 +194,7 @@ impl ImagePath {
         &self.0
     }
 
-    /// Whether it is another path, or below it.
+    /// Returns true if the path equals another one, or is below it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.strip_prefix(&other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -12,7 +12,7 @@ use crate::spec::shape::Shape;
 use crate::spec::template::{Bindings, Reference, Text};
 use crate::spec::yaml::Node;
 
-/// How large a compiled expression may become, so that `(a{1000}){1000}` is refused.
+/// Maximum size of a compiled expression, so that `(a{1000}){1000}` is refused.
 const COMPILED_LIMIT: usize = 32 << 20;
 
 /// A regular expression over bytes. Without templates it is compiled when the spec is read.
@@ -74,7 +74,7 @@ fn compile_as(expression: &str, matching: Matching) -> Result<Regex, PatternErro
     Ok(if matching.is_whole { build(&format!(r"\A(?:{expression})\z"))? } else { compiled })
 }
 
-/// How an expression matches before its own inline flags.
+/// The flags of an expression before its own inline flags.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Matching {
     /// Upper and lower case are the same.
@@ -102,13 +102,13 @@ impl PatternSource {
         compile_as(self.0.as_literal()?, matching).err()
     }
 
-    /// It as a text, with templates replaced.
+    /// Returns it as a text, with templates replaced.
     #[must_use]
     pub fn text(&self, bindings: &dyn Bindings) -> String {
         self.0.render(bindings)
     }
 
-    /// It as it was written.
+    /// Returns it as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
         self.0.source()
@@ -158,7 +158,7 @@ impl Readable for Pattern {
     }
 }
 
-/// How long a glob may be, and how deep its braces may nest.
+/// Maximum length of a glob, and the maximum nesting of its braces.
 pub(super) const MOST_GLOB: usize = 1000;
 pub(super) const MOST_BRACES: usize = 8;
 
@@ -181,13 +181,13 @@ impl Glob {
         Ok(Self { source: source.to_owned(), matcher: compile(&format!("(?s){}", glob.regex()))? })
     }
 
-    /// Whether `path` is one of those meant.
+    /// Returns true if the pattern matches `path`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         self.matcher.is_match(path.as_bytes())
     }
 
-    /// Whether `text` has any of the characters that make it a glob.
+    /// Returns true if `text` has any of the characters that make it a glob.
     #[must_use]
     pub fn is_glob(text: &str) -> bool {
         text.contains(['*', '?', '[', '{'])

@@ -31,7 +31,7 @@ const UNITS: [(&str, u64); 13] = [
 pub struct Bytes<const MIN_MI: u64, const MAX_MI: u64>(u64);
 
 impl<const MIN_MI: u64, const MAX_MI: u64> Bytes<MIN_MI, MAX_MI> {
-    /// So many mebibytes.
+    /// Creates a size of this number of mebibytes.
     #[must_use]
     pub const fn from_mebi(mebi: u64) -> Self {
         Self(mebi << 20)

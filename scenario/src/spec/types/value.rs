@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// How many values it holds, itself included.
+    /// Returns the number of values in it, itself included.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {

@@ -13,7 +13,7 @@ use crate::spec::yaml::{Kind, Node};
 
 /// A string of a certain form.
 pub trait Word: Readable {
-    /// What it is called in messages: `service name`.
+    /// The name in messages: `service name`.
     const NAME: &'static str;
     /// The form, as a regular expression.
     const PATTERN: &'static str;

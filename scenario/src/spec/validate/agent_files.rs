@@ -47,7 +47,7 @@ fn run_file(command: &Command) -> Option<&str> {
     rest.first().filter(|_| !is_something_else).copied()
 }
 
-/// Whether something may put the file there: the image, a fixture, or `setup`.
+/// Returns true if the image, a fixture, or `setup` may create the file.
 fn may_be_there(spec: &Spec, cli: &Cli, file: &str) -> bool {
     let image = spec.base.source().trim_start_matches("touchstone/");
     let image = image.split([':', '@']).next().unwrap_or(image);
@@ -72,7 +72,8 @@ mod tests {
     use crate::spec::code::Code;
     use crate::spec::{Bundle, load};
 
-    /// Whether a spec with this agent, base and rest is warned about, when `agent.py` and `run/agent.sh` are beside it.
+    /// Returns true if a spec with this agent, base and rest gets a warning, when `agent.py` and `run/agent.sh` are
+    /// beside it.
     fn is_warned(base: &str, command: &str, rest: &str) -> bool {
         let files = ["agent.py", "run/agent.sh", "notes.txt"].map(|file| (file.to_owned(), 1));
         let bundle = Bundle::new(files).expect("a bundle");

@@ -74,7 +74,7 @@ fn check_reset(rules: &mut Rules<'_>, reset: &Reset, kind: &AgentKind) {
     }
 }
 
-/// Tells if a URL leads to something in the sandbox itself.
+/// Returns true if a URL leads to something in the sandbox itself.
 fn is_of_sandbox(url: &str) -> bool {
     let authority = url.strip_prefix("http://").and_then(|rest| rest.split(['/', '?']).next());
     authority.is_some_and(|authority| matches!(authority.split(':').next(), Some("localhost" | "127.0.0.1")))

@@ -62,7 +62,7 @@ fn check_answers(rules: &mut Rules<'_>, tool: Option<&ToolGlob>, match_url: Opti
     }
 }
 
-/// An attack that is there from the start has a file when it needs one, and no trigger but its probability.
+/// Checks that an attack that exists from the start has a file when it needs one, and no trigger but its probability.
 fn check_start(rules: &mut Rules<'_>, attack: &ContextAttack, file: Option<Option<&WorkspacePath>>) {
     match file {
         Some(None) => rules.report(Code::MissingKey, "`target: file` needs `path`", Some("write `path: notes.md`")),
@@ -88,7 +88,7 @@ fn check_start(rules: &mut Rules<'_>, attack: &ContextAttack, file: Option<Optio
     }
 }
 
-/// Tells if an attack names a file that its target makes no use of.
+/// Returns true if an attack names a file that its target makes no use of.
 fn has_path(kind: &AttackKind) -> bool {
     match kind {
         AttackKind::MemoryPoisoning(attack) => attack.target == PlantedIn::Prompt && attack.path.is_some(),

@@ -26,7 +26,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
     }
 }
 
-/// The chaos cells stand in one place, and can show what the contract asks for.
+/// Checks that the chaos cells are in one place, and can show the effects that the contract asks for.
 fn check_matrix(rules: &mut Rules<'_>, contract: &Contract) {
     let spec = rules.spec;
     if contract.chaos_matrix.is_some() && spec.chaos_matrix.is_some() {

@@ -1,4 +1,4 @@
-//! `fixtures` and `setup.files`: what they name is there.
+//! Checks that the files that `fixtures` and `setup.files` name exist.
 
 use super::rules::Rules;
 use crate::spec::code::Code;

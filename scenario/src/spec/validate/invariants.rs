@@ -32,7 +32,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
     check_scoring(&mut rules.at("scoring"));
 }
 
-/// There is something to judge by.
+/// Checks that there is something to judge by.
 fn check_any(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     if !spec.invariants.is_empty() || rules.holes.has_broken_invariant() {

@@ -44,7 +44,7 @@ use super::yaml::Node;
 
 pub(crate) use rules::Rules;
 
-/// Everything that the rules find in a spec that has the right form.
+/// Applies the rules to a spec that has the right form.
 pub(super) fn validate(
     spec: &Spec,
     root: &Node,

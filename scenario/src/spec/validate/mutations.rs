@@ -114,7 +114,7 @@ impl Bindings for Nothing {
     }
 }
 
-/// Something about the agent's output tells if a mutation passes.
+/// Checks that some judged check is about the agent's output; otherwise every mutation would pass.
 fn check_judged(rules: &mut Rules<'_>) {
     let spec = rules.spec;
     let own = spec.invariants.values().any(|invariant| invariant.check.is_about_output());

@@ -118,12 +118,12 @@ fn known_names(rules: &Rules<'_>) -> Vec<String> {
     services.chain(gateways.map(|name| format!("{name}{DOMAIN}"))).chain(overrides).collect()
 }
 
-/// Tells if a name outside may lead somewhere.
+/// Returns true if a name outside may lead somewhere.
 fn may_exist_outside(rules: &Rules<'_>, written: &NameGlob) -> bool {
     rules.spec.determinism.dns == Dns::System || is_allowed_out(&rules.spec.network.egress, written)
 }
 
-/// Tells if a name, or some name that a glob matches, may be reached outside.
+/// Returns true if a name, or some name that a glob matches, may be reached outside.
 pub(super) fn is_allowed_out(egress: &Egress, written: &str) -> bool {
     let written = written.to_ascii_lowercase();
     let is_match = |pattern: &str, name: &str| glob(pattern).is_some_and(|glob| glob.is_match(name));

@@ -7,7 +7,8 @@ use crate::plan::{PlanError, PlanOptions, expand};
 use crate::spec::code::Code;
 use crate::spec::diagnostic::did_you_mean;
 
-/// How many values one parameter may hold, lists and maps counted through, and how many parameters a matrix may have.
+/// Maximum number of values of one parameter, counting those in lists and maps, and the maximum number of parameters of
+/// a matrix.
 const MOST_VALUES: usize = 100;
 const MOST_PARAMETERS: usize = 50;
 

@@ -1,4 +1,4 @@
-//! `replays`: every session is there, has a name of its own, and is judged by something.
+//! Checks that every session of `replays` exists, has a name of its own, and is judged by something.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ fn check_chaos(rules: &mut Rules<'_>, entry: &ReplayEntry) {
     }
 }
 
-/// Tells if something is judged in a replay.
+/// Returns true if something is judged in a replay.
 fn is_judged(rules: &Rules<'_>) -> bool {
     let spec = rules.spec;
     let is_judged = |check: &Check| !check.compares_with_baseline();

@@ -7,7 +7,7 @@ use crate::spec::code::Code;
 use crate::spec::diagnostic::closest;
 use crate::spec::sections::{HttpMock, Route};
 
-/// What a request offers to the template of an answer, besides `json.PATH`.
+/// Fields of a request that the template of an answer can use, besides `json.PATH`.
 const REQUEST_FIELDS: [&str; 7] = ["method", "path", "body", "params", "query", "headers", "json"];
 
 pub(super) fn check(rules: &mut Rules<'_>, mock: &HttpMock) {
@@ -37,7 +37,7 @@ pub(super) fn check(rules: &mut Rules<'_>, mock: &HttpMock) {
     }
 }
 
-/// Whether `earlier` answers every request that `later` would.
+/// Returns true if `earlier` answers every request that `later` would.
 fn takes_all_of(earlier: &Route, later: &Route) -> bool {
     let method = earlier.method.is_none() || earlier.method == later.method;
     let free = earlier.query.is_empty() && earlier.headers.is_empty() && earlier.body.is_none();
@@ -118,7 +118,7 @@ fn strings(json: &Json) -> Vec<&str> {
     }
 }
 
-/// What stands between the braces of a text.
+/// Lists the texts between the braces of a template.
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(inner, _)| inner.trim())
 }

@@ -1,4 +1,4 @@
-//! Where a rule stands in the spec, and how it reports.
+//! The position of a rule in the spec, and its reports.
 
 use crate::spec::Spec;
 use crate::spec::bundle::Bundle;
@@ -16,7 +16,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) spec: &'a Spec,
     root: &'a Node,
     bundle: Option<&'a Bundle>,
-    /// What is missing because it could not be read.
+    /// The parts that are missing because they could not be read.
     pub(crate) holes: &'a Holes,
     path: Path,
     findings: &'a mut Vec<Diagnostic>,
@@ -58,19 +58,19 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Tells if this place is in the contract.
+    /// Returns true if this place is in the contract.
     pub(crate) fn is_in_contract(&self) -> bool {
         self.path.section() == Some("contract")
     }
 
-    /// Whether the text has this key here.
+    /// Returns true if the text has this key here.
     pub(crate) fn has(&self, key: &str) -> bool {
         let missing = self.root.locate(&self.path, false);
         self.root.locate(&self.path.key(key), true) != missing
     }
 
-    /// Whether so many errors were found that nothing more is kept. Warnings stop earlier, so that they cannot crowd
-    /// out an error.
+    /// Returns true if there are so many errors that no further finding is kept. Warnings stop earlier, so that they
+    /// cannot crowd out an error.
     pub(crate) fn is_full(&self) -> bool {
         self.findings.len() >= 2 * MOST_KEPT
     }
@@ -148,12 +148,12 @@ impl<'a> Rules<'a> {
         self.push(Code::UnknownInput, format!("there is no service `{name}` to judge"), Some(help), false);
     }
 
-    /// Whether a file is beside the spec; `None` when the spec stands alone.
+    /// Returns true if a file is beside the spec; `None` when the spec stands alone.
     pub(crate) fn bundle_has(&self, path: &str) -> Option<bool> {
         self.bundle.map(|bundle| bundle.has(path))
     }
 
-    /// Whether this very file is beside the spec.
+    /// Returns true if exactly this file is beside the spec.
     pub(crate) fn is_beside(&self, path: &str) -> bool {
         self.bundle.is_some_and(|bundle| bundle.paths().any(|file| file == path))
     }

@@ -9,7 +9,7 @@ use super::rules::Rules;
 use crate::spec::code::Code;
 use crate::spec::sections::SecretFrom;
 
-/// How the keys of well-known providers begin, and long runs of mixed characters.
+/// Matches the prefixes of well-known providers' keys, followed by long runs of mixed characters.
 static LOOKS_REAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"^(sk-|sk_live_|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA|AIza|ks_live_|plr_live_|eyJ)[A-Za-z0-9_\-./+=]{12,}$").ok()
 });

@@ -9,7 +9,7 @@ use crate::spec::types::ServiceName;
 
 /// Names that lead to the sandbox itself, or to gateways of ours.
 const RESERVED: [&str; 5] = ["egress", "localhost", "model", "sandbox", "touchstone"];
-/// The name of the gateway of tools, which is there when the spec has some.
+/// The name of the gateway of tools, which exists when the spec has some.
 const TOOLS: &str = "tools";
 
 pub(super) fn check(rules: &mut Rules<'_>) {

@@ -20,7 +20,7 @@ pub(super) fn check(rules: &mut Rules<'_>, references: &[(Path, Reference)]) {
     }
 }
 
-/// What is wrong with a reference, and what to do about it.
+/// Returns the problem with a reference, and its fix.
 fn problem_of(rules: &Rules<'_>, path: &Path, reference: &Reference) -> Option<(String, Option<String>)> {
     let spec = rules.spec;
     if path.section() == Some("base") && !matches!(reference, Reference::Param(_)) {
@@ -57,7 +57,7 @@ fn problem_of(rules: &Rules<'_>, path: &Path, reference: &Reference) -> Option<(
     }
 }
 
-/// Tells if a place is in a prompt of a contract's rule.
+/// Returns true if a place is in a prompt of a contract's rule.
 fn is_probe(path: &Path) -> bool {
     path.segments().iter().any(|segment| matches!(segment, Segment::Key(key) if key == "probes"))
 }

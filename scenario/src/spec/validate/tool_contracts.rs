@@ -13,7 +13,7 @@ use crate::spec::sections::{
 };
 use crate::spec::template::Bindings;
 
-/// Nothing is replaced before a scenario is run.
+/// Bindings that replace nothing: no value is known before a scenario is run.
 struct Unfilled;
 
 impl Bindings for Unfilled {
@@ -47,7 +47,7 @@ pub(super) fn check(rules: &mut Rules<'_>) {
     check_approvals(&mut rules.at("approvals"), &contracts.approvals);
 }
 
-/// The files are there, and compile.
+/// Checks that the files exist, and compile.
 fn check_files(rules: &mut Rules<'_>, contracts: &ToolContracts) {
     let folder = contracts.dir.path();
     if contracts.dir.is_empty() {
@@ -67,7 +67,7 @@ fn check_files(rules: &mut Rules<'_>, contracts: &ToolContracts) {
     }
 }
 
-/// A service that a rule asks before a call is there, and can be asked.
+/// Checks that a service that a rule asks before a call exists, and can be asked.
 fn check_asked(rules: &mut Rules<'_>, asked: AskedService<'_>) {
     let AskedService { rule, service, kind } = asked;
     if rules.holes.may_have_service(service) {

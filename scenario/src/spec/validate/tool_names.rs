@@ -16,7 +16,7 @@ pub(super) struct Reach {
     pub(super) tools: bool,
 }
 
-/// Tells if a target names a tool: one that is known, or one that a server without `tools` may have.
+/// Returns true if a target names a tool: one that is known, or one that a server without `tools` may have.
 pub(super) fn names_tool(rules: &Rules<'_>, target: &ToolTarget, matcher: &ToolMatcher) -> bool {
     let (spec, written) = (rules.spec, target.tool.as_str());
     if is_route_glob(written) {
@@ -29,7 +29,7 @@ pub(super) fn names_tool(rules: &Rules<'_>, target: &ToolTarget, matcher: &ToolM
         || host_of_tool(written).is_none() && spec.tools.servers().any(is_open)
 }
 
-/// Tells if a server may offer a tool of this name, or one that this glob is about.
+/// Returns true if a server may offer a tool of this name, or one that this glob is about.
 fn may_offer(server: &ToolServer, written: &str) -> bool {
     let prefix = server.prefix.as_ref().map_or("", ToolName::as_str);
     written.contains(['*', '?']) || written.starts_with(prefix) && written.len() > prefix.len()

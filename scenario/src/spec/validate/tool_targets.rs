@@ -33,7 +33,8 @@ pub(super) fn check(rules: &mut Rules<'_>, fault: &ToolFault) {
     check_connections(rules, fault);
 }
 
-/// A rule is about a tool, or about a service that it can hit. Comes to what it is about, unless that is reported or not known.
+/// Checks that a rule is about a tool, or about a service that it can hit. Returns its reach, unless that is reported
+/// or not known.
 pub(super) fn check_target(
     rules: &mut Rules<'_>,
     target: &ToolTarget,

@@ -1,4 +1,4 @@
-//! Records about calls: decisions, holds with their answers, and what came of the calls.
+//! Records about calls: decisions, holds with their answers, and outcomes.
 
 use super::Fold;
 use crate::evidence::ContractMode;

@@ -1,4 +1,4 @@
-//! Makes a lane from the records of a live session, one after the other. Records of unknown kinds change nothing.
+//! Builds a lane from the records of a live session, one after the other. Records of unknown kinds change nothing.
 
 mod calls;
 mod notes;

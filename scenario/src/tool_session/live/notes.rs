@@ -32,7 +32,7 @@ impl Fold {
         LaneRow::Note(LaneNote { at_ms: record.number("at_ms"), phase: self.phase.clone(), words })
     }
 
-    /// Tools that are hidden. A model is asked again and again, so the same ones are told once.
+    /// Notes hidden tools. A model is asked repeatedly, so the same tools are noted once.
     pub(super) fn narrowed(&mut self, record: Record<'_>, what: &str) {
         let tools: Vec<_> = record.records("removed").map(|removed| removed.owned("tool")).collect();
         if tools == self.hidden {

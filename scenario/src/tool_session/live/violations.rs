@@ -15,11 +15,11 @@ pub(super) struct Found(Vec<Entry>);
 
 struct Entry {
     finding: LaneFinding,
-    /// Set for the reason of a refusal, for which there may be a record of a finding too.
+    /// True for the reason of a refusal, for which there may be a record of a finding too.
     is_refusal: bool,
 }
 
-/// The call, the code and the rule: what makes two findings the same.
+/// The call, the code and the rule: the identity of a finding.
 type Key<'a> = (&'a str, &'a str, &'a str);
 
 impl Found {

@@ -6,7 +6,7 @@ use super::{Kind, Moment, Source, moment};
 use crate::evidence::{Evidence, FaultMark, Firing};
 
 impl Moment<'_> {
-    /// Tells if a fault hit it.
+    /// Returns true if a fault hit it.
     #[must_use]
     pub fn is_faulted(&self, evidence: &Evidence) -> bool {
         match self.source {

@@ -1,4 +1,4 @@
-//! Everything that happened to a scenario, in the order of time: what workers told, and what the evidence has.
+//! All moments of a scenario, in the order of time: the events from workers, and the evidence.
 //!
 //! Pages and the terminal show this one list. Only where each moment is found is noted, so that ten thousand of them are cheap:
 //! those that are shown are looked at closely.
@@ -17,39 +17,39 @@ use crate::event::Event;
 use crate::evidence::{AuditEvent, Evidence, MergedCall};
 pub use words::{TimelineLine, timeline_lines};
 
-/// Something that workers told, and when.
+/// An event from a worker, with its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimedEvent<'a> {
-    /// When.
+    /// Its time.
     pub at: Timestamp,
     /// In which attempt.
     pub attempt: u32,
-    /// What.
+    /// The event.
     pub event: &'a Event,
 }
 
-/// Something that happened, in milliseconds since the agent started.
+/// A moment of the timeline; its times are in milliseconds since the agent started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment<'a> {
-    /// When; before the agent it is negative.
+    /// Its time; before the agent it is negative.
     pub at_ms: i64,
-    /// How long it took; 0 when nobody measured it.
+    /// Its duration in milliseconds; 0 when it was not measured.
     pub duration_ms: u64,
-    /// What it is about.
+    /// The subject.
     pub kind: Kind,
-    /// Whether it is a phase that was broken off.
+    /// True for a phase that was broken off.
     pub broken_off: bool,
-    /// Where all about it is.
+    /// The source of its data.
     pub source: Source<'a>,
 }
 
-/// What a moment is about.
+/// The subject of a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A part of the scenario's life.
     Phase,
-    /// Something else that workers told.
+    /// Another event from a worker.
     Event,
     /// A call of the model.
     Model,
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// Where all about a moment is found.
+/// The source of a moment's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source<'a> {
     /// The event with this index.
@@ -109,7 +109,7 @@ pub enum Source<'a> {
     Tool(MergedCall<'a>),
     /// The request to this mock, with this index.
     Exchange(&'a str, usize),
-    /// What was written down, with this index.
+    /// The entry of the audit record with this index.
     Audit(usize),
     /// The answers of this invariant's probes.
     Probe(&'a str),
@@ -117,7 +117,7 @@ pub enum Source<'a> {
     Fault(usize),
 }
 
-/// When the agent started, if it did.
+/// Returns the time at which the agent started, if it did.
 #[must_use]
 pub fn agent_started(evidence: Option<&Evidence>, events: &[TimedEvent<'_>]) -> Option<Timestamp> {
     let told = || events.iter().find(|timed| *timed.event == Event::AgentStarted).map(|timed| timed.at);
@@ -147,7 +147,8 @@ pub fn timeline<'a>(evidence: Option<&'a Evidence>, events: &[TimedEvent<'_>]) -
     all
 }
 
-/// Whether another moment tells the same and more: that a phase ended, that it began; and evidence, what was asked.
+/// Returns true if other data shows the same and more: the end of a phase shows its beginning, and the evidence shows
+/// the probes.
 fn is_told_better(events: &[TimedEvent<'_>], index: usize, has_evidence: bool) -> bool {
     let TimedEvent { attempt, event, .. } = events[index];
     match event {
@@ -159,8 +160,8 @@ fn is_told_better(events: &[TimedEvent<'_>], index: usize, has_evidence: bool) -
     }
 }
 
-/// The moment of an event. A phase is told by its end, but began when it did; one that did not come to its end was broken off
-/// where the next thing happened that comes after phases.
+/// Returns the moment of an event. A phase appears with its end event, but its time is that of its start; one without
+/// an end was broken off by the next event that comes after phases.
 fn of_event<'a>(events: &[TimedEvent<'_>], index: usize, at_ms: i64) -> Moment<'a> {
     let TimedEvent { at, event, .. } = events[index];
     let source = Source::Event(index);
@@ -178,7 +179,8 @@ fn of_event<'a>(events: &[TimedEvent<'_>], index: usize, at_ms: i64) -> Moment<'
     }
 }
 
-/// What says that a phase, which has no end of its own, does not go on: another phase, or the end of the attempt.
+/// Finds the event that shows that a phase without an end of its own was broken off: another phase, or the end of the
+/// attempt.
 fn broken_off<'e>(events: &[TimedEvent<'e>], index: usize) -> Option<TimedEvent<'e>> {
     let attempt = events[index].attempt;
     let mut later = events[index + 1..].iter().filter(|later| later.attempt == attempt);
@@ -208,8 +210,8 @@ fn of_mocks<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
     }
 }
 
-/// What was written down, without what the model's record and the mocks' journals tell better, and without files, which are
-/// shown by themselves. A mock that does not record has no journal.
+/// Adds the audit record, without entries that the model's record and the mocks' journals show better, and without
+/// files, which are shown by themselves. A mock that does not record has no journal.
 fn of_audit<'a>(evidence: &'a Evidence, all: &mut Vec<Moment<'a>>) {
     for (index, audited) in evidence.audit.iter().flatten().enumerate() {
         let kind = match &audited.event {

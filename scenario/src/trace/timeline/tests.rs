@@ -10,7 +10,7 @@ use crate::evidence::{
     ModelRecord, ToolProposal, ToolReport,
 };
 
-/// Something that was told so many milliseconds after the epoch.
+/// Creates an event at a time in milliseconds since the epoch.
 fn event(at_ms: i64, kind: &str, body: Json) -> (i64, Event) {
     (at_ms, Event::read(kind, body))
 }

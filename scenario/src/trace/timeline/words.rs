@@ -11,21 +11,21 @@ use crate::result::RowStatus;
 use crate::trace::lookup;
 use crate::{count_noun, format_duration, untrusted};
 
-/// How long the words of a line may be.
+/// Maximum length of the words of a line.
 const MOST: usize = 200;
 
 /// A moment of a timeline on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineLine {
-    /// When, since the beginning of the timeline.
+    /// Its time, since the beginning of the timeline.
     pub at_ms: u64,
-    /// How long it took; 0 when nobody measured it.
+    /// Its duration in milliseconds; 0 when it was not measured.
     pub duration_ms: u64,
-    /// What it was.
+    /// The kind.
     pub kind: Kind,
     /// All about it.
     pub what: String,
-    /// Whether something went wrong.
+    /// True if it failed.
     pub failed: bool,
 }
 

@@ -17,7 +17,7 @@ use super::Compiled;
 use crate::read::tool::Tool;
 use crate::reader::Reader;
 
-/// What the checks know about a set.
+/// The data of the checks about a set.
 pub(crate) struct Graph<'a> {
     pub(crate) set: &'a Compiled,
     /// The tools that some run can legally call.

@@ -11,7 +11,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(unmatched(context.set, &context.call.tool));
 }
 
-/// Why a tool is not known.
+/// Returns why a tool is not known.
 pub(crate) fn unmatched(set: &Compiled, tool: &str) -> Option<Reason> {
     let is_refused = set.run.unmatched == Fallback::Block && !set.tools.contains_key(tool);
     is_refused.then(|| Reason::new(Code::NoContract, "unmatched", format!("{} has no contract", name(tool))))

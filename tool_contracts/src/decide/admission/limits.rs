@@ -20,7 +20,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(used_up(context.set, context.state, tool, same));
 }
 
-/// Why no more calls of a tool are left, when `more` are on their way.
+/// Returns why no more calls of a tool are left, when `more` are on their way.
 pub(crate) fn used_up(set: &Compiled, state: &SessionState, tool: &str, more: u64) -> Option<Reason> {
     let most = *set.session.limits.max_calls_per_tool.get(tool)?;
     let calls = state.per_tool.get(tool).copied().unwrap_or(0) + more;

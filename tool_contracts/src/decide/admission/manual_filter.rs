@@ -10,7 +10,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(filtered(context.state, &context.call.tool));
 }
 
-/// Why a tool is filtered out.
+/// Returns why a tool is filtered out.
 pub(crate) fn filtered(state: &SessionState, tool: &str) -> Option<Reason> {
     let is_left = state.filter.as_ref().is_none_or(|filter| filter.contains(tool));
     let sentence = || format!("a filter leaves {} out", name(tool));

@@ -13,7 +13,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(denied(context.set, &context.call.tool));
 }
 
-/// Why the principal may not use a tool. The principal itself is in no reason.
+/// Returns why the principal may not use a tool. The principal itself is in no reason.
 pub(crate) fn denied(set: &Compiled, tool: &str) -> Option<Reason> {
     let because = |rule: &str, words: &str| {
         let sentence = format!("{words} {}", name(tool));

@@ -10,7 +10,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(context.tool.and_then(|tool| blocked(context.set, tool)));
 }
 
-/// Why a tool is blocked.
+/// Returns why a tool is blocked.
 pub(crate) fn blocked(set: &Compiled, tool: &Tool) -> Option<Reason> {
     if !set.is_gated(tool) {
         return None;

@@ -9,7 +9,7 @@ pub(crate) fn judge(context: &Context<'_>) -> Option<Reason> {
     ended(context.state)
 }
 
-/// Why the session calls nothing more.
+/// Returns why the session calls nothing more.
 pub(crate) fn ended(state: &SessionState) -> Option<Reason> {
     let (code, words) = match &state.status {
         Status::Killed(cause) => (Code::SessionKilled, format!("the session was killed ({cause})")),

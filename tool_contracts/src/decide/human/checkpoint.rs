@@ -8,12 +8,12 @@ use crate::decide::{Context, Reason};
 use crate::invariant::{Invariant, Operator};
 use crate::read::checkpoint::{Checkpoint, When};
 
-/// What an approver is asked about a call.
+/// The question to an approver about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HoldSpec {
     /// The checkpoints that hold it.
     pub checkpoints: Vec<String>,
-    /// How long the approver has: the shortest of them.
+    /// The timeout of the approval: the shortest of the checkpoints' timeouts.
     pub timeout_seconds: u64,
     /// True when the call passes when nobody decides: only when all of them say so.
     pub allows_on_timeout: bool,

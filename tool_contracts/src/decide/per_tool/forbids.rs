@@ -17,7 +17,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(forbidden(context.state, tool).or(in_batch));
 }
 
-/// Why a tool is forbidden for the rest of the session.
+/// Returns why a tool is forbidden for the rest of the session.
 pub(crate) fn forbidden(state: &SessionState, tool: &str) -> Option<Reason> {
     let call = state.forbidden.get(tool)?;
     Some(reason(tool, &format!("the call {}", name(call))))

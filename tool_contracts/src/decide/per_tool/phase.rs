@@ -39,7 +39,7 @@ fn advance<'a>(context: &Context<'a>, tool: &str) -> Option<&'a str> {
     transitions.advances_to.as_ref().map(|target| target.name.as_str())
 }
 
-/// Why a tool is not valid in the current phase.
+/// Returns why a tool is not valid in the current phase.
 pub(crate) fn wrong_phase(state: &SessionState, tool: &Tool) -> Option<Reason> {
     let current = state.phase.as_ref()?;
     let ToolTransitions { valid_in_phases, .. } = tool.transitions.as_ref()?;

@@ -21,13 +21,13 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(tool.preconditions.iter().filter_map(|one| known.unmet(tool, one, Some(&context.call.arguments))));
 }
 
-/// Why a tool cannot be called whatever its arguments are.
+/// Returns why a tool cannot be called whatever its arguments are.
 pub(crate) fn unmet_by_all(set: &Compiled, state: &SessionState, tool: &Tool) -> Option<Reason> {
     let known = Known { set, state, step: state.attempt_steps + 1 };
     tool.preconditions.iter().find_map(|one| known.unmet(tool, one, None))
 }
 
-/// What preconditions are judged by.
+/// The input for judging preconditions.
 struct Known<'a> {
     set: &'a Compiled,
     state: &'a SessionState,
@@ -36,7 +36,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Why a precondition does not hold; without arguments, why it holds for no entity.
+    /// Returns why a precondition does not hold; without arguments, why it holds for no entity.
     fn unmet(&self, tool: &Tool, precondition: &Precondition, arguments: Option<&Json>) -> Option<Reason> {
         let rule = precondition.place.path.to_string();
         if let Some(least) = precondition.steps.filter(|least| self.state.total_steps < *least) {

@@ -66,7 +66,7 @@ pub fn response_codes(set: &Compiled, exchange: &Exchange) -> Vec<Code> {
     }
 }
 
-/// What a request forces.
+/// The tool choice that a request forces.
 enum Forced {
     Any,
     Named(String),

@@ -14,7 +14,7 @@ pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {
     reasons.extend(denials(context.set, &context.call.tool, has));
 }
 
-/// Why labels of the state deny a tool.
+/// Returns why labels of the state deny a tool.
 pub(crate) fn denied(set: &Compiled, state: &SessionState, tool: &str) -> Option<Reason> {
     denials(set, tool, |label| state.labels.contains_key(label)).next()
 }

@@ -27,7 +27,7 @@ pub(crate) struct SessionRule {
 pub(crate) enum RuleKind {
     /// `every A, after B`: each call of one tool needs an earlier one of another.
     Precedence(Precedence),
-    /// `at_most N, of A`: a tool is called so often and not more.
+    /// `at_most N, of A`: a tool is called at most N times.
     Quota(Quota),
     /// `every A, then B`: each call of one tool is followed by one of another.
     Obligation(Obligation),
@@ -66,9 +66,9 @@ pub(crate) struct Obligation {
 /// The window in which an obligation is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// Within so many released calls.
+    /// Within this number of released calls.
     Calls(u64),
-    /// Within so many steps.
+    /// Within this number of steps.
     Steps(u64),
 }
 

@@ -139,7 +139,7 @@ fn read_flow(argument: &Named, at: &At<'_>, reader: &mut Reader) -> Option<Flow>
     }
 }
 
-/// The path under an optional key; `None` when what stands there is no path.
+/// Reads the path under an optional key; `None` when the value is no path.
 #[expect(clippy::option_option, reason = "an absent path and an invalid one differ")]
 fn optional_path(at: &At<'_>, key: &str, reader: &mut Reader) -> Option<Option<JsonPath>> {
     match at.present(key) {

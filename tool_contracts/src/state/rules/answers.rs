@@ -9,7 +9,7 @@ use crate::state_question::{Question, StateAnswer};
 pub(crate) struct Answers(BTreeMap<String, (Question, StateAnswer)>);
 
 impl Answers {
-    /// Keeps the answer for a call; a later one replaces it.
+    /// Stores the answer for a call; a later one replaces it.
     pub(crate) fn set(&mut self, call: &str, question: &Question, answer: &StateAnswer) {
         self.0.insert(call.to_owned(), (question.clone(), answer.clone()));
     }

@@ -20,11 +20,11 @@ pub(crate) struct Duty {
     index: u64,
     /// The step in which it was released.
     step: u64,
-    /// Set when the call happened, or may have.
+    /// True when the call happened, or may have.
     is_owed: bool,
 }
 
-/// Everything that is owed, in the order of the calls.
+/// All duties that are owed, in the order of the calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Duties(Vec<Duty>);
 
@@ -81,7 +81,7 @@ impl Duties {
         self.0.retain(|duty| duty.call != id);
     }
 
-    /// Makes a duty owed: its call happened, or may have. True when there is one.
+    /// Makes a duty owed: its call happened, or may have. Returns true if there is one.
     pub(super) fn confirm(&mut self, id: &str) -> bool {
         let is_there = self.0.iter().any(|duty| duty.call == id);
         self.0.iter_mut().filter(|duty| duty.call == id).for_each(|duty| duty.is_owed = true);
@@ -89,7 +89,7 @@ impl Duties {
         is_there
     }
 
-    /// Discharges what a committed call discharges.
+    /// Discharges the duties that a committed call fulfils.
     pub(super) fn discharge(&mut self, rule: &Obligation, then: &OpenCall) {
         let met = instances(rule.same.as_ref(), &then.arguments);
         for duty in self.0.iter_mut().filter(|duty| duty.takes(rule, then)) {
@@ -102,14 +102,14 @@ impl Duties {
         self.0.retain(|duty| !(duty.is_owed && duty.unmet.is_empty()));
     }
 
-    /// Takes the duties whose window has passed.
+    /// Removes and returns the duties whose window has passed.
     pub(crate) fn take_overdue(&mut self, rule: &Obligation, progress: Progress<'_>) -> Vec<Duty> {
         let (overdue, rest) = self.0.drain(..).partition(|duty| duty.is_overdue(rule, progress));
         self.0 = rest;
         overdue
     }
 
-    /// Takes everything that is owed at the end of the session; a call in flight may have happened.
+    /// Removes and returns all duties that are owed at the end of the session; a call in flight may have happened.
     pub(crate) fn take_all(&mut self) -> Vec<Duty> {
         self.0.drain(..).filter(|duty| !duty.unmet.is_empty()).collect()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Leaves {
 pub(crate) enum LeafMatch<'a> {
     /// It contains a value that this call gave.
     From(&'a str),
-    /// Nobody can tell: this call gave more than is remembered.
+    /// Unknown: this call gave more values than are remembered.
     Unknown(&'a str),
 }
 
@@ -75,7 +75,7 @@ impl Leaves {
         known.or_else(unknown)
     }
 
-    /// The call that gave what a leaf is, or what a text contains.
+    /// Returns the call that gave the leaf's value, or a value in its text.
     fn known(&self, leaf: &Leaf<'_>) -> Option<&str> {
         if leaf.is_number {
             return self.texts.get(leaf.text.as_ref()).map(String::as_str);

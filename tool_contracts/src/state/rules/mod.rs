@@ -26,7 +26,7 @@ pub(crate) use leaves::{LeafMatch, Leaves};
 /// The state of one rule.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleState {
-    /// Set once a call came that the rule is about.
+    /// True once a call came that the rule is about.
     pub(crate) is_triggered: bool,
     pub(crate) automaton: Automaton,
 }
@@ -80,7 +80,7 @@ impl RuleState {
         }
     }
 
-    /// Takes back what a call counted, because it did not happen or had other arguments.
+    /// Undoes the counting of a call, because it did not happen or had other arguments.
     pub(crate) fn withdraw(&mut self, id: &str) {
         match &mut self.automaton {
             Automaton::Quota(counted) => counted.remove(id),
@@ -89,7 +89,7 @@ impl RuleState {
         }
     }
 
-    /// Forgets what the world answered for a call that is over.
+    /// Forgets the world's answer for a call that is over.
     pub(crate) fn forget_answer(&mut self, id: &str) {
         if let Automaton::WorldState(answers) = &mut self.automaton {
             answers.forget(id);

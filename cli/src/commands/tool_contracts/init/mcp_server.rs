@@ -114,7 +114,7 @@ impl Talk {
         Err(ListError::Endless { command: self.command })
     }
 
-    /// The result of a request. What the server says in between is passed over.
+    /// Sends a request and returns its result. Messages of the server before it are skipped.
     async fn ask(&mut self, method: &'static str, parameters: Json) -> Result<Json, ListError> {
         let id = self.next_id;
         self.next_id += 1;

@@ -192,7 +192,7 @@ pub enum AttackPlace<'a> {
 }
 
 impl ContextAttack {
-    /// Where it stands.
+    /// Returns the place of the attack.
     #[must_use]
     pub fn place(&self) -> AttackPlace<'_> {
         let planted = |target, path, strategy| match target {

@@ -15,9 +15,9 @@ use crate::spec::yaml::Node;
 pub struct FileFault {
     /// The beginning.
     pub start: FaultStart,
-    /// Which calls begin it, where `calls_of` is given; and how long it lasts.
+    /// The calls that begin it, where `calls_of` is given; and its duration.
     pub trigger: Trigger,
-    /// What happens.
+    /// The effect of the fault.
     pub mode: FileFaultMode,
 }
 

@@ -15,9 +15,9 @@ type Milliseconds = Whole<0, 86_400_000>;
 /// A fault of the model: when and what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LlmFault {
-    /// Which calls of the model are faulted.
+    /// The calls of the model that are faulted.
     pub trigger: Trigger,
-    /// What happens to them.
+    /// The effect on the calls.
     pub mode: LlmMode,
 }
 

@@ -116,7 +116,7 @@ impl Chaos {
         }
     }
 
-    /// Whether nothing breaks.
+    /// Returns true if the cell has no fault.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.profile.is_none()
@@ -129,7 +129,7 @@ impl Chaos {
             && self.context_attacks.is_empty()
     }
 
-    /// Tells if there is a fault that could fire: one that is not switched off.
+    /// Returns true if there is a fault that could fire: one that is not switched off.
     #[must_use]
     pub fn has_faults(&self) -> bool {
         let attacks = self.context_attacks.enabled().next().is_some();

@@ -15,9 +15,9 @@ type Delay = Whole<0, 10_000>;
 /// A fault of the network: when and what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NetworkFault {
-    /// Which connections or questions are faulted.
+    /// The connections or questions that are faulted.
     pub trigger: Trigger,
-    /// What happens to them.
+    /// The effect on the connections.
     pub mode: NetworkMode,
 }
 

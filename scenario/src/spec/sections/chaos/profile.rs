@@ -79,7 +79,7 @@ impl Profile {
         }
     }
 
-    /// Tells if a spec has something that it could break.
+    /// Returns true if a spec has something that it could break.
     #[must_use]
     pub fn breaks_something(self, spec: &Spec) -> bool {
         let faults = self.faults(spec.model.as_ref());

@@ -19,9 +19,9 @@ type Milliseconds = Whole<0, 86_400_000>;
 pub struct ServiceFault {
     /// The calls that the rule is about.
     pub target: ServiceTarget,
-    /// Which of them are faulted.
+    /// The calls that are faulted.
     pub trigger: Trigger,
-    /// What happens to them.
+    /// The effect on the calls.
     pub mode: ServiceMode,
 }
 
@@ -70,13 +70,13 @@ impl Default for StatementKind {
 }
 
 impl StatementKind {
-    /// Tells if it writes to tables.
+    /// Returns true if it writes to tables.
     #[must_use]
     pub fn is_write(self) -> bool {
         matches!(self, Self::Insert | Self::Update | Self::Delete | Self::Ddl)
     }
 
-    /// Tells if it can commit something: a commit, or a write outside of a transaction.
+    /// Returns true if it can commit something: a commit, or a write outside of a transaction.
     #[must_use]
     pub fn is_commit(self) -> bool {
         self.is_write() || self == Self::Commit
@@ -197,7 +197,8 @@ pub enum CallUnit {
 }
 
 impl ServiceFault {
-    /// What this rule counts at a service that is or is no Postgres or MySQL; `None` when it cannot hit such a service.
+    /// Returns the unit that this rule counts at a service, which depends on whether that is a Postgres or MySQL;
+    /// `None` when the rule cannot hit such a service.
     #[must_use]
     pub fn unit(&self, is_database: bool) -> Option<CallUnit> {
         let is_narrowed = self.target.statement.is_some() || self.target.table.is_some();
@@ -217,7 +218,7 @@ impl ServiceFault {
         }
     }
 
-    /// Tells if it can hit a service, as far as the spec tells: an image that a parameter names may be any.
+    /// Returns true if it can hit a service, as far as the spec tells: an image that a parameter names may be any.
     #[must_use]
     pub fn may_hit(&self, service: &Service) -> bool {
         let is_reached = service.mock().is_none() && (!service.ports().is_empty() || service.may_be_database());
@@ -227,7 +228,7 @@ impl ServiceFault {
 }
 
 impl ServiceMode {
-    /// Tells if it hits all clients of the service, and not only who made the call.
+    /// Returns true if it hits all clients of the service, and not only the one that made the call.
     #[must_use]
     pub const fn is_about_whole_service(&self) -> bool {
         matches!(self, Self::Pause(_) | Self::Restart(_))

@@ -21,9 +21,9 @@ pub(super) type Milliseconds = Whole<0, 86_400_000>;
 pub struct ToolFault {
     /// The calls that the rule is about.
     pub target: ToolTarget,
-    /// Which of them are faulted.
+    /// The calls that are faulted.
     pub trigger: Trigger,
-    /// What happens to them.
+    /// The effect on the calls.
     pub mode: ToolMode,
 }
 
@@ -257,8 +257,8 @@ section! {
 }
 
 impl ToolFault {
-    /// Tells if it can hit a service: a mock, or a container that may speak HTTP. An image that a parameter names may be anything,
-    /// and is hit only by a rule that names the service.
+    /// Returns true if it can hit a service: a mock, or a container that may speak HTTP. An image that a parameter
+    /// names may be anything, and is hit only by a rule that names the service.
     #[must_use]
     pub fn may_hit(&self, service: &Service) -> bool {
         if self.mode.is_for_tools_only() {
@@ -273,7 +273,7 @@ impl ToolFault {
 }
 
 impl ToolMode {
-    /// Tells if it is about tools of the gateway, and never about services and hosts.
+    /// Returns true if it is about tools of the gateway, and never about services and hosts.
     #[must_use]
     pub fn is_for_tools_only(&self) -> bool {
         matches!(
@@ -287,19 +287,19 @@ impl ToolMode {
         )
     }
 
-    /// Tells if it is about services and hosts, and never about tools of the gateway.
+    /// Returns true if it is about services and hosts, and never about tools of the gateway.
     #[must_use]
     pub fn is_for_services_only(&self) -> bool {
         matches!(self, Self::ConnectionRefused(_) | Self::WrongEntity(_))
     }
 
-    /// Tells if its calls are lists of tools that have the tool in them, and not calls of the tool.
+    /// Returns true if its calls are lists of tools that have the tool in them, and not calls of the tool.
     #[must_use]
     pub fn counts_lists(&self) -> bool {
         matches!(self, Self::RugPull(_) | Self::ListHang(_))
     }
 
-    /// Tells if it can hit a connection whose requests are encrypted.
+    /// Returns true if it can hit a connection whose requests are encrypted.
     #[must_use]
     pub fn hits_connections(&self) -> bool {
         matches!(self, Self::Timeout(_) | Self::ConnectionReset(_) | Self::ConnectionRefused(_) | Self::Slow(_))

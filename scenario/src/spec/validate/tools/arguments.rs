@@ -34,12 +34,12 @@ impl<'a> Arguments<'a> {
         self.properties.into_iter().flat_map(Map::keys).map(String::as_str)
     }
 
-    /// Tells if there is no argument of this name.
+    /// Returns true if there is no argument of this name.
     pub(super) fn lacks(&self, name: &str) -> bool {
         !self.is_composed && self.properties.is_none_or(|properties| !properties.contains_key(name))
     }
 
-    /// Tells if a call may leave this argument out.
+    /// Returns true if a call may leave this argument out.
     pub(super) fn is_optional(&self, name: &str) -> bool {
         let required = self.schema.get("required").and_then(Json::as_array);
         !self.is_composed && required.is_none_or(|names| names.iter().all(|one| one != name))

@@ -30,7 +30,7 @@ fn refusal(rule: &MockRule, validator: &SchemaValidator) -> Option<String> {
     validator.problem_of(&Json::Object(arguments))
 }
 
-/// Tells if a value has an object in it, which matches any object that has more fields.
+/// Returns true if a value has an object in it, which matches any object that has more fields.
 fn has_object(value: &Json) -> bool {
     match value {
         Json::Object(_) => true,

@@ -1,4 +1,4 @@
-//! `never A, with … from T`: what a tool gave does not come back in an argument.
+//! `never A, with … from T`: a value from one tool does not appear in an argument of another.
 
 use super::violation;
 use crate::decide::reason::name;
@@ -6,7 +6,8 @@ use crate::decide::{Context, Reason};
 use crate::read::rule::{DataFlow, Flow, SessionRule};
 use crate::state::rules::{LeafMatch, Leaves};
 
-/// The reason when an argument contains what the tool gave. The value itself is not shown: it may be a secret.
+/// Returns the reason when an argument contains a value from the tool. The value itself is not shown: it may be a
+/// secret.
 pub(super) fn problem(
     context: &Context<'_>,
     rule: &SessionRule,

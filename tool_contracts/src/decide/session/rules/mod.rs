@@ -1,4 +1,4 @@
-//! Rules over the whole session: what a call would break, with the shortest witness.
+//! Rules over the whole session: the violation that a call would cause, with the shortest witness.
 
 mod data_flow;
 pub(crate) mod obligation;
