@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::artifact_owner::ArtifactOwner;
-use crate::reading::UnreadableSpec;
+use crate::unreadable_spec::UnreadableSpec;
 
 /// Why the store could not do its work.
 #[derive(Debug, thiserror::Error)]

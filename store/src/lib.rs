@@ -49,6 +49,7 @@ mod newest;
 mod number;
 mod owned;
 mod page;
+mod past_runs;
 mod prune;
 mod queue;
 mod reading;
@@ -72,6 +73,7 @@ mod tags;
 pub mod testing;
 mod time;
 mod traces;
+mod unreadable_spec;
 mod wakeups;
 mod workers;
 
@@ -102,14 +104,14 @@ pub use keys::{ApiKey, NewKey, Scope};
 pub use labels::{LabelFilter, NewLabel, StoredLabel};
 pub use newest::newer_than;
 pub use page::{Listed, Page};
+pub use past_runs::past_runs;
 pub use prune::{Prune, Pruned};
 pub use queue::{
     Beat, ClaimRequest, Completion, Failure, Held, Kept, Lease, Limits, QueueDepth, RunScoring, SpecDepth, Summarise,
     WorkerId,
 };
 pub use reading::{
-    Numbers, Printed, ReportParts, UnreadableSpec, header, past_runs, read_spec, report, report_without_output,
-    spec_of, with_output,
+    Numbers, Printed, ReportParts, header, read_spec, report, report_without_output, spec_of, with_output,
 };
 pub use rescored::Rescored;
 pub use rescoring::{Judged, JudgedOutputs, Version, experiment_name};
@@ -125,6 +127,7 @@ pub use snapshots::{NewSnapshot, Snapshot, Which, bundle_key};
 pub use specs::{SpecContent, SpecFile, SpecVersion, StoredSpecVersion};
 pub use submission::JobTerms;
 pub use traces::{NewTrace, StoredTrace, TraceFilter};
+pub use unreadable_spec::UnreadableSpec;
 pub use wakeups::{Wakeup, Wakeups};
 pub use workers::{NewWorker, Pulse, Worker};
 

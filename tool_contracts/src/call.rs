@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::canonical::canonical;
-use crate::decide::Reason;
+use crate::reason::Reason;
 
 /// One attempt to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

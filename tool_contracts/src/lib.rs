@@ -29,6 +29,7 @@ mod precheck;
 mod provider;
 mod read;
 mod reader;
+mod reason;
 pub mod record;
 pub mod redaction;
 pub mod remote;

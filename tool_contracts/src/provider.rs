@@ -70,7 +70,7 @@ pub(crate) fn check(set: &Compiled, request: &ModelRequest) -> (Option<Reason>, 
         matching(&constraints.warn).iter().map(|pattern| reason("warn_incompatible", pattern)).collect();
     let model = request.body.get("model").and_then(Json::as_str);
     if let Some(model) = model.filter(|model| constraints.warn_floating_alias && is_floating(model)) {
-        let sentence = format!("the model {} names no version", crate::decide::reason::name(model));
+        let sentence = format!("the model {} names no version", crate::reason::name(model));
         let rule = format!("provider_constraints/{provider}/warn_floating_alias");
         warnings.push(Reason::new(Code::FloatingModelAlias, rule, sentence).found("model", model));
     }

@@ -106,7 +106,8 @@ fn a_flaky_world_is_no_agents_failure() {
 
 #[test]
 fn what_nothing_notices_is_listed_with_an_invariant_that_would() {
-    let weak = spec("solution: printf 'x and more' > out.txt", "{ type: file_content, path: out.txt, contains: x }");
+    let weak =
+        spec("solution: printf 'x and more' > out.txt", "{ type: file_content, path: out.txt, contains: x and }");
     let place = Place::new(&weak);
     let (_, certificate, stderr) = certify(&place, &["--mutate"]);
     let unnoticed = &certificate["strength"]["unnoticed"];

@@ -114,7 +114,8 @@ fn examples_in_the_reference_are_right() {
 
 /// A block is a section of its own, or the `check` of an invariant.
 fn spec_around(block: &str) -> String {
-    let head = "version: 1\nid: x\nbase: debian\ntask: {prompt: x}\n";
+    let task = if block.starts_with("task:") { "" } else { "task: {prompt: x}\n" };
+    let head = format!("version: 1\nid: x\nbase: debian\n{task}");
     let agent = if block.starts_with("agent:") { "" } else { "agent: {type: noop}\n" };
     // Mutations are judged by what the agent says.
     let check = if block.starts_with("mutations:") { "type: output_not_empty" } else { "type: file_exists, path: x" };

@@ -110,7 +110,7 @@ fn a_submitted_spec_is_followed_reported_and_looked_into() {
         let (code, stdout, stderr) = world.run(rerun);
         assert!(code == 1 && stdout.contains("scenarios 1, passed 0, failed 1"), "{rerun:?}: {stdout}{stderr}");
     }
-    let (code, stdout, _) = world.run(&["compare", &id, "latest"]);
+    let (code, stdout, _) = world.run(&["compare", &id, "latest", "--allow-removed"]);
     assert!(code == 0 && stdout.contains("1 cell compared: 0 regressed"), "{stdout}");
 }
 

@@ -95,7 +95,7 @@ fn an_operator_kills_the_session_of_a_held_call() {
     until_held(&place, &mut run);
     let (code, stdout, stderr) = place.run(&["approvals", "kill", "latest/default-r0", "--reason", "enough"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    assert!(run.wait_for("fail  held/default-r0"), "{}", run.told);
+    assert!(run.wait_for("FAIL  held/default-r0"), "{}", run.told);
     let (_, log, _) = place.run(&["trace", "latest/default-r0", "--format", "contract"]);
     assert!(log.contains("enough") && log.contains("session_killed"), "{log}");
     let (code, _, stderr) = place.run(&["approvals", "kill", "latest/default-r0"]);

@@ -46,16 +46,16 @@ fn scenarios(seeded: &Seeded) -> [String; 2] {
 
 const LANE: &str = "\
 tool contracts of s-1, governed: decisions were applied
-  2 calls, 1 violation; the last phase is checked; the session is closed
+  2 calls, 0 violations, 1 refused attempt; the last phase is checked; the session is closed
   phase triage
-       0.120 s refund: blocked, first violation
+       0.120 s refund: blocked
                  | `refund` comes later␛[2J
                  | rule transitions/valid_in_phases, rules/refund.yaml:3
        0.240 s lookup: allowed
                  | returned a result
   phase checked
   findings:
-    fail wrong_phase (first violation) [refund, transitions/valid_in_phases, rules/refund.yaml:3]: `refund` comes later␛[2J
+    refused attempt wrong_phase [refund, transitions/valid_in_phases, rules/refund.yaml:3]: `refund` comes later␛[2J
 ";
 
 #[test]
@@ -76,7 +76,7 @@ fn trace_has_the_lanes_as_json_and_the_records_as_lines() {
     let [governed, other] = scenarios(&seeded);
     let trace = seeded.json(&["trace", &governed, "--format", "json"]);
     let lane = &trace["tool_sessions"]["lanes"][0];
-    assert_eq!((&lane["origin"]["live"], &lane["violations"]), (&json!("govern"), &json!(1)), "{trace:#}");
+    assert_eq!((&lane["origin"]["live"], &lane["violations"]), (&json!("govern"), &json!(0)), "{trace:#}");
     assert_eq!(lane["rows"][0]["call"]["decision"], "blocked");
     let lines = seeded.printed(&["trace", &governed, "--format", "contract"]);
     let records: Vec<Json> = lines.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();

@@ -3,7 +3,7 @@
 use super::cell_key::CellKey;
 use super::purpose::Purpose;
 use super::scenario::{CellId, Scenario, ScenarioId};
-use super::seed::Seed;
+use crate::seed::Seed;
 use crate::spec::Sections;
 use crate::spec::template::Reference;
 

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::breakage::Breakage;
 use super::cell_key::CellKey;
 use super::purpose::Purpose;
-use super::seed::Seed;
+use crate::seed::Seed;
 
 use crate::hex;
 

@@ -6,7 +6,7 @@
 //! - Otherwise each turn walks its own variants, in an order that the seed decides anew for each block, so that each variant
 //!   comes up as often as any other, and no two turns go together.
 
-use super::seed::Seed;
+use crate::seed::Seed;
 use crate::spec::Spec;
 use crate::spec::sections::{ModelMode, Turn};
 

@@ -5,7 +5,8 @@
 
 use super::Relabelled;
 use super::logarithms::count;
-use crate::plan::{Chance, Seed};
+use crate::chance::Chance;
+use crate::seed::Seed;
 
 /// How many ways to hand out the values are tried.
 const SAMPLE: usize = 4_999;

@@ -5,7 +5,8 @@
 
 use super::Relabelled;
 use super::logarithms::count;
-use crate::plan::{Chance, Seed};
+use crate::chance::Chance;
+use crate::seed::Seed;
 
 /// Up to so many clusters, all ways to flip signs are counted; above, a sample of them.
 const MOST_COUNTED: usize = 16;

@@ -122,7 +122,11 @@ fn a_call_that_is_decided_on_twice_is_one_row_unless_the_decisions_differ() {
     let drifted = decision(1, "pay", "open", &block("argument_invariant_failed", "argument_value_invariants[0]"));
     let other = lane(ContractMode::Govern, vec![decision(1, "pay", "open", &json!({})), drifted]);
     let seen: Vec<_> = other.calls().map(|call| (call.decision, call.violation)).collect();
-    assert_eq!(seen, [(CallDecision::Allowed, None), (CallDecision::Blocked, Some(Violation::First))]);
+    assert_eq!(
+        seen,
+        [(CallDecision::Allowed, None), (CallDecision::Blocked, None)],
+        "a call that was refused is an attempt"
+    );
 }
 
 #[test]
@@ -140,9 +144,9 @@ fn a_refusal_that_is_repeated_or_recorded_as_a_finding_is_one_violation() {
     ];
     let lane = lane(ContractMode::Govern, records);
     let codes: Vec<_> = lane.findings.iter().map(|finding| (finding.code.as_str(), finding.violation)).collect();
-    let expected =
-        [("session_limit_exceeded", Some(Violation::First)), ("wrong_phase", Some(Violation::PossibleConsequence))];
-    assert_eq!((codes, lane.violations), (expected.to_vec(), 2));
+    // What was refused before the model was asked is an attempt, and no violation.
+    let expected = [("session_limit_exceeded", None), ("wrong_phase", Some(Violation::First))];
+    assert_eq!((codes, lane.violations), (expected.to_vec(), 1));
 }
 
 #[test]

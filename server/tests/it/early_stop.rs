@@ -63,8 +63,10 @@ async fn an_undecided_cell_has_no_verdict() {
 #[tokio::test]
 async fn a_caller_can_ask_for_a_fixed_number() {
     let app = TestApp::new().await;
-    let id = app.experiment(&format!("{HELLO}{UNTIL}")).await;
-    app.post(ADA, &format!("/v1/experiments/{id}/run"), json!({"replicas": 4})).await.expect(202);
+    app.upload(ADA, &format!("{HELLO}{UNTIL}")).await.expect(201);
+    let made = app.post(ADA, "/v1/experiments", json!({"spec_id": "hello", "replicas": 4})).await.expect(201);
+    let id = made["id"].as_str().expect("an id").to_owned();
+    app.post_empty(ADA, &format!("/v1/experiments/{id}/run")).await.expect(202);
     for _ in 0..4 {
         app.finish(RowStatus::Fail).await;
     }

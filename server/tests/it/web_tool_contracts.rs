@@ -64,7 +64,7 @@ async fn a_governed_session_is_a_lane_with_its_decisions() {
         "</span>blocked</span>",
         "</span>held</span>",
         "</span>allowed</span>",
-        "first violation",
+        "</span>refused attempt</span>",
         "<code>pay</code> comes later</p>",
         "<code>rules/pay.yaml:3</code>",
         "denied by `pay` comes later (`pay` comes later)",

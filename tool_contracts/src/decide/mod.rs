@@ -7,7 +7,6 @@ pub(crate) mod admission;
 pub(crate) mod cross_tool;
 pub(crate) mod human;
 pub(crate) mod per_tool;
-pub(crate) mod reason;
 pub(crate) mod session;
 
 use crate::call::{Batch, Call};
@@ -15,9 +14,9 @@ use crate::code::Code;
 use crate::compile::Compiled;
 use crate::options::Fallback;
 use crate::read::tool::Tool;
+pub use crate::reason::Reason;
 use crate::state::SessionState;
 pub use human::checkpoint::HoldSpec;
-pub use reason::Reason;
 use serde::Serialize;
 
 /// The result of a decision.

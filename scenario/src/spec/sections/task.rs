@@ -28,6 +28,7 @@ section! {
     ///
     /// ```yaml
     /// task:
+    ///   prompt: Write a report to report.md
     ///   cheats:
     ///     - { name: empty-report, script: touch report.md }
     /// ```

@@ -1,8 +1,8 @@
 //! R2: the arguments are a JSON object.
 
 use crate::code::Code;
-use crate::decide::reason::{name, shown};
 use crate::decide::{Context, Reason};
+use crate::reason::{name, shown};
 
 /// Refuses arguments that are anything but an object.
 pub(crate) fn judge(context: &Context<'_>) -> Option<Reason> {

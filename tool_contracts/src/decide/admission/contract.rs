@@ -2,9 +2,9 @@
 
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::options::Fallback;
+use crate::reason::name;
 
 /// Refuses tools without a contract, unless the run lets them pass.
 pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {

@@ -2,8 +2,8 @@
 
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
+use crate::reason::name;
 use crate::state::SessionState;
 
 /// Refuses calls beyond the budgets; accepted calls of the batch count.

@@ -1,8 +1,8 @@
 //! R5b: no filter from outside leaves the tool out.
 
 use crate::code::Code;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
+use crate::reason::name;
 use crate::state::SessionState;
 
 /// Refuses tools that are filtered out.

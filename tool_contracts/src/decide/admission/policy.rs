@@ -4,9 +4,9 @@ use serde_json::Value as Json;
 
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::policy::PrincipalRule;
+use crate::reason::name;
 
 /// Refuses tools that the principal may not use.
 pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {

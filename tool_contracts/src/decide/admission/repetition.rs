@@ -1,8 +1,8 @@
 //! R7: the same call is not repeated too often within some steps.
 
 use crate::code::Code;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
+use crate::reason::name;
 
 /// Refuses the call that reaches the threshold. Blocked attempts of earlier steps count, and accepted calls of the batch.
 pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {

@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use crate::code::Code;
-use crate::decide::reason::{shown, shown_or_missing};
 use crate::decide::{Context, Reason};
 use crate::invariant::{Invariant, Reference};
+use crate::reason::{shown, shown_or_missing};
 use crate::state::envelope::is_near;
 use crate::value::{Num, same};
 

@@ -3,10 +3,10 @@
 use serde_json::Value as Json;
 
 use crate::code::Code;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::invariant::{Invariant, Operator};
 use crate::read::checkpoint::{Checkpoint, When};
+use crate::reason::name;
 
 /// The question to an approver about a call.
 #[derive(Debug, Clone, PartialEq)]

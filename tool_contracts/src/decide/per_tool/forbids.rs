@@ -1,8 +1,8 @@
 //! R9: no earlier call forbids the tool.
 
 use crate::code::Code;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
+use crate::reason::name;
 use crate::state::SessionState;
 
 /// Refuses tools that a committed call, or an accepted one of the batch, forbids.

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::Reason;
-use super::reason::{shown, shown_or_missing};
 use crate::code::Code;
 use crate::invariant::{Failure, Invariant};
+use crate::reason::{shown, shown_or_missing};
 
 /// A reason for each invariant that does not hold.
 fn failures<'a>(

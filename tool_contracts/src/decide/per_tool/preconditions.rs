@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use crate::canonical::canonical;
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::shown;
 use crate::decide::{Context, Reason};
 use crate::read::precondition::{Precondition, PriorCall, ResourceBind};
 use crate::read::tool::{Source, Tool};
+use crate::reason::shown;
 use crate::state::{Prior, SessionState};
 use crate::value::same;
 

@@ -5,9 +5,9 @@ use serde_json::Value as Json;
 use crate::call::Exchange;
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::shown_or_missing;
 use crate::decide::{Context, Reason};
 use crate::read::response_format::{ResponseFormat, normalise};
+use crate::reason::shown_or_missing;
 
 /// Refuses calls whose response ended for another reason, or brought text beside them.
 pub(crate) fn judge(context: &Context<'_>, reasons: &mut Vec<Reason>) {

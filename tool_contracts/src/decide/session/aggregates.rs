@@ -1,9 +1,9 @@
 //! R17: with this call, the figures over all calls stay within their bounds.
 
 use crate::code::Code;
-use crate::decide::reason::{name, shown_or_missing};
 use crate::decide::{Context, Reason};
 use crate::read::aggregate::{Aggregate, Bounds, Metric};
+use crate::reason::{name, shown_or_missing};
 use crate::state::aggregate::{AggregateState, Contribution, InvalidInput, bounds};
 use crate::value::Num;
 

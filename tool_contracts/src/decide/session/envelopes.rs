@@ -1,9 +1,9 @@
 //! R18: values stay within what earlier calls allowed.
 
 use crate::code::Code;
-use crate::decide::reason::{name, shown_or_missing};
 use crate::decide::{Context, Reason};
 use crate::read::envelope::{Envelope, Stage};
+use crate::reason::{name, shown_or_missing};
 use crate::state::envelope::{EnvelopeState, last_value};
 use crate::value::Num;
 

@@ -1,9 +1,9 @@
 //! `never A, with … from T`: a value from one tool does not appear in an argument of another.
 
 use super::violation;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::rule::{DataFlow, Flow, SessionRule};
+use crate::reason::name;
 use crate::state::rules::{LeafMatch, Leaves};
 
 /// Returns the reason when an argument contains a value from the tool. The value itself is not shown: it may be a

@@ -11,9 +11,9 @@ use yaml_tree::untrusted;
 
 use crate::code::Code;
 use crate::compile::Compiled;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::rule::{RuleKind, SessionRule};
+use crate::reason::name;
 use crate::state::SessionState;
 use crate::state::rules::{Automaton, RuleState};
 

@@ -2,8 +2,8 @@
 
 use super::violation;
 use crate::decide::Reason;
-use crate::decide::reason::name;
 use crate::read::rule::{Obligation, SessionRule};
+use crate::reason::name;
 use crate::state::rules::Duty;
 
 /// The reason for a call after which nothing followed.

@@ -1,9 +1,9 @@
 //! `every A, after B`: an earlier call of B committed, about the same value.
 
 use super::{shown_instance, violation};
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::rule::{Precedence, SessionRule};
+use crate::reason::name;
 use crate::state::rules::{EarliestCalls, instances};
 
 /// The reason when no earlier call of the other tool committed for one of the call's values.

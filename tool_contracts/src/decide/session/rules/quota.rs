@@ -2,9 +2,9 @@
 
 use super::{shown_instance, violation};
 use crate::call::Call;
-use crate::decide::reason::name;
 use crate::decide::{Context, Reason};
 use crate::read::rule::{Quota, SessionRule};
+use crate::reason::name;
 use crate::state::rules::{CountedCalls, instances};
 
 /// The reason when the call would be one too many for one of its values, or has none.

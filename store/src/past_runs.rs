@@ -2,10 +2,10 @@
 
 use scenario::flaky::PastRun;
 
-use super::report_without_output;
 use crate::Store;
 use crate::error::StoreError;
 use crate::history::ComparableFilter;
+use crate::reading::report_without_output;
 
 /// The comparable runs that a filter wants, each with its report, without what agents printed. Those whose spec this version
 /// cannot read any more are left out.

@@ -1,6 +1,6 @@
 //! Numbers that a seed decides. The algorithm is a promise: the same seed gives the same numbers for ever.
 
-use super::seed::Seed;
+use crate::seed::Seed;
 
 /// A sequence of numbers that depends on a seed alone: `SplitMix64`.
 #[derive(Debug)]
