@@ -7,7 +7,7 @@
 //! - Reporting never hurts who reports: an odd event is kept as it is, and one too many is counted. Only what is no JSON is
 //!   refused.
 //! - Requests that need a server (commands, files, experiments) are answered with a status, a reason and an
-//! alternative.
+//!   alternative.
 //!
 //! Memory limits: 16 MiB of events, 32 MiB of bodies and answers under way, the buffers of 128 connections, and while
 //! one body is read the values in it, of which there are at most 50,000.

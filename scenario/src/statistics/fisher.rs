@@ -1,7 +1,7 @@
 //! Fisher's exact test: whether chance alone could have made a drop.
 //!
 //! Of all ways to deal the same number of passes to the two sides, it counts those in which the candidate has as few as it has, or
-//! fewer. It is the order in which [Boschloo's test](super::boschloo) ranks the outcomes of two runs.
+//! fewer. It is the order in which [Boschloo's test](super::boschloo()) ranks the outcomes of two runs.
 
 use super::Share;
 use super::logarithms::{Factorials, count};

@@ -1,7 +1,7 @@
 //! The power of the gate's test: how many replicas would tell a drop from chance.
 //!
 //! The passes of either side have a binomial distribution, and the power is the sum over all pairs of outcomes for which
-//! [the test](super::boschloo) finds a drop. Nothing is approximated. The rates are taken for the true ones: who asks for two observed
+//! [the test](super::boschloo()) finds a drop. Nothing is approximated. The rates are taken for the true ones: who asks for two observed
 //! rates is answered about a drop as large as the observed one, which may be larger or smaller than the real one.
 
 use super::Share;

@@ -10,6 +10,7 @@ use scenario::spec::code::Code;
 use scenario::spec::diagnostic::Severity;
 use scenario::spec::load;
 use scenario::spec::schema::schema;
+use scenario::suite::reference::{capabilities_schema, suite_schema};
 
 use crate::corpus::examples;
 
@@ -45,14 +46,24 @@ fn the_schema_accepts_every_example() {
     }
 }
 
+const REFERENCE: &str = include_str!("../../../docs/spec-reference.md");
+
+/// The heading of the part about other files than specs.
+const SUITES: &str = "\n# Suite files";
+
+/// The examples of a part of the reference, as text and as JSON.
+fn blocks(part: &str) -> Vec<(&str, Json)> {
+    let texts = part.split("```yaml\n").skip(1).map(|block| block.split("```").next().expect("a block"));
+    let read = |text| serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    texts.map(|text| (text, read(text))).collect()
+}
+
 /// The examples of the reference, each of which is a part of a spec, or a check.
 #[test]
 fn the_schema_accepts_the_examples_of_the_reference() {
-    let reference = include_str!("../../../docs/spec-reference.md");
+    let (specs, _) = REFERENCE.split_once(SUITES).expect("two parts");
     let mut seen = 0;
-    for block in reference.split("```yaml\n").skip(1) {
-        let text = block.split("```").next().expect("a block");
-        let part: Json = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    for (text, part) in blocks(specs) {
         let mut spec = json!({
             "version": 1, "id": "x", "base": "debian", "task": {"prompt": "x"},
             "invariants": {"x": {"description": "x", "check": {"type": "file_exists", "path": "x"}}},
@@ -68,6 +79,19 @@ fn the_schema_accepts_the_examples_of_the_reference() {
         seen += 1;
     }
     assert!(seen >= 20, "{seen}");
+}
+
+#[test]
+fn the_schemas_of_suites_accept_their_examples() {
+    let (_, suites) = REFERENCE.split_once(SUITES).expect("two parts");
+    let blocks = blocks(suites);
+    assert!(blocks.len() >= 2, "{}", blocks.len());
+    for (text, part) in blocks {
+        let schema = if part["suite"].is_string() { suite_schema() } else { capabilities_schema() };
+        let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+        let complaints: Vec<_> = validator.iter_errors(&part).map(|error| error.to_string()).collect();
+        assert_eq!(complaints, Vec::<String>::new(), "{text}");
+    }
 }
 
 #[test]
